@@ -1,0 +1,118 @@
+"""The errors a user can cause, each with the source it points at."""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Loc:
+    """A place in the user's source.
+
+    file, line: as in a traceback, lines from 1.
+    column, end_column: half-open range of characters in the line, from 0; -1 when unknown.
+    function: name of the function the line is in.
+    caller: where that function was called from, when it was inlined into another.
+    """
+
+    file: str = ""
+    line: int = 0
+    column: int = -1
+    end_column: int = -1
+    function: str = ""
+    caller: Loc | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.file else "unknown"
+
+
+UNKNOWN = Loc()
+
+
+class BlockError(Exception):
+    """A mistake in a kernel or in how it is called.
+
+    message: op, what was given, what is accepted, on one line.
+    loc: where the mistake is; UNKNOWN until somebody who knows it calls `at`.
+    hint: the fix, when it is known.
+    """
+
+    def __init__(self, message: str, *, loc: Loc = UNKNOWN, hint: str = ""):
+        super().__init__(message)
+        self.message, self.loc, self.hint = message, loc, hint
+
+    def at(self, loc: Loc) -> BlockError:
+        """This error, placed at loc unless it is already placed."""
+        if self.loc is UNKNOWN:
+            self.loc = loc
+        return self
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        place: Loc | None = self.loc
+        while place is not None and place is not UNKNOWN:
+            lines += _excerpt(place, "called from " if place is not self.loc else "")
+            place = place.caller
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class BlockTypeError(BlockError, TypeError):
+    """A dtype, a shape or a kind of value that an op does not accept."""
+
+
+class BlockValueError(BlockError, ValueError):
+    """A value out of the range that an op accepts."""
+
+
+class BlockNameError(BlockError, NameError):
+    """A name that is not defined where it is used."""
+
+
+class BlockIndexError(BlockError, IndexError):
+    """An access outside an array, reported with debug=True."""
+
+
+class BlockAssertionError(BlockError, AssertionError):
+    """A static_assert, an assert or a device_assert that does not hold."""
+
+
+class UnsupportedError(BlockError, NotImplementedError):
+    """Python that has no meaning in a kernel."""
+
+
+class ResourceError(BlockError, RuntimeError):
+    """A kernel that asks for more than the device has."""
+
+
+class LaunchError(BlockError, RuntimeError):
+    """A launch that the driver refused, or a kernel that failed while it ran."""
+
+
+class ParseError(BlockError, ValueError):
+    """Text that is not tile IR."""
+
+
+def require(condition: object, message: str, *given: object, hint: str = "",
+            error: type[BlockError] = BlockTypeError) -> None:
+    """Raise error unless condition holds; message is formatted with what was given."""
+    if not condition:
+        raise error(message.format(*given), hint=hint)
+
+
+def _excerpt(place: Loc, prefix: str) -> list[str]:
+    """The lines that show a place: file, line and function; the source; carets."""
+    name = place.file.replace("\\", "/").rsplit("/", 1)[-1]
+    where = f", in {place.function}" if place.function else ""
+    lines = [f"  {prefix}{name}, line {place.line}{where}"]
+    source = linecache.getline(place.file, place.line).rstrip()
+    if not source:
+        return lines
+    text = source.lstrip()
+    indent = len(source) - len(text)
+    lines.append(f"    {text}")
+    start = max(place.column, indent) if place.column >= 0 else indent
+    stop = place.end_column if place.end_column > start else len(source)
+    return [*lines, "    " + " " * (start - indent) + "^" * max(1, min(stop, len(source)) - start)]

@@ -1,0 +1,1 @@
+"""The tile IR: what one program does to whole tiles, without hardware."""

@@ -1,0 +1,51 @@
+"""Ops that change the dtype of a tile."""
+
+from __future__ import annotations
+
+from blocknumba.errors import require
+from blocknumba.tile_ir.opdef import ELEMENTWISE, PURE, op
+from blocknumba.tile_ir.ops import meaning
+from blocknumba.tile_ir.types import DTYPES, TileType
+
+ROUNDINGS = ("nearest", "zero")
+
+
+@op(PURE | ELEMENTWISE)
+def cast(x, *, dtype, rounding="nearest") -> TileType:
+    """x converted to dtype (a name).
+
+    To bool: x != 0.  Float to integer: towards zero; NaN gives 0 and values out of range the
+    nearest bound.  Integer to integer: modulo 2**bits.  To a narrower float: rounding "nearest" (ties to
+    even, overflow to infinity) or "zero".
+    Errors: rounding "zero" of anything but a float to a narrower float.
+    Source: numpy.ndarray.astype.
+    """
+    require(not x.is_pointer, "cast: given {}, accepted numbers and bools", x)
+    require(rounding in ROUNDINGS, "cast: rounding must be one of {}, got {!r}", ROUNDINGS, rounding)
+    to = DTYPES[dtype]
+    narrower = x.dtype.is_float and to.is_float and to.bits < x.dtype.bits
+    require(rounding == "nearest" or narrower,
+            "cast: rounding 'zero' needs a narrower float, got {} to {}", x.dtype, to)
+    return x.of(to)
+
+
+@cast.numpy
+def _(x, *, dtype, rounding="nearest"):
+    return meaning.convert(x, DTYPES[dtype].numpy, rounding)
+
+
+@op(PURE | ELEMENTWISE)
+def bitcast(x, *, dtype) -> TileType:
+    """The bits of x taken as dtype (a name) of the same size.
+
+    Source: numpy.ndarray.view.
+    """
+    to = DTYPES[dtype]
+    require(not x.is_pointer and to.bits == x.dtype.bits,
+            "bitcast: given {}, accepted a dtype of {} bits", x, to.bits)
+    return x.of(to)
+
+
+@bitcast.numpy
+def _(x, *, dtype):
+    return x.view(DTYPES[dtype].numpy)

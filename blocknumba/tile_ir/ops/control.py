@@ -1,0 +1,55 @@
+"""Structured control flow; every condition is a scalar, so all threads of a program agree."""
+
+from __future__ import annotations
+
+from blocknumba.errors import require
+from blocknumba.tile_ir.opdef import CONTROL, TERMINATOR, op
+from blocknumba.tile_ir.types import TileType, bool_
+
+
+@op(TERMINATOR)
+def yield_(*values) -> None:
+    """Hand values to the enclosing `if` or, as the next carried values, to `for`."""
+
+
+@op(TERMINATOR)
+def continue_if(condition, *values) -> None:
+    """End one round of `loop`: values are the next carried values; go on if condition."""
+    require(condition == TileType(bool_), "loop: condition must be a scalar bool, got {}", condition)
+
+
+@op(TERMINATOR)
+def return_() -> None:
+    """End of the kernel; only as the last op of its body."""
+
+
+@op(CONTROL)
+def if_(condition, *, result_types) -> tuple[TileType, ...]:
+    """Run regions[0] if condition, else regions[1]; the results are what that one yields.
+
+    condition: scalar bool; both regions have no arguments and yield result_types.
+    """
+    require(condition == TileType(bool_), "if: condition must be a scalar bool, got {}", condition)
+    return result_types
+
+
+@op(CONTROL)
+def for_(start, stop, step, *carried) -> tuple[TileType, ...]:
+    """For each i of Python's range(start, stop, step) run regions[0](i, *carried).
+
+    start, stop, step: scalars of one integer dtype; step, of either sign, is not 0.  The region
+    yields the next carried values; the results are the last ones.  The number of rounds is
+    exact even where start + rounds * step overflows the dtype.
+    """
+    require(start == stop == step and start.is_scalar and start.dtype.is_integer,
+            "range: bounds must be scalar ints of one dtype, got {}, {}, {}", start, stop, step)
+    return carried
+
+
+@op(CONTROL)
+def loop(*carried) -> tuple[TileType, ...]:
+    """Run regions[0](*carried) and, while its `continue_if` says so, again on what that carries.
+
+    The region runs at least once; the results are the values that the last continue_if carried.
+    """
+    return carried

@@ -1,0 +1,53 @@
+"""Ops for the programmer: printing, assertions, hints."""
+
+from __future__ import annotations
+
+from blocknumba.errors import require
+from blocknumba.tile_ir.opdef import EFFECT, ELEMENTWISE, PURE, op
+from blocknumba.tile_ir.types import TileType, bool_
+
+
+@op(EFFECT)
+def print_(*values, prefix, hexadecimal=False) -> None:
+    """Print prefix and every element of values, each with program and index."""
+
+
+@op(EFFECT)
+def assert_(condition, *, message) -> None:
+    """Stop the kernel with message where an element of condition (bool) is false."""
+    require(condition.dtype == bool_, "assert: condition must be bool, got {}", condition)
+
+
+@op(EFFECT)
+def check_index(index, extent, mask=None, *, array, axis) -> None:
+    """With debug=True: stop where index is not in [0, extent) of that axis of an array.
+
+    index: int tile or scalar; extent: its dtype, same shape; mask: bool; elements where it is
+    false are not checked.  array: the argument's name.
+    """
+    require(index == extent, "check_index: given {} and {}, accepted one type", index, extent)
+
+
+@op(PURE | ELEMENTWISE)
+def hint(x, *, divisibility=(), contiguity=(), constancy=()) -> TileType:
+    """x, promised to have these properties, one number per axis (of a scalar: one).
+
+    divisibility: the first element of each contiguous run is a multiple of it.
+    contiguity: elements come in aligned runs of that length that rise by 1.
+    constancy: elements come in aligned runs of that length that are equal.
+    """
+    for promise in (divisibility, contiguity, constancy):
+        require(not promise or len(promise) == max(1, len(x.shape)),
+                "hint: one number per axis of {}, got {}", x, promise)
+    return x
+
+
+@hint.numpy
+def _(x, *, divisibility=(), contiguity=(), constancy=()):
+    return x
+
+
+@op(EFFECT)
+def assume(condition) -> None:
+    """Promise that a scalar condition holds; a program in which it does not has no meaning."""
+    require(condition == TileType(bool_), "assume: condition must be a scalar bool, got {}", condition)

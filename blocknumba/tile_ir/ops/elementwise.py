@@ -1,0 +1,119 @@
+"""The elementwise ops: one row each, with NumPy's meaning."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blocknumba.errors import require
+from blocknumba.tile_ir.opdef import ELEMENTWISE, PURE, elementwise, op, predicate
+from blocknumba.tile_ir.ops import meaning
+from blocknumba.tile_ir.types import (
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    TileType,
+    bool_,
+    int32,
+    int64,
+    uint32,
+    uint64,
+)
+
+BITS = INTEGERS | {bool_}
+PLAIN = NUMBERS | {bool_}
+WORDS = frozenset((int32, int64, uint32, uint64))
+
+# arithmetic -----------------------------------------------------------------------------------
+add = elementwise("add", "x y", np.add, NUMBERS, "x + y; integers wrap.")
+sub = elementwise("sub", "x y", np.subtract, NUMBERS, "x - y; integers wrap.")
+mul = elementwise("mul", "x y", np.multiply, NUMBERS, "x * y; integers wrap.")
+div = elementwise("div", "x y", np.true_divide, FLOATS, "x / y, correctly rounded.")
+floordiv = elementwise("floordiv", "x y", meaning.floor_divide, NUMBERS,
+                       "floor(x / y); x // 0 is 0 for integers, as numpy.floor_divide.")
+mod = elementwise("mod", "x y", meaning.remainder, NUMBERS,
+                  "x - floor(x / y) * y, the sign of y; x % 0 is 0 for integers.")
+neg = elementwise("neg", "x", np.negative, NUMBERS, "-x; -0.0 of 0.0; unsigned wraps.")
+absolute = elementwise("absolute", "x", np.abs, NUMBERS, "|x|; of the least integer, itself.")
+minimum = elementwise("minimum", "x y", np.minimum, PLAIN, "The lesser; NaN if either is NaN.")
+maximum = elementwise("maximum", "x y", np.maximum, PLAIN, "The greater; NaN if either is NaN.")
+fmin = elementwise("fmin", "x y", np.fmin, FLOATS, "The lesser; the other one if one is NaN.")
+fmax = elementwise("fmax", "x y", np.fmax, FLOATS, "The greater; the other one if one is NaN.")
+fma = elementwise("fma", "x y z", meaning.fma, FLOATS, "x * y + z, rounded once.")
+power = elementwise("power", "x y", meaning.power, NUMBERS,
+                    "x ** y; integers wrap, and a negative integer y gives 0 unless |x| is 1.")
+
+# bits -----------------------------------------------------------------------------------------
+and_ = elementwise("and", "x y", np.bitwise_and, BITS, "x & y.")
+or_ = elementwise("or", "x y", np.bitwise_or, BITS, "x | y.")
+xor = elementwise("xor", "x y", np.bitwise_xor, BITS, "x ^ y.")
+invert = elementwise("invert", "x", np.invert, BITS, "~x; not x for bools.")
+shl = elementwise("shl", "x y", np.left_shift, INTEGERS,
+                  "x << y; 0 when y is not in [0, bits), as numpy.left_shift.")
+shr = elementwise("shr", "x y", np.right_shift, INTEGERS,
+                  "x >> y, arithmetic if signed; all sign bits when y is not in [0, bits).")
+umulhi = elementwise("umulhi", "x y", meaning.multiply_high, WORDS,
+                     "High half of the product of x and y taken as unsigned.")
+popc = elementwise("popc", "x", meaning.population_count, WORDS, "Number of bits set.")
+clz = elementwise("clz", "x", meaning.leading_zeros, WORDS, "Number of leading zero bits.")
+ffs = elementwise("ffs", "x", meaning.first_set, WORDS, "1 + index of the lowest set bit, or 0.")
+
+# comparisons ----------------------------------------------------------------------------------
+eq = predicate("eq", "x y", np.equal, "x == y; false if either is NaN.", PLAIN)
+ne = predicate("ne", "x y", np.not_equal, "x != y; true if either is NaN.", PLAIN)
+lt = predicate("lt", "x y", np.less, "x < y; false if either is NaN.", PLAIN)
+le = predicate("le", "x y", np.less_equal, "x <= y; false if either is NaN.", PLAIN)
+gt = predicate("gt", "x y", np.greater, "x > y; false if either is NaN.", PLAIN)
+ge = predicate("ge", "x y", np.greater_equal, "x >= y; false if either is NaN.", PLAIN)
+isnan = predicate("isnan", "x", np.isnan, "Whether x is NaN.", FLOATS)
+isinf = predicate("isinf", "x", np.isinf, "Whether x is infinite.", FLOATS)
+isfinite = predicate("isfinite", "x", np.isfinite, "Whether x is neither NaN nor infinite.", FLOATS)
+
+# mathematics: float16 and bfloat16 are computed in float32 and rounded ------------------------
+_MATH = (
+    ("exp", np.exp, "e ** x."), ("exp2", np.exp2, "2 ** x."), ("expm1", np.expm1, "e ** x - 1."),
+    ("log", np.log, "Natural logarithm."), ("log2", np.log2, "Logarithm to base 2."),
+    ("log10", np.log10, "Logarithm to base 10."), ("log1p", np.log1p, "log(1 + x)."),
+    ("sqrt", np.sqrt, "Square root, correctly rounded."),
+    ("rsqrt", meaning.reciprocal_sqrt, "1 / sqrt(x)."), ("cbrt", np.cbrt, "Cube root."),
+    ("sin", np.sin, "Sine of x radians."), ("cos", np.cos, "Cosine of x radians."),
+    ("tan", np.tan, "Tangent of x radians."),
+    ("asin", np.arcsin, "Arc sine, radians."), ("acos", np.arccos, "Arc cosine, radians."),
+    ("atan", np.arctan, "Arc tangent, radians."), ("sinh", np.sinh, "Hyperbolic sine."),
+    ("cosh", np.cosh, "Hyperbolic cosine."), ("tanh", np.tanh, "Hyperbolic tangent."),
+    ("asinh", np.arcsinh, "Inverse hyperbolic sine."),
+    ("acosh", np.arccosh, "Inverse hyperbolic cosine."),
+    ("atanh", np.arctanh, "Inverse hyperbolic tangent."),
+    ("erf", meaning.erf, "Error function."), ("erfc", meaning.erfc, "1 - erf(x)."),
+    ("gamma", meaning.gamma, "Gamma function."),
+    ("lgamma", meaning.lgamma, "Logarithm of the absolute value of the gamma function."),
+    ("floor", np.floor, "Greatest integer not above x."),
+    ("ceil", np.ceil, "Least integer not below x."),
+    ("trunc", np.trunc, "Nearest integer towards zero."),
+    ("rint", np.rint, "Nearest integer, ties to even."),
+)
+for _name, _function, _doc in _MATH:
+    globals()[_name] = elementwise(_name, "x", _function, FLOATS, _doc)
+atan2 = elementwise("atan2", "y x", np.arctan2, FLOATS, "Angle of the point (x, y), radians.")
+hypot = elementwise("hypot", "x y", np.hypot, FLOATS, "sqrt(x*x + y*y) without overflow.")
+copysign = elementwise("copysign", "x y", np.copysign, FLOATS, "|x| with the sign of y.")
+nextafter = elementwise("nextafter", "x y", np.nextafter, FLOATS,
+                        "The next float after x towards y.")
+
+
+@op(PURE | ELEMENTWISE)
+def select(condition, x, y) -> TileType:
+    """x where condition, else y.
+
+    condition: bool tile; x, y: tiles of its shape and of one dtype (any, pointers too).
+    Source: numpy.where.
+    """
+    require(condition.dtype == bool_, "where: condition must be bool, got {}", condition)
+    require(x == y, "where: given {} and {}, accepted operands of one type", x, y)
+    require(condition.shape == x.shape, "where: given condition {} and {}, accepted one shape",
+            condition, x)
+    return x
+
+
+@select.numpy
+def _(condition, x, y):
+    return np.where(condition, x, y)

@@ -1,0 +1,138 @@
+"""Ops that rearrange the elements of tiles."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from blocknumba.errors import require
+from blocknumba.tile_ir.opdef import PURE, op
+from blocknumba.tile_ir.ops.create import require_shape
+from blocknumba.tile_ir.types import TileType
+
+
+@op(PURE)
+def splat(x, *, shape) -> TileType:
+    """A scalar (or pointer) repeated to a tile of shape."""
+    require(x.is_scalar, "splat: given {}, accepted a scalar", x)
+    require_shape("splat", shape)
+    return x.shaped(shape)
+
+
+@splat.numpy
+def _(x, *, shape):
+    return np.broadcast_to(x.reshape(x.shape[:1] + (1,) * len(shape)), x.shape[:1] + shape)
+
+
+@op(PURE)
+def broadcast(x, *, shape) -> TileType:
+    """x with each axis of extent 1 repeated to the extent in shape; the rank stays.
+
+    Source: numpy.broadcast_to.
+    """
+    require_shape("broadcast", shape)
+    fits = len(shape) == len(x.shape) and all(n in (1, m) for n, m in zip(x.shape, shape))
+    require(fits, "broadcast: given shape {}, accepted one that broadcasts to {}", x.shape, shape)
+    return x.shaped(shape)
+
+
+@broadcast.numpy
+def _(x, *, shape):
+    return np.broadcast_to(x, x.shape[:1] + shape)
+
+
+@op(PURE)
+def reshape(x, *, shape) -> TileType:
+    """The elements of x, in C order, in another shape of the same size.
+
+    Source: numpy.reshape.
+    """
+    require_shape("reshape", shape)
+    require(math.prod(shape) == x.size, "reshape: given {} with {} elements, accepted {} elements",
+            x.shape, x.size, math.prod(shape))
+    return x.shaped(shape)
+
+
+@reshape.numpy
+def _(x, *, shape):
+    return x.reshape(x.shape[:1] + shape)
+
+
+@op(PURE)
+def transpose(x, *, axes) -> TileType:
+    """Axis i of the result is axis axes[i] of x.
+
+    Source: numpy.transpose.
+    """
+    require(sorted(axes) == list(range(len(x.shape))),
+            "transpose: axes must be a permutation of {}, got {}", tuple(range(len(x.shape))), axes)
+    return x.shaped(tuple(x.shape[axis] for axis in axes))
+
+
+@transpose.numpy
+def _(x, *, axes):
+    return x.transpose((0, *(axis + 1 for axis in axes)))
+
+
+@op(PURE)
+def join(x, y) -> TileType:
+    """x and y side by side on a new last axis of extent 2.
+
+    Source: numpy.stack with axis=-1.
+    """
+    require(x == y, "join: given {} and {}, accepted two tiles of one type", x, y)
+    require_shape("join", (*x.shape, 2))
+    return x.shaped((*x.shape, 2))
+
+
+@join.numpy
+def _(x, y):
+    return np.stack(np.broadcast_arrays(x, y), axis=-1)
+
+
+@op(PURE)
+def split(x) -> tuple[TileType, TileType]:
+    """The two halves of a last axis of extent 2: x[..., 0] and x[..., 1]."""
+    require(x.shape and x.shape[-1] == 2, "split: given {}, accepted a last axis of extent 2", x)
+    half = x.shaped(x.shape[:-1])
+    return half, half
+
+
+@split.numpy
+def _(x):
+    return x[..., 0], x[..., 1]
+
+
+@op(PURE)
+def flip(x, *, axis) -> TileType:
+    """x with the order of one axis reversed.
+
+    Source: numpy.flip.
+    """
+    require(0 <= axis < len(x.shape), "flip: axis must be in [0, {}), got {}", len(x.shape), axis)
+    return x
+
+
+@flip.numpy
+def _(x, *, axis):
+    return np.flip(x, axis + 1)
+
+
+@op(PURE)
+def extract(x, *, starts, shape) -> TileType:
+    """The part of x that starts at starts and has shape; starts are multiples of shape.
+
+    Source: x[starts[0] : starts[0] + shape[0], ...].
+    """
+    require_shape("extract", shape)
+    fits = len(starts) == len(shape) == len(x.shape) and all(
+        0 <= s and s + n <= m and s % n == 0 for s, n, m in zip(starts, shape, x.shape))
+    require(fits, "extract: given start {} and shape {}, accepted an aligned part of {}", starts,
+            shape, x.shape)
+    return x.shaped(shape)
+
+
+@extract.numpy
+def _(x, *, starts, shape):
+    return x[(slice(None), *(slice(s, s + n) for s, n in zip(starts, shape)))]

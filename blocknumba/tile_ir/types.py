@@ -1,0 +1,155 @@
+"""Types of tile IR values: dtypes, pointers and tiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import ml_dtypes
+import numpy as np
+
+from blocknumba.errors import require
+
+BOOL, INT, UINT, FLOAT = "bool", "int", "uint", "float"
+
+
+@dataclass(frozen=True, slots=True)
+class DType:
+    """The type of one element.
+
+    name: NumPy's (or ml_dtypes') name, the one in IR text and in messages.
+    kind: "bool", "int", "uint" or "float".
+    bits: size in memory; a bool occupies 8.
+    """
+
+    name: str
+    kind: str
+    bits: int
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def numpy(self) -> np.dtype:
+        """The NumPy dtype of the same elements."""
+        return _NUMPY[self.name]
+
+    @property
+    def bytes(self) -> int:
+        """Size of one element in memory."""
+        return self.bits // 8
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == FLOAT
+
+    @property
+    def is_integer(self) -> bool:
+        """Signed or unsigned; a bool is not an integer."""
+        return self.kind in (INT, UINT)
+
+    @property
+    def is_signed(self) -> bool:
+        return self.kind in (INT, FLOAT)
+
+    @property
+    def minimum(self) -> int:
+        """The least value of an integer dtype (of a bool: 0)."""
+        return -(1 << self.bits - 1) if self.kind == INT else 0
+
+    @property
+    def maximum(self) -> int:
+        """The greatest value of an integer dtype (of a bool: 1)."""
+        if self.kind == BOOL:
+            return 1
+        return (1 << self.bits - (self.kind == INT)) - 1
+
+
+bool_ = DType("bool", BOOL, 8)
+int8, int16, int32, int64 = (DType(f"int{n}", INT, n) for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (DType(f"uint{n}", UINT, n) for n in (8, 16, 32, 64))
+float16, float32, float64 = (DType(f"float{n}", FLOAT, n) for n in (16, 32, 64))
+bfloat16 = DType("bfloat16", FLOAT, 16)
+float8_e4m3fn = DType("float8_e4m3fn", FLOAT, 8)
+float8_e5m2 = DType("float8_e5m2", FLOAT, 8)
+
+DTYPES: dict[str, DType] = {d.name: d for d in (
+    bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
+    float16, bfloat16, float32, float64, float8_e4m3fn, float8_e5m2)}
+SIGNED = frozenset((int8, int16, int32, int64))
+UNSIGNED = frozenset((uint8, uint16, uint32, uint64))
+INTEGERS = SIGNED | UNSIGNED
+FLOATS = frozenset((float16, bfloat16, float32, float64))
+NUMBERS = INTEGERS | FLOATS
+ANY = NUMBERS | {bool_, float8_e4m3fn, float8_e5m2}
+
+_NUMPY = {name: np.dtype(getattr(ml_dtypes, name, None) or name) for name in DTYPES}
+_FROM_NUMPY = {dtype: DTYPES[name] for name, dtype in _NUMPY.items()}
+
+
+def dtype_of(spelling: object) -> DType:
+    """The dtype that a NumPy dtype, NumPy scalar type, ml_dtypes type or name spells.
+
+    Errors: BlockTypeError for anything that is not one of DTYPES.
+    """
+    if isinstance(spelling, DType):
+        return spelling
+    try:
+        found = _FROM_NUMPY.get(np.dtype(spelling))
+    except TypeError:
+        found = None
+    require(found, "dtype: given {!r}, accepted {}", spelling, ", ".join(DTYPES))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class PointerType:
+    """A pointer to elements in global memory."""
+
+    pointee: DType
+
+    def __str__(self) -> str:
+        return f"ptr<{self.pointee}>"
+
+
+@dataclass(frozen=True, slots=True)
+class TileType:
+    """A tile of elements; shape () is a scalar, the same for every thread of a program.
+
+    dtype: of the elements; a PointerType makes a tile of pointers.
+    shape: one power of two per axis.
+    layout: which thread holds which element; None until gpu_layout assigns one.
+    """
+
+    dtype: DType | PointerType
+    shape: tuple[int, ...] = ()
+    layout: object | None = None
+
+    def __str__(self) -> str:
+        if not self.shape:
+            return str(self.dtype)
+        layout = "" if self.layout is None else f", {self.layout}"
+        return f"tile<{'x'.join(map(str, self.shape))}x{self.dtype}{layout}>"
+
+    @property
+    def is_scalar(self) -> bool:
+        return not self.shape
+
+    @property
+    def is_pointer(self) -> bool:
+        return isinstance(self.dtype, PointerType)
+
+    @property
+    def size(self) -> int:
+        """How many elements."""
+        size = 1
+        for extent in self.shape:
+            size *= extent
+        return size
+
+    def of(self, dtype: DType | PointerType) -> TileType:
+        """The same tile with elements of another dtype."""
+        return replace(self, dtype=dtype)
+
+    def shaped(self, shape: tuple[int, ...]) -> TileType:
+        """The same elements' dtype in another shape; the layout is forgotten."""
+        return TileType(self.dtype, tuple(shape))
