@@ -1,0 +1,11 @@
+"""The one table of inline PTX: everything that NVVM IR has no word for, a module per family."""
+
+from blocknumba.nvvm_lower.ptx import arithmetic, atomic, memory, warp
+from blocknumba.nvvm_lower.ptx.assembly import Assembly
+
+FAMILIES = (arithmetic, atomic, memory, warp)
+
+
+def rows() -> list[Assembly]:
+    """Every row of the table."""
+    return [row for family in FAMILIES for row in family.rows()]

@@ -1,0 +1,72 @@
+"""What one piece of inline PTX is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from blocknumba.nvvm_lower.target import Capability
+
+# Source: NVVM IR Specification, "Inline Assembler Expressions", supported constraints.
+_CONSTRAINT = {"i16": "h", "i32": "r", "i64": "l", "float": "f", "double": "d"}
+POINTER = "i8 addrspace(1)*"  # a global address; the only pointer type that assembly takes
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """Inline PTX with its operands.
+
+    name: what it does, for tests and messages.
+    text: $0, $1, ... are the results and then the operands; braces open a scope of registers.
+    results, operands: LLVM types.
+    tied: operands[i] and results[j] share a register, as pairs (i, j).
+    section: the instruction whose section of the PTX ISA manual, chapter "Instructions", describes it.
+    needs: the capability that a target must have, beyond the oldest's.
+    has_effect: it must be executed exactly as often as it is written, in order.
+    touches_memory: loads and stores may not move across it.
+    converges: all threads of a warp execute it together.
+    """
+
+    name: str
+    text: str
+    results: tuple[str, ...]
+    operands: tuple[str, ...]
+    section: str
+    tied: tuple[tuple[int, int], ...] = ()
+    needs: Capability | None = None
+    has_effect: bool = False
+    touches_memory: bool = False
+    converges: bool = False
+    _head: str = field(init=False, repr=False, compare=False)
+    _tail: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self):
+        effect = "sideeffect " if self.has_effect else ""
+        text = self.text.replace("\n", "\\0A")
+        object.__setattr__(
+            self, "_head", f'call {self.result_type} asm {effect}"{text}", "{self.constraints}"(')
+        words = "nounwind" + (" convergent" if self.converges else "")
+        words += "" if self.has_effect else " readnone"
+        object.__setattr__(self, "_tail", f") {words}")
+
+    @property
+    def result_type(self) -> str:
+        """The LLVM type of the call."""
+        if not self.results:
+            return "void"
+        return self.results[0] if len(self.results) == 1 else f"{{{', '.join(self.results)}}}"
+
+    @property
+    def constraints(self) -> str:
+        """The constraint string: results, operands, clobbers."""
+        tied = dict(self.tied)
+        words = [f"={_CONSTRAINT[result]}" for result in self.results]
+        words += [str(tied[i]) if i in tied else "l" if type_ == POINTER else _CONSTRAINT[type_]
+                  for i, type_ in enumerate(self.operands)]
+        return ",".join(words + ["~{memory}"] * self.touches_memory)
+
+    def call(self, operands: Sequence[str]) -> str:
+        """The text of a call of this with these values."""
+        assert len(operands) == len(self.operands), f"{self.name}: {len(operands)} operands"
+        typed = ", ".join([f"{type_} {value}" for type_, value in zip(self.operands, operands)])
+        return f"{self._head}{typed}{self._tail}"

@@ -1,0 +1,65 @@
+"""Inline PTX by which the threads of a block talk and wait: shuffles, votes, barriers."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from blocknumba.nvvm_lower.ptx.assembly import Assembly
+
+ALL_LANES = "0xffffffff"
+SHUFFLED = ("i32", "float")
+SHUFFLES = {"bfly": "0x1f", "idx": "0x1f", "down": "0x1f", "up": "0"}  # mode -> clamp
+
+
+def _shuffle(mode: str, type_: str, lane: str, operands: tuple[str, ...]) -> Assembly:
+    text = f"shfl.sync.{mode}.b32 $0, $1, {lane}, {SHUFFLES[mode]}, {ALL_LANES};"
+    return Assembly(f"shuffle.{mode}.{type_}", text, (type_,), (type_, *operands),
+                    "shfl.sync", has_effect=True, converges=True)
+
+
+@cache
+def shuffle(mode: str, type_: str, lane: int) -> Assembly:
+    """The operand of another lane: lane ^ n ("bfly"), n ("idx"), lane + n or - n ("down", "up")."""
+    return _shuffle(mode, type_, str(lane), ())
+
+
+@cache
+def shuffle_from(type_: str) -> Assembly:
+    """The first operand of the lane that the second operand, an i32, names."""
+    return _shuffle("idx", type_, "$2", ("i32",))
+
+
+@cache
+def vote(mode: str) -> Assembly:
+    """Whether "any" or "all" lanes have a nonzero operand, as an i32 of 0 or 1."""
+    text = (f"{{ .reg .pred p; setp.ne.b32 p, $1, 0; vote.sync.{mode}.pred p, p, {ALL_LANES}; "
+            "selp.b32 $0, 1, 0, p; }")
+    return Assembly(f"vote.{mode}", text, ("i32",), ("i32",), "vote.sync",
+                    has_effect=True, converges=True)
+
+
+BALLOT = Assembly(
+    "vote.ballot",
+    f"{{ .reg .pred p; setp.ne.b32 p, $1, 0; vote.sync.ballot.b32 $0, p, {ALL_LANES}; }}",
+    ("i32",), ("i32",), "vote.sync", has_effect=True, converges=True)
+BARRIER = Assembly("barrier", "bar.sync 0;", (), (), "bar", has_effect=True,
+                   touches_memory=True, converges=True)
+WARP_BARRIER = Assembly("warp_barrier", f"bar.warp.sync {ALL_LANES};", (), (),
+                        "bar.warp.sync", has_effect=True, touches_memory=True,
+                        converges=True)
+TRAP = Assembly("trap", "trap;", (), (), "trap", has_effect=True)
+
+
+@cache
+def named_barrier(number: int, threads: int) -> Assembly:
+    """Wait until this many threads, a multiple of the warp size, have reached the barrier."""
+    return Assembly(f"barrier.{number}", f"bar.sync {number}, {threads};", (), (), "bar",
+                    has_effect=True, touches_memory=True, converges=True)
+
+
+def rows() -> list[Assembly]:
+    """Every way to talk and wait, for tests."""
+    return [
+        *(shuffle(mode, type_, 16) for mode in SHUFFLES for type_ in SHUFFLED),
+        *map(shuffle_from, SHUFFLED), vote("any"), vote("all"), BALLOT, BARRIER, WARP_BARRIER,
+        TRAP, named_barrier(1, 64)]

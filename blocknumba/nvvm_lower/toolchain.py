@@ -1,0 +1,267 @@
+"""The adapter to NVIDIA's compilers: NVVM IR to PTX (libNVVM), PTX to machine code (nvJitLink)."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from blocknumba.errors import BlockError
+from blocknumba.nvvm_lower.target import Target
+
+_CUDA_MAJOR, _PTX_MAJOR = 13, 9  # CUDA 13.m reads PTX up to 9.m.  Source: PTX ISA, "Release Notes"
+_VERSION = re.compile(rb"^\.version (\d+)\.(\d+)", re.MULTILINE)
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_WARNING = re.compile(r"^.*(?:warning|advisory).*$", re.IGNORECASE | re.MULTILINE)
+_INSTALL = "pip install 'numba-cuda[cu13]'"
+
+
+class ToolchainError(BlockError, RuntimeError):
+    """A tool of NVIDIA is missing, or refused what we generated.
+
+    tool: its name; log: all that it said; source: what it was given.
+    """
+
+    def __init__(self, message: str, *, tool: str, log: str = "", source: str = "", hint: str = ""):
+        super().__init__(message, hint=hint)
+        self.tool, self.log, self.source = tool, log, source
+
+
+@dataclass(frozen=True, slots=True)
+class AssembleOptions:
+    """How NVVM IR becomes machine code.
+
+    optimization: 0 to 3, of both tools.
+    fastmath: flush denormals, approximate division and square root, contract.
+    maxnreg: the most registers a thread may use; None leaves it to the assembler.
+    lineinfo: keep source lines.
+    verify: check the NVVM IR first; costs 1 ms and finds mistakes of ours.
+    """
+
+    optimization: int = 3
+    fastmath: bool = False
+    maxnreg: int | None = None
+    lineinfo: bool = False
+    verify: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """Machine code for one target, and what the assembler said of it.
+
+    registers: per thread.  spill_bytes, stack_bytes: of local memory, per thread.
+    shared_bytes: static shared memory per block.
+    warnings: what the assembler warned of, one line each.
+    """
+
+    ptx: str
+    cubin: bytes
+    registers: int
+    spill_bytes: int
+    stack_bytes: int
+    shared_bytes: int
+    warnings: tuple[str, ...] = ()
+
+
+def assemble(nvvm_ir: str, target: Target, options: AssembleOptions = AssembleOptions()) -> Assembled:
+    """Compile one module that holds one kernel.
+
+    Errors: ToolchainError when a tool is missing or refuses; its log is attached.
+    """
+    return link(compile_to_ptx(nvvm_ir, target, options), target, options)
+
+
+def compile_to_ptx(nvvm_ir: str, target: Target, options: AssembleOptions) -> bytes:
+    """NVVM IR to PTX whose version the linker accepts.
+
+    libdevice, half a megabyte, is linked only into modules that declare one of its functions.
+    """
+    nvvm = _tool("nvvm")
+    flags = [f"-arch={target.compute}", f"-opt={options.optimization}", *_arithmetic(options)]
+    flags += ["-generate-line-info"] * options.lineinfo
+    program = nvvm.create_program()
+    try:
+        source = nvvm_ir.encode()
+        nvvm.add_module_to_program(program, source, len(source), "kernel")
+        if "@__nv_" in nvvm_ir:
+            library = _libdevice()
+            nvvm.lazy_add_module_to_program(program, library, len(library), "libdevice")
+        if options.verify:
+            nvvm.verify_program(program, len(flags), flags)
+        nvvm.compile_program(program, len(flags), flags)
+        ptx = bytearray(nvvm.get_compiled_result_size(program))
+        nvvm.get_compiled_result(program, ptx)
+    except nvvm.nvvmError as error:
+        log = bytearray(nvvm.get_program_log_size(program))
+        nvvm.get_program_log(program, log)
+        raise _refusal("libNVVM", str(error), log, nvvm_ir) from None
+    finally:
+        nvvm.destroy_program(program)
+    return cap_version(bytes(ptx).rstrip(b"\0"), linker_ptx_version())
+
+
+def link(ptx: bytes, target: Target, options: AssembleOptions) -> Assembled:
+    """PTX to machine code."""
+    linker = _tool("nvjitlink")
+    flags = [f"-arch={target.name}", "-verbose", f"-O{options.optimization}"]
+    flags += ["-lineinfo"] * options.lineinfo
+    flags += [f"-maxrregcount={options.maxnreg}"] if options.maxnreg else []
+    handle = linker.create(len(flags), flags)
+    try:
+        linker.add_data(handle, linker.InputType.PTX, ptx, len(ptx), "kernel")
+        linker.complete(handle)
+        cubin = bytearray(linker.get_linked_cubin_size(handle))
+        linker.get_linked_cubin(handle, cubin)
+        log = bytearray(linker.get_info_log_size(handle))
+        linker.get_info_log(handle, log)
+    except linker.nvJitLinkError as error:
+        log = bytearray(linker.get_error_log_size(handle))
+        linker.get_error_log(handle, log)
+        raise _refusal("nvJitLink", str(error), log, ptx.decode()) from None
+    finally:
+        linker.destroy(handle)
+    return _assembled(ptx.decode(), bytes(cubin), _text(log))
+
+
+def cap_version(ptx: bytes, newest: tuple[int, int]) -> bytes:
+    """PTX with its .version lowered to newest where it is higher.
+
+    libNVVM stamps its own version even on text that any older assembler takes.
+    """
+    found = _VERSION.search(ptx)
+    assert found, "libNVVM wrote PTX without a version"
+    if (int(found[1]), int(found[2])) <= newest:
+        return ptx
+    return ptx[:found.start()] + b".version %d.%d" % newest + ptx[found.end():]
+
+
+@cache
+def linker_ptx_version() -> tuple[int, int]:
+    """The newest PTX version that the installed nvJitLink reads."""
+    major, minor = _tool("nvjitlink").version()
+    if major != _CUDA_MAJOR:
+        raise ToolchainError(f"nvjitlink: given version {major}.{minor}, accepted {_CUDA_MAJOR}.x",
+                             tool="nvjitlink", hint=_INSTALL)
+    return _PTX_MAJOR, minor
+
+
+@cache
+def versions() -> str:
+    """Which builds of the tools are in use, for cache keys and bug reports."""
+    return " ".join(_build(name) for name in ("nvvm", "nvJitLink"))
+
+
+def disassemble(cubin: bytes) -> str:
+    """The machine code as text (SASS).
+
+    Errors: ToolchainError when neither nvdisasm nor cuobjdump is installed.
+    """
+    tools = {"nvdisasm": ["-c"], "cuobjdump": ["-sass"]}
+    name = next(filter(_find_binary, tools), None)
+    if name is None:
+        raise ToolchainError("sass: neither nvdisasm nor cuobjdump was found", tool="nvdisasm",
+                             hint="pip install nvidia-cuda-nvdisasm, or add CUDA's bin to PATH")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "kernel.cubin")
+        file.write_bytes(cubin)
+        done = subprocess.run([_find_binary(name), *tools[name], file], capture_output=True,
+                              text=True, check=False)
+    if done.returncode:
+        raise ToolchainError(f"sass: {name} refused the cubin", tool=name, log=done.stderr)
+    return done.stdout
+
+
+def _arithmetic(options: AssembleOptions) -> list[str]:
+    """libNVVM's flags: NumPy's arithmetic unless fastmath.
+
+    -fma=0: a product and a sum are two roundings; libNVVM contracts them by default.
+    """
+    if options.fastmath:
+        return ["-ftz=1", "-prec-div=0", "-prec-sqrt=0", "-fma=1"]
+    return ["-ftz=0", "-prec-div=1", "-prec-sqrt=1", "-fma=0"]
+
+
+def _assembled(ptx: str, cubin: bytes, log: str) -> Assembled:
+    """What the linker's log says of the kernel; numbers that it does not mention are 0."""
+    registers, shared = _REGISTERS.search(log), _SHARED.search(log)
+    frames = [tuple(map(int, found)) for found in _STACK.findall(log)]
+    return Assembled(
+        ptx, cubin, int(registers[1]) if registers else 0,
+        max((stores + loads for _, stores, loads in frames), default=0),
+        max((stack for stack, _, _ in frames), default=0),
+        int(shared[1]) if shared else 0,
+        tuple(line.strip() for line in _WARNING.findall(log)))
+
+
+def _refusal(tool: str, error: str, log: bytes, source: str) -> ToolchainError:
+    text = _text(log)
+    first = next((line for line in text.splitlines() if "rror" in line), error).strip()
+    return ToolchainError(f"{tool} refused the code that blocknumba generated: {first}", tool=tool,
+                          log=text, source=source,
+                          hint="this is a bug of blocknumba; the log and the code are attached to "
+                               "this exception as .log and .source")
+
+
+def _text(log: bytes) -> str:
+    return bytes(log).decode(errors="replace").strip("\0 \n")
+
+
+@cache
+def _tool(name: str):
+    """cuda.bindings.nvvm or cuda.bindings.nvjitlink, with its library loaded."""
+    try:
+        # here and not above: blocknumba works without CUDA, on the CPU
+        from cuda.bindings import nvjitlink, nvvm
+
+        module = {"nvvm": nvvm, "nvjitlink": nvjitlink}[name]
+        module.version()
+    except (ImportError, RuntimeError) as error:
+        raise ToolchainError(f"compiling for a GPU needs {name}: {error}", tool=name,
+                             hint=_INSTALL) from None
+    return module
+
+
+def _library(name: str) -> Path:
+    """The file of a library of NVIDIA's, which is loaded."""
+    # here and not above: blocknumba works without CUDA, on the CPU
+    from cuda import pathfinder
+
+    try:
+        return Path(pathfinder.load_nvidia_dynamic_lib(name).abs_path).resolve()
+    except (RuntimeError, OSError) as error:
+        raise ToolchainError(f"compiling for a GPU needs {name}: {error}", tool=name,
+                             hint=_INSTALL) from None
+
+
+def _build(name: str) -> str:
+    """One build of a library, told from others by its file; no library gives its exact version."""
+    file = _library(name)
+    facts = file.stat()
+    return f"{file.name}:{facts.st_size}:{facts.st_mtime_ns}"
+
+
+@cache
+def _libdevice() -> bytes:
+    """The bitcode of NVIDIA's mathematics library, the one that belongs to libNVVM."""
+    home = _library("nvvm").parents[1]
+    for folder in (home / "libdevice", home / "nvvm" / "libdevice"):  # the toolkit, the wheel
+        file = folder / "libdevice.10.bc"
+        if file.exists():
+            return file.read_bytes()
+    raise ToolchainError(f"mathematics: libdevice.10.bc was not found under {home}",
+                         tool="libdevice", hint=_INSTALL)
+
+
+@cache
+def _find_binary(name: str) -> str | None:
+    """The path of a program of the CUDA toolkit: on PATH, in a wheel, or in CUDA_HOME."""
+    # here and not above: blocknumba works without CUDA, on the CPU
+    from cuda import pathfinder
+
+    return shutil.which(name) or pathfinder.find_nvidia_binary_utility(name)
