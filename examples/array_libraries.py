@@ -1,0 +1,77 @@
+"""The array libraries that are present: every example runs on each of them."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class ArrayLibrary:
+    """One way to hold arrays.
+
+    name: what it is called.
+    array: NumPy array -> a writable array of this library with the same elements.
+    numpy: array of this library -> NumPy array.
+    """
+
+    name: str
+    array: Callable[[np.ndarray], Any]
+    numpy: Callable[[Any], np.ndarray]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+NUMPY = ArrayLibrary("numpy", np.array, np.asarray)
+
+
+def present() -> list[ArrayLibrary]:
+    """NumPy, and every GPU library that is installed and sees a GPU."""
+    return [NUMPY, *(library for make in (_cupy, _torch, _numba) if (library := make()))]
+
+
+def run(check: Callable[[ArrayLibrary], None]) -> None:
+    """Run check on every library that is present, and say so."""
+    name = Path(check.__code__.co_filename).stem
+    for library in present():
+        check(library)
+        print(f"{name}: {library}: equal to NumPy")
+
+
+def _installed(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None
+
+
+def _cupy() -> ArrayLibrary | None:
+    if not _installed("cupy"):
+        return None
+    import cupy
+    if not cupy.cuda.is_available():
+        return None
+    return ArrayLibrary("cupy", cupy.array, cupy.asnumpy)
+
+
+def _torch() -> ArrayLibrary | None:
+    if not _installed("torch"):
+        return None
+    import torch
+    if not torch.cuda.is_available():
+        return None
+    return ArrayLibrary("torch", lambda array: torch.tensor(array, device="cuda"),
+                        lambda tensor: tensor.cpu().numpy())
+
+
+def _numba() -> ArrayLibrary | None:
+    if not _installed("numba_cuda"):
+        return None
+    from numba import cuda
+    if not cuda.is_available():
+        return None
+    return ArrayLibrary("numba", lambda array: cuda.to_device(np.array(array)),
+                        lambda array: array.copy_to_host())
