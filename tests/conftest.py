@@ -1,0 +1,44 @@
+"""What all tests share: the devices that kernels run on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from blocknumba.dispatch.driver import find_driver
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where a kernel runs.
+
+    interpret: on the CPU, even where there is a GPU.
+    """
+
+    name: str
+    interpret: bool
+
+    def run(self, kernel, grid, *arguments, **named) -> None:
+        """kernel[grid](*arguments, **named), here."""
+        kernel[grid](*arguments, interpret=self.interpret, **named)
+
+
+DEVICES = (pytest.param(Device("cpu", interpret=True), id="cpu"),
+           pytest.param(Device("gpu", interpret=False), id="gpu", marks=pytest.mark.gpu))
+
+
+@pytest.fixture(params=DEVICES)
+def device(request) -> Device:
+    """The CPU, and the GPU where there is one."""
+    return request.param
+
+
+def pytest_collection_modifyitems(items) -> None:
+    """Skip tests that are marked gpu where there is none."""
+    if find_driver() is not None:
+        return
+    skip = pytest.mark.skip(reason="no CUDA device")
+    for item in items:
+        if "gpu" in item.keywords:
+            item.add_marker(skip)
