@@ -1,0 +1,41 @@
+"""Source to cubin, in a warm process, and import: pytest perf/bench_compile.py (no GPU)."""
+
+import subprocess
+import sys
+
+import pytest
+from example_kernels import softmax, vector_add
+from measure import CLOCK, host_timer, interleaved
+
+import blocknumba as bn
+
+TARGET = "sm_90a"
+KERNELS = {
+    "vector add": (vector_add.add, ("f32[::1]",) * 3, {"BLOCK": 1024}),
+    "softmax": (softmax.softmax, ("f32[:,::1]",) * 2, {"BLOCK": 1024}),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_source_to_cubin(benchmark, name):
+    kernel, signature, constants = KERNELS[name]
+
+    def compile_it():
+        return bn.compile(kernel, signature, constants, target=TARGET)
+
+    compiled = benchmark.pedantic(compile_it, rounds=15, warmup_rounds=2)
+    assert compiled.asm["cubin"].startswith(b"\x7fELF")
+
+
+def start_python(statement: str) -> None:
+    """Run a statement in a new process."""
+    subprocess.run([sys.executable, "-c", statement], check=True)
+
+
+@pytest.mark.benchmark(timer=CLOCK)
+def test_import(benchmark):
+    runs = {"import blocknumba": lambda: start_python("import blocknumba"),
+            "import numpy": lambda: start_python("import numpy"),
+            "empty process": lambda: start_python("pass")}
+    CLOCK.replay(benchmark, interleaved(runs, host_timer, rounds=9, repeats=1),
+                 "import blocknumba")

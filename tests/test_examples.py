@@ -1,0 +1,26 @@
+"""The examples: right on every array library that is present, and runnable as scripts."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from array_libraries import present
+
+FOLDER = Path(__file__).resolve().parent.parent / "examples"
+EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "array_libraries")
+
+
+@pytest.mark.parametrize("library", present(), ids=str)
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_example_agrees_with_numpy_in_both_dialects(example, library):
+    importlib.import_module(example).check(library)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_example_runs_as_a_script(example, tmp_path):
+    script = [sys.executable, FOLDER / f"{example}.py"]
+    result = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert f"{example}: numpy: equal to NumPy" in result.stdout
