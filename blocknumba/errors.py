@@ -91,6 +91,10 @@ class LaunchError(BlockError, RuntimeError):
     """A launch that the driver refused, or a kernel that failed while it ran."""
 
 
+class RaceError(BlockError, RuntimeError):
+    """Two programs that write one element without atomics, reported with debug=True."""
+
+
 class ParseError(BlockError, ValueError):
     """Text that is not tile IR."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from blocknumba.errors import require
 from blocknumba.tile_ir.opdef import EFFECT, ELEMENTWISE, PURE, op
 from blocknumba.tile_ir.types import TileType, bool_
@@ -9,7 +11,30 @@ from blocknumba.tile_ir.types import TileType, bool_
 
 @op(EFFECT)
 def print_(*values, prefix, hexadecimal=False) -> None:
-    """Print prefix and every element of values, each with program and index."""
+    """Print every element of values, one line each, in the form of `print_line`.
+
+    values: tiles or scalars of any shapes and dtypes; without any, one line per program.
+    prefix: str; hexadecimal: print the bits of each element as hexadecimal digits.
+    """
+
+
+def print_line(program: tuple[int, int, int], index: tuple[int, ...], prefix: str,
+               element: np.generic | None = None, operand: int | None = None,
+               hexadecimal: bool = False) -> str:
+    """The line that the op `print` prints for one element; the GPU prints the same.
+
+    operand: its number when there are several.  Floats have six decimals, as C's %f.
+    """
+    where = f"pid ({', '.join(map(str, program))}) idx ({', '.join(map(str, index))}) {prefix}"
+    if element is None:
+        return where
+    number = "" if operand is None else f"(operand {operand}) "
+    if hexadecimal:
+        digits = element.dtype.itemsize * 2
+        return f"{where}: {number}0x{int.from_bytes(element.tobytes(), 'little'):0{digits}x}"
+    if element.dtype.kind in "biu":
+        return f"{where}: {number}{int(element)}"
+    return f"{where}: {number}{float(element):f}"
 
 
 @op(EFFECT)

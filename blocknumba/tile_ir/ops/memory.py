@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from blocknumba.errors import require
 from blocknumba.tile_ir.opdef import ELEMENTWISE, PURE, READS, WRITES, op
 from blocknumba.tile_ir.types import TileType, bool_
@@ -24,13 +26,20 @@ def require_access(name: str, pointer: TileType, mask: TileType | None) -> None:
 def offset(pointer, count) -> TileType:
     """pointer moved by count elements.
 
-    pointer: pointer or tile of pointers; count: int32 or int64 of the same shape.
+    pointer: pointer or tile of pointers; count: its shape, an integer dtype of 32 or 64 bits.
     """
     require(pointer.is_pointer, "offset: given {}, accepted pointers", pointer)
     require(not count.is_pointer and count.dtype.is_integer and count.dtype.bits >= 32
             and count.shape == pointer.shape,
-            "offset: count must be int32 or int64 of shape {}, got {}", pointer.shape, count)
+            "offset: count must be an integer of 32 or 64 bits and of shape {}, got {}",
+            pointer.shape, count)
     return pointer
+
+
+@offset.numpy
+def _(pointer, count):
+    # the interpreter's addresses count elements
+    return pointer + count.astype(np.int64)
 
 
 @op(READS)

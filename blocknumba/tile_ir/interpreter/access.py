@@ -1,0 +1,265 @@
+"""Loads and stores: strided views of memory where addresses are affine, gathers elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from blocknumba.errors import BlockIndexError, BlockValueError, require
+from blocknumba.tile_ir.interpreter.affine import Affine, Box, Tile, as_affine, dense
+from blocknumba.tile_ir.interpreter.machine import Machine
+from blocknumba.tile_ir.interpreter.memory import Memory, owners
+from blocknumba.tile_ir.interpreter.races import record_writes
+from blocknumba.tile_ir.ir import Op
+from blocknumba.tile_ir.ops import memory as ops
+
+# a strided copy costs about as much as gathering this many elements
+_COPY_ELEMENTS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Consecutive programs whose accesses form one strided array.
+
+    programs, box: the part of the tiles (programs, *shape) that they access.
+    address: of the first element; shape, steps: of the array.
+    """
+
+    programs: slice
+    box: tuple[slice, ...]
+    address: int
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    @property
+    def place(self) -> tuple[slice, ...]:
+        return (self.programs, *self.box)
+
+    def lies_in(self, memory: Memory) -> bool:
+        """Whether all its elements are in memory."""
+        reach = [(n - 1) * step for n, step in zip(self.shape, self.steps)]
+        first = self.address - memory.origin
+        return (first + sum(r for r in reach if r < 0) >= 0
+                and first + sum(r for r in reach if r > 0) < memory.elements.size)
+
+
+@ops.load.interpreted
+def _(machine: Machine, op: Op, pointer: Tile, mask: Tile | None = None,
+      other: Tile | None = None) -> np.ndarray:
+    planned = None if machine.launch.debug else _planned(machine, pointer, mask)
+    if planned is None:
+        return _gather(machine, op, dense(pointer), mask, other)
+    memory, runs, count = planned
+    shape = op.result.type.shape
+    if len(runs) == 1 and runs[0].shape == (count, *shape):
+        view = memory.view(runs[0].address, runs[0].shape, runs[0].steps)
+        if isinstance(mask, np.ndarray):
+            return np.where(mask, view, _filling(op, other))
+        # a scalar may be the bound of a loop that writes its own memory
+        return view if shape else view.copy()
+    result = np.empty((count, *shape), memory.elements.dtype)
+    filling = np.broadcast_to(_filling(op, other), result.shape)
+    for run in runs:
+        for outside in _complement(run, shape):
+            result[outside] = filling[outside]
+        if 0 not in run.shape:
+            result[run.place] = memory.view(run.address, run.shape, run.steps)
+    return result
+
+
+@ops.store.interpreted
+def _(machine: Machine, op: Op, pointer: Tile, value: Tile, mask: Tile | None = None) -> None:
+    planned = None if machine.launch.debug else _planned(machine, pointer, mask, value)
+    if planned is None:
+        _scatter(machine, op, dense(pointer), dense(value), mask)
+        return
+    memory, runs, count = planned
+    written(machine, op, memory)
+    value = dense(value)
+    if len(runs) > 1 and np.may_share_memory(value, memory.bytes):
+        value = value.copy()
+    value = np.broadcast_to(value, (count, *value.shape[1:]))
+    for run in runs:
+        if 0 in run.shape:
+            continue
+        view = memory.view(run.address, run.shape, run.steps)
+        if isinstance(mask, np.ndarray):
+            np.copyto(view, value[run.place], where=mask[run.programs] if len(mask) > 1 else mask)
+        else:
+            view[...] = value[run.place]
+
+
+def written(machine: Machine, op: Op, memory: Memory) -> None:
+    """Note that memory is about to be written.
+
+    Errors: BlockValueError when the array is read-only.
+    """
+    require(memory.elements.flags.writeable, "{}: {} is read-only", op.name, memory.name,
+            error=BlockValueError)
+    machine.protect(memory)
+    machine.launch.writes += 1
+
+
+# affine addresses -----------------------------------------------------------------------------
+
+def _planned(machine: Machine, pointer: Tile, mask: Tile | None,
+             value: Tile | None = None) -> tuple[Memory, list[_Run], int] | None:
+    """The memory, the strided pieces and the number of programs of an access.
+
+    None where there is no such form, where it would be slower, or where an element is outside.
+    """
+    where = as_affine(pointer)
+    if where is None:
+        return None
+    owner = owners(where.base)
+    number = int(owner[0])
+    if not 1 <= number <= len(machine.launch.memories) or (owner != number).any():
+        return None
+    memory = machine.launch.memories[number - 1]
+    box = mask if isinstance(mask, Box) else None
+    least = max([len(t) for t in (mask, value) if isinstance(t, np.ndarray)], default=1)
+    runs, count = _runs(where, box, least)
+    if isinstance(mask, np.ndarray) and (len(runs) > 1 or not where.shape):
+        return None
+    size = int(np.prod(where.shape, dtype=np.int64))
+    if len(runs) > 1 and len(runs) * _COPY_ELEMENTS > count * size:
+        return None
+    if not all(0 in run.shape or run.lies_in(memory) for run in runs):
+        return None
+    return memory, runs, count
+
+
+def _runs(where: Affine, box: Box | None, least: int) -> tuple[list[_Run], int]:
+    """The programs, at least so many, in runs of equal boxes and evenly spaced addresses."""
+    bounds = [] if box is None else [b for pair in box.bounds if pair for b in pair]
+    count = max([least, len(where.base), *map(len, bounds)])
+    base = np.broadcast_to(where.base, count)
+    gaps = np.diff(base)
+    changes = np.zeros(max(count - 1, 0), bool)
+    for bound in bounds:
+        if len(bound) > 1:
+            changes |= bound[1:] != bound[:-1]
+    runs, first = [], 0
+    while first < count:
+        last = _end_of_run(gaps, changes, first, count)
+        gap = int(gaps[first]) if last - first > 1 else 0
+        runs.append(_run(where, box, first, last, int(base[first]), gap))
+        first = last
+    return runs, count
+
+
+def _end_of_run(gaps: np.ndarray, changes: np.ndarray, first: int, count: int) -> int:
+    """Where the run that starts at a program ends."""
+    if first >= count - 1 or changes[first]:
+        return first + 1
+    breaks = changes[first:] | (gaps[first:] != gaps[first])
+    stop = int(breaks.argmax())
+    return first + stop + 1 if breaks[stop] else count
+
+
+def _run(where: Affine, box: Box | None, first: int, last: int, base: int, gap: int) -> _Run:
+    ranges, address = [], base
+    for axis, extent in enumerate(where.shape):
+        low, high = 0, extent
+        if box is not None and box.bounds[axis] is not None:
+            low, high = (int(b[first if len(b) > 1 else 0]) for b in box.bounds[axis])
+        ranges.append(slice(low, max(low, high)))
+        address += low * where.steps[axis]
+    shape = (last - first, *(r.stop - r.start for r in ranges))
+    return _Run(slice(first, last), tuple(ranges), address, shape, (gap, *where.steps))
+
+
+def _complement(run: _Run, shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
+    """Places that together cover all of a run's tiles but its box."""
+    for axis, (inside, extent) in enumerate(zip(run.box, shape)):
+        before = (run.programs, *(slice(None),) * axis)
+        if inside.start > 0:
+            yield (*before, slice(0, inside.start))
+        if inside.stop < extent:
+            yield (*before, slice(inside.stop, None))
+
+
+# any addresses --------------------------------------------------------------------------------
+
+def located(machine: Machine, op: Op, addresses: np.ndarray,
+            mask: np.ndarray | None) -> list[tuple[Memory, np.ndarray, np.ndarray | None]]:
+    """Per memory that is accessed: its place of each address, and which addresses are meant.
+
+    The third is None where all are; otherwise the places of others are 0.
+    Errors: BlockIndexError when an address that mask lets through is in no array.
+    """
+    owner = owners(addresses if mask is None else addresses[mask])
+    numbers = range(0) if not owner.size else (
+        [int(owner.flat[0])] if (owner == owner.flat[0]).all() else map(int, np.unique(owner)))
+    found = []
+    for number in numbers:
+        if not 1 <= number <= len(machine.launch.memories):
+            raise _outside(machine, op, addresses, mask, None)
+        memory = machine.launch.memories[number - 1]
+        mine = owners(addresses) == number if mask is None else mask & (owners(addresses) == number)
+        places = addresses - memory.origin
+        inside = (memory.contains(addresses) if machine.launch.debug
+                  else (places >= 0) & (places < memory.elements.size))
+        if (mine & ~inside).any():
+            raise _outside(machine, op, addresses, mine & ~inside, memory)
+        every = bool(mine.all())
+        found.append((memory, places if every else np.where(mine, places, 0),
+                      None if every else mine))
+    return found
+
+
+def _outside(machine: Machine, op: Op, addresses: np.ndarray, wrong: np.ndarray | None,
+             memory: Memory | None) -> BlockIndexError:
+    """The error of the first address that is in no array."""
+    wrong = np.ones(addresses.shape, bool) if wrong is None else wrong
+    if memory is None:
+        return BlockIndexError(f"{op.name}: the pointer is of no array")
+    place = tuple(map(int, np.argwhere(wrong)[0]))
+    address = int(addresses[place])
+    index = memory.index(address)
+    what = f"index {index}" if index is not None else f"element {address - memory.address}"
+    program = machine.program(place[0])
+    return BlockIndexError(
+        f"{op.name}: {what} is outside {memory.name} of shape {memory.array.shape}, "
+        f"in program {program}, element {place[1:]} of the tile")
+
+
+def _gather(machine: Machine, op: Op, addresses: np.ndarray, mask: Tile | None,
+            other: Tile | None) -> np.ndarray:
+    if mask is not None:
+        addresses, mask = np.broadcast_arrays(addresses, dense(mask))
+    result = None
+    for memory, places, meant in located(machine, op, addresses, mask):
+        elements = memory.elements[places]
+        if meant is not None:
+            elements = np.where(meant, elements, _filling(op, other) if result is None else result)
+        result = elements
+    if result is None:
+        return np.broadcast_to(_filling(op, other), addresses.shape).copy()
+    return result
+
+
+def _scatter(machine: Machine, op: Op, addresses: np.ndarray, value: np.ndarray,
+             mask: Tile | None) -> None:
+    arrays = [addresses, value] if mask is None else [addresses, value, dense(mask)]
+    addresses, value, *rest = np.broadcast_arrays(*arrays)
+    if machine.launch.debug and len(addresses) < len(machine):
+        shape = (len(machine), *addresses.shape[1:])
+        addresses, value, *rest = (np.broadcast_to(a, shape) for a in (addresses, value, *rest))
+    for memory, places, meant in located(machine, op, addresses, rest[0] if rest else None):
+        written(machine, op, memory)
+        if machine.launch.debug:
+            record_writes(machine, memory, places, meant)
+        if meant is None:
+            memory.elements[places] = value
+        else:
+            memory.elements[places[meant]] = value[meant]
+
+
+def _filling(op: Op, other: Tile | None) -> np.ndarray:
+    """What a masked load gives where nothing is read."""
+    if other is not None:
+        return dense(other)
+    return np.zeros((1,) * (len(op.result.type.shape) + 1), op.result.type.dtype.numpy)

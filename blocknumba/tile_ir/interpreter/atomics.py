@@ -1,0 +1,94 @@
+"""Atomic ops: elements one after another, in the order of programs and then of the tile."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blocknumba.tile_ir.interpreter.access import located, written
+from blocknumba.tile_ir.interpreter.affine import Tile, dense
+from blocknumba.tile_ir.interpreter.machine import Machine
+from blocknumba.tile_ir.ir import Op
+from blocknumba.tile_ir.ops import atomic
+
+_STEPS = {
+    "add": np.add, "max": np.maximum, "min": np.minimum,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+}
+
+
+@atomic.atomic_rmw.interpreted
+def _(machine: Machine, op: Op, pointer: Tile, value: Tile,
+      mask: Tile | None = None) -> np.ndarray:
+    addresses, value, *rest = _per_program(machine, pointer, value,
+                                           *([] if mask is None else [mask]))
+    result = np.zeros(value.shape, value.dtype)
+    for memory, places, meant in located(machine, op, addresses, rest[0] if rest else None):
+        written(machine, op, memory)
+        chosen = slice(None) if meant is None else meant
+        places, values = places[chosen].ravel(), value[chosen].ravel()
+        old = _read_modify_write(op.attrs["kind"], memory.elements, places, values,
+                                 op.result in machine.launch.used)
+        if old is not None:
+            result[chosen] = old.reshape(result[chosen].shape)
+    return result
+
+
+@atomic.atomic_cas.interpreted
+def _(machine: Machine, op: Op, pointer: Tile, compare: Tile, value: Tile) -> np.ndarray:
+    addresses, compare, value = _per_program(machine, pointer, compare, value)
+    result = np.empty(value.shape, value.dtype)
+    bits = np.dtype(f"u{value.dtype.itemsize}")
+    for memory, places, meant in located(machine, op, addresses, None):
+        chosen = np.ones(places.shape, bool) if meant is None else meant
+        elements = memory.elements.view(bits)
+        places, wanted, new = (a[chosen] for a in (places, compare.view(bits), value.view(bits)))
+        old = np.empty(places.shape, bits)
+        for turn in _turns(places):
+            old[turn] = elements[places[turn]]
+            hit = turn[old[turn] == wanted[turn]]
+            if hit.size:
+                written(machine, op, memory)
+                elements[places[hit]] = new[hit]
+        result[chosen] = old.view(result.dtype)
+    return result
+
+
+def _per_program(machine: Machine, *tiles: Tile) -> list[np.ndarray]:
+    """The tiles of all programs: each acts on its own, even where all agree."""
+    arrays = [dense(tile) for tile in tiles]
+    shape = (len(machine), *arrays[0].shape[1:])
+    return [np.ascontiguousarray(np.broadcast_to(array, shape)) for array in arrays]
+
+
+def _turns(places: np.ndarray) -> list[np.ndarray]:
+    """The accesses in turns that touch no place twice, a place's accesses in order."""
+    order = np.argsort(places, kind="stable")
+    sorted_places = places[order]
+    starts = np.flatnonzero(np.r_[True, sorted_places[1:] != sorted_places[:-1]])
+    counts = np.diff(np.r_[starts, len(places)])
+    turn = np.empty(len(places), np.int64)
+    turn[order] = np.arange(len(places)) - np.repeat(starts, counts)
+    by_turn = np.argsort(turn, kind="stable")
+    return np.split(by_turn, np.cumsum(np.bincount(turn))[:-1])
+
+
+def _read_modify_write(kind: str, elements: np.ndarray, places: np.ndarray, values: np.ndarray,
+                       wanted: bool) -> np.ndarray | None:
+    """Apply values in order; give the old elements, or None when they are not wanted."""
+    step = _STEPS.get(kind)
+    if not wanted and step is not None:
+        step.at(elements, places, values)
+        return None
+    order = np.argsort(places, kind="stable")
+    unique, starts = np.unique(places[order], return_index=True)
+    old = np.empty(values.shape, values.dtype)
+    if len(unique) == len(places):
+        old[...] = elements[places]
+        elements[places] = values if step is None else step(old, values)
+        return old
+    for place, turns in zip(unique, np.split(order, starts[1:])):
+        chain = np.concatenate([elements[place:place + 1], values[turns]])
+        if step is not None:
+            chain = step.accumulate(chain)
+        old[turns], elements[place] = chain[:-1], chain[-1]
+    return old

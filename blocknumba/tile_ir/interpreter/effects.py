@@ -1,0 +1,81 @@
+"""Ops that know which program runs or that talk to the programmer: ids, prints, assertions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from blocknumba.errors import BlockAssertionError, BlockIndexError
+from blocknumba.tile_ir.interpreter.affine import Tile, dense
+from blocknumba.tile_ir.interpreter.machine import Machine
+from blocknumba.tile_ir.ir import Op
+from blocknumba.tile_ir.opdef import attribute
+from blocknumba.tile_ir.ops import create, debug
+
+
+@create.program_id.interpreted
+def _(machine: Machine, op: Op) -> np.ndarray:
+    return machine.program_ids(op.attrs["axis"])
+
+
+@create.num_programs.interpreted
+def _(machine: Machine, op: Op) -> np.ndarray:
+    return np.array([machine.launch.grid[op.attrs["axis"]]], np.int32)
+
+
+@debug.print_.interpreted
+def _(machine: Machine, op: Op, *values: Tile) -> None:
+    arrays = [dense(value) for value in values]
+    prefix, hexadecimal = op.attrs["prefix"], attribute(op, "hexadecimal")
+    for place in range(len(machine)):
+        for line in _printed(machine.program(place), prefix, hexadecimal,
+                             [array[place if len(array) > 1 else 0] for array in arrays]):
+            print(line, file=machine.launch.output)
+
+
+def _printed(program: tuple[int, int, int], prefix: str, hexadecimal: bool,
+             tiles: list[np.ndarray]) -> Iterator[str]:
+    """The lines that one program prints."""
+    if not tiles:
+        yield debug.print_line(program, (), prefix)
+    for number, tile in enumerate(tiles):
+        operand = number if len(tiles) > 1 else None
+        for index in np.ndindex(tile.shape):
+            yield debug.print_line(program, index, prefix, tile[index], operand, hexadecimal)
+
+
+@debug.assert_.interpreted
+def _(machine: Machine, op: Op, condition: Tile) -> None:
+    failed = ~dense(condition)
+    if failed.any():
+        place = tuple(map(int, np.argwhere(failed)[0]))
+        element = f", element {place[1:]}" if len(place) > 1 else ""
+        raise BlockAssertionError(
+            f"{op.attrs['message'] or 'assert'}: false in program {machine.program(place[0])}"
+            f"{element}")
+
+
+@debug.assume.interpreted
+def _(machine: Machine, op: Op, condition: Tile) -> None:
+    if machine.launch.debug and not condition.all():
+        place = int(condition.argmin())
+        raise BlockAssertionError(f"assume: false in program {machine.program(place)}")
+
+
+@debug.check_index.interpreted
+def _(machine: Machine, op: Op, index: Tile, extent: Tile, mask: Tile | None = None) -> None:
+    if not machine.launch.debug:
+        return
+    index, extent = np.broadcast_arrays(dense(index), dense(extent))
+    wrong = (index < 0) | (index >= extent)
+    if mask is not None:
+        index, wrong = np.broadcast_arrays(index, wrong & dense(mask))
+    if not wrong.any():
+        return
+    place = tuple(map(int, np.argwhere(wrong)[0]))
+    shapes = {m.name: f" of shape {m.array.shape}" for m in machine.launch.memories}
+    name, axis = op.attrs["array"], op.attrs["axis"]
+    raise BlockIndexError(
+        f"{name}: index {index[place]} is outside axis {axis}{shapes.get(name, '')}, "
+        f"in program {machine.program(place[0])}, element {place[1:]} of the tile")

@@ -1,0 +1,63 @@
+"""Run a tile IR function on NumPy arrays: a grid of programs, in chunks that fit the cache."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import TextIO
+
+import numpy as np
+
+# the modules that say what ops with effects do
+from blocknumba.tile_ir.interpreter import access, atomics, control, effects  # noqa: F401
+from blocknumba.tile_ir.interpreter.machine import Launch, Machine, plan
+from blocknumba.tile_ir.interpreter.memory import bind
+from blocknumba.tile_ir.ir import Function, Op, walk
+from blocknumba.tile_ir.opdef import READS, WRITES
+
+# of the largest tile of all programs of a chunk: several such tiles stay in a second-level cache
+CHUNK_BYTES = 1 << 18
+CHUNK_PROGRAMS = 1 << 14
+
+
+def run(fn: Function, grid: tuple[int, int, int], arguments: Mapping[str, object], *,
+        debug: bool = False, output: TextIO | None = None) -> None:
+    """Run every program of a grid; arrays among the arguments are changed in place.
+
+    arguments: NumPy arrays and scalars by name, as fn.parameters names them.
+    debug: find accesses outside arrays, races between stores of two programs, and failed
+        check_index ops; much slower.  Without it, an access outside the memory between an
+        array's first and last element is still an error: this machine cannot read there.
+    output: where print ops write; standard output by default.
+
+    The order of programs: a chunk of them runs in step, op by op, and where they part ways
+    the programs that take one way run before the others; chunks run one after the other.  In a
+    step, stores and atomics happen in the order of program numbers.  A function with a `loop`
+    that reads by an atomic or a volatile load, as a spin lock does, runs one program at a time,
+    in order; so a program may wait for an earlier one, and waiting for a later one is an error.
+    Errors: BlockIndexError, BlockAssertionError, LaunchError, RaceError, each with the line.
+    """
+    values, memories = bind(fn, arguments)
+    used = {v for op in walk(fn.body) for v in op.operands}
+    launch = Launch(grid, memories, plan(fn.body), used, debug, output or sys.stdout)
+    total = grid[0] * grid[1] * grid[2]
+    size = _chunk_size(fn)
+    with np.errstate(all="ignore"):
+        for first in range(0, total, size):
+            machine = Machine(launch, np.arange(first, min(first + size, total)))
+            machine.run(fn.body, *values)
+
+
+def _chunk_size(fn: Function) -> int:
+    """How many programs run in step."""
+    if any(op.name == "loop" and any(map(_may_wait, walk(op.regions[0])))
+           for op in walk(fn.body)):
+        return 1
+    sizes = [v.type.size * (8 if v.type.is_pointer else v.type.dtype.bytes)
+             for op in walk(fn.body) for v in op.results]
+    return max(1, min(CHUNK_PROGRAMS, CHUNK_BYTES // max(sizes, default=1)))
+
+
+def _may_wait(op: Op) -> bool:
+    """Whether an op may see what another program writes while both run."""
+    return op.opdef.has(READS) and (op.opdef.has(WRITES) or bool(op.attrs.get("volatile")))
