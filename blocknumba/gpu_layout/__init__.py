@@ -1,0 +1,1 @@
+"""Layouts: which thread holds which element, and the passes that decide it."""

@@ -1,0 +1,169 @@
+"""Layouts of tiles in shared memory: accesses, bank conflicts, and the swizzle that avoids them.
+
+A shared layout maps "offset" (in elements) to the axes of a tile, one to one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import lru_cache
+
+from blocknumba.gpu_layout import gf2
+from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.registers import (
+    LANE,
+    LANE_BITS,
+    REGISTER,
+    WARP,
+    log2,
+    replication,
+)
+
+OFFSET = "offset"
+BANKS = 32  # CUDA Programming Guide, 'Shared Memory': 32 banks
+BANK_BYTES = 4  # of 4 bytes each, so one wavefront moves 128 bytes
+VECTOR_BYTES = 16  # PTX ISA, 'Vectors': the widest access of one thread
+
+
+def conflict_degree(lanes: gf2.Matrix) -> int:
+    """Bank conflicts of one 4-byte access: how many times the hardware repeats it (1 = none).
+
+    lanes: per lane bit, the shared word (4 bytes) it moves the access by.  Lanes that read the same
+    word do not conflict.   Source: CUDA Programming Guide, 'Shared Memory'.
+    """
+    return 1 << gf2.rank(lanes) - gf2.rank(tuple(word % BANKS for word in lanes))
+
+
+@dataclass(frozen=True, slots=True)
+class SharedAccess:
+    """How each thread writes or reads its registers.
+
+    offsets: register, lane, warp -> offset, in elements.
+    element_bits: size of an element in memory.
+    vector: elements per instruction.
+    groups: one tuple of `vector` registers per instruction, in the order of their offsets; the
+        offset of the first one is a multiple of vector, in every thread.
+    degree: bank conflict degree of each instruction.
+    """
+
+    offsets: LinearLayout
+    element_bits: int
+    vector: int
+    groups: tuple[tuple[int, ...], ...]
+    degree: int
+
+    @property
+    def wavefronts(self) -> int:
+        """Passes through shared memory that one warp needs for the whole tile."""
+        words = max(1, self.vector * self.element_bits // (8 * BANK_BYTES))
+        return len(self.groups) * words * self.degree
+
+
+@lru_cache(maxsize=4096)
+def access(layout: LinearLayout, shared: LinearLayout, element_bits: int) -> SharedAccess:
+    """How a register layout reads or writes a tile that lies in shared memory.
+
+    Registers that are copies of others in the same thread are left out.
+    """
+    offsets = layout.then_inverse(shared)
+    vector_bits = _vector_bits(offsets, element_bits)
+    vector = 1 << vector_bits
+    copies = replication(layout).register
+    groups: dict[int, dict[int, int]] = {}
+    for register, offset in enumerate(gf2.images(offsets[REGISTER])):
+        if not register & copies:
+            groups.setdefault(offset >> vector_bits, {})[offset % vector] = register
+    ordered = tuple(tuple(group[i] for i in range(vector)) for group in groups.values())
+    return SharedAccess(
+        offsets, element_bits, vector, ordered, _degree(offsets, vector, element_bits)
+    )
+
+
+def _vector_bits(offsets: LinearLayout, element_bits: int) -> int:
+    """log2 of the widest access: low offset bits that registers reach and threads leave alone."""
+    registers = gf2.Echelon(offsets[REGISTER])
+    threads = offsets[LANE] + offsets[WARP]
+    limit = log2(8 * VECTOR_BYTES // element_bits)
+    bits = 0
+    while bits < min(limit, offsets.out_bits):
+        if not registers.spans(1 << bits) or any(column >> bits & 1 for column in threads):
+            break
+        bits += 1
+    return bits
+
+
+def _degree(offsets: LinearLayout, vector: int, element_bits: int) -> int:
+    """The conflict degree of one instruction.
+
+    The hardware serves a vector access for as many lanes at a time as move 128 bytes together.
+    """
+    words = vector * element_bits // (8 * BANK_BYTES)
+    together = LANE_BITS - (log2(words) if words > 1 else 0)
+    bytes_ = element_bits // 8
+    return conflict_degree(
+        tuple(column * bytes_ // BANK_BYTES for column in offsets[LANE][:together])
+    )
+
+
+def in_order(layout: LinearLayout) -> LinearLayout:
+    """The shared layout in C order, for tiles of the shape of a layout."""
+    return LinearLayout(((OFFSET, layout.out_bits),), layout.outs, gf2.identity(layout.out_bits))
+
+
+@lru_cache(maxsize=1024)
+def best_shared(writer: LinearLayout, reader: LinearLayout, element_bits: int) -> LinearLayout:
+    """The shared layout through which a tile goes from writer to reader in the fewest wavefronts.
+
+    Candidates differ in which registers become vectors; the rest of each is computed.  Among equals
+    the one with fewer instructions is taken, then C order, which has the cheapest addresses.
+    """
+    limit = log2(8 * VECTOR_BYTES // element_bits)
+    both = gf2.intersection(writer[REGISTER], reader[REGISTER])[:limit]
+    vectors = (
+        both + gf2.extension(both, writer[REGISTER])[: limit - len(both)],
+        both + gf2.extension(both, reader[REGISTER])[: limit - len(both)],
+        both,
+    )
+    candidates = [in_order(writer)]
+    candidates += [_swizzled(writer, reader, element_bits, vector) for vector in vectors]
+
+    def cost(shared: LinearLayout) -> tuple[int, int]:
+        accesses = (access(writer, shared, element_bits), access(reader, shared, element_bits))
+        return sum(a.wavefronts for a in accesses), sum(len(a.groups) for a in accesses)
+
+    return min(candidates, key=cost)
+
+
+def _swizzled(
+    writer: LinearLayout, reader: LinearLayout, element_bits: int, vector: gf2.Matrix
+) -> LinearLayout:
+    """The shared layout whose lowest offset bits are `vector`, and whose rows avoid conflicts.
+
+    The offset is (row, bank, place in the vector).  Two lanes conflict when they differ in the row
+    only, so rows are spanned by what neither the writer's nor the reader's lanes reach together.
+    """
+    size = writer.out_bits
+    row_bits = log2(8 * BANKS * BANK_BYTES // element_bits)
+    write = _wavefront(writer, reader, vector, element_bits)
+    read = _wavefront(reader, writer, vector, element_bits)
+    rows = gf2.extension(vector, gf2.avoiding_basis(size, write, read))[: max(0, size - row_bits)]
+    lanes = writer[LANE] + reader[LANE] + gf2.identity(size)
+    banks = gf2.extension(vector + rows, lanes)
+    return LinearLayout(((OFFSET, size),), writer.outs, vector + banks + rows)
+
+
+def _wavefront(
+    layout: LinearLayout, other: LinearLayout, vector: gf2.Matrix, element_bits: int
+) -> gf2.Matrix:
+    """What one wavefront moves: the part of `vector` that one thread holds, and lanes.
+
+    Lanes that are not threads of the other layout come first: a row that sums a part of its vector
+    and one of its threads would tear the vector apart.
+    """
+    registers = gf2.Echelon(layout[REGISTER])
+    held = tuple(itertools.takewhile(registers.spans, vector))
+    words = (element_bits << len(held)) // (8 * BANK_BYTES)
+    lanes = layout[LANE][: LANE_BITS - (log2(words) if words > 1 else 0)]
+    threads = gf2.Echelon(other[LANE] + other[WARP])
+    return held + tuple(sorted(lanes, key=threads.spans))
