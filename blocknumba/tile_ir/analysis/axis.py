@@ -1,0 +1,88 @@
+"""How the elements of integer, bool and pointer values are arranged along each axis.
+
+Three powers of two per axis of a value:
+
+contiguity c: in every aligned run of c elements, each is the one before plus 1 (a pointer: plus
+    one element).
+divisibility m: the first element of every such run is a multiple of m (a pointer: its address in
+    bytes).
+constancy k: in every aligned run of k elements, all are equal.
+
+A run is aligned when it starts at a multiple of its length; what is said of an axis holds at every
+position of the other axes.  A scalar has one axis, of extent 1.
+
+Integers wrap, and after a widening a wrapped run no longer rises by 1.  So what holds without any
+condition is this: in every aligned run of min(c, m) elements (a pointer: m in elements), the first
+is a multiple of that length and each is the one before plus 1.  Longer runs rise by 1 unless
+the arithmetic overflowed in their midst, and serve only to choose an order of axes.
+Source: the idea is that of Triton's AxisInfo analysis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blocknumba.tile_ir.ir import Value
+
+# The divisibility of 0: no address and no index has more trailing zeros that matter.
+MOST = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """What holds along one axis; see the module's docstring."""
+
+    contiguity: int = 1
+    divisibility: int = 1
+    constancy: int = 1
+
+    def start(self, run: int, unit: int = 1) -> int:
+        """The divisibility of the first elements of aligned runs of another length.
+
+        unit: by how much the value rises from one element of a contiguous run to the next.
+        """
+        if self.contiguity <= run:
+            return self.divisibility
+        return min(self.divisibility, run * unit)
+
+    @property
+    def certain(self) -> int:
+        """The length of runs that rise by 1 whatever overflowed (of integers)."""
+        return min(self.contiguity, self.divisibility)
+
+
+@dataclass(frozen=True, slots=True)
+class AxisInfo:
+    """What is known of one value: one Axis per axis (of a scalar: one), and its value.
+
+    value: the int that every element is, when it is known at compile time.
+    """
+
+    axes: tuple[Axis, ...]
+    value: int | None = None
+
+    def joined(self, other: AxisInfo, unit: int = 1) -> AxisInfo:
+        """What holds of a value that is one or the other."""
+        if self == other:
+            return self
+        axes = []
+        for a, b in zip(self.axes, other.axes, strict=True):
+            run = min(a.contiguity, b.contiguity)
+            axes.append(Axis(run, min(a.start(run, unit), b.start(run, unit)),
+                             min(a.constancy, b.constancy)))
+        return AxisInfo(tuple(axes), self.value if self.value == other.value else None)
+
+
+def unknown(value: Value) -> AxisInfo:
+    """What holds of any value of that type."""
+    return AxisInfo((Axis(),) * max(1, len(value.type.shape)))
+
+
+def unit_of(value: Value) -> int:
+    """By how much a contiguous run rises per element: 1, or the bytes of a pointer's element."""
+    return value.type.dtype.pointee.bytes if value.type.is_pointer else 1
+
+
+def power_of_two_in(number: int) -> int:
+    """The greatest power of two that divides a number."""
+    return min(number & -number, MOST) if number else MOST

@@ -1,0 +1,1 @@
+"""Machine-independent passes over tile IR."""
