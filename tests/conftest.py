@@ -14,23 +14,26 @@ class Device:
     """Where a kernel runs.
 
     interpret: on the CPU, even where there is a GPU.
+    num_warps: of one program on a GPU.
     """
 
-    name: str
     interpret: bool
+    num_warps: int = 4
 
     def run(self, kernel, grid, *arguments, **named) -> None:
         """kernel[grid](*arguments, **named), here."""
+        named = {"num_warps": self.num_warps, **named}
         kernel[grid](*arguments, interpret=self.interpret, **named)
 
 
-DEVICES = (pytest.param(Device("cpu", interpret=True), id="cpu"),
-           pytest.param(Device("gpu", interpret=False), id="gpu", marks=pytest.mark.gpu))
+DEVICES = (pytest.param(Device(interpret=True), id="cpu"),
+           *(pytest.param(Device(interpret=False, num_warps=warps), id=f"gpu-{warps}-warps",
+                          marks=pytest.mark.gpu) for warps in (1, 2, 4, 8)))
 
 
 @pytest.fixture(params=DEVICES)
 def device(request) -> Device:
-    """The CPU, and the GPU where there is one."""
+    """The CPU, and the GPU with several numbers of warps where there is one."""
     return request.param
 
 
