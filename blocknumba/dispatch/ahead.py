@@ -1,0 +1,54 @@
+"""`bn.compile`: compiling a kernel without arguments, for a GPU that need not be there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from blocknumba.dispatch.compiled import Compiled
+from blocknumba.dispatch.kernel import Kernel, default_target
+from blocknumba.dispatch.options import OPTION_NAMES
+from blocknumba.dispatch.type_spelling import parse_types
+from blocknumba.errors import require
+from blocknumba.nvvm_lower.target import Target
+
+
+def compile(kernel: Kernel, signature: object, constants: Mapping[str, object] | None = None, *,
+            target: str | Target | None = None, **options: object) -> Compiled:
+    """The code of a kernel for arguments of given types.
+
+    signature: types of the parameters that are not constants, as a tuple, a dict by name or one
+        string: "f32[:,::1], f32[:], i32" (Numba) or "*fp32:16, i32" (Triton).
+    constants: values of the constexprs; also None for an argument that is left out.
+    target: "sm_90a" and the like; without it, what a launch would use.
+    options: compile options, as for @bn.jit.
+    Errors: BlockTypeError for constants or types that do not fit the kernel.
+    """
+    require(isinstance(kernel, Kernel), "compile: given {}, accepted a @bn.jit kernel",
+            type(kernel).__name__)
+    name = kernel.signature.kernel
+    unknown = sorted(set(options) - OPTION_NAMES)
+    require(not unknown, "{}: given the options {}, accepted {}", name, ", ".join(unknown),
+            ", ".join(sorted(OPTION_NAMES)))
+    constants = _all_constants(kernel, constants or {})
+    names = [formal.name for formal in kernel.signature.formals if formal.name not in constants]
+    chosen = (target if isinstance(target, Target)
+              else Target.parse(target) if target else default_target())
+    specialization, _ = kernel.specialize(parse_types(signature, names, name), constants,
+                                          kernel.options.override(options), chosen)
+    return kernel.compile(specialization, constants)
+
+
+def _all_constants(kernel: Kernel, given: Mapping[str, object]) -> dict[str, object]:
+    """The constants in the order of the signature, defaults filled in."""
+    name, formals = kernel.signature.kernel, kernel.signature.formals
+    unknown = set(given) - set(kernel.signature.names)
+    require(not unknown, "{}: given the constants {}, accepted {}", name,
+            ", ".join(sorted(unknown)), ", ".join(kernel.signature.names))
+    constants = {}
+    for formal in formals:
+        if formal.name in given:
+            constants[formal.name] = given[formal.name]
+        elif formal.is_constant:
+            require(formal.has_default, "{}: missing the constant {}", name, formal.name)
+            constants[formal.name] = formal.default
+    return constants

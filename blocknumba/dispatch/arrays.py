@@ -1,0 +1,251 @@
+"""Arrays of every library, read into the facts that a launch needs."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from blocknumba.dispatch.dlpack import contiguous_strides, read_dlpack
+from blocknumba.dispatch.driver import host_pointer, require_driver
+from blocknumba.errors import BlockTypeError, BlockValueError, require
+from blocknumba.tile_ir.types import DTYPES, DType, dtype_of
+
+MAX_RANK = 6
+LEGACY_STREAM = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFacts:
+    """An array argument at the moment of a launch.
+
+    shape, strides: per axis, in elements; the stride of an axis of length 1 is what it would
+        be were the array contiguous, whatever the library says.
+    pointer: address of the first element, 0 allowed when there is none.
+    device: ordinal of the GPU whose memory it is; None for host memory.
+    readonly: the library forbids stores.
+    owner: keeps the memory alive.
+    stream: the one that the producer's pending work is on, when the producer says; else None.
+    """
+
+    dtype: DType
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    pointer: int
+    device: int | None
+    readonly: bool
+    owner: object
+    stream: int | None = None
+
+    @property
+    def size(self) -> int:
+        """How many elements."""
+        return int(np.prod(self.shape, dtype=object))
+
+    def offsets(self) -> tuple[int, int]:
+        """The least and the greatest offset of an element from the first, in elements."""
+        reach = [(extent - 1) * stride for extent, stride in zip(self.shape, self.strides)]
+        return sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
+
+    def byte_range(self) -> tuple[int, int]:
+        """The addresses of the first byte and of the byte after the last; equal when empty."""
+        if not self.size:
+            return self.pointer, self.pointer
+        low, high = self.offsets()
+        return (self.pointer + low * self.dtype.bytes,
+                self.pointer + (high + 1) * self.dtype.bytes)
+
+
+def array_facts(value: object, where: str) -> ArrayFacts | None:
+    """The facts of an array of any library; None for a value that is not an array.
+
+    where: the kernel and the argument, for messages.
+    Errors: BlockTypeError for a dtype, rank or kind of memory that a kernel cannot use;
+    BlockValueError for elements that are not aligned.
+    """
+    library = library_of(type(value))
+    if library is None:
+        return None
+    facts = library.read(value, where)
+    require(len(facts.shape) <= MAX_RANK, "{}: given an array of rank {}, accepted 0 to {}", where,
+            len(facts.shape), MAX_RANK)
+    require(facts.pointer % facts.dtype.bytes == 0 or not facts.size,
+            "{}: given {} elements at address {:#x}, accepted addresses that are multiples of {}",
+            where, facts.dtype, facts.pointer, facts.dtype.bytes, error=BlockValueError,
+            hint="pass a copy")
+    return replace(facts, strides=_canonical_strides(facts.shape, facts.strides))
+
+
+def host_view(facts: ArrayFacts, pointer: int | None = None,
+              owner: object | None = None) -> np.ndarray:
+    """The NumPy array of the same elements; for host memory, or for a copy at pointer."""
+    address = facts.pointer if pointer is None else pointer
+    low, high = facts.offsets() if facts.size else (0, -1)
+    interface = {"data": (address + low * facts.dtype.bytes, facts.readonly),
+                 "shape": ((high - low + 1) * facts.dtype.bytes,), "typestr": "|u1", "version": 3}
+    if not facts.size:
+        return np.empty(facts.shape, facts.dtype.numpy)
+    memory = np.asarray(_Memory(interface, facts.owner if owner is None else owner))
+    return np.ndarray(facts.shape, facts.dtype.numpy, memory, -low * facts.dtype.bytes,
+                      tuple(stride * facts.dtype.bytes for stride in facts.strides))
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """A range of host bytes that NumPy can look at, kept alive by its owner."""
+
+    __array_interface__: dict
+    owner: object
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """How to read the arrays of one library.
+
+    read: (value, where) -> ArrayFacts, before the checks that are the same for all.
+    pointer, shape, strides, dtype, device: expressions of the generated launcher, with {0} for
+        the array; the strides in whatever unit the library uses.  All empty for a library
+        whose arrays are always read through `read`.
+    """
+
+    name: str
+    read: Callable[[object, str], ArrayFacts]
+    pointer: str = ""
+    shape: str = "{0}.shape"
+    strides: str = "{0}.strides"
+    dtype: str = "{0}.dtype"
+    device: str = ""
+
+    @property
+    def is_fast(self) -> bool:
+        """The generated launcher can read its arrays."""
+        return bool(self.pointer)
+
+
+@functools.cache
+def library_of(cls: type) -> Library | None:
+    """The library whose arrays are of a class; None when they are not arrays."""
+    for module, name, library in _CLASSES:
+        # a user's array exists only if its module was imported: never import it ourselves
+        found = getattr(sys.modules.get(module), name, None)
+        if found is not None and issubclass(cls, found):
+            return library
+    if hasattr(cls, "__cuda_array_interface__"):
+        return _CUDA_ARRAY_INTERFACE
+    if hasattr(cls, "__dlpack__") and hasattr(cls, "__dlpack_device__"):
+        return _DLPACK
+    return None
+
+
+def _read_numpy(value: np.ndarray, where: str) -> ArrayFacts:
+    require(not isinstance(value, np.ma.MaskedArray),
+            "{}: given a masked array, accepted a plain one", where, hint="use x.filled(0)")
+    dtype = _dtype(value.dtype, where)
+    return ArrayFacts(dtype, value.shape, _in_elements(value.shape, value.strides, dtype, where),
+                      host_pointer(value), None, not value.flags.writeable, value)
+
+
+def _read_cupy(value: object, where: str) -> ArrayFacts:
+    dtype = _dtype(value.dtype, where)
+    return ArrayFacts(dtype, value.shape, _in_elements(value.shape, value.strides, dtype, where),
+                      value.data.ptr, value.data.device_id, False, value)
+
+
+def _read_numba(value: object, where: str) -> ArrayFacts:
+    dtype = _dtype(value.dtype, where)
+    pointer = value.device_ctypes_pointer.value or 0
+    return ArrayFacts(dtype, value.shape, _in_elements(value.shape, value.strides, dtype, where),
+                      pointer, require_driver(where).pointer_device(pointer), False, value)
+
+
+def _read_torch(value: object, where: str) -> ArrayFacts:
+    torch = sys.modules["torch"]
+    require(value.layout == torch.strided, "{}: given a tensor of layout {}, accepted strided",
+            where, value.layout)
+    require(value.device.type in ("cpu", "cuda"),
+            "{}: given a tensor on device {}, accepted cpu and cuda", where, value.device)
+    require(not value.is_neg(), "{}: given a tensor with the negative bit set", where,
+            hint="use x.resolve_neg()")
+    name = str(value.dtype).removeprefix("torch.")
+    require(name in DTYPES, "{}: given a tensor of {}, accepted {}", where, name,
+            ", ".join(DTYPES))
+    device = value.device.index if value.device.type == "cuda" else None
+    return ArrayFacts(DTYPES[name], tuple(value.shape), tuple(value.stride()), value.data_ptr(),
+                      device, False, value)
+
+
+def _read_cuda_array_interface(value: object, where: str) -> ArrayFacts:
+    """Source: Numba, 'CUDA Array Interface (Version 3)'."""
+    interface = value.__cuda_array_interface__
+    require(interface.get("mask") is None, "{}: given a masked array, accepted a plain one", where)
+    typestr = interface["typestr"]
+    hint = "pass it through DLPack" if typestr[1:2] == "V" else ""
+    dtype = _dtype(np.dtype(typestr), where, hint)
+    shape = tuple(interface["shape"])
+    pointer, readonly = interface["data"]
+    strides = interface.get("strides")
+    strides = (contiguous_strides(shape) if strides is None
+               else _in_elements(shape, strides, dtype, where))
+    return ArrayFacts(dtype, shape, strides, pointer or 0,
+                      require_driver(where).pointer_device(pointer or 0), bool(readonly), value,
+                      interface.get("stream"))
+
+
+def _read_dlpack(value: object, where: str) -> ArrayFacts:
+    found = read_dlpack(value, where)
+    stream = None if found.device is None else LEGACY_STREAM
+    return ArrayFacts(found.dtype, found.shape, found.strides, found.pointer, found.device,
+                      found.readonly, (value, found.capsule), stream)
+
+
+def _dtype(dtype: np.dtype, where: str, hint: str = "") -> DType:
+    try:
+        return dtype_of(dtype)
+    except BlockTypeError:
+        if not dtype.isnative:
+            hint = f"use x.astype({dtype.newbyteorder('=').name!r})"
+        raise BlockTypeError(f"{where}: given an array of {dtype}, accepted {', '.join(DTYPES)}",
+                             hint=hint) from None
+
+
+def _in_elements(shape: tuple[int, ...], strides: tuple[int, ...], dtype: DType,
+                 where: str) -> tuple[int, ...]:
+    """Byte strides in elements; those of axes that are never stepped along do not matter."""
+    for axis, (extent, stride) in enumerate(zip(shape, strides)):
+        require(stride % dtype.bytes == 0 or extent <= 1 or 0 in shape,
+                "{}: given a stride of {} bytes along axis {}, accepted multiples of {} ({})",
+                where, stride, axis, dtype.bytes, dtype, error=BlockValueError, hint="pass a copy")
+    return tuple(stride // dtype.bytes for stride in strides)
+
+
+def _canonical_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides with those of axes of length 1 replaced by what contiguity would make them.
+
+    An empty array is contiguous.
+    """
+    if 0 in shape:
+        return contiguous_strides(shape)
+    canonical, step = [], 1
+    for extent, stride in zip(reversed(shape), reversed(strides)):
+        stride = step if extent == 1 else stride
+        canonical.append(stride)
+        step = (abs(stride) or step) * extent
+    return tuple(reversed(canonical))
+
+
+_NUMPY = Library("numpy", _read_numpy)
+_CUPY = Library("cupy", _read_cupy, "{0}.data.ptr", device="{0}.data.device_id")
+_NUMBA = Library("numba", _read_numba, "({0}.device_ctypes_pointer.value or 0)")
+_TORCH = Library("torch", _read_torch, "{0}.data_ptr()", strides="{0}.stride()",
+                 device="{0}.device")
+_CUDA_ARRAY_INTERFACE = Library("cuda_array_interface", _read_cuda_array_interface)
+_DLPACK = Library("dlpack", _read_dlpack)
+
+# in this order: Numba's mapped arrays are NumPy arrays too
+_CLASSES = (("numba.cuda.cudadrv.devicearray", "DeviceNDArray", _NUMBA),
+            ("cupy", "ndarray", _CUPY),
+            ("torch", "Tensor", _TORCH),
+            ("numpy", "ndarray", _NUMPY))

@@ -1,0 +1,154 @@
+"""The globals and closure variables that a kernel reads, by value."""
+
+from __future__ import annotations
+
+import dis
+import functools
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from types import CellType, CodeType, FunctionType, ModuleType
+
+import numpy as np
+
+from blocknumba.dispatch.specialize import freeze
+
+# modules whose attributes nobody changes while a program runs
+_STABLE = frozenset(("blocknumba", "numpy", "numba", "math", "operator", "cmath", "ml_dtypes"))
+_MUTABLE = (list, dict, set, bytearray, np.ndarray)
+_ATTRIBUTE_INSTRUCTIONS = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Captures:
+    """What a kernel captured, at one moment.
+
+    values: (path, frozen value), sorted by path; part of the key of the code cache.
+    is_current: whether every captured variable still is the same object; always False when
+        a captured object can change without being rebound.
+    """
+
+    values: tuple[tuple[str, Hashable], ...]
+    is_current: Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Variable:
+    """A place that holds a captured value: a name in a namespace, or a closure cell."""
+
+    path: str
+    place: dict | CellType
+    name: str
+    value: object
+
+
+def capture(functions: tuple[FunctionType, ...]) -> Captures:
+    """Everything that the functions read, and what the functions they call read, and so on.
+
+    Errors: BlockTypeError for a captured value that cannot be a constant.
+    """
+    found: dict[tuple[int, str], _Variable] = {}
+    pending, seen = list(functions), set()
+    while pending:
+        function = pending.pop()
+        if function in seen:
+            continue
+        seen.add(function)
+        for variable in _variables(function):
+            found.setdefault((id(variable.place), variable.name), variable)
+            inner = python_function(variable.value)
+            if inner is not None and not _is_stable(inner.__module__):
+                pending.append(inner)
+    variables = sorted(found.values(), key=lambda variable: variable.path)
+    values = tuple((variable.path, _frozen(variable)) for variable in variables)
+    if any(isinstance(variable.value, _MUTABLE) for variable in variables):
+        return Captures(values, _never)
+    return Captures(values, _identity_check(variables))
+
+
+def python_function(value: object) -> FunctionType | None:
+    """The Python function that a function or a @bn.jit kernel is made of; else None."""
+    if isinstance(value, FunctionType):
+        return value
+    inner = getattr(value, "py_func", None)
+    return inner if isinstance(inner, FunctionType) else None
+
+
+def _variables(function: FunctionType) -> Iterator[_Variable]:
+    module = function.__module__
+    for path in _global_paths(function.__code__):
+        yield from _resolve(module, function.__globals__, path)
+    qualified = f"{module}.{function.__qualname__}"
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        value = _cell_contents(cell)
+        if value is not _MISSING:
+            yield _Variable(f"{qualified}.{name}", cell, name, value)
+
+
+def _resolve(prefix: str, namespace: dict, path: tuple[str, ...]) -> Iterator[_Variable]:
+    """The variable at the end of a path, and the modules on the way to it."""
+    for name in path:
+        value = namespace.get(name, _MISSING)
+        if value is _MISSING:
+            return  # a builtin, or a mistake that typing reports
+        prefix = f"{prefix}.{name}"
+        yield _Variable(prefix, namespace, name, value)
+        if not isinstance(value, ModuleType) or _is_stable(value.__name__):
+            return
+        namespace = vars(value)
+
+
+@functools.lru_cache(maxsize=None)
+def _global_paths(code: CodeType) -> tuple[tuple[str, ...], ...]:
+    """Paths of names, as ("config", "BLOCK"), that code reads from its globals."""
+    paths: dict[tuple[str, ...], None] = {}
+    current: tuple[str, ...] = ()
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            current = (instruction.argval,)
+        elif current and instruction.opname in _ATTRIBUTE_INSTRUCTIONS:
+            current = (*current, instruction.argval)
+        else:
+            current = ()
+        if current:
+            paths[current] = None
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            paths.update(dict.fromkeys(_global_paths(constant)))
+    return tuple(paths)
+
+
+def _frozen(variable: _Variable) -> Hashable:
+    value = variable.value
+    if isinstance(value, ModuleType) or python_function(value) is not None:
+        return value
+    if isinstance(value, (list, set, dict, bytearray)):
+        return type(value), repr(value)
+    return freeze(value, variable.path)
+
+
+def _identity_check(variables: list[_Variable]) -> Callable[[], bool]:
+    """A function that compares every variable with what it was, as fast as Python can."""
+    scope: dict[str, object] = {"missing": _MISSING}
+    tests = []
+    for number, variable in enumerate(variables):
+        scope[f"place{number}"], scope[f"value{number}"] = variable.place, variable.value
+        now = (f"place{number}.cell_contents" if isinstance(variable.place, CellType)
+               else f"place{number}.get({variable.name!r}, missing)")
+        tests.append(f"{now} is value{number}")
+    return eval(f"lambda: {' and '.join(tests) or 'True'}", scope)
+
+
+def _never() -> bool:
+    return False
+
+
+def _is_stable(module: str | None) -> bool:
+    return (module or "").partition(".")[0] in _STABLE
+
+
+def _cell_contents(cell: CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return _MISSING

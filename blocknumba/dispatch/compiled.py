@@ -1,0 +1,149 @@
+"""A compiled kernel: its text at every level, what it uses, and its handle in the driver."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from blocknumba.dispatch.driver import Driver
+from blocknumba.dispatch.effects import Effects
+from blocknumba.dispatch.specialize import Specialization
+from blocknumba.errors import BlockValueError, require
+from blocknumba.nvvm_lower.target import Target
+from blocknumba.nvvm_lower.toolchain import Assembled, disassemble
+from blocknumba.tile_ir.ir import Function, Parameter
+from blocknumba.tile_ir.printer import text
+
+_GLOBAL_LOAD = re.compile(r"ld\.global\S*?(?:\.v(\d+))?\.[bfsu](\d+)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class MachineCode:
+    """The lower half of a compilation, for one target.
+
+    gpu: GPU-layout IR.  nvvm: NVVM IR text.  assembled: PTX, cubin and the assembler's report.
+    symbol: the kernel's name in the cubin.
+    parameters: of the kernel in the cubin, in order.
+    threads: per block.  shared_bytes: dynamic shared memory per block.
+    """
+
+    gpu: Function
+    nvvm: str
+    assembled: Assembled
+    symbol: str
+    parameters: tuple[Parameter, ...]
+    threads: int
+    shared_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a kernel uses.
+
+    registers, spills, stack_bytes: per thread; spills and stack in bytes of local memory.
+    shared_bytes: per block, static and dynamic.
+    occupancy: the part of a multiprocessor's threads that can be resident at once, 0 to 1.
+    loads: bytes that one thread fetches at a time, for each load from global memory in the PTX.
+    warnings: what the assembler warned of.
+    """
+
+    registers: int
+    spills: int
+    stack_bytes: int
+    shared_bytes: int
+    occupancy: float
+    loads: tuple[int, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(eq=False)
+class Compiled:
+    """One specialization of a kernel.
+
+    name: of the kernel.
+    tile: optimised tile IR.  effects: which arrays it reads and stores to.
+    machine: the code for the target; None when it was compiled for the interpreter.
+    times_ms: how long each stage took.
+    """
+
+    name: str
+    specialization: Specialization
+    tile: Function
+    effects: Effects
+    machine: MachineCode | None
+    times_ms: Mapping[str, float]
+    _kernel: int | None = None
+    _prepared: set[int] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def asm(self) -> Mapping[str, str | bytes]:
+        """The kernel at each level: "tile", "gpu", "nvvm", "ptx", "sass" (text), "cubin"."""
+        return Assembly(self)
+
+    @property
+    def stats(self) -> Stats:
+        """Registers, spills, shared memory, occupancy and loads.
+
+        Errors: BlockValueError when it was compiled for the interpreter.
+        """
+        machine, target = self._require_machine("stats"), self.specialization.target
+        assembled = machine.assembled
+        shared_bytes = machine.shared_bytes + assembled.shared_bytes
+        blocks = target.resident_blocks(machine.threads // target.warp_size, assembled.registers,
+                                        shared_bytes)
+        loads = tuple(int(count or 1) * int(bits) // 8
+                      for count, bits in _GLOBAL_LOAD.findall(assembled.ptx))
+        return Stats(assembled.registers, assembled.spill_bytes, assembled.stack_bytes,
+                     shared_bytes, blocks * machine.threads / target.threads_per_processor, loads,
+                     assembled.warnings)
+
+    def handle(self, driver: Driver, device: int) -> int:
+        """The kernel in the driver, ready to be launched on a device."""
+        machine = self._require_machine("launch")
+        with self._lock:
+            if self._kernel is None:
+                with driver.on_device(device):
+                    self._kernel = driver.load_kernel(machine.assembled.cubin, machine.symbol)
+            if device not in self._prepared:
+                target: Target = self.specialization.target
+                if machine.shared_bytes > target.static_shared_bytes:
+                    driver.allow_dynamic_shared(self._kernel, device, machine.shared_bytes)
+                self._prepared.add(device)
+        return self._kernel
+
+    def __repr__(self) -> str:
+        return f"<{self.name} compiled for {self.specialization.target or 'the interpreter'}>"
+
+    def _require_machine(self, what: str) -> MachineCode:
+        require(self.machine is not None,
+                "{}: {} was compiled for the interpreter, which has no machine code", what,
+                self.name, error=BlockValueError, hint="use bn.compile(..., target=\"sm_90a\")")
+        return self.machine
+
+
+class Assembly(Mapping[str, str | bytes]):
+    """The texts of a compiled kernel, each made when it is asked for."""
+
+    def __init__(self, compiled: Compiled):
+        machine = compiled.machine
+        self._makers: dict[str, Callable[[], str | bytes]] = {"tile": lambda: text(compiled.tile)}
+        if machine is not None:
+            self._makers |= {
+                "gpu": lambda: text(machine.gpu),
+                "nvvm": lambda: machine.nvvm,
+                "ptx": lambda: machine.assembled.ptx,
+                "sass": lambda: disassemble(machine.assembled.cubin),
+                "cubin": lambda: machine.assembled.cubin,
+            }
+
+    def __getitem__(self, level: str) -> str | bytes:
+        return self._makers[level]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)

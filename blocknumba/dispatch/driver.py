@@ -1,0 +1,168 @@
+"""The CUDA driver, through cuda-bindings: devices, contexts, memory, kernels, launches."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+import numpy as np
+
+from blocknumba.errors import LaunchError
+
+
+class Driver:
+    """The driver of a machine with at least one GPU.
+
+    api: the module cuda.bindings.driver.
+    device_count: GPUs that CUDA_VISIBLE_DEVICES leaves visible.
+    """
+
+    def __init__(self, api: ModuleType, device_count: int):
+        self.api = api
+        self.device_count = device_count
+        self._contexts: dict[int, object] = {}
+
+    # Devices and contexts
+
+    def current_device(self) -> int:
+        """The ordinal of this thread's device, 0 when it has not chosen one."""
+        status, device = self.api.cuCtxGetDevice()
+        return int(device) if status == self.api.CUresult.CUDA_SUCCESS else 0
+
+    def capability(self, device: int) -> tuple[int, int]:
+        """The compute capability of a device."""
+        names = self.api.CUdevice_attribute
+        return (self._attribute(names.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device),
+                self._attribute(names.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device))
+
+    def device_name(self, device: int) -> str:
+        """The marketing name of a device."""
+        (name,) = self.check("cuDeviceGetName", self.api.cuDeviceGetName(256, device))
+        return name.split(b"\0", 1)[0].decode()
+
+    @contextmanager
+    def on_device(self, device: int) -> Iterator[None]:
+        """Make the primary context of a device current for the body."""
+        self.check("cuCtxPushCurrent", self.api.cuCtxPushCurrent(self._context(device)))
+        try:
+            yield
+        finally:
+            self.check("cuCtxPopCurrent", self.api.cuCtxPopCurrent())
+
+    def enter_thread(self, device: int) -> None:
+        """Give a thread that has no context yet the primary one of a device."""
+        status, context = self.api.cuCtxGetCurrent()
+        if status != self.api.CUresult.CUDA_SUCCESS or not int(context):
+            self.check("cuCtxSetCurrent", self.api.cuCtxSetCurrent(self._context(device)))
+
+    def pointer_device(self, pointer: int) -> int:
+        """The device whose memory a pointer is in; the current one for a null pointer."""
+        if not pointer:
+            return self.current_device()
+        ordinal = self.api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        (device,) = self.check("cuPointerGetAttribute",
+                               self.api.cuPointerGetAttribute(ordinal, pointer))
+        return int(device)
+
+    # Memory; all in the order of a stream, in the current context
+
+    def allocate(self, size_bytes: int, stream: int) -> int:
+        """Device memory, 256-byte aligned."""
+        (pointer,) = self.check("cuMemAllocAsync", self.api.cuMemAllocAsync(size_bytes, stream))
+        return int(pointer)
+
+    def free(self, pointer: int, stream: int) -> None:
+        self.check("cuMemFreeAsync", self.api.cuMemFreeAsync(pointer, stream))
+
+    def copy_to_device(self, pointer: int, host: int, size_bytes: int, stream: int) -> None:
+        self.check("cuMemcpyHtoDAsync",
+                   self.api.cuMemcpyHtoDAsync(pointer, host, size_bytes, stream))
+
+    def copy_to_host(self, host: int, pointer: int, size_bytes: int, stream: int) -> None:
+        self.check("cuMemcpyDtoHAsync",
+                   self.api.cuMemcpyDtoHAsync(host, pointer, size_bytes, stream))
+
+    # Streams
+
+    def synchronize(self, stream: int) -> None:
+        """Wait until a stream has done everything that was queued."""
+        self.check("cuStreamSynchronize", self.api.cuStreamSynchronize(stream))
+
+    def order(self, first: int, then: int) -> None:
+        """Make work queued later on `then` wait for work queued so far on `first`."""
+        flag = self.api.CUevent_flags.CU_EVENT_DISABLE_TIMING
+        (event,) = self.check("cuEventCreate", self.api.cuEventCreate(flag))
+        try:
+            self.check("cuEventRecord", self.api.cuEventRecord(event, first))
+            self.check("cuStreamWaitEvent", self.api.cuStreamWaitEvent(then, event, 0))
+        finally:
+            self.check("cuEventDestroy", self.api.cuEventDestroy(event))
+
+    # Kernels
+
+    def load_kernel(self, cubin: bytes, symbol: str) -> int:
+        """The handle of a kernel in a cubin, good in every context; it is never unloaded."""
+        (library,) = self.check("cuLibraryLoadData", self.api.cuLibraryLoadData(
+            cubin, None, None, 0, None, None, 0))
+        (kernel,) = self.check("cuLibraryGetKernel",
+                               self.api.cuLibraryGetKernel(library, symbol.encode()))
+        return int(kernel)
+
+    def allow_dynamic_shared(self, kernel: int, device: int, size_bytes: int) -> None:
+        """Let a kernel ask for more dynamic shared memory than the 48 KiB of old."""
+        name = self.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        self.check("cuKernelSetAttribute", self.api.cuKernelSetAttribute(
+            name, size_bytes, self.api.CUkernel(kernel), device))
+
+    def check(self, function: str, result: tuple) -> tuple:
+        """The values of a call.  Errors: LaunchError with the driver's own words."""
+        if result[0]:
+            raise LaunchError(f"{function}: {self.describe(result[0])}")
+        return result[1:]
+
+    def describe(self, status: object) -> str:
+        """The name and the meaning of a status."""
+        texts = (self.api.cuGetErrorName(status)[1], self.api.cuGetErrorString(status)[1])
+        known = [text.decode() for text in texts if text]
+        return ": ".join(known) if known else f"CUDA error {int(status)}"
+
+    def _attribute(self, name: object, device: int) -> int:
+        return self.check("cuDeviceGetAttribute", self.api.cuDeviceGetAttribute(name, device))[0]
+
+    def _context(self, device: int) -> object:
+        """The primary context of a device, kept for the life of the process."""
+        context = self._contexts.get(device)
+        if context is None:
+            (context,) = self.check("cuDevicePrimaryCtxRetain",
+                                    self.api.cuDevicePrimaryCtxRetain(device))
+            self._contexts[device] = context
+        return context
+
+
+@functools.cache
+def find_driver() -> Driver | None:
+    """The driver, or None on a machine without a GPU, a driver or cuda-bindings."""
+    try:
+        # here and not above: blocknumba must import, and run on the CPU, without it
+        from cuda.bindings import driver as api
+        status = api.cuInit(0)[0]
+        status, count = (status, 0) if status else api.cuDeviceGetCount()
+    except (ImportError, RuntimeError):
+        return None
+    return Driver(api, count) if not status and count else None
+
+
+def require_driver(what: str) -> Driver:
+    """The driver.  Errors: LaunchError saying what needs it."""
+    driver = find_driver()
+    if driver is None:
+        raise LaunchError(f"{what}: no CUDA device was found",
+                          hint="pass NumPy arrays to run on the CPU")
+    return driver
+
+
+def host_pointer(array: np.ndarray) -> int:
+    """The address of the first element of a host array."""
+    return array.__array_interface__["data"][0]

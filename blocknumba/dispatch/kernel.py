@@ -1,0 +1,209 @@
+"""`@bn.jit`: a Python function as a kernel that can be launched."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping
+from types import FunctionType
+
+from blocknumba.dispatch.call import Arguments, Call, place_of, read_arguments, resolve_grid
+from blocknumba.dispatch.captures import Captures, capture, python_function
+from blocknumba.dispatch.compiled import Compiled
+from blocknumba.dispatch.driver import Driver, find_driver
+from blocknumba.dispatch.launcher import generate_launcher
+from blocknumba.dispatch.options import OPTION_NAMES, Options
+from blocknumba.dispatch.pipeline import compile_function
+from blocknumba.dispatch.plan import Plan
+from blocknumba.dispatch.signature import Signature, location, read_signature
+from blocknumba.dispatch.specialize import Specialization, argument_of, freeze
+from blocknumba.dispatch.streams import is_stream
+from blocknumba.errors import BlockTypeError, require
+from blocknumba.nvvm_lower.target import Target
+from blocknumba.settings import SETTINGS
+
+
+class Kernel:
+    """A block kernel: `kernel[grid](*arguments)` launches it.
+
+    python_function: what it was made of.
+    signature: its parameters.
+    options: compile options, which keywords of a launch override.
+    """
+
+    def __init__(self, function: FunctionType, options: Options = Options()):
+        require(isinstance(function, FunctionType), "jit: given {}, accepted a Python function",
+                type(function).__name__)
+        functools.update_wrapper(self, function)
+        self.python_function = function
+        self.signature: Signature = read_signature(function)
+        self.options = options
+        self._launchers: dict[tuple, Callable[..., Compiled]] = {}
+        self._compiled: dict[Specialization, Compiled] = {}
+        self._captures: dict[tuple[FunctionType, ...], Captures] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def py_func(self) -> FunctionType:
+        """The Python function, under Numba's name."""
+        return self.python_function
+
+    def __getitem__(self, configuration: object) -> Launch:
+        """`kernel[grid]` or `kernel[grid, stream]`.
+
+        grid: int, tuple or list of 1 to 3 ints, or a function of the dict of all arguments and
+        options.  stream: None, an int, a stream of CuPy, Torch or Numba.
+        """
+        if isinstance(configuration, tuple) and len(configuration) == 2:
+            grid, stream = configuration
+            if isinstance(grid, (tuple, list)) or callable(grid) or is_stream(stream):
+                return Launch(self, grid, stream)
+        return Launch(self, configuration, None)
+
+    def __call__(self, *arguments: object, **keywords: object) -> None:
+        name = self.signature.kernel
+        raise BlockTypeError(f"{name}: called without a grid, accepted {name}[grid](...)",
+                             hint=f"use {name}[1](...) for one program")
+
+    def warmup(self, *arguments: object, grid: object = 1, **keywords: object) -> Compiled:
+        """Compile for these arguments, without running anything."""
+        bound, changes = self.signature.bind(arguments, keywords)
+        options = self.options.override(changes)
+        resolve_grid(grid, self.signature, bound, options)
+        return self._prepare(bound, options).compiled
+
+    def compile(self, specialization: Specialization, constants: Mapping[str, object]) -> Compiled:
+        """The code for a specialization, compiled once however many threads ask.
+
+        constants: the values whose frozen form is in the specialization.
+        """
+        compiled = self._compiled.get(specialization)
+        if compiled is None:
+            with self._lock:
+                compiled = self._compiled.get(specialization)
+                if compiled is None:
+                    compiled = compile_function(self.python_function, specialization, constants)
+                    self._compiled[specialization] = compiled
+        return compiled
+
+    def captures(self, constants: Mapping[str, object]) -> Captures:
+        """The globals and closure variables that the code reads now.
+
+        constants: functions among them belong to the code.
+        """
+        functions = tuple(function for value in constants.values()
+                          if (function := python_function(value)))
+        found = self._captures.get(functions)
+        if found is None or not found.is_current():
+            found = self._captures[functions] = capture((self.python_function, *functions))
+        return found
+
+    def specialize(self, arguments: tuple, constants: Mapping[str, object], options: Options,
+                   target: Target | None) -> tuple[Specialization, Captures]:
+        """The key of the code for arguments given as (name, Argument) pairs."""
+        frozen = tuple((name, freeze(value, f"{self.signature.kernel}: argument {name}"))
+                       for name, value in constants.items())
+        captures = self.captures(constants)
+        return Specialization(arguments, frozen, captures.values, options, target), captures
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.signature.kernel}({', '.join(self.signature.names)})>"
+
+    def _launcher(self, form: tuple, arguments: tuple, keywords: Mapping[str, object]) -> Callable:
+        """The function that serves all calls of a form, remembered."""
+        bound, changes = self.signature.bind(arguments, keywords)
+        given = dict(zip(self.signature.names, map(type, arguments)))
+        given |= {name: type(value) for name, value in keywords.items()}
+        options = self.options.override(changes)
+        driver = find_driver()
+        launcher = None
+        if driver is not None and not (SETTINGS.interpret or "interpret" in changes
+                                       or options.interpret):
+            launcher = generate_launcher(driver, self.signature, given, tuple(changes),
+                                         len(arguments), self._miss)
+        self._launchers[form] = launcher or self._run_slowly
+        return self._launchers[form]
+
+    def _miss(self, plans: dict[tuple, Plan], key: tuple, grid: object, stream: object,
+              bound: dict[str, object], changes: dict[str, object]) -> Compiled:
+        """A call that a generated launcher has no plan for; the next like it finds one."""
+        plan, compiled = self._run(grid, stream, bound, changes)
+        if plan is not None:
+            plans[key] = plan
+        return compiled
+
+    def _run_slowly(self, grid: object, stream: object, *arguments: object,
+                    **keywords: object) -> Compiled:
+        """A call of a form that needs every argument read, each time."""
+        return self._run(grid, stream, *self.signature.bind(arguments, keywords))[1]
+
+    def _run(self, grid: object, stream: object, bound: dict[str, object],
+             changes: dict[str, object]) -> tuple[Plan | None, Compiled]:
+        options = self.options.override(changes)
+        extents = resolve_grid(grid, self.signature, bound, options)
+        call = self._prepare(bound, options)
+        return call.run(extents, stream), call.compiled
+
+    def _prepare(self, bound: Mapping[str, object], options: Options) -> Call:
+        arguments = read_arguments(self.signature, bound)
+        driver, device = place_of(self.signature, arguments, options)
+        target = None if driver is None else _target(driver, device)
+        specialization, captures = self.specialize(_described(arguments), arguments.constants,
+                                                   options, target)
+        compiled = self.compile(specialization, arguments.constants)
+        return Call(self.signature, arguments, captures, compiled, driver, device)
+
+
+class Launch:
+    """A kernel with a grid and a stream, waiting for its arguments."""
+
+    __slots__ = ("_kernel", "_grid", "_stream")
+
+    def __init__(self, kernel: Kernel, grid: object, stream: object):
+        self._kernel, self._grid, self._stream = kernel, grid, stream
+
+    def __call__(self, *arguments: object, stream: object = None, **keywords: object) -> Compiled:
+        """Launch, without waiting for the GPU; the compiled kernel.
+
+        arguments, keywords: as the function takes them; keywords may also be compile options.
+        stream: where to launch when the brackets do not say.
+        """
+        kernel = self._kernel
+        form = (len(arguments), *map(type, arguments), *keywords, *map(type, keywords.values()))
+        launcher = kernel._launchers.get(form)
+        if launcher is None:
+            launcher = kernel._launcher(form, arguments, keywords)
+        return launcher(self._grid, self._stream if stream is None else stream, *arguments,
+                        **keywords)
+
+
+def jit(function: FunctionType | None = None, /, **options: object) -> Kernel | Callable:
+    """Make a kernel of a Python function: `@bn.jit` or `@bn.jit(num_warps=8)`.
+
+    options: see Options.
+    Errors: BlockTypeError for an option that does not exist.
+    """
+    unknown = sorted(set(options) - OPTION_NAMES)
+    require(not unknown, "jit: given {}, accepted {}", ", ".join(unknown),
+            ", ".join(sorted(OPTION_NAMES)))
+    chosen = Options(**options)
+    if function is None:
+        return lambda inner: Kernel(inner, chosen)
+    return Kernel(function, chosen)
+
+
+def default_target() -> Target | None:
+    """The GPU that a launch without arrays goes to; None for the interpreter."""
+    driver = find_driver()
+    if driver is None or SETTINGS.interpret:
+        return None
+    return _target(driver, driver.current_device())
+
+
+def _described(arguments: Arguments) -> tuple:
+    return tuple((name, argument_of(facts)) for name, facts in arguments.facts.items())
+
+
+@functools.cache
+def _target(driver: Driver, device: int) -> Target:
+    return Target.of_capability(driver.capability(device))

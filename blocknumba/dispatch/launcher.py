@@ -1,0 +1,241 @@
+"""Generated launchers: one Python function per tuple of argument classes, for warm calls.
+
+A launcher reads pointers, makes a key of what can change between calls, finds the plan for it,
+packs the arguments and calls the driver.  For `add(x, y, n, B)` with CuPy arrays:
+
+    def _launch(_grid, _stream, /, x, y, n, B):
+        _x = x.data.ptr
+        _y = y.data.ptr
+        _key = (x.dtype, x.shape, x.strides, _x & 15, y.dtype, ..., B)
+        _plan = _plans.get(_key)
+        if _plan is None or not _plan.is_current():
+            return _miss(...)
+        ...
+        _pack(_buffer.slots, 0, _x, _y, n & 0xFFFFFFFFFFFFFFFF)
+        _status = _launch_kernel(_plan.handle, ...)
+
+The key holds whole shapes, so that extents and strides need no packing; a call with new shapes
+takes the slow way once.  Names that begin with an underscore are the launcher's own.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType, NoneType
+
+import numpy as np
+
+from blocknumba.dispatch.arrays import Library, library_of
+from blocknumba.dispatch.driver import Driver
+from blocknumba.dispatch.grid import grid_of
+from blocknumba.dispatch.plan import Plan
+from blocknumba.dispatch.scalars import scalar_facts
+from blocknumba.dispatch.signature import Formal, Signature
+from blocknumba.dispatch.specialize import ALIGNMENT, freeze, integer_class
+from blocknumba.dispatch.streams import (
+    CURRENT_STREAM, cupy_stream_getter, stream_handle, torch_stream_getter,
+)
+from blocknumba.errors import BlockTypeError
+from blocknumba.tile_ir.types import DTYPES, DType, dtype_of
+
+MAX_PLANS = 1024  # per launcher; shapes that never come back must not fill the memory
+
+_FORMATS = {"bool": "?7x", "int8": "b7x", "int16": "h6x", "int32": "i4x", "int64": "q",
+            "uint8": "B7x", "uint16": "H6x", "uint32": "I4x", "uint64": "Q",
+            "float16": "e6x", "float32": "f4x", "float64": "d"}
+_PYTHON = {bool: DTYPES["bool"], float: DTYPES["float32"]}
+_INTEGER_KIND = ("((1 if {0} == 1 else 2 if {0} & 15 else 0) "
+                 "if -2147483648 <= {0} <= 2147483647 else _integer_class({0}))")
+# constants of these classes are equal only when they mean the same
+_EXACT = (int, bool, str, NoneType, type, FunctionType, BuiltinFunctionType, DType, np.dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """How a launcher reads one argument.
+
+    key: expressions that go into the key.
+    format: struct format of its slot, empty for a constant.
+    value: expression that is packed.
+    before: statement that comes first.
+    """
+
+    key: tuple[str, ...] = ()
+    format: str = ""
+    value: str = ""
+    before: str = ""
+
+
+def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, type],
+                      options: Sequence[str], positional: int, miss: Callable) -> Callable | None:
+    """A launcher for one form of call; None when a class needs the slow way every time.
+
+    given: class of every argument that is passed, in the order in which it is passed, keywords
+        after the first `positional`.
+    options: the keywords among them that are compile options.
+    miss: (plans, key, grid, stream, arguments, options) -> Compiled, the slow way.
+    """
+    if any(name.startswith("_") for name in signature.names):
+        return None
+    accesses = _accesses(driver, signature, given)
+    if accesses is None:
+        return None
+    libraries = {library.name for cls in given.values() if (library := library_of(cls))}
+    if {"cupy", "torch"} <= libraries:
+        return None  # two current streams: their order takes events
+    source = _source(driver, signature.formals, given, options, positional, accesses, libraries)
+    scope = _scope(driver, signature, given, accesses, libraries) | {"_miss": miss}
+    exec(compile(source, f"<launcher of {signature.kernel}>", "exec"), scope)
+    return scope["_launch"]
+
+
+def _scope(driver: Driver, signature: Signature, given: Mapping[str, type],
+           accesses: Mapping[str, _Access], libraries: set[str]) -> dict[str, object]:
+    """The globals of a launcher."""
+    formats = "".join(access.format for access in accesses.values())
+    plans: dict[tuple, Plan] = {}
+    scope = {
+        "_plans": plans, "_kernel": signature.kernel, "_max_plans": MAX_PLANS,
+        "_pack": struct.Struct("<" + formats).pack_into, "_errors": (struct.error, OverflowError),
+        "_grid_of": grid_of, "_integer_class": integer_class, "_freeze": freeze,
+        "_stream_handle": stream_handle, "_bits": _converted_bits, "_dtypes": DTYPES,
+        "_launch_kernel": driver.api.cuLaunchKernel, "_current_device": driver.current_device,
+        "_pointer_device": driver.pointer_device, "_callable": callable, "_int": int, "_len": len,
+        "_AttributeError": AttributeError,
+        "_get_cupy_stream": cupy_stream_getter() if "cupy" in libraries else None,
+        "_get_torch_stream": torch_stream_getter() if "torch" in libraries else None,
+    }
+    return scope | {f"_default_{formal.name}": formal.default for formal in signature.formals
+                    if formal.name not in given}
+
+
+def _accesses(driver: Driver, signature: Signature,
+              given: Mapping[str, type]) -> dict[str, _Access] | None:
+    accesses = {}
+    for formal in signature.formals:
+        cls = given.get(formal.name, type(formal.default))
+        access = (_constant_access(formal.name, cls) if formal.is_constant or cls is NoneType
+                  else _run_time_access(driver, signature.kernel, formal, cls))
+        if access is None:
+            return None
+        accesses[formal.name] = access
+    return accesses
+
+
+def _constant_access(name: str, cls: type) -> _Access:
+    if issubclass(cls, _EXACT):
+        return _Access((name,))
+    return _Access((f"_freeze({name}, {name!r})",))
+
+
+def _run_time_access(driver: Driver, kernel: str, formal: Formal, cls: type) -> _Access | None:
+    name, library = formal.name, library_of(cls)
+    if library is not None:
+        return _array_access(driver, name, library) if library.is_fast else None
+    if cls is int and formal.dtype is None:
+        return _Access((_INTEGER_KIND.format(name),), "Q", f"{name} & 0xFFFFFFFFFFFFFFFF")
+    return _scalar_access(kernel, name, cls, formal.dtype)
+
+
+def _array_access(driver: Driver, name: str, library: Library) -> _Access:
+    pointer = f"_{name}"
+    key = [expression.format(name) for expression in
+           (library.dtype, library.shape, library.strides)] + [f"{pointer} & {ALIGNMENT - 1}"]
+    if library.name == "torch":
+        key.append(library.device.format(name))  # the same class on the CPU and on every GPU
+    elif driver.device_count > 1:
+        key.append(library.device.format(name) if library.device
+                   else f"_pointer_device({pointer})")
+    return _Access(tuple(key), "Q", pointer, f"{pointer} = {library.pointer.format(name)}")
+
+
+def _scalar_access(kernel: str, name: str, cls: type, declared: DType | None) -> _Access | None:
+    dtype = _PYTHON.get(cls)
+    if dtype is None and issubclass(cls, np.generic):
+        try:
+            dtype = dtype_of(cls)
+        except BlockTypeError:
+            return None
+    if dtype is None and cls is not int:
+        return None
+    wanted = declared or dtype
+    # struct raises when a value does not fit, so Python numbers can go straight to it
+    direct = dtype == wanted or (cls in (int, float) and wanted.is_float) or (
+        cls is int and wanted.is_integer)
+    if direct and wanted.name in _FORMATS:
+        return _Access((), _FORMATS[wanted.name], name)
+    where = f"{kernel}: argument {name}"
+    return _Access((), "Q", f"_bits({name}, _dtypes[{wanted.name!r}], {where!r})")
+
+
+def _converted_bits(value: object, dtype: DType, where: str) -> int:
+    return scalar_facts(value, dtype, where).bits
+
+
+def _source(driver: Driver, formals: Sequence[Formal], given: Mapping[str, type],
+            options: Sequence[str], positional: int, accesses: Mapping[str, _Access],
+            libraries: set[str]) -> str:
+    names = list(given)
+    passed = ["_grid", "_stream", "/", *names[:positional],
+              *(["*"] if len(names) > positional else []), *names[positional:]]
+    bound = ", ".join(f"{formal.name!r}: {formal.name}" for formal in formals)
+    chosen = ", ".join(f"{name!r}: {name}" for name in options)
+    key = [expression for access in accesses.values() for expression in access.key] + [*options]
+    lines = [f"def _launch({', '.join(passed)}):"]
+    lines += [f"    {f.name} = _default_{f.name}" for f in formals if f.name not in given]
+    lines += [f"    {access.before}" for access in accesses.values() if access.before]
+    lines.append(_BODY.format(
+        key="".join(f"{expression}, " for expression in key),
+        miss=f"_miss(_plans, _key, _grid, _stream, {{{bound}}}, {{{chosen}}})", bound=bound,
+        current_stream=_stream_expression(libraries),
+        packed="".join(f", {access.value}" for access in accesses.values() if access.format)))
+    return "\n".join(lines) + (_SWITCH if driver.device_count > 1 else "") + _LAUNCH
+
+
+_BODY = """\
+    _key = ({key})
+    _plan = _plans.get(_key)
+    if _plan is None or not _plan.is_current():
+        if _len(_plans) >= _max_plans:
+            _plans.clear()
+        return {miss}
+    if _callable(_grid):
+        _grid = _grid({{**_plan.meta, {bound}}})
+    _x_grid, _y_grid, _z_grid = _grid_of(_grid, _kernel)
+    if not (_x_grid and _y_grid and _z_grid):
+        return _plan.compiled
+    if _stream is None:
+        _stream = {current_stream}
+    elif _stream.__class__ is not _int:
+        _stream = _stream_handle(_stream, _kernel)
+    try:
+        _buffer = _plan.local.buffer
+    except _AttributeError:
+        _buffer = _plan.buffer()
+    try:
+        _pack(_buffer.slots, 0{packed})
+    except _errors:
+        return {miss}
+"""
+_SWITCH = """\
+    if _current_device() != _plan.device:
+        _plan.run((_x_grid, _y_grid, _z_grid), _stream, _buffer)
+        return _plan.compiled
+"""
+_LAUNCH = """\
+    _status = _launch_kernel(_plan.handle, _x_grid, _y_grid, _z_grid, _plan.threads, 1, 1,
+                             _plan.shared_bytes, _stream, _buffer.parameters, 0)[0]
+    if _status:
+        _plan.fail(_status, (_x_grid, _y_grid, _z_grid))
+    return _plan.compiled
+"""
+
+
+def _stream_expression(libraries: set[str]) -> str:
+    """The current stream of the arrays' library."""
+    for name in ("torch", "cupy"):
+        if name in libraries:
+            return CURRENT_STREAM[name]
+    return CURRENT_STREAM["numba"]

@@ -1,0 +1,67 @@
+"""Compile options: what a user may choose about a kernel besides its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from blocknumba.errors import BlockTypeError, BlockValueError, require
+
+MAX_WARPS = 32  # 1024 threads per block.  Source: CUDA Programming Guide, compute capabilities
+MAX_CTAS = 16  # non-portable cluster size.  Source: CUDA Programming Guide, compute capabilities
+MAX_REGISTERS = 255  # per thread.  Source: CUDA Programming Guide, compute capabilities
+MIN_REGISTERS = 16  # fewer than this ptxas rounds up
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of one compilation; equal options may share code.
+
+    num_warps: warps per program, a power of two.
+    num_stages: buffers of a pipelined loop; 1 turns pipelining off.
+    num_ctas: thread blocks per program (a cluster), a power of two.
+    fastmath: allow approximate division, square root and transcendentals, and reassociation.
+    debug: check every access and every assert.
+    maxnreg: the most registers a thread may use; None leaves it to the assembler.
+    lineinfo: keep source lines in the machine code, for profilers.
+    interpret: run on the CPU even where there is a GPU.
+    """
+
+    num_warps: int = 4
+    num_stages: int = 3
+    num_ctas: int = 1
+    fastmath: bool = False
+    debug: bool = False
+    maxnreg: int | None = None
+    lineinfo: bool = False
+    interpret: bool = False
+
+    def __post_init__(self):
+        _require_power_of_two("num_warps", self.num_warps, MAX_WARPS)
+        _require_power_of_two("num_ctas", self.num_ctas, MAX_CTAS)
+        _require_integer("num_stages", self.num_stages, 1, 16)
+        if self.maxnreg is not None:
+            _require_integer("maxnreg", self.maxnreg, MIN_REGISTERS, MAX_REGISTERS)
+        for name in ("fastmath", "debug", "lineinfo", "interpret"):
+            value = getattr(self, name)
+            require(isinstance(value, bool), "{}: given {!r}, accepted True or False", name, value)
+
+    def override(self, changes: Mapping[str, object]) -> Options:
+        """These options with some of them changed."""
+        return replace(self, **changes) if changes else self
+
+
+OPTION_NAMES = frozenset(field.name for field in fields(Options))
+
+
+def _require_integer(name: str, value: object, least: int, most: int) -> None:
+    require(isinstance(value, int) and not isinstance(value, bool),
+            "{}: given {!r}, accepted an int", name, value, error=BlockTypeError)
+    require(least <= value <= most, "{}: given {}, accepted {} to {}", name, value, least, most,
+            error=BlockValueError)
+
+
+def _require_power_of_two(name: str, value: object, most: int) -> None:
+    _require_integer(name, value, 1, most)
+    require(value & value - 1 == 0, "{}: given {}, accepted a power of two up to {}", name, value,
+            most, error=BlockValueError)

@@ -1,0 +1,126 @@
+"""Launch plans: all that a launch needs and that does not change from call to call."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from blocknumba.dispatch.arrays import ArrayFacts
+from blocknumba.dispatch.compiled import Compiled
+from blocknumba.dispatch.driver import Driver
+from blocknumba.dispatch.grid import Grid
+from blocknumba.dispatch.scalars import ScalarFacts
+from blocknumba.errors import LaunchError, ResourceError
+from blocknumba.tile_ir.ir import Parameter
+
+SLOT_BYTES = 8  # one argument in the parameter buffer: the largest there is is a pointer
+_WORD = (1 << 64) - 1
+
+Facts = ArrayFacts | ScalarFacts
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadBuffer:
+    """The memory from which the driver reads one thread's kernel parameters.
+
+    slots: one 8-byte slot per argument: the address of an array, the bits of a number.
+    addresses: where each kernel parameter is, as the driver wants it: an array of pointers.
+    parameters: the address of `addresses`.
+    """
+
+    slots: bytearray
+    addresses: ctypes.Array
+    parameters: int
+
+
+class Plan:
+    """One compiled kernel with the extents and strides of one set of arrays.
+
+    What varies between calls, pointers and numbers, goes to the slots of a per-thread buffer;
+    extents and strides are written once, here, and only pointed at.
+
+    compiled: the code.
+    handle: the kernel in the driver.
+    threads, shared_bytes: of a block.
+    device: ordinal.
+    is_current: whether the globals that the code captured are what they were.
+    meta: the compile options, as a grid that is a function sees them.
+    """
+
+    def __init__(self, driver: Driver, compiled: Compiled, device: int,
+                 arguments: Mapping[str, Facts], is_current: Callable[[], bool]):
+        self.compiled = compiled
+        self.device = device
+        self.is_current = is_current
+        self.meta = asdict(compiled.specialization.options)
+        self.handle = compiled.handle(driver, device)
+        self.threads = compiled.machine.threads
+        self.shared_bytes = compiled.machine.shared_bytes
+        self.local = threading.local()
+        self._driver = driver
+        self._slots = {name: slot for slot, name in enumerate(arguments)}
+        self._parameters = compiled.machine.parameters
+        sizes = [_size_of(parameter, arguments) for parameter in self._parameters]
+        self._sizes = (ctypes.c_uint64 * len(sizes))(*sizes)
+
+    def launch(self, grid: Grid, stream: int, slots: Sequence[int]) -> None:
+        """Launch with arguments given as the bits of their slots, whatever device is current."""
+        buffer = self.buffer()
+        for slot, bits in enumerate(slots):
+            start = slot * SLOT_BYTES
+            buffer.slots[start:start + SLOT_BYTES] = (bits & _WORD).to_bytes(SLOT_BYTES, "little")
+        self.run(grid, stream, buffer)
+
+    def run(self, grid: Grid, stream: int, buffer: ThreadBuffer) -> None:
+        """Launch with the arguments in a buffer, whatever device is current."""
+        with self._driver.on_device(self.device):
+            status = self._driver.api.cuLaunchKernel(
+                self.handle, *grid, self.threads, 1, 1, self.shared_bytes, stream,
+                buffer.parameters, 0)[0]
+        if status:
+            self.fail(status, grid)
+
+    def buffer(self) -> ThreadBuffer:
+        """This thread's buffer."""
+        try:
+            return self.local.buffer
+        except AttributeError:
+            self._driver.enter_thread(self.device)
+            self.local.buffer = self._new_buffer()
+            return self.local.buffer
+
+    def fail(self, status: object, grid: Grid) -> None:
+        """Raise the error that a launch came back with."""
+        name = self.compiled.name
+        message = f"{name}: launch of {grid} programs failed: {self._driver.describe(status)}"
+        if status == self._driver.api.CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+            raise ResourceError(message, hint="use fewer num_warps, smaller tiles or maxnreg=")
+        raise LaunchError(message)
+
+    def _new_buffer(self) -> ThreadBuffer:
+        slots = bytearray(max(1, len(self._slots)) * SLOT_BYTES)
+        base = ctypes.addressof(ctypes.c_char.from_buffer(slots))
+        sizes = ctypes.addressof(self._sizes)
+        addresses = (ctypes.c_void_p * max(1, len(self._parameters)))()
+        for position, parameter in enumerate(self._parameters):
+            in_slot = parameter.kind in ("pointer", "value")
+            addresses[position] = (base + self._slots[parameter.argument] * SLOT_BYTES if in_slot
+                                   else sizes + position * SLOT_BYTES)
+        return ThreadBuffer(slots, addresses, ctypes.addressof(addresses))
+
+
+def slot_bits(facts: Facts) -> int:
+    """What the slot of an argument holds."""
+    return facts.pointer if isinstance(facts, ArrayFacts) else facts.bits
+
+
+def _size_of(parameter: Parameter, arguments: Mapping[str, Facts]) -> int:
+    """The extent or the stride that a parameter is, as 64 bits; 0 for the other kinds."""
+    facts = arguments[parameter.argument]
+    if parameter.kind == "extent":
+        return facts.shape[parameter.axis]
+    if parameter.kind == "stride":
+        return facts.strides[parameter.axis] & _WORD
+    return 0

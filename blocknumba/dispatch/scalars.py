@@ -1,0 +1,106 @@
+"""Numbers given at launch, read into the dtype in which a kernel gets them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+
+import numpy as np
+
+from blocknumba.errors import BlockTypeError, BlockValueError, require
+from blocknumba.tile_ir.types import (
+    DTYPES, DType, bool_, dtype_of, float32, int32, int64, uint64,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarFacts:
+    """A number argument at the moment of a launch.
+
+    dtype: in which the kernel gets it.
+    value: a NumPy scalar of that dtype.
+    weak: given as a Python int, so that the kernel is specialised on its value.
+    """
+
+    dtype: DType
+    value: np.generic
+    weak: bool = False
+
+    @property
+    def bits(self) -> int:
+        """The value as the low bits of a 64-bit word, as the driver reads it."""
+        return int.from_bytes(self.value.tobytes(), "little")
+
+
+def scalar_facts(value: object, declared: DType | None, where: str) -> ScalarFacts | None:
+    """The facts of a number; None for a value that is not one.
+
+    declared: the dtype that annotates the parameter, which the value is converted to; without
+        one an int is the narrowest of int32, int64 and uint64 that holds it, a float is
+        float32, and a NumPy scalar keeps its dtype.
+    where: the kernel and the argument, for messages.
+    Errors: BlockValueError for a value out of the dtype's range; BlockTypeError for a value of
+    another kind: a float for an integer, anything but a bool for a bool.
+    """
+    if isinstance(value, np.generic):
+        dtype = _numpy_dtype(value, where)
+        return ScalarFacts(dtype, value) if declared in (None, dtype) else (
+            _converted(value, declared, where))
+    if not isinstance(value, (bool, int, float)):
+        return None
+    if declared is not None:
+        return _converted(value, declared, where)
+    if isinstance(value, bool):
+        return ScalarFacts(bool_, np.bool_(value))
+    if isinstance(value, int):
+        return _python_integer(operator.index(value), where)
+    return _converted(value, float32, where)
+
+
+def scalar_of_array(value: np.ndarray, declared: DType, where: str) -> ScalarFacts:
+    """A 0-d NumPy array given for a parameter that is annotated with a dtype."""
+    return scalar_facts(value[()], declared, where)
+
+
+def _python_integer(value: int, where: str) -> ScalarFacts:
+    for dtype in (int32, int64, uint64):
+        if dtype.minimum <= value <= dtype.maximum:
+            return ScalarFacts(dtype, dtype.numpy.type(value), weak=True)
+    raise BlockValueError(f"{where}: given {value}, accepted ints that fit in 64 bits",
+                          hint="pass it as a float")
+
+
+def _numpy_dtype(value: np.generic, where: str) -> DType:
+    try:
+        return dtype_of(value.dtype)
+    except BlockTypeError:
+        raise BlockTypeError(f"{where}: given a scalar of {value.dtype}, "
+                             f"accepted {', '.join(DTYPES)}") from None
+
+
+def _converted(value: bool | int | float | np.generic, declared: DType,
+               where: str) -> ScalarFacts:
+    """A value in the declared dtype: floats are rounded, ints must fit."""
+    is_bool = isinstance(value, (bool, np.bool_))
+    is_integer = isinstance(value, (int, np.integer)) and not is_bool
+    accepted = is_bool or (declared.is_integer and is_integer) or (
+        declared.is_float and not is_bool)
+    require(accepted, "{}: given {!r}, accepted {}", where, value, declared)
+    if declared.is_float:
+        return ScalarFacts(declared, _rounded(value, declared, where))
+    value = operator.index(value) if is_integer else bool(value)
+    require(declared.minimum <= value <= declared.maximum,
+            "{}: given {}, accepted {} ({} to {})", where, value, declared, declared.minimum,
+            declared.maximum, error=BlockValueError)
+    return ScalarFacts(declared, declared.numpy.type(value))
+
+
+def _rounded(value: bool | int | float | np.generic, declared: DType, where: str) -> np.generic:
+    """A number as the nearest float of the declared dtype; finite numbers must stay finite."""
+    with np.errstate(over="ignore"):
+        rounded = declared.numpy.type(value)
+    require(math.isfinite(rounded) or not math.isfinite(value),
+            "{}: given {!r}, accepted numbers in the range of {}", where, value, declared,
+            error=BlockValueError, hint="annotate the parameter with bn.float64")
+    return rounded

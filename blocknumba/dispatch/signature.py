@@ -1,0 +1,138 @@
+"""The signature of a kernel: its parameters, and how a call's arguments bind to them."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+
+from blocknumba.dispatch.options import OPTION_NAMES
+from blocknumba.errors import BlockTypeError, Loc, require
+from blocknumba.tile_ir.types import DTYPES, DType
+
+REQUIRED = inspect.Parameter.empty
+_PYTHON_HINTS = frozenset(("bool", "int", "float"))  # say nothing of the dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Formal:
+    """A parameter of a kernel.
+
+    is_constant: annotated with constexpr; its argument is a value at compile time.
+    dtype: the dtype it is annotated with, which numbers are converted to; else None.
+    default: value when it is not passed; REQUIRED when there is none.
+    keyword_only: after a * in the signature.
+    """
+
+    name: str
+    is_constant: bool = False
+    dtype: DType | None = None
+    default: object = REQUIRED
+    keyword_only: bool = False
+
+    @property
+    def has_default(self) -> bool:
+        return self.default is not REQUIRED
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The parameters of a kernel, in order.
+
+    kernel: its name, for messages.
+    """
+
+    kernel: str
+    formals: tuple[Formal, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(formal.name for formal in self.formals)
+
+    def bind(self, positional: Sequence[object], keywords: Mapping[str, object],
+             ) -> tuple[dict[str, object], dict[str, object]]:
+        """The arguments by name, defaults filled in, in order; and the compile options.
+
+        A keyword that is the name of a parameter and of an option is both, as in Triton.
+        Errors: BlockTypeError for arguments that are missing, left over or given twice.
+        """
+        places = [formal.name for formal in self.formals if not formal.keyword_only]
+        require(len(positional) <= len(places), "{}: given {} positional arguments, accepted {}",
+                self.kernel, len(positional), self._listed(places))
+        given = dict(zip(places, positional))
+        options = {}
+        for name, value in keywords.items():
+            require(name not in given, "{}: given {} twice, by position and by name", self.kernel,
+                    name)
+            self._require_known(name)
+            if name in self.names:
+                given[name] = value
+            if name in OPTION_NAMES:
+                options[name] = value
+        bound = {formal.name: given.get(formal.name, formal.default) for formal in self.formals}
+        missing = [name for name, value in bound.items() if value is REQUIRED]
+        require(not missing, "{}: missing {}", self.kernel, ", ".join(missing),
+                hint=f"it takes {', '.join(self.names)}")
+        return bound, options
+
+    def _require_known(self, name: str) -> None:
+        known = [*self.names, *sorted(OPTION_NAMES)]
+        if name in known:
+            return
+        close = difflib.get_close_matches(name, known, 1)
+        raise BlockTypeError(
+            f"{self.kernel}: given {name}=, accepted {self._listed(self.names)} and the options "
+            f"{', '.join(sorted(OPTION_NAMES))}",
+            hint=f"did you mean {close[0]}?" if close else "")
+
+    @staticmethod
+    def _listed(names: Sequence[str]) -> str:
+        return f"{len(names)} ({', '.join(names)})" if names else "none"
+
+
+def read_signature(function: FunctionType) -> Signature:
+    """The signature of a kernel's Python function.
+
+    Errors: BlockTypeError for *args and **keywords, and for a parameter named `stream`, which a
+    launch takes itself.
+    """
+    name = function.__name__
+    formals = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
+            raise BlockTypeError(f"{name}: given a parameter {stars}{parameter.name}, "
+                                 "accepted parameters with one name each").at(location(function))
+        if parameter.name == "stream":
+            raise BlockTypeError(f"{name}: given a parameter named stream, which is the keyword "
+                                 "that chooses a launch's stream").at(location(function))
+        formals.append(Formal(parameter.name, _last_name(parameter.annotation) == "constexpr",
+                              _declared_dtype(parameter.annotation), parameter.default,
+                              parameter.kind is parameter.KEYWORD_ONLY))
+    return Signature(name, tuple(formals))
+
+
+def location(function: FunctionType) -> Loc:
+    """The line where a function begins."""
+    code = function.__code__
+    return Loc(code.co_filename, code.co_firstlineno, function=function.__name__)
+
+
+def _declared_dtype(annotation: object) -> DType | None:
+    """The dtype that an annotation names in any of the spellings of dtypes; else None."""
+    name = _last_name(annotation)
+    if annotation in (bool, int, float) or annotation in _PYTHON_HINTS:
+        return None
+    return DTYPES.get(name.rstrip("_"))
+
+
+def _last_name(annotation: object) -> str:
+    """The word that says what an annotation is, also when it is still source text."""
+    if annotation is REQUIRED:
+        return ""
+    if isinstance(annotation, str):
+        return annotation.rpartition(".")[2]
+    name = getattr(annotation, "__name__", None) or getattr(annotation, "name", None)
+    return name if isinstance(name, str) else type(annotation).__name__

@@ -1,0 +1,110 @@
+"""What of a call's arguments a compiled kernel depends on: the key of the code cache."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType, ModuleType
+
+import numpy as np
+
+from blocknumba.dispatch.arrays import ArrayFacts
+from blocknumba.dispatch.options import Options
+from blocknumba.dispatch.scalars import ScalarFacts
+from blocknumba.errors import BlockTypeError
+from blocknumba.nvvm_lower.target import Target
+from blocknumba.tile_ir.arguments import Argument, ArrayArgument, ScalarArgument
+
+ALIGNMENT = 16  # bytes: the widest access of one thread that every target has
+DIVISIBILITY = 16  # elements: enough for a 16-byte access of any dtype
+# int32 offsets are exact up to 2**31 - 1; a tile may reach past the last element
+NARROW_OFFSETS = 2**31 - 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Specialization:
+    """Everything that one compilation of a kernel depends on; hashable.
+
+    arguments: (name, facts) of the arguments that exist at run time.
+    constants: (name, frozen value) of the others.
+    captured: (path, frozen value) of the globals and closure variables that the code reads.
+    options: compile options.
+    target: the GPU; None for the interpreter.
+    """
+
+    arguments: tuple[tuple[str, Argument], ...]
+    constants: tuple[tuple[str, Hashable], ...]
+    captured: tuple[tuple[str, Hashable], ...]
+    options: Options
+    target: Target | None
+
+
+def argument_of(facts: ArrayFacts | ScalarFacts) -> Argument:
+    """What a compiled kernel may rely on of an argument with these facts."""
+    if isinstance(facts, ArrayFacts):
+        return _array_argument(facts)
+    if not facts.weak:
+        return ScalarArgument(facts.dtype)
+    value = int(facts.value)
+    if value == 1:
+        return ScalarArgument(facts.dtype, value=1)
+    return ScalarArgument(facts.dtype, divisibility=_divisibility(value))
+
+
+def freeze(value: object, where: str) -> Hashable:
+    """A key that is equal for equal constants of equal types, and for those only.
+
+    Unlike ==, it tells 1 from True and 1.0, and 0.0 from -0.0, and NaN is equal to itself.
+    where: the kernel and the parameter, for messages.
+    Errors: BlockTypeError for a value that cannot be a constant.
+    """
+    if isinstance(value, float):
+        return type(value), float.hex(value)
+    if isinstance(value, (np.generic, np.ndarray)):
+        return type(value), value.dtype.str, value.dtype.name, value.shape, value.tobytes()
+    if isinstance(value, tuple):
+        return type(value), tuple(freeze(item, where) for item in value)
+    if isinstance(value, (type, FunctionType, BuiltinFunctionType, ModuleType)):
+        return value
+    try:
+        hash(value)
+    except TypeError:
+        raise BlockTypeError(
+            f"{where}: given {_shown(value)}, accepted hashable constants",
+            hint="pass a tuple" if isinstance(value, (list, set)) else "") from None
+    return type(value), value
+
+
+def integer_class(value: int) -> int:
+    """A small int that is equal for ints that specialise a kernel in the same way.
+
+    Only for ints beyond 32 bits: the generated launcher handles the others itself.  -1 beyond
+    64 bits, which no plan is made for.
+    """
+    if not -(2**63) <= value < 2**64:
+        return -1
+    return (3 if value < 2**63 else 5) + (value % DIVISIBILITY == 0)
+
+
+def _array_argument(facts: ArrayFacts) -> ArrayArgument:
+    low, high = facts.offsets()
+    wide = (low < -NARROW_OFFSETS or high > NARROW_OFFSETS
+            or any(extent > NARROW_OFFSETS for extent in facts.shape))
+    aligned = facts.pointer % ALIGNMENT == 0
+    return ArrayArgument(
+        facts.dtype,
+        strides=tuple(stride if stride in (0, 1) else None for stride in facts.strides),
+        extents=(None,) * len(facts.shape),
+        alignment=ALIGNMENT if aligned else facts.dtype.bytes,
+        stride_divisibility=tuple(map(_divisibility, facts.strides)),
+        extent_divisibility=tuple(map(_divisibility, facts.shape)),
+        wide=wide)
+
+
+def _divisibility(value: int) -> int:
+    return DIVISIBILITY if value % DIVISIBILITY == 0 else 1
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"

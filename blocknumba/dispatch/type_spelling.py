@@ -1,0 +1,104 @@
+"""Argument types as text, for compiling without arguments: Numba's and Triton's spellings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from blocknumba.dispatch.specialize import ALIGNMENT, DIVISIBILITY
+from blocknumba.errors import BlockTypeError, require
+from blocknumba.tile_ir.arguments import Argument, ArrayArgument, ScalarArgument
+from blocknumba.tile_ir.types import DTYPES, DType, dtype_of
+
+ACCEPTED = 'accepted "f32[:,::1]", "f32[:]:16", "i32", "i32:16", "i32:1", "*fp32", "*fp32:16"'
+
+_SHORT = {"b1": "bool", "boolean": "bool", "i1": "bool", "bf16": "bfloat16",
+          "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
+          "fp8e4nv": "float8_e4m3fn", "fp8e5": "float8_e5m2",
+          **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+          **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+          **{f"{kind}{bits}": f"float{bits}" for kind in ("f", "fp") for bits in (16, 32, 64)}}
+_SPELLING = re.compile(
+    r"(?P<pointer>\*?)(?P<dtype>\w+)(\[(?P<axes>[:,1 ]*)\])?(:(?P<multiple>\d+))?")
+_BETWEEN = re.compile(r",(?![^\[]*\])")  # a comma that is not within brackets
+
+
+def parse_types(given: object, names: Sequence[str], kernel: str) -> tuple[tuple[str, Argument], ...]:
+    """(name, Argument) of each run-time parameter.
+
+    given: a string with commas, a sequence, or a dict by name, of types; a type is a string, a
+        dtype, or a Numba type.
+    Errors: BlockTypeError for a number of types that is not the number of names, and for a type
+    that is not understood.
+    """
+    if isinstance(given, Mapping):
+        types = given
+        require(set(types) == set(names), "{}: given types of {}, accepted types of {}", kernel,
+                ", ".join(types), ", ".join(names))
+    else:
+        listed = _BETWEEN.split(given) if isinstance(given, str) else list(given)
+        listed = [] if listed == [""] else listed
+        require(len(listed) == len(names), "{}: given {} types, accepted {} ({})", kernel,
+                len(listed), len(names), ", ".join(names))
+        types = dict(zip(names, listed))
+    return tuple((name, parse_type(types[name], f"{kernel}: argument {name}")) for name in names)
+
+
+def parse_type(given: object, where: str) -> Argument:
+    """The Argument that one type spells.
+
+    In Numba's spelling an array is aligned as fresh memory is, in Triton's only with ":16".
+    ":16" also says that extents, strides and numbers are multiples of 16; ":1" that a number is 1,
+    or that nothing is known of an array's address.
+    """
+    if isinstance(given, str):
+        return _parse_text(given.strip(), where)
+    if hasattr(given, "layout") and hasattr(given, "ndim"):  # numba.types.Array
+        return _array(dtype_of(str(given.dtype)), given.ndim, given.layout, None)
+    if isinstance(given, (DType, np.dtype)) or isinstance(given, type):
+        return ScalarArgument(dtype_of(given))
+    return _parse_text(str(given), where)  # numba's scalar types print as their names
+
+
+def _parse_text(text: str, where: str) -> Argument:
+    found = _SPELLING.fullmatch(text)
+    dtype = DTYPES.get(_SHORT.get(found["dtype"], found["dtype"])) if found else None
+    if dtype is None:
+        raise BlockTypeError(f"{where}: given the type {text!r}, {ACCEPTED}")
+    multiple = int(found["multiple"]) if found["multiple"] else None
+    require(multiple in (None, 1, DIVISIBILITY), "{}: given the type {!r}, accepted :1 and :16",
+            where, text)
+    if found["pointer"]:
+        require(found["axes"] is None, "{}: given the type {!r}, {}", where, text, ACCEPTED)
+        return _array(dtype, 1, "C", multiple or 1)
+    if found["axes"] is not None:
+        axes = [axis.strip() for axis in found["axes"].split(",")] if found["axes"] else []
+        return _array(dtype, len(axes), _layout(axes, text, where), multiple)
+    if multiple == 1:
+        return ScalarArgument(dtype, value=1)
+    return ScalarArgument(dtype, divisibility=multiple or 1)
+
+
+def _layout(axes: Sequence[str], text: str, where: str) -> str:
+    """Numba's layout: "C" when the last axis has unit stride, "F" when the first, "A" else."""
+    units = [number for number, axis in enumerate(axes) if axis == "::1"]
+    plain = all(axis in (":", "::1") for axis in axes)
+    require(plain and (not units or units in ([0], [len(axes) - 1])),
+            "{}: given the type {!r}, {}", where, text, ACCEPTED)
+    if not units:
+        return "A"
+    return "C" if units[0] == len(axes) - 1 else "F"
+
+
+def _array(dtype: DType, rank: int, layout: str, multiple: int | None) -> ArrayArgument:
+    strides: list[int | None] = [None] * rank
+    if rank and layout in ("C", "F"):
+        strides[-1 if layout == "C" else 0] = 1
+    known = multiple or 1
+    return ArrayArgument(
+        dtype, tuple(strides), (None,) * rank,
+        alignment=dtype.bytes if multiple == 1 else ALIGNMENT,
+        stride_divisibility=tuple(1 if stride == 1 else known for stride in strides),
+        extent_divisibility=(known,) * rank)
