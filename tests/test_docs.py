@@ -1,0 +1,64 @@
+"""The documents: their Python runs, and prints what they say it prints."""
+
+import contextlib
+import io
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = sorted(path for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")))
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a document: its language, its text, and its first line's number."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks(document: Path) -> list[Block]:
+    text = document.read_text()
+    return [Block(found[1], found[2], text[:found.start(2)].count("\n") + 1)
+            for found in FENCED.finditer(text)]
+
+
+WITH_PYTHON = [path for path in DOCUMENTS if any(b.language == "python" for b in blocks(path))]
+
+
+def run(block: Block, document: Path, namespace: dict) -> str:
+    """Run a Python block as lines of its document; what it prints, and its exception if any."""
+    code = compile("\n" * (block.line - 1) + block.text, str(document), "exec")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, namespace)
+    return printed.getvalue()
+
+
+def name(document: Path) -> str:
+    return str(document.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("document", WITH_PYTHON, ids=name)
+def test_python_of_a_document_prints_what_the_document_says(document):
+    """A `text` block right after a `python` block is what the latter prints."""
+    namespace = {"__name__": "document"}
+    found = blocks(document)
+    for block, following in zip(found, [*found[1:], Block("", "", 0)]):
+        if block.language != "python":
+            continue
+        printed = run(block, document, namespace)
+        if following.language == "text":
+            assert printed == following.text
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
+def test_links_of_a_document_lead_to_files(document):
+    for target in LINK.findall(document.read_text()):
+        assert (document.parent / target).exists(), target
