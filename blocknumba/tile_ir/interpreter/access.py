@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from blocknumba.errors import BlockIndexError, BlockValueError, require
-from blocknumba.tile_ir.interpreter.affine import Affine, Box, Tile, as_affine, dense
+from blocknumba.tile_ir.interpreter.affine import (
+    Affine,
+    Box,
+    Start,
+    Tile,
+    as_affine,
+    dense,
+    row_count,
+)
 from blocknumba.tile_ir.interpreter.machine import Machine
 from blocknumba.tile_ir.interpreter.memory import Memory, owners
 from blocknumba.tile_ir.interpreter.races import record_writes
@@ -55,8 +64,8 @@ def _(machine: Machine, op: Op, pointer: Tile, mask: Tile | None = None,
     shape = op.result.type.shape
     if len(runs) == 1 and runs[0].shape == (count, *shape):
         view = memory.view(runs[0].address, runs[0].shape, runs[0].steps)
-        if isinstance(mask, np.ndarray):
-            return np.where(mask, view, _filling(op, other))
+        if mask is not None and not isinstance(mask, Box):
+            return np.where(dense(mask), view, _filling(op, other))
         # a scalar may be the bound of a loop that writes its own memory
         return view if shape else view.copy()
     result = np.empty((count, *shape), memory.elements.dtype)
@@ -85,8 +94,8 @@ def _(machine: Machine, op: Op, pointer: Tile, value: Tile, mask: Tile | None = 
         if 0 in run.shape:
             continue
         view = memory.view(run.address, run.shape, run.steps)
-        if isinstance(mask, np.ndarray):
-            np.copyto(view, value[run.place], where=mask[run.programs] if len(mask) > 1 else mask)
+        if mask is not None and not isinstance(mask, Box):
+            np.copyto(view, value[run.place], where=dense(mask))
         else:
             view[...] = value[run.place]
 
@@ -111,36 +120,41 @@ def _planned(machine: Machine, pointer: Tile, mask: Tile | None,
     None where there is no such form, where it would be slower, or where an element is outside.
     """
     where = as_affine(pointer)
-    if where is None:
-        return None
-    owner = owners(where.base)
-    number = int(owner[0])
-    if not 1 <= number <= len(machine.launch.memories) or (owner != number).any():
+    number = where and _owner(where.start)
+    if not number or number > len(machine.launch.memories):
         return None
     memory = machine.launch.memories[number - 1]
     box = mask if isinstance(mask, Box) else None
-    least = max([len(t) for t in (mask, value) if isinstance(t, np.ndarray)], default=1)
+    least = max([row_count(tile) for tile in (mask, value) if tile is not None], default=1)
     runs, count = _runs(where, box, least)
-    if isinstance(mask, np.ndarray) and (len(runs) > 1 or not where.shape):
+    if mask is not box and (len(runs) > 1 or not where.shape):
         return None
-    size = int(np.prod(where.shape, dtype=np.int64))
-    if len(runs) > 1 and len(runs) * _COPY_ELEMENTS > count * size:
+    if len(runs) > 1 and len(runs) * _COPY_ELEMENTS > count * math.prod(where.shape):
         return None
     if not all(0 in run.shape or run.lies_in(memory) for run in runs):
         return None
     return memory, runs, count
 
 
+def _owner(start: Start) -> int:
+    """The number of the memory that all addresses are in; 0 when there is no such one."""
+    if start.rows is None:
+        return int(owners(start.base))
+    numbers = owners(start.column())
+    return int(numbers[0]) if (numbers == numbers[0]).all() else 0
+
+
 def _runs(where: Affine, box: Box | None, least: int) -> tuple[list[_Run], int]:
     """The programs, at least so many, in runs of equal boxes and evenly spaced addresses."""
-    bounds = [] if box is None else [b for pair in box.bounds if pair for b in pair]
-    count = max([least, len(where.base), *map(len, bounds)])
-    base = np.broadcast_to(where.base, count)
+    start, limits = where.start, box.limits() if box else []
+    count = max([least, start.count, *map(len, limits)])
+    if start.rows is None and not limits:
+        return [_run(where, box, 0, count, start.base, start.gap)], count
+    base = np.broadcast_to(start.column(), count)
     gaps = np.diff(base)
     changes = np.zeros(max(count - 1, 0), bool)
-    for bound in bounds:
-        if len(bound) > 1:
-            changes |= bound[1:] != bound[:-1]
+    for limit in limits:
+        changes |= limit[1:] != limit[:-1]
     runs, first = [], 0
     while first < count:
         last = _end_of_run(gaps, changes, first, count)
@@ -164,7 +178,8 @@ def _run(where: Affine, box: Box | None, first: int, last: int, base: int, gap: 
     for axis, extent in enumerate(where.shape):
         low, high = 0, extent
         if box is not None and box.bounds[axis] is not None:
-            low, high = (int(b[first if len(b) > 1 else 0]) for b in box.bounds[axis])
+            low, high = (int(b[first]) if isinstance(b, np.ndarray) else int(b)
+                         for b in box.bounds[axis])
         ranges.append(slice(low, max(low, high)))
         address += low * where.steps[axis]
     shape = (last - first, *(r.stop - r.start for r in ranges))

@@ -1,33 +1,76 @@
-"""Tiles that need no array: integers affine in the index, and masks that are boxes.
+"""Tiles that need no array: affine integers, boxes of a mask, and repeated scalars.
 
 A value of the interpreter is one of
   ndarray  (programs or 1, *tile shape); a leading length of 1 says that all programs agree;
-  Affine   an integer tile, or a tile of pointers, base + sum of step * index;
-  Box      a bool tile that is true in one box of indices.
+  Affine   an integer or pointer, scalar or tile: start + sum of step * index;
+  Box      a bool tile that is true in one box of indices;
+  Uniform  a tile of any dtype whose elements are all equal.
+All but the first are arithmetic on a few Python ints for a whole chunk of programs.  None is
+changed after it is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from blocknumba.tile_ir.ir import Op
+from blocknumba.tile_ir.types import INTEGERS
 
 # sums and differences of two numbers below it stay exact in int64
-_EXACT = 1 << 61
+EXACT = 1 << 61
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
+class Start:
+    """One integer per program: base + gap * place + rows[place].
+
+    rows: int64 (count,), or None; count: 1 when all programs agree.
+    """
+
+    base: int
+    gap: int = 0
+    rows: np.ndarray | None = None
+    count: int = 1
+
+    def column(self) -> np.ndarray:
+        """The integers, int64 (count,)."""
+        if self.count == 1:
+            return np.array([self.base], np.int64)
+        column = self.base if self.rows is None else self.rows + self.base
+        if self.gap:
+            column = np.arange(self.count, dtype=np.int64) * self.gap + column
+        return column
+
+    def plus(self, other: Start, sign: int = 1) -> Start:
+        """self + sign * other."""
+        rows = self.rows
+        if other.rows is not None:
+            rows = sign * other.rows if rows is None else rows + sign * other.rows
+        return Start(self.base + sign * other.base, self.gap + sign * other.gap, rows,
+                     max(self.count, other.count))
+
+    def times(self, factor: int) -> Start:
+        rows = None if self.rows is None else self.rows * factor
+        return Start(self.base * factor, self.gap * factor, rows, self.count)
+
+    def chosen(self, places: np.ndarray) -> Start:
+        """The integers of the programs at some places."""
+        if self.count == 1:
+            return self
+        return Start(0, 0, self.column()[places], len(places))
+
+
+@dataclass(slots=True, eq=False)
 class Affine:
-    """The integers base[program] + sum(steps[axis] * index[axis]), which all fit dtype.
+    """The integers start[program] + sum(steps[axis] * index[axis]), which all fit dtype.
 
-    base: int64 (programs or 1,); steps: one per axis, 0 on axes of extent 1.
+    steps: one per axis, 0 on axes of extent 1.
     low, high: no element is outside them.
     """
 
-    base: np.ndarray
+    start: Start
     steps: tuple[int, ...]
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -39,15 +82,22 @@ class Affine:
         """Whether all elements of a program's tile are equal."""
         return not any(self.steps)
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether all elements of all programs are equal, to start.base."""
+        return self.start.count == 1 and not any(self.steps)
+
     def dense(self) -> np.ndarray:
         """The elements as an array."""
+        if not self.shape:
+            return self.start.column().astype(self.dtype)
+        column = self.start.column().reshape(-1, *(1,) * len(self.shape))
         if self.is_uniform:
-            column = self.base.astype(self.dtype).reshape(-1, *(1,) * len(self.shape))
-            return np.broadcast_to(column, (len(self.base), *self.shape))
-        return (self.base.reshape(-1, *(1,) * len(self.shape)) + self.pattern()).astype(self.dtype)
+            return np.broadcast_to(column.astype(self.dtype), (len(column), *self.shape))
+        return (column + self._pattern()).astype(self.dtype)
 
-    def pattern(self) -> np.ndarray:
-        """The elements less base, int64 of shape (1, *shape)."""
+    def _pattern(self) -> np.ndarray:
+        """The elements less start, int64 of shape (1, *shape)."""
         total = np.zeros((1, *self.shape), np.int64)
         for axis, (step, extent) in enumerate(zip(self.steps, self.shape)):
             if step:
@@ -56,20 +106,29 @@ class Affine:
         return total
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Box:
-    """True where bounds[axis][0][program] <= index[axis] < bounds[axis][1][program] on every axis.
+Bound = tuple[int | np.ndarray, int | np.ndarray]
 
-    bounds: per axis two int64 arrays (programs or 1,) within [0, extent], or None when the axis
-    is not restricted.
+
+@dataclass(slots=True, eq=False)
+class Box:
+    """True where bounds[axis][0] <= index[axis] < bounds[axis][1] on every axis.
+
+    bounds: per axis two numbers within [0, extent], each an int when all programs agree, else
+    int64 (programs,); or None when the axis is not restricted.
     """
 
-    bounds: tuple[tuple[np.ndarray, np.ndarray] | None, ...]
+    bounds: tuple[Bound | None, ...]
     shape: tuple[int, ...]
+
+    dtype = np.dtype(bool)
 
     @property
     def is_full(self) -> bool:
         return not any(self.bounds)
+
+    def limits(self) -> list[np.ndarray]:
+        """The bounds that differ between programs."""
+        return [b for bound in self.bounds if bound for b in bound if isinstance(b, np.ndarray)]
 
     def dense(self) -> np.ndarray:
         """The mask as an array."""
@@ -77,13 +136,43 @@ class Box:
         result = np.ones((1,) * (rank + 1), bool)
         for axis, bound in enumerate(self.bounds):
             if bound is not None:
-                low, high = (b.reshape(-1, *(1,) * rank) for b in bound)
+                low, high = (np.reshape(b, (-1, *(1,) * rank)) for b in bound)
                 index = np.arange(self.shape[axis]).reshape(-1, *(1,) * (rank - axis - 1))
                 result = result & (low <= index) & (index < high)
         return np.broadcast_to(result, (len(result), *self.shape))
 
 
-Tile = np.ndarray | Affine | Box
+@dataclass(slots=True, eq=False)
+class Uniform:
+    """element[program] at every index.
+
+    element: (programs or 1,).
+    """
+
+    element: np.ndarray
+    shape: tuple[int, ...]
+
+    def dense(self) -> np.ndarray:
+        """The elements as an array."""
+        return np.broadcast_to(self.thin(), (len(self.element), *self.shape))
+
+    def thin(self) -> np.ndarray:
+        """An array that broadcasts to all the elements."""
+        return self.element.reshape(-1, *(1,) * len(self.shape))
+
+
+Tile = np.ndarray | Affine | Box | Uniform
+
+
+def as_uniform(tile: Tile) -> Uniform | None:
+    """A scalar, or a tile known to be uniform, as a Uniform; None for anything else."""
+    if isinstance(tile, np.ndarray):
+        return Uniform(tile, ()) if tile.ndim == 1 else None
+    if isinstance(tile, Uniform):
+        return tile
+    if isinstance(tile, Affine) and tile.is_uniform:
+        return Uniform(tile.start.column().astype(tile.dtype), tile.shape)
+    return None
 
 
 def dense(tile: Tile) -> np.ndarray:
@@ -91,29 +180,64 @@ def dense(tile: Tile) -> np.ndarray:
     return tile if isinstance(tile, np.ndarray) else tile.dense()
 
 
+def row_count(tile: Tile) -> int:
+    """The leading length of a value: how many programs it tells apart."""
+    if isinstance(tile, np.ndarray):
+        return len(tile)
+    if isinstance(tile, Affine):
+        return tile.start.count
+    if isinstance(tile, Uniform):
+        return len(tile.element)
+    return max(map(len, tile.limits()), default=1)
+
+
 def as_affine(tile: Tile) -> Affine | None:
-    """An integer scalar or an Affine as an Affine; None for anything else."""
+    """An integer scalar, or an Affine, as an Affine; None for anything else."""
     if isinstance(tile, Affine):
         return tile
     if not isinstance(tile, np.ndarray) or tile.ndim != 1 or tile.dtype.kind not in "iu":
         return None
     if len(tile) == 1:
-        low = high = int(tile[0])
-    else:
-        low, high = int(tile.min()), int(tile.max())
-    if not -_EXACT < low <= high < _EXACT:
+        return constant(int(tile[0]), tile.dtype)
+    low, high = int(tile.min()), int(tile.max())
+    start = Start(0, 0, tile.astype(np.int64), len(tile))
+    return bounded(start, (), (), tile.dtype, low, high)
+
+
+def constant(number: int, dtype: np.dtype) -> Affine | None:
+    """An integer scalar on which all programs agree."""
+    return bounded(Start(number), (), (), dtype, number, number)
+
+
+def bounded(start: Start, steps: tuple[int, ...], shape: tuple[int, ...], dtype: np.dtype,
+            low: int, high: int) -> Affine | None:
+    """An Affine, unless an element might wrap around in dtype."""
+    least, greatest = _LIMITS[dtype]
+    if low < least or high > greatest:
         return None
-    return Affine(tile.astype(np.int64), (), (), tile.dtype, low, high)
+    return Affine(start, steps, shape, dtype, low, high)
 
 
-def choose(tile: Tile, chosen: np.ndarray) -> Tile:
-    """The tiles of some programs: chosen are their places."""
+def _limits(dtype: np.dtype) -> tuple[int, int]:
+    limits = np.iinfo(dtype)
+    return max(int(limits.min), 1 - EXACT), min(int(limits.max), EXACT - 1)
+
+
+_LIMITS = {dtype.numpy: _limits(dtype.numpy) for dtype in INTEGERS}
+
+
+def choose(tile: Tile, places: np.ndarray) -> Tile:
+    """The tiles of the programs at some places."""
     if isinstance(tile, np.ndarray):
-        return tile if len(tile) == 1 else tile[chosen]
+        return tile if len(tile) == 1 else tile[places]
     if isinstance(tile, Affine):
-        return replace(tile, base=choose(tile.base, chosen))
-    bounds = (b and (choose(b[0], chosen), choose(b[1], chosen)) for b in tile.bounds)
-    return replace(tile, bounds=tuple(bounds))
+        return Affine(tile.start.chosen(places), tile.steps, tile.shape, tile.dtype, tile.low,
+                      tile.high)
+    if isinstance(tile, Uniform):
+        return Uniform(choose(tile.element, places), tile.shape)
+    bounds = (bound and tuple(b[places] if isinstance(b, np.ndarray) else b for b in bound)
+              for bound in tile.bounds)
+    return Box(tuple(bounds), tile.shape)
 
 
 def merge(count: int, parts: Sequence[tuple[np.ndarray, Tile]]) -> Tile:
@@ -121,239 +245,13 @@ def merge(count: int, parts: Sequence[tuple[np.ndarray, Tile]]) -> Tile:
     tiles = [tile for _, tile in parts]
     first = tiles[0]
     if all(isinstance(t, Affine) and t.steps == first.steps for t in tiles):
-        base = merge(count, [(chosen, t.base) for chosen, t in parts])
-        return replace(first, base=base, low=min(t.low for t in tiles),
-                       high=max(t.high for t in tiles))
+        rows = merge(count, [(places, t.start.column()) for places, t in parts])
+        return Affine(Start(0, 0, rows, count), first.steps, first.shape, first.dtype,
+                      min(t.low for t in tiles), max(t.high for t in tiles))
+    if all(isinstance(t, Uniform) for t in tiles):
+        return Uniform(merge(count, [(places, t.element) for places, t in parts]), first.shape)
     arrays = [dense(tile) for tile in tiles]
     result = np.empty((count, *arrays[0].shape[1:]), arrays[0].dtype)
-    for (chosen, _), array in zip(parts, arrays):
-        result[chosen] = array
+    for (places, _), array in zip(parts, arrays):
+        result[places] = array
     return result
-
-
-# operations on affine tiles -------------------------------------------------------------------
-
-Rule = Callable[..., Tile | None]
-RULES: dict[str, Rule] = {}
-
-
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Decorator: how the ops of these names work on Affine and Box operands.
-
-    The rule takes (op, *tiles) and returns None where the result has no such form.
-    """
-
-    def declare(function: Rule) -> Rule:
-        for name in names:
-            RULES[name] = function
-        return function
-
-    return declare
-
-
-def _bounded(base: np.ndarray, steps: tuple[int, ...], shape: tuple[int, ...], dtype: np.dtype,
-             low: int, high: int) -> Affine | None:
-    """An Affine, unless an element might wrap around in dtype."""
-    limits = np.iinfo(dtype)
-    if low < max(limits.min, 1 - _EXACT) or high > min(limits.max, _EXACT - 1):
-        return None
-    return Affine(base, steps, shape, dtype, low, high)
-
-
-@rule("arange")
-def _(op: Op) -> Affine:
-    start, size = op.attrs["start"], op.attrs["size"]
-    return Affine(np.array([start]), (int(size > 1),), (size,), np.dtype(np.int32), start,
-                  start + size - 1)
-
-
-@rule("add", "offset")
-def _add(op: Op, x: Tile, y: Tile) -> Affine | None:
-    x, y = as_affine(x), as_affine(y)
-    if x is None or y is None:
-        return None
-    steps = tuple(a + b for a, b in zip(x.steps, y.steps))
-    return _bounded(x.base + y.base, steps, x.shape, x.dtype, x.low + y.low, x.high + y.high)
-
-
-@rule("sub")
-def _(op: Op, x: Tile, y: Tile) -> Affine | None:
-    x, y = as_affine(x), as_affine(y)
-    if x is None or y is None:
-        return None
-    steps = tuple(a - b for a, b in zip(x.steps, y.steps))
-    return _bounded(x.base - y.base, steps, x.shape, x.dtype, x.low - y.high, x.high - y.low)
-
-
-@rule("mul")
-def _(op: Op, x: Tile, y: Tile) -> Affine | None:
-    x, y = as_affine(x), as_affine(y)
-    if x is None or y is None:
-        return None
-    if not y.is_uniform:
-        x, y = y, x
-    if not y.is_uniform or not (len(y.base) == 1 or x.is_uniform):
-        return None
-    factor = int(y.base[0])
-    corners = [a * b for a in (x.low, x.high) for b in (y.low, y.high)]
-    if max(map(abs, corners)) >= _EXACT:
-        return None
-    steps = tuple(s and s * factor for s in x.steps)
-    return _bounded(x.base * y.base, steps, x.shape, x.dtype, min(corners), max(corners))
-
-
-@rule("mod")
-def _(op: Op, x: Tile, y: Tile) -> Affine | None:
-    x, y = as_affine(x), as_affine(y)
-    # only where it changes nothing: the wrapped row offsets of a matrix that needs no wrapping
-    return x if x is not None and y is not None and 0 <= x.low and x.high < y.low else None
-
-
-@rule("cast")
-def _(op: Op, x: Tile) -> Affine | None:
-    x = as_affine(x)
-    dtype = op.result.type.dtype
-    if x is None or not dtype.is_integer:
-        return None
-    return _bounded(x.base, x.steps, x.shape, dtype.numpy, x.low, x.high)
-
-
-@rule("hint")
-def _(op: Op, x: Tile) -> Tile | None:
-    return x if isinstance(x, Affine) else None
-
-
-# comparisons and masks ------------------------------------------------------------------------
-
-# x ? y  is  sign * (x - y) + shift < 0
-_COMPARISONS = {"lt": (1, 0), "le": (1, -1), "gt": (-1, 0), "ge": (-1, -1)}
-
-
-@rule(*_COMPARISONS)
-def _(op: Op, x: Tile, y: Tile) -> Box | None:
-    x, y = as_affine(x), as_affine(y)
-    if x is None or y is None:
-        return None
-    sign, shift = _COMPARISONS[op.name]
-    steps = tuple(sign * (a - b) for a, b in zip(x.steps, y.steps))
-    moving = [axis for axis, step in enumerate(steps) if step]
-    if len(moving) > 1:
-        return None
-    axis = moving[0] if moving else 0
-    low, high = _negative_range(sign * (x.base - y.base) + shift, steps[axis], x.shape[axis])
-    bounds = [None] * len(x.shape)
-    if low.max() > 0 or high.min() < x.shape[axis]:
-        bounds[axis] = low, high
-    return Box(tuple(bounds), x.shape)
-
-
-def _negative_range(base: np.ndarray, step: int, extent: int) -> tuple[np.ndarray, np.ndarray]:
-    """The range of i in [0, extent) where base + step * i < 0."""
-    low, high = np.zeros_like(base), np.full_like(base, extent)
-    if step > 0:
-        high = np.clip(-(base // step), 0, extent)
-    elif step < 0:
-        low = np.clip(base // -step + 1, 0, extent)
-    else:
-        high = np.where(base < 0, extent, 0)
-    return low, high
-
-
-@rule("and")
-def _(op: Op, x: Tile, y: Tile) -> Box | None:
-    if not (isinstance(x, Box) and isinstance(y, Box)):
-        return None
-    return Box(tuple(_intersection(a, b) for a, b in zip(x.bounds, y.bounds)), x.shape)
-
-
-def _intersection(a: tuple | None, b: tuple | None) -> tuple | None:
-    if a is None or b is None:
-        return a or b
-    return np.maximum(a[0], b[0]), np.minimum(a[1], b[1])
-
-
-@rule("select")
-def _(op: Op, condition: Tile, x: Tile, y: Tile) -> Tile | None:
-    return x if isinstance(condition, Box) and condition.is_full else None
-
-
-# shapes ---------------------------------------------------------------------------------------
-
-@rule("splat")
-def _(op: Op, x: Tile) -> Tile | None:
-    shape = op.attrs["shape"]
-    if x.dtype == bool and shape:
-        high = np.where(x, shape[0], 0)
-        bound = None if x.all() else (np.zeros_like(high), high)
-        return Box((bound, *(None,) * (len(shape) - 1)), shape)
-    x = as_affine(x)
-    return x and replace(x, steps=(0,) * len(shape), shape=shape)
-
-
-@rule("broadcast")
-def _(op: Op, x: Tile) -> Tile | None:
-    shape = op.attrs["shape"]
-    if isinstance(x, Affine):
-        return replace(x, shape=shape)
-    if isinstance(x, Box):
-        return Box(tuple(b and _stretched(b, n, m) for b, n, m in zip(x.bounds, x.shape, shape)),
-                   shape)
-    return None
-
-
-def _stretched(bound: tuple, extent: int, wide: int) -> tuple:
-    """The bounds of an axis that was repeated from extent to wide."""
-    if extent == wide:
-        return bound
-    high = np.where(bound[1] > bound[0], wide, 0)
-    return np.zeros_like(high), high
-
-
-@rule("reshape")
-def _(op: Op, x: Tile) -> Tile | None:
-    shape = op.attrs["shape"]
-    if isinstance(x, Affine):
-        steps = _reshaped_steps(x.steps, x.shape, shape)
-        return steps and replace(x, steps=steps, shape=shape)
-    if not isinstance(x, Box) or any(b for b, n in zip(x.bounds, x.shape) if n == 1):
-        return None
-    if [n for n in x.shape if n > 1] != [n for n in shape if n > 1]:
-        return None
-    long = iter([b for b, n in zip(x.bounds, x.shape) if n > 1])
-    return Box(tuple(next(long) if n > 1 else None for n in shape), shape)
-
-
-def _reshaped_steps(steps: tuple[int, ...], shape: tuple[int, ...],
-                    wanted: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The steps in another shape: for new axes of extent 1, and for one axis that is divided."""
-    long = [s for s, n in zip(steps, shape) if n > 1]
-    if [n for n in shape if n > 1] == [n for n in wanted if n > 1]:
-        remaining = iter(long)
-        return tuple(next(remaining) if n > 1 else 0 for n in wanted)
-    if len(long) > 1 and any(long):
-        return None
-    step, result = (long or [0])[0], []
-    for extent in reversed(wanted):
-        result.append(step if extent > 1 else 0)
-        step *= extent
-    return tuple(reversed(result))
-
-
-@rule("transpose")
-def _(op: Op, x: Tile) -> Tile | None:
-    axes, shape = op.attrs["axes"], op.result.type.shape
-    if isinstance(x, Affine):
-        return replace(x, steps=tuple(x.steps[a] for a in axes), shape=shape)
-    if isinstance(x, Box):
-        return Box(tuple(x.bounds[a] for a in axes), shape)
-    return None
-
-
-@rule("extract")
-def _(op: Op, x: Tile) -> Affine | None:
-    if not isinstance(x, Affine):
-        return None
-    shape = op.attrs["shape"]
-    start = sum(s * step for s, step in zip(op.attrs["starts"], x.steps))
-    steps = tuple(step if n > 1 else 0 for step, n in zip(x.steps, shape))
-    return replace(x, base=x.base + start, steps=steps, shape=shape)

@@ -27,8 +27,9 @@ def _(machine: Machine, op: Op, condition: np.ndarray) -> tuple[Tile, ...]:
 
 
 @control.for_.interpreted
-def _(machine: Machine, op: Op, start: np.ndarray, stop: np.ndarray, step: np.ndarray,
+def _(machine: Machine, op: Op, start: Tile, stop: Tile, step: Tile,
       *carried: Tile) -> tuple[Tile, ...]:
+    start, stop, step = dense(start), dense(stop), dense(step)
     rounds = _round_count(start, stop, step)
     runners = _Runners(machine)
     state = (rounds, start, step, *carried)
@@ -64,7 +65,7 @@ def _(machine: Machine, op: Op, *carried: Tile) -> tuple[Tile, ...]:
 def _is_stuck(before: tuple[Tile, ...], following: tuple[Tile, ...]) -> bool:
     """Whether a round that wrote nothing leaves all carried values and goes on everywhere."""
     condition, *after = following
-    pairs = sorted(zip(before, after), key=lambda pair: len(pair[0].shape))
+    pairs = sorted(zip(before, after), key=lambda pair: np.size(pair[0]))
     return bool(condition.all()) and all(_is_same(a, b) for a, b in pairs)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from blocknumba.errors import BlockAssertionError, BlockIndexError
-from blocknumba.tile_ir.interpreter.affine import Tile, dense
+from blocknumba.tile_ir.interpreter.affine import Affine, Tile, constant, dense
 from blocknumba.tile_ir.interpreter.machine import Machine
 from blocknumba.tile_ir.ir import Op
 from blocknumba.tile_ir.opdef import attribute
@@ -15,13 +15,13 @@ from blocknumba.tile_ir.ops import create, debug
 
 
 @create.program_id.interpreted
-def _(machine: Machine, op: Op) -> np.ndarray:
+def _(machine: Machine, op: Op) -> Affine:
     return machine.program_ids(op.attrs["axis"])
 
 
 @create.num_programs.interpreted
-def _(machine: Machine, op: Op) -> np.ndarray:
-    return np.array([machine.launch.grid[op.attrs["axis"]]], np.int32)
+def _(machine: Machine, op: Op) -> Affine | None:
+    return constant(machine.launch.grid[op.attrs["axis"]], np.dtype(np.int32))
 
 
 @debug.print_.interpreted

@@ -10,8 +10,9 @@ import numpy as np
 
 # the modules that say what ops with effects do
 from blocknumba.tile_ir.interpreter import access, atomics, control, effects  # noqa: F401
-from blocknumba.tile_ir.interpreter.machine import Launch, Machine, plan
+from blocknumba.tile_ir.interpreter.machine import Launch, Machine
 from blocknumba.tile_ir.interpreter.memory import bind
+from blocknumba.tile_ir.interpreter.plan import plan
 from blocknumba.tile_ir.ir import Function, Op, walk
 from blocknumba.tile_ir.opdef import READS, WRITES
 
@@ -53,8 +54,8 @@ def _chunk_size(fn: Function) -> int:
     if any(op.name == "loop" and any(map(_may_wait, walk(op.regions[0])))
            for op in walk(fn.body)):
         return 1
-    sizes = [v.type.size * (8 if v.type.is_pointer else v.type.dtype.bytes)
-             for op in walk(fn.body) for v in op.results]
+    sizes = [v.type.size * v.type.dtype.bytes for op in walk(fn.body) for v in op.results
+             if not v.type.is_pointer]
     return max(1, min(CHUNK_PROGRAMS, CHUNK_BYTES // max(sizes, default=1)))
 
 

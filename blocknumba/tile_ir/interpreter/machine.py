@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TextIO
 
 import numpy as np
 
 from blocknumba.errors import BlockError
-from blocknumba.tile_ir.interpreter.affine import RULES, Tile, choose, dense
+from blocknumba.tile_ir.interpreter.affine import Affine, Start, Tile, choose
 from blocknumba.tile_ir.interpreter.memory import Memory
-from blocknumba.tile_ir.ir import Op, Region, Value, walk
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """One op, ready to run.
-
-    run: (machine, *tiles) -> tile, tuple of tiles or None.
-    dead: the values of this region that no later op uses.
-    """
-
-    op: Op
-    run: Callable[..., Tile | tuple[Tile, ...] | None]
-    dead: tuple[Value, ...]
+from blocknumba.tile_ir.interpreter.plan import Step
+from blocknumba.tile_ir.ir import Region, Value
 
 
 @dataclass(slots=True, eq=False)
@@ -62,7 +49,7 @@ class Machine:
                  chosen: np.ndarray | None = None):
         self.launch, self.programs, self.whole, self.chosen = launch, programs, whole, chosen
         self.values: dict[Value, Tile] = {}
-        self._ids: dict[int, np.ndarray] = {}
+        self._ids: dict[int, Affine] = {}
 
     def __len__(self) -> int:
         return len(self.programs)
@@ -78,18 +65,30 @@ class Machine:
             found = self.values[value] = choose(self.whole.value(value), self.chosen)
         return found
 
-    def program_ids(self, axis: int) -> np.ndarray:
-        """The index of each program along a grid axis, int32 (programs,)."""
+    def program_ids(self, axis: int) -> Affine:
+        """The index of each program along a grid axis, an int32 scalar."""
         if axis not in self._ids:
-            x, y, _ = self.launch.grid
-            below = (1, x, x * y)[axis]
-            ids = self.programs // below % self.launch.grid[axis]
-            self._ids[axis] = ids.astype(np.int32)
+            start = (self.whole.program_ids(axis).start.chosen(self.chosen) if self.whole
+                     else self._id_start(axis))
+            extent = self.launch.grid[axis]
+            self._ids[axis] = Affine(start, (), (), np.dtype(np.int32), 0, extent - 1)
         return self._ids[axis]
+
+    def _id_start(self, axis: int) -> Start:
+        """The ids of programs whose numbers are consecutive."""
+        x, y, _ = self.launch.grid
+        below, extent = (1, x, x * y)[axis], self.launch.grid[axis]
+        first, last = (int(self.programs[place]) // below for place in (0, -1))
+        if first == last:
+            return Start(first % extent)
+        if below == 1 and first % extent + last - first < extent:
+            return Start(first % extent, 1, None, len(self))
+        return Start(0, 0, self.programs // below % extent, len(self))
 
     def program(self, place: int) -> tuple[int, int, int]:
         """The program ids (x, y, z) of the program at a place."""
-        return tuple(int(self.program_ids(axis)[place]) for axis in range(3))
+        number, (x, y, _) = int(self.programs[place]), self.launch.grid
+        return number % x, number // x % y, number // (x * y)
 
     def run(self, region: Region, *tiles: Tile) -> tuple[Tile, ...]:
         """Run a region on its arguments; give the operands of its terminator."""
@@ -116,48 +115,3 @@ class Machine:
                         and np.may_share_memory(tile, memory.bytes)):
                     machine.values[value] = tile.copy()
             machine = machine.whole
-
-
-def plan(region: Region) -> dict[Region, tuple[Step, ...]]:
-    """The steps of a region and of those within it."""
-    plans: dict[Region, tuple[Step, ...]] = {}
-    own = {*region.args, *(v for op in region.ops for v in op.results)}
-    seen = set(region.terminator.operands)
-    steps = []
-    for op in reversed(region.ops[:-1]):
-        reads = {*op.operands, *(v for inner in op.regions for o in walk(inner)
-                                 for v in o.operands)}
-        dead = (reads | set(op.results)) & own - seen
-        seen |= reads
-        for inner in op.regions:
-            plans.update(plan(inner))
-        steps.append(Step(op, _action(op), tuple(dead)))
-    plans[region] = tuple(reversed(steps))
-    return plans
-
-
-def _action(op: Op) -> Callable[..., Tile | tuple[Tile, ...] | None]:
-    """What runs an op: (machine, *tiles) -> its results."""
-    execute, evaluate, attrs = op.opdef.execute, op.opdef.evaluate, op.attrs
-    if execute is not None:
-        return lambda machine, *tiles: execute(machine, op, *tiles)
-    assert evaluate is not None, f"{op.name} has no NumPy meaning"
-
-    def pure(machine: Machine, *tiles: Tile) -> Tile | tuple[Tile, ...]:
-        return evaluate(*map(dense, tiles), **attrs)
-
-    rule = RULES.get(op.name)
-    if rule is None or not _may_be_affine(op):
-        return pure
-
-    def affine(machine: Machine, *tiles: Tile) -> Tile | tuple[Tile, ...]:
-        result = rule(op, *tiles)
-        return pure(machine, *tiles) if result is None else result
-
-    return affine
-
-
-def _may_be_affine(op: Op) -> bool:
-    """Whether the result is a tile of integers, pointers or bools."""
-    kind = op.result.type
-    return bool(kind.shape) and (kind.is_pointer or not kind.dtype.is_float)

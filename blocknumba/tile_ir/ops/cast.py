@@ -14,18 +14,20 @@ ROUNDINGS = ("nearest", "zero")
 def cast(x, *, dtype, rounding="nearest") -> TileType:
     """x converted to dtype (a name).
 
-    To bool: x != 0.  Float to integer: towards zero; NaN gives 0 and values out of range the
-    nearest bound.  Integer to integer: modulo 2**bits.  To a narrower float: rounding "nearest" (ties to
-    even, overflow to infinity) or "zero".
-    Errors: rounding "zero" of anything but a float to a narrower float.
+    x: tile or scalar of any dtype but a pointer.
+    To bool: x != 0, so true for NaN.  Float to integer: towards zero; NaN gives 0 and values
+    out of range the nearest bound.  Integer to integer: modulo 2**bits.  To float: rounded once,
+    "nearest" (ties to even; overflow gives infinity, in float8_e4m3fn NaN) or "zero".
+    Errors: rounding "zero" of anything but a float to a narrower float of at least 16 bits.
     Source: numpy.ndarray.astype.
     """
     require(not x.is_pointer, "cast: given {}, accepted numbers and bools", x)
     require(rounding in ROUNDINGS, "cast: rounding must be one of {}, got {!r}", ROUNDINGS, rounding)
     to = DTYPES[dtype]
-    narrower = x.dtype.is_float and to.is_float and to.bits < x.dtype.bits
+    narrower = x.dtype.is_float and to.is_float and 8 < to.bits < x.dtype.bits
     require(rounding == "nearest" or narrower,
-            "cast: rounding 'zero' needs a narrower float, got {} to {}", x.dtype, to)
+            "cast: rounding 'zero' needs a narrower float of 16 bits or more, got {} to {}",
+            x.dtype, to)
     return x.of(to)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from blocknumba.errors import require
 from blocknumba.tile_ir.opdef import ELEMENTWISE, PURE, elementwise, op, predicate
 from blocknumba.tile_ir.ops import meaning
+from blocknumba.tile_ir.ops.meaning import Wide
 from blocknumba.tile_ir.types import (
     FLOATS,
     INTEGERS,
@@ -70,34 +71,47 @@ isfinite = predicate("isfinite", "x", np.isfinite, "Whether x is neither NaN nor
 
 # mathematics: float16 and bfloat16 are computed in float32 and rounded ------------------------
 _MATH = (
-    ("exp", np.exp, "e ** x."), ("exp2", np.exp2, "2 ** x."), ("expm1", np.expm1, "e ** x - 1."),
-    ("log", np.log, "Natural logarithm."), ("log2", np.log2, "Logarithm to base 2."),
-    ("log10", np.log10, "Logarithm to base 10."), ("log1p", np.log1p, "log(1 + x)."),
-    ("sqrt", np.sqrt, "Square root, correctly rounded."),
-    ("rsqrt", meaning.reciprocal_sqrt, "1 / sqrt(x)."), ("cbrt", np.cbrt, "Cube root."),
-    ("sin", np.sin, "Sine of x radians."), ("cos", np.cos, "Cosine of x radians."),
-    ("tan", np.tan, "Tangent of x radians."),
-    ("asin", np.arcsin, "Arc sine, radians."), ("acos", np.arccos, "Arc cosine, radians."),
-    ("atan", np.arctan, "Arc tangent, radians."), ("sinh", np.sinh, "Hyperbolic sine."),
-    ("cosh", np.cosh, "Hyperbolic cosine."), ("tanh", np.tanh, "Hyperbolic tangent."),
-    ("asinh", np.arcsinh, "Inverse hyperbolic sine."),
-    ("acosh", np.arccosh, "Inverse hyperbolic cosine."),
-    ("atanh", np.arctanh, "Inverse hyperbolic tangent."),
-    ("erf", meaning.erf, "Error function."), ("erfc", meaning.erfc, "1 - erf(x)."),
-    ("gamma", meaning.gamma, "Gamma function."),
-    ("lgamma", meaning.lgamma, "Logarithm of the absolute value of the gamma function."),
-    ("floor", np.floor, "Greatest integer not above x."),
-    ("ceil", np.ceil, "Least integer not below x."),
-    ("trunc", np.trunc, "Nearest integer towards zero."),
-    ("rint", np.rint, "Nearest integer, ties to even."),
+    ("exp", Wide(np.exp), "e ** x."),
+    ("exp2", Wide(np.exp2), "2 ** x."),
+    ("expm1", Wide(np.expm1), "e ** x - 1, exact near 0."),
+    ("log", Wide(np.log), "Natural logarithm; -inf of 0, NaN below."),
+    ("log2", Wide(np.log2), "Logarithm to base 2; -inf of 0, NaN below."),
+    ("log10", Wide(np.log10), "Logarithm to base 10; -inf of 0, NaN below."),
+    ("log1p", Wide(np.log1p), "log(1 + x), exact near 0; -inf of -1, NaN below."),
+    ("sqrt", Wide(np.sqrt), "Square root, correctly rounded; NaN below 0, -0.0 of -0.0."),
+    ("rsqrt", meaning.reciprocal_sqrt, "1 / sqrt(x); infinite at 0, NaN below."),
+    ("cbrt", Wide(np.cbrt), "Cube root, of either sign."),
+    ("sin", Wide(np.sin), "Sine of x radians; NaN of an infinity."),
+    ("cos", Wide(np.cos), "Cosine of x radians; NaN of an infinity."),
+    ("tan", Wide(np.tan), "Tangent of x radians; NaN of an infinity."),
+    ("asin", Wide(np.arcsin), "Arc sine in radians; NaN outside [-1, 1]."),
+    ("acos", Wide(np.arccos), "Arc cosine in radians; NaN outside [-1, 1]."),
+    ("atan", Wide(np.arctan), "Arc tangent in radians."),
+    ("sinh", Wide(np.sinh), "Hyperbolic sine."),
+    ("cosh", Wide(np.cosh), "Hyperbolic cosine."),
+    ("tanh", Wide(np.tanh), "Hyperbolic tangent."),
+    ("asinh", Wide(np.arcsinh), "Inverse hyperbolic sine."),
+    ("acosh", Wide(np.arccosh), "Inverse hyperbolic cosine; NaN below 1."),
+    ("atanh", Wide(np.arctanh), "Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside."),
+    ("erf", meaning.erf, "Error function."),
+    ("erfc", meaning.erfc, "1 - erf(x), exact for large x."),
+    ("gamma", meaning.gamma, "Gamma function; NaN of negative integers, infinite at 0."),
+    ("lgamma", meaning.lgamma,
+     "Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ..."),
+    ("floor", Wide(np.floor), "Greatest integer not above x, a float; -0.0 of -0.0."),
+    ("ceil", Wide(np.ceil), "Least integer not below x, a float; -0.0 of (-1, -0.0]."),
+    ("trunc", Wide(np.trunc), "Nearest integer towards zero, a float, with the sign of x."),
+    ("rint", Wide(np.rint), "Nearest integer, ties to even, a float, with the sign of x."),
 )
 for _name, _function, _doc in _MATH:
     globals()[_name] = elementwise(_name, "x", _function, FLOATS, _doc)
-atan2 = elementwise("atan2", "y x", np.arctan2, FLOATS, "Angle of the point (x, y), radians.")
-hypot = elementwise("hypot", "x y", np.hypot, FLOATS, "sqrt(x*x + y*y) without overflow.")
-copysign = elementwise("copysign", "x y", np.copysign, FLOATS, "|x| with the sign of y.")
-nextafter = elementwise("nextafter", "x y", np.nextafter, FLOATS,
-                        "The next float after x towards y.")
+atan2 = elementwise("atan2", "y x", Wide(np.arctan2), FLOATS,
+                    "Angle of the point (x, y) in radians, in [-pi, pi].")
+hypot = elementwise("hypot", "x y", Wide(np.hypot), FLOATS,
+                    "sqrt(x*x + y*y) without overflow; infinite if either is, even beside NaN.")
+copysign = elementwise("copysign", "x y", np.copysign, FLOATS, "|x| with the sign of y, NaN too.")
+nextafter = elementwise("nextafter", "x y", meaning.next_after, FLOATS,
+                        "The next float of the dtype after x towards y; y if they are equal.")
 
 
 @op(PURE | ELEMENTWISE)

@@ -9,73 +9,107 @@ from fractions import Fraction
 import numpy as np
 
 
-def floor_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """floor(x / y); 0 for an integer divided by 0."""
-    with np.errstate(all="ignore"):
-        return np.floor_divide(x, y)
+class Wide:
+    """A NumPy function of floats, computed in float32 for float16 and bfloat16 and then rounded.
+
+    out: an array of the result's type, which may be taken for the result.
+    """
+
+    def __init__(self, function: Callable[..., np.ndarray]):
+        self.function = function
+
+    def __call__(self, *operands: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        dtype = operands[0].dtype
+        if dtype.kind in "iub" or dtype.itemsize != 2:
+            return self.function(*operands, out=out)
+        return self.function(*(x.astype(np.float32) for x in operands)).astype(dtype)
 
 
-def remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """x - floor(x / y) * y; 0 for an integer modulo 0."""
-    with np.errstate(all="ignore"):
-        return np.remainder(x, y)
+floor_divide = Wide(np.floor_divide)
+remainder = Wide(np.remainder)
+_float_power = Wide(np.power)
 
 
 def fma(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
     """x * y + z with one rounding."""
     if x.dtype == np.float64:
-        return _exact_fma(x, y, z)
-    return (x.astype(np.float64) * y.astype(np.float64) + z.astype(np.float64)).astype(x.dtype)
+        return np.frompyfunc(_exact_fma, 3, 1)(x, y, z).astype(np.float64)
+    # the product is exact in float64, and its sum rounded to odd still rounds correctly
+    product, addend = x.astype(np.float64) * y.astype(np.float64), z.astype(np.float64)
+    total = product + addend
+    part = total - product
+    error = (product - (total - part)) + (addend - part)
+    return _narrowed(_with_sticky_bit(total, np.where(np.isfinite(total), error, 0)), x.dtype)
 
 
 def power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """x ** y; for integers modulo 2**bits, and the truncated reciprocal when y < 0."""
     if x.dtype.kind not in "iu":
-        with np.errstate(all="ignore"):
-            return np.power(x, y)
-    negative = y < 0
-    result = np.power(x, np.where(negative, 0, y))
-    sign = np.where(x == 1, 1, np.where(x == -1, np.where(y & 1, -1, 1), 0)).astype(x.dtype)
-    return np.where(negative, sign, result)
+        return _float_power(x, y)
+    if x.dtype.kind == "u":
+        return np.power(x, y)
+    positive = np.power(x, np.where(y < 0, 0, y))
+    odd = np.where(y & 1, x, x * x)
+    return np.where(y < 0, np.where(np.abs(x) == 1, odd, 0), positive).astype(x.dtype)
 
 
 def reciprocal_sqrt(x: np.ndarray) -> np.ndarray:
     """1 / sqrt(x)."""
-    with np.errstate(all="ignore"):
-        return (1 / np.sqrt(x.astype(np.float64))).astype(x.dtype)
+    return _narrowed(1 / np.sqrt(x.astype(np.float64)), x.dtype)
 
 
 def multiply_high(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The high half of the product of two unsigned words."""
     half = x.dtype.itemsize * 4
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
-    a, b = x.view(unsigned), y.view(unsigned)
+    a, b = x.astype(unsigned), y.astype(unsigned)
     mask, shift = unsigned.type((1 << half) - 1), unsigned.type(half)
     a_low, a_high, b_low, b_high = a & mask, a >> shift, b & mask, b >> shift
     middle = a_high * b_low + (a_low * b_low >> shift)
     carry = a_low * b_high + (middle & mask)
-    return (a_high * b_high + (middle >> shift) + (carry >> shift)).view(x.dtype)
+    return (a_high * b_high + (middle >> shift) + (carry >> shift)).astype(x.dtype)
 
 
 def population_count(x: np.ndarray) -> np.ndarray:
     """How many bits of each element are set."""
-    return np.bitwise_count(x.view(np.dtype(f"u{x.dtype.itemsize}"))).astype(x.dtype)
+    return np.bitwise_count(x.astype(f"u{x.dtype.itemsize}")).astype(x.dtype)
 
 
 def leading_zeros(x: np.ndarray) -> np.ndarray:
     """How many zero bits precede the highest set one."""
-    bits = x.view(np.dtype(f"u{x.dtype.itemsize}")).copy()
-    for shift in (1, 2, 4, 8, 16, 32)[: 3 + x.dtype.itemsize.bit_length() - 1]:
-        bits |= bits >> bits.dtype.type(shift)
-    return (x.dtype.itemsize * 8 - np.bitwise_count(bits).astype(x.dtype)).astype(x.dtype)
+    width = x.dtype.itemsize * 8
+    bits = x.astype(f"u{x.dtype.itemsize}")
+    distance = 1
+    while distance < width:
+        bits |= bits >> bits.dtype.type(distance)
+        distance *= 2
+    return (width - np.bitwise_count(bits)).astype(x.dtype)
 
 
 def first_set(x: np.ndarray) -> np.ndarray:
     """1 + the index of the lowest set bit, or 0."""
-    lowest = x & -x if x.dtype.kind == "i" else x & (~x + x.dtype.type(1))
-    width = x.dtype.type(x.dtype.itemsize * 8)
-    return np.where(x == 0, x.dtype.type(0), width - leading_zeros(lowest))
+    bits = x.astype(f"u{x.dtype.itemsize}")
+    below = (bits & (~bits + bits.dtype.type(1))) - bits.dtype.type(1)
+    return np.where(bits == 0, 0, np.bitwise_count(below) + 1).astype(x.dtype)
 
+
+def next_after(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The next float after x towards y."""
+    if x.dtype.itemsize > 2:
+        return np.nextafter(x, y)
+    wide, goal = x.astype(np.float32), y.astype(np.float32)
+    bits = x.view(np.int16).astype(np.int32)
+    # the least float away from zero has bits 1, with the sign of the direction
+    outward = np.where(wide == 0, 1, (bits & 0x7FFF) + np.where(np.abs(goal) > np.abs(wide), 1, -1))
+    away = np.where(wide == 0, goal > 0, np.sign(goal) == np.sign(wide))
+    inward = np.where(wide == 0, 0x8001, (bits & 0x7FFF) - 1)
+    sign = np.where(wide == 0, 0, bits & 0x8000)
+    moved = (np.where(away, outward, inward) | sign).astype(np.uint16).view(x.dtype)
+    moved = np.where(wide == goal, y, moved)
+    return np.where(np.isnan(wide) | np.isnan(goal), x + y, moved)
+
+
+# conversion -----------------------------------------------------------------------------------
 
 def convert(x: np.ndarray, dtype: np.dtype, rounding: str = "nearest") -> np.ndarray:
     """x as dtype; the op `cast` says what happens outside its range."""
@@ -83,45 +117,87 @@ def convert(x: np.ndarray, dtype: np.dtype, rounding: str = "nearest") -> np.nda
         return x
     if dtype.kind == "b":
         return x != 0
-    with np.errstate(all="ignore"):
-        if dtype.kind in "iu" and x.dtype.kind not in "iub":
-            return _float_to_integer(x, dtype)
-        nearest = x.astype(dtype)
-        return nearest if rounding == "nearest" else _towards_zero(x, nearest)
+    if dtype.kind in "iu":
+        return x.astype(dtype) if x.dtype.kind in "iub" else _float_to_integer(x, dtype)
+    if x.dtype.kind in "iu" and dtype.type not in (np.float16, np.float32, np.float64):
+        return _narrowed(_wide_integer(x), dtype)
+    nearest = _narrowed(x, dtype)
+    return nearest if rounding == "nearest" else _towards_zero(x, nearest)
+
+
+def _narrowed(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """x rounded once to dtype, to nearest, ties to even."""
+    if x.dtype != np.float64 or dtype.itemsize > 2 or dtype == np.float16:
+        return x.astype(dtype)
+    # through float32, where ml_dtypes itself would round to nearest a first time
+    single = x.astype(np.float32)
+    back = single.astype(np.float64)
+    error = np.where(np.isfinite(single) & np.isfinite(x), x - back, np.where(
+        np.isinf(single) & np.isfinite(x), -back, 0))
+    return _with_sticky_bit(single, error).astype(dtype)
+
+
+def _with_sticky_bit(x: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """x + error rounded to odd: towards zero, then the last bit set if that was inexact.
+
+    x: float32 or float64, x + error rounded to nearest.
+    """
+    inward = np.nextafter(x, x.dtype.type(0))
+    beyond = (error != 0) & ((error < 0) != np.signbit(x))
+    bits = np.where(beyond, inward, x).view(f"i{x.dtype.itemsize}")
+    return (bits | (error != 0)).view(x.dtype)
+
+
+def _wide_integer(x: np.ndarray) -> np.ndarray:
+    """Integers as float64, rounded so that every float of 16 bits or less comes out right."""
+    if x.dtype.itemsize < 8:
+        return x.astype(np.float64)
+    low = x & x.dtype.type(0xFFFFFFFF)
+    # 33 significant bits: the upper 32, and whether any of the lower is set
+    coarse = (x - low) + np.where(low == 0, 0, 1 << 31).astype(x.dtype)
+    small = np.abs(x.astype(np.float64)) < 2.0**52
+    return np.where(small, x, coarse).astype(np.float64)
 
 
 def _float_to_integer(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Truncated and saturated; NaN gives 0."""
     bounds = np.iinfo(dtype)
     wide = np.trunc(x.astype(np.float64))
-    inside = (wide >= bounds.min) & (wide < float(bounds.max) + 1)
+    above = wide >= 2.0 ** (dtype.itemsize * 8 - (dtype.kind == "i"))
+    inside = (wide >= bounds.min) & ~above
     result = np.where(inside, wide, 0).astype(dtype)
     result = np.where(wide < bounds.min, dtype.type(bounds.min), result)
-    return np.where(wide >= float(bounds.max) + 1, dtype.type(bounds.max), result)
+    return np.where(above, dtype.type(bounds.max), result)
 
 
 def _towards_zero(x: np.ndarray, nearest: np.ndarray) -> np.ndarray:
     """nearest, or the float next to it nearer to zero where it is beyond x."""
     beyond = np.abs(nearest.astype(x.dtype)) > np.abs(x)
-    return np.where(beyond, np.nextafter(nearest, nearest.dtype.type(0)), nearest)
+    bits = nearest.view(f"i{nearest.dtype.itemsize}")
+    return (bits - beyond).astype(bits.dtype).view(nearest.dtype)
 
 
-def _exact_fma(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """float64 fma through exact rationals; slow, for the rare double kernel."""
+def _exact_fma(a: float, b: float, c: float) -> float:
+    """x * y + z of float64 through exact rationals."""
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return a * b + c
+    if not math.isfinite(c):
+        return c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if not exact:
+        return a * b + c
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.copysign(math.inf, exact)
 
-    def one(a: float, b: float, c: float) -> float:
-        if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
-            return a * b + c
-        exact = Fraction(a) * Fraction(b) + Fraction(c)
-        return float(exact) if exact else a * b + c
 
-    return np.frompyfunc(one, 3, 1)(x, y, z).astype(np.float64)
-
+# special functions ----------------------------------------------------------------------------
 
 def _by_element(function: Callable[[float], float]) -> Callable[[np.ndarray], np.ndarray]:
     """A scalar function of float64 on arrays of any float dtype."""
     vectorised = np.frompyfunc(function, 1, 1)
-    return lambda x: vectorised(x.astype(np.float64)).astype(np.float64).astype(x.dtype)
+    return lambda x: _narrowed(vectorised(x.astype(np.float64)).astype(np.float64), x.dtype)
 
 
 def _gamma(x: float) -> float:
