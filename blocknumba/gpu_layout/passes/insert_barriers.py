@@ -1,0 +1,172 @@
+"""The pass that orders accesses of different threads to the same memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.movement import SharedMove, plan_move
+from blocknumba.gpu_layout.ops import barrier, shared_read, shared_write
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.passes.allocate_shared import size_bytes
+from blocknumba.gpu_layout.planner import element_bits
+from blocknumba.gpu_layout.registers import replication
+from blocknumba.tile_ir.analysis.provenance import Origins, origins
+from blocknumba.tile_ir.ir import Function, Op, Region, Value
+from blocknumba.tile_ir.opdef import READS, WRITES
+from blocknumba.tile_ir.rebuild import Rebuilder, rebuild
+
+PROGRAM, WARP = "program", "warp"
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """One access to memory that no barrier follows yet.
+
+    writes: whether it changes the memory (reads only matter to later writes).
+    start, stop: bytes of shared memory; 0, 0 for global memory.
+    buffer: of shared memory, the allocation; of global memory, the tile of pointers: accesses with
+        equal buffer and layout are made by the same threads.  None if another round made it.
+    layout: the registers' layout; None for scalars, which one thread writes and every thread reads.
+    arrays: of global memory, the arrays it may be in.
+    """
+
+    writes: bool
+    start: int = 0
+    stop: int = 0
+    buffer: Value | None = None
+    layout: LinearLayout | None = None
+    arrays: Origins = frozenset()
+
+
+# What was accessed, and the widest barrier that came since: none (""), or one within warps.
+_Pending = dict[_Access, str]
+
+
+def insert_barriers(fn: Function, options: LayoutOptions) -> Function:
+    """A barrier before every access that depends on one of another thread since the last barrier.
+
+    Dependence is a write and a read, or two writes, in either order, of bytes that may be the same:
+    of shared memory by its offsets, of global memory by the arrays the pointers come from.  No
+    barrier is needed where every thread depends on itself only, and one of each warp for itself
+    suffices where what a warp reads was written by it.
+
+    reads: shared memory and global memory accesses.  writes: barrier.
+    """
+    found = _Finder(fn, options)
+
+    def rewrite(rebuilder: Rebuilder, op: Op) -> tuple[Value, ...] | None:
+        scope = found.barriers.get(op)
+        if scope is None:
+            return None
+        rebuilder.builder.emit(barrier, scope=scope)
+        return rebuilder.again(op)
+
+    return rebuild(fn, rewrite, folding=False) if found.barriers else fn
+
+
+class _Finder:
+    """Finds the ops that need a barrier before them.
+
+    barriers: the scope of the barrier before an op.
+    """
+
+    def __init__(self, fn: Function, options: LayoutOptions):
+        self._disjoint = options.arrays_are_disjoint
+        self._origins = origins(fn)
+        self.barriers: dict[Op, str] = {}
+        self._region(fn.body, {})
+
+    def _region(self, region: Region, pending: _Pending) -> _Pending:
+        """pending after a region, given it before."""
+        for op in region.ops:
+            if op.regions:
+                pending = self._control(op, pending)
+                continue
+            for access in self._accesses(op):
+                pending = self._access(op, access, pending)
+        return pending
+
+    def _control(self, op: Op, pending: _Pending) -> _Pending:
+        """Either region of an `if`; the rounds of a loop, each after any other."""
+        if not op.regions[0].args:
+            after = [self._region(region, dict(pending)) for region in op.regions]
+            return {access: "" for ends in after for access in ends}
+        (region,) = op.regions
+        once = self._region(region, dict(pending))
+        again = pending | {replace(access, buffer=None): "" for access in once}
+        # a region that a `for` runs no time leaves what was before
+        return self._region(region, dict(again)) | pending
+
+    def _access(self, op: Op, access: _Access, pending: _Pending) -> _Pending:
+        """pending after one access, with a barrier before it if it needs one."""
+        for earlier, passed in list(pending.items()):
+            scope = self._scope(earlier, access)
+            if scope == PROGRAM:
+                self.barriers[op] = PROGRAM
+                pending = {}
+                break
+            if scope == WARP and not passed:
+                self.barriers.setdefault(op, WARP)
+                pending = dict.fromkeys(pending, WARP)
+        pending[access] = ""
+        return pending
+
+    def _accesses(self, op: Op) -> list[_Access]:
+        """What an op does to memory."""
+        if op.opdef in (shared_read, shared_write):
+            buffer = op.operands[0]
+            start = buffer.owner.attrs["offset"]
+            held = op.operands[1] if op.opdef is shared_write else op.result
+            return [
+                _Access(
+                    op.opdef is shared_write,
+                    start,
+                    start + size_bytes(buffer.owner),
+                    buffer,
+                    held.type.layout,
+                )
+            ]
+        if not op.opdef.has(READS | WRITES):
+            return []
+        pointer = op.operands[0]
+        return [
+            _Access(
+                op.opdef.has(WRITES),
+                buffer=pointer,
+                layout=pointer.type.layout,
+                arrays=self._origins.get(pointer, frozenset()),
+            )
+        ]
+
+    def _scope(self, earlier: _Access, later: _Access) -> str:
+        """The barrier that two accesses need between them: none (""), of warps, of the program."""
+        if not earlier.writes and not later.writes:
+            return ""
+        is_shared = bool(later.stop)
+        if is_shared != bool(earlier.stop):
+            return ""
+        same = earlier.buffer is not None and earlier.buffer is later.buffer
+        if not is_shared:
+            return self._global_scope(earlier, later, same)
+        if earlier.stop <= later.start or later.stop <= earlier.start:
+            return ""
+        return WARP if same and _within_warp(earlier, later) else PROGRAM
+
+    def _global_scope(self, earlier: _Access, later: _Access, same: bool) -> str:
+        if self._disjoint and not earlier.arrays & later.arrays:
+            return ""
+        if same and earlier.layout is not None and earlier.layout == later.layout:
+            masks = replication(earlier.layout)
+            if not masks.lane and not masks.warp:
+                return ""
+        return PROGRAM
+
+
+def _within_warp(earlier: _Access, later: _Access) -> bool:
+    """Whether every thread depends on its own warp only, for accesses to one buffer."""
+    writer, reader = (earlier, later) if earlier.writes else (later, earlier)
+    if writer.layout is None or reader.layout is None or reader.writes:
+        return False
+    move = plan_move(writer.layout, reader.layout, element_bits(writer.buffer.type))
+    return isinstance(move, SharedMove) and move.within_warp
