@@ -26,7 +26,7 @@ EXACT = 1 << 61
 class Start:
     """One integer per program: base + gap * place + rows[place].
 
-    rows: int64 (count,), or None; count: 1 when all programs agree.
+    rows: int64 (count,), or None; count: 1 when all programs agree, and then only base counts.
     """
 
     base: int
@@ -38,7 +38,7 @@ class Start:
         """The integers, int64 (count,)."""
         if self.count == 1:
             return np.array([self.base], np.int64)
-        column = self.base if self.rows is None else self.rows + self.base
+        column = np.full(self.count, self.base) if self.rows is None else self.rows + self.base
         if self.gap:
             column = np.arange(self.count, dtype=np.int64) * self.gap + column
         return column
@@ -59,7 +59,8 @@ class Start:
         """The integers of the programs at some places."""
         if self.count == 1:
             return self
-        return Start(0, 0, self.column()[places], len(places))
+        column = self.column()[places]
+        return Start(int(column[0])) if len(column) == 1 else Start(0, 0, column, len(column))
 
 
 @dataclass(slots=True, eq=False)
