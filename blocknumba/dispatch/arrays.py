@@ -66,7 +66,7 @@ def array_facts(value: object, where: str) -> ArrayFacts | None:
     Errors: BlockTypeError for a dtype, rank or kind of memory that a kernel cannot use;
     BlockValueError for elements that are not aligned.
     """
-    library = library_of(type(value))
+    library = library_of(type(value)) or _protocol_of(value)
     if library is None:
         return None
     facts = library.read(value, where)
@@ -127,15 +127,20 @@ class Library:
 
 @functools.cache
 def library_of(cls: type) -> Library | None:
-    """The library whose arrays are of a class; None when they are not arrays."""
+    """The library whose arrays are of a class; None for arrays of libraries we do not know."""
     for module, name, library in _CLASSES:
         # a user's array exists only if its module was imported: never import it ourselves
         found = getattr(sys.modules.get(module), name, None)
         if found is not None and issubclass(cls, found):
             return library
-    if hasattr(cls, "__cuda_array_interface__"):
+    return None
+
+
+def _protocol_of(value: object) -> Library | None:
+    """The protocol that an array of an unknown library speaks; None when it is not an array."""
+    if hasattr(value, "__cuda_array_interface__"):
         return _CUDA_ARRAY_INTERFACE
-    if hasattr(cls, "__dlpack__") and hasattr(cls, "__dlpack_device__"):
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _DLPACK
     return None
 

@@ -75,6 +75,7 @@ class Call:
 
     def _launch(self, driver: Driver, grid: Grid, stream: int | None) -> Plan | None:
         facts, arrays = self.arguments.facts, self.arguments.arrays
+        driver.enter_thread(self.device)
         plan = Plan(driver, self.compiled, self.device, facts, self.captures.is_current)
         if all(grid):
             with (driver.on_device(self.device),

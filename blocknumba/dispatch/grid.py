@@ -11,7 +11,7 @@ from blocknumba.errors import BlockTypeError, BlockValueError, require
 Grid = tuple[int, int, int]
 
 # Source: CUDA Programming Guide, compute capabilities, "Maximum x-, y-, z-dimension of a grid"
-AXIS_LIMITS = (2**31 - 1, 65535, 65535)
+MAX_X, MAX_YZ = 2**31 - 1, 65535
 
 
 def grid_of(given: object, kernel: str) -> Grid:
@@ -21,7 +21,13 @@ def grid_of(given: object, kernel: str) -> Grid:
     Errors: BlockTypeError for anything else, floats and bools included; BlockValueError for a
     negative extent or one that the hardware cannot run.
     """
+    if given.__class__ is int and 0 <= given <= MAX_X:  # the usual forms, at no cost
+        return given, 1, 1
     axes = given if isinstance(given, (tuple, list)) else (given,)
+    x, y, z = (*axes, 1, 1, 1)[:3]
+    if (x.__class__ is y.__class__ is z.__class__ is int and 0 <= x <= MAX_X and 0 <= y <= MAX_YZ
+            and 0 <= z <= MAX_YZ and 1 <= len(axes) <= 3):
+        return x, y, z
     require(1 <= len(axes) <= 3, "{}: given a grid of {} axes, accepted 1 to 3", kernel, len(axes),
             error=BlockTypeError)
     extents = tuple(_extent(axis, axes[axis], kernel) for axis in range(len(axes)))
@@ -38,7 +44,8 @@ def _extent(axis: int, given: object, kernel: str) -> int:
         raise BlockTypeError(
             f"{kernel}: given {given!r} for axis {axis} of the grid, accepted an int",
             hint=hint) from None
-    require(0 <= extent <= AXIS_LIMITS[axis],
+    most = MAX_YZ if axis else MAX_X
+    require(0 <= extent <= most,
             "{}: given {} programs along axis {} of the grid, accepted 0 to {}", kernel, extent,
-            axis, AXIS_LIMITS[axis], error=BlockValueError)
+            axis, most, error=BlockValueError)
     return extent

@@ -228,7 +228,7 @@ _LAUNCH = """\
     _status = _launch_kernel(_plan.handle, _x_grid, _y_grid, _z_grid, _plan.threads, 1, 1,
                              _plan.shared_bytes, _stream, _buffer.parameters, 0)[0]
     if _status:
-        _plan.fail(_status, (_x_grid, _y_grid, _z_grid))
+        _plan.recover(_status, (_x_grid, _y_grid, _z_grid), _stream, _buffer)
     return _plan.compiled
 """
 

@@ -80,18 +80,24 @@ class Plan:
                 self.handle, *grid, self.threads, 1, 1, self.shared_bytes, stream,
                 buffer.parameters, 0)[0]
         if status:
-            self.fail(status, grid)
+            self._fail(status, grid)
+
+    def recover(self, status: object, grid: Grid, stream: int, buffer: ThreadBuffer) -> None:
+        """Launch once more when the first try failed for want of a context; else raise."""
+        if status != self._driver.api.CUresult.CUDA_ERROR_INVALID_CONTEXT:
+            self._fail(status, grid)
+        self._driver.enter_thread(self.device)
+        self.run(grid, stream, buffer)
 
     def buffer(self) -> ThreadBuffer:
         """This thread's buffer."""
         try:
             return self.local.buffer
         except AttributeError:
-            self._driver.enter_thread(self.device)
             self.local.buffer = self._new_buffer()
             return self.local.buffer
 
-    def fail(self, status: object, grid: Grid) -> None:
+    def _fail(self, status: object, grid: Grid) -> None:
         """Raise the error that a launch came back with."""
         name = self.compiled.name
         message = f"{name}: launch of {grid} programs failed: {self._driver.describe(status)}"

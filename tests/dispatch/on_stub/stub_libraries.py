@@ -1,0 +1,97 @@
+"""CuPy and Torch as far as a launch sees them, with memory that the stub driver can read."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+
+
+@dataclass
+class _Pointer:
+    ptr: int
+    device_id: int
+
+
+class CupyArray:
+    """cupy.ndarray: a copy of a NumPy array in device memory."""
+
+    def __init__(self, array: np.ndarray, device: int = 0, offset: int = 0):
+        memory = np.empty(array.nbytes + 512, np.uint8)
+        start = -memory.ctypes.data % 256 + offset
+        self.host = np.ndarray(array.shape, array.dtype, memory, start,
+                               None if array.flags.c_contiguous else array.strides)
+        self.host[...] = array
+        self.data = _Pointer(self.host.ctypes.data, device)
+
+    dtype = property(lambda self: self.host.dtype)
+    shape = property(lambda self: self.host.shape)
+    strides = property(lambda self: self.host.strides)
+    __cuda_array_interface__ = property(lambda self: None)
+
+
+@dataclass(frozen=True)
+class _Device:
+    type: str
+    index: int | None
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+
+class TorchTensor:
+    """torch.Tensor: a copy of a NumPy array on the CPU or on a GPU."""
+
+    layout = "strided"
+
+    def __init__(self, array: np.ndarray, device: int | None = 0):
+        self.host = array.copy(order="K")
+        self.device = _Device("cpu" if device is None else "cuda", device)
+        self.dtype = _Dtype(array.dtype.name)
+
+    shape = property(lambda self: self.host.shape)
+
+    def stride(self) -> tuple[int, ...]:
+        return tuple(stride // self.host.itemsize for stride in self.host.strides)
+
+    def data_ptr(self) -> int:
+        return self.host.ctypes.data
+
+    def is_neg(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class _Dtype:
+    name: str
+
+    def __str__(self) -> str:
+        return f"torch.{self.name}"
+
+
+# what the libraries say their current streams are
+CURRENT = SimpleNamespace(cupy=0, torch=0)
+
+
+class InterfaceArray:
+    """An array of a library that we do not know, with __cuda_array_interface__."""
+
+    def __init__(self, array: np.ndarray, stream: int | None = None, readonly: bool = False,
+                 **changes: object):
+        self.host = array
+        self.__cuda_array_interface__ = {
+            "shape": array.shape, "typestr": array.dtype.str, "strides": array.strides,
+            "data": (array.ctypes.data if array.size else 0, readonly), "stream": stream,
+            "version": 3} | changes
+
+
+def install() -> None:
+    """Make them the libraries of this process."""
+    cupy, torch = ModuleType("cupy"), ModuleType("torch")
+    cupy.ndarray = CupyArray
+    cupy.cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=CURRENT.cupy))
+    torch.Tensor, torch.strided = TorchTensor, "strided"
+    torch._C = SimpleNamespace(_cuda_getCurrentRawStream=lambda device: CURRENT.torch + device)
+    sys.modules |= {"cupy": cupy, "torch": torch}
