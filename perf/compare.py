@@ -1,4 +1,9 @@
-"""Measure the memory-bound kernels next to their peers: one table, and a file in results/."""
+"""Measure blocknumba next to its peers on the GPU: tables to read, and a file in results/.
+
+    python perf/compare.py                 memory-bound kernels and launches
+    python perf/compare.py --memory f16    only the memory-bound kernels with f16 in their names
+    python perf/compare.py --launch        only the launches
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,7 @@ import re
 from pathlib import Path
 
 import cupy
+from launch_cases import measure_launches
 from measure import gpu_timer, interleaved, medians
 from memory_cases import CASES, SUBJECT
 
@@ -18,33 +24,31 @@ ROUNDS, REPEATS = 20, 10
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("blocknumba", "torch", "triton", "cupy-cuda13x", "numba", "numba-cuda", "numpy",
             "nvidia-nvvm", "nvidia-nvjitlink")
+PEERS = ("Triton", "Torch", "CuPy", "numba-cuda")
 
 
-def measure(names: list[str]) -> dict[str, dict]:
-    """Per case: bytes moved and each competitor's median, in microseconds."""
+def compare_memory(part: str) -> dict[str, dict]:
+    """Print the table of the cases whose names hold part; bytes and microseconds of each."""
+    titles = ("GB/s", SUBJECT, *PEERS, f"{SUBJECT} / Triton")
+    print(_line(titles), _line(["---"] * len(titles)), sep="\n")
     results = {}
-    for name in names:
+    for name in (name for name in CASES if part in name):
         case = CASES[name]()
         case.check()
-        times = medians(interleaved(case.runs, gpu_timer(), ROUNDS, REPEATS))
-        results[name] = {"bytes": case.bytes_moved,
-                         "us": {who: round(seconds * 1e6, 2) for who, seconds in times.items()}}
-        print(row(name, results[name]), flush=True)
+        times_us = _medians_us(interleaved(case.runs, gpu_timer(), ROUNDS, REPEATS))
+        results[name] = {"bytes": case.bytes_moved, "us": times_us}
+        rates = {who: case.bytes_moved / us / 1e3 for who, us in times_us.items()}
+        cells = [f"{rates[who]:.0f}" for who in (SUBJECT, *PEERS)]
+        print(_line([name, *cells, f"{rates[SUBJECT] / rates['Triton']:.3f}"]), flush=True)
     return results
 
 
-def header() -> str:
-    """The first two lines of the table."""
-    peers = ("Triton", "Torch", "CuPy", "numba-cuda")
-    titles = ("GB/s", SUBJECT, *peers, f"{SUBJECT} / Triton")
-    return f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}"
-
-
-def row(name: str, result: dict) -> str:
-    """One line of the table: bytes moved per second by each, and the ratio to Triton."""
-    rates = {who: result["bytes"] / us / 1e3 for who, us in result["us"].items()}
-    cells = [f"{rate:.0f}" for rate in rates.values()]
-    return f"| {name} | {' | '.join(cells)} | {rates[SUBJECT] / rates['Triton']:.3f} |"
+def compare_launches() -> dict[str, float]:
+    """Print the table of launches; host microseconds of each."""
+    times_us = _medians_us(measure_launches())
+    print(_line(("host us per launch", *times_us)), _line(["---"] * (1 + len(times_us))), sep="\n")
+    print(_line(("3 arrays, 1 int", *(f"{us:.1f}" for us in times_us.values()))))
+    return times_us
 
 
 def machine() -> dict[str, str]:
@@ -59,6 +63,38 @@ def machine() -> dict[str, str]:
             **{name: version for name, version in versions.items() if version}}
 
 
+def main() -> None:
+    """Measure what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--memory", metavar="PART", nargs="?", const="",
+                        help="memory-bound kernels whose names hold PART")
+    parser.add_argument("--launch", action="store_true", help="launches")
+    parser.add_argument("--output", type=Path, help="JSON file; default: results/CARD.json")
+    options = parser.parse_args()
+    everything = options.memory is None and not options.launch
+    facts = machine()
+    print(", ".join(f"{key} {value}" for key, value in facts.items()), "\n")
+    found: dict[str, object] = {"machine": facts}
+    if everything or options.memory is not None:
+        found["memory"] = compare_memory(options.memory or "")
+        print()
+    if everything or options.launch:
+        found["launch, us"] = compare_launches()
+    output = options.output or RESULTS / f"{re.sub(r'[^a-z0-9]+', '-', facts['card'].lower())}.json"
+    output.parent.mkdir(exist_ok=True)
+    output.write_text(json.dumps(found, indent=1) + "\n")
+    print(f"\nwrote {output}")
+
+
+def _line(cells) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _medians_us(samples) -> dict[str, float]:
+    return {who: round(seconds * 1e6, 2) for who, seconds in medians(samples).items()}
+
+
 def _driver() -> str:
     """The version of the kernel driver.  Source: /proc/driver/nvidia/version."""
     path = Path("/proc/driver/nvidia/version")
@@ -71,22 +107,6 @@ def _version(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
-
-
-def main() -> None:
-    """Measure the cases whose names contain the given text."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("filter", nargs="?", default="", help="part of the names of the cases")
-    parser.add_argument("--output", type=Path, help="JSON file; default: results/CARD.json")
-    options = parser.parse_args()
-    facts = machine()
-    print(", ".join(f"{key} {value}" for key, value in facts.items()), "\n")
-    print(header())
-    results = measure([name for name in CASES if options.filter in name])
-    slug = re.sub(r"\W+", "-", facts["card"]).strip("-").lower()
-    output = options.output or RESULTS / f"memory-{slug}.json"
-    output.parent.mkdir(exist_ok=True)
-    output.write_text(json.dumps({"machine": facts, "cases": results}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

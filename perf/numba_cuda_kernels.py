@@ -74,7 +74,8 @@ def layernorm(x, weight, bias, y, epsilon):
     mean = block_sum(total, shared) / float32(columns)
     squares = float32(0)
     for j in range(cuda.threadIdx.x, columns, THREADS):
-        squares += (float32(x[i, j]) - mean) ** 2
+        centred = float32(x[i, j]) - mean
+        squares += centred * centred
     variance = block_sum(squares, shared) / float32(columns)
     scale = float32(1) / math.sqrt(variance + float32(epsilon))
     for j in range(cuda.threadIdx.x, columns, THREADS):
