@@ -59,7 +59,7 @@ class Module:
     def __init__(self):
         self._globals: dict[str, str] = {}
         self._declarations: dict[str, str] = {}
-        self._functions: list[str] = []
+        self._functions: dict[str, str] = {}
         self._nodes: dict[str, str] = {}
         self._named: dict[str, list[str]] = {}
 
@@ -78,6 +78,17 @@ class Module:
         self._globals[name] = f"@{name} = {definition}"
         return f"@{name}"
 
+    def constant_bytes(self, data: bytes) -> str:
+        """The name of a constant in global memory that holds data."""
+        text = "".join(chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in data)
+        name = f"text{len(self._globals)}"
+        definition = (f'private unnamed_addr addrspace({GLOBAL}) constant [{len(data)} x i8] '
+                      f'c"{text}", align 1')
+        for known, line in self._globals.items():
+            if line.endswith(definition):
+                return f"@{known}"
+        return self.global_variable(name, definition)
+
     def node(self, content: str, distinct: bool = False) -> str:
         """The name of a metadata node; equal content gives the same node."""
         if content not in self._nodes:
@@ -95,9 +106,13 @@ class Module:
         """Append a node to a named list, such as nvvm.annotations."""
         self._named.setdefault(name, []).append(node)
 
-    def add_function(self, text: str) -> None:
+    def add_function(self, name: str, text: str) -> None:
         """Append the definition of a function."""
-        self._functions.append(text)
+        self._functions[name] = text
+
+    def defines(self, name: str) -> bool:
+        """Whether a function of that name was added."""
+        return name in self._functions
 
     def annotate(self, function: str, signature: str, properties: dict[str, int]) -> None:
         """Attach properties ("kernel", "maxntidx", ...) to a function.
@@ -113,7 +128,7 @@ class Module:
         self.name_node("nvvmir.version", self.node(IR_VERSION))
         lines = [f'target triple = "{TRIPLE}"', f'target datalayout = "{DATA_LAYOUT}"']
         lines += self._globals.values()
-        lines += self._functions
+        lines += self._functions.values()
         lines += self._declarations.values()
         lines += (f"!{name} = !{{{', '.join(nodes)}}}" for name, nodes in self._named.items())
         lines += self._nodes.values()
@@ -150,8 +165,14 @@ class Body:
         self.block = "entry"
         self.location = ""
         self._lines: list[str | Phi] = []
+        self._stack: list[str] = []
         self._count = 0
         self._known: dict[str, str] = {}
+
+    @property
+    def length(self) -> int:
+        """How many lines were written."""
+        return len(self._lines)
 
     # instructions -----------------------------------------------------------------------------
     def name(self) -> str:
@@ -235,6 +256,12 @@ class Body:
         suffix = f", !llvm.loop {loop}" if loop else ""
         self.do(f"br i1 {condition}, label %{then}, label %{otherwise}{suffix}")
 
+    def stack_variable(self, type_: str, alignment: int) -> str:
+        """The address of a variable of this thread; it lives as long as the function runs."""
+        name = self.name()
+        self._stack.append(f"  {name} = alloca {type_}, align {alignment}")
+        return name
+
     def phi(self, type_: str) -> Phi:
         """Append a phi to the beginning of the block that was just placed."""
         phi = Phi(self.name(), type_)
@@ -253,8 +280,10 @@ class Body:
         finally:
             self._known = outer
 
-    def define(self, name: str, parameters: Sequence[str], attributes: str = "") -> None:
-        """Add this body to the module as the function name(parameters) without a result."""
-        lines = "\n".join(map(str, self._lines))
+    def define(self, name: str, parameters: Sequence[str], result: str = VOID,
+               linkage: str = "", suffix: str = "") -> None:
+        """Add this body to the module as a function; suffix is its metadata."""
+        lines = "\n".join(map(str, self._stack + self._lines))
+        head = " ".join(filter(None, ("define", linkage, result)))
         self.module.add_function(
-            f"define void @{name}({', '.join(parameters)}) {attributes}{{\nentry:\n{lines}\n}}")
+            name, f"{head} @{name}({', '.join(parameters)}) {suffix}{{\nentry:\n{lines}\n}}")

@@ -52,7 +52,7 @@ def test_names_of_rows_say_what_they_do_and_where_it_is_described():
     rows = ptx.rows()
 
     assert all(row.name and row.section for row in rows)
-    assert len({(row.name, row.text, row.operands) for row in rows}) == len(rows)
+    assert len({(row.name, row.text, row.results, row.operands) for row in rows}) == len(rows)
 
 
 def test_a_predicated_load_keeps_the_other_value_in_the_result_register():

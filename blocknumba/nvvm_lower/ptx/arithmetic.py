@@ -1,4 +1,4 @@
-"""Inline PTX that computes: conversions to 16-bit floats, packing, approximations."""
+"""Inline PTX that computes: conversions, packing, minima and maxima."""
 
 from __future__ import annotations
 
@@ -22,34 +22,25 @@ HALF_PAIR = Assembly("cvt.rn.f16x2.f32", "cvt.rn.f16x2.f32 $0, $1, $2;", ("i32",
                      ("float", "float"), _CVT)
 BFLOAT_PAIR = Assembly("cvt.rn.bf16x2.f32", "cvt.rn.bf16x2.f32 $0, $1, $2;", ("i32",),
                        ("float", "float"), _CVT)
-E4M3_PAIR = Assembly("cvt.rn.e4m3x2.f32", "cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;", ("i16",),
-                     ("float", "float"), _CVT, needs=Capability.FP8_CONVERT)
-E5M2_PAIR = Assembly("cvt.rn.e5m2x2.f32", "cvt.rn.satfinite.e5m2x2.f32 $0, $1, $2;", ("i16",),
-                     ("float", "float"), _CVT, needs=Capability.FP8_CONVERT)
-HALVES_OF_E4M3 = Assembly("cvt.rn.f16x2.e4m3x2", "cvt.rn.f16x2.e4m3x2 $0, $1;", ("i32",), ("i16",),
-                          _CVT, needs=Capability.FP8_CONVERT)
-HALVES_OF_E5M2 = Assembly("cvt.rn.f16x2.e5m2x2", "cvt.rn.f16x2.e5m2x2 $0, $1;", ("i32",), ("i16",),
-                          _CVT, needs=Capability.FP8_CONVERT)
+
+# to integers, towards zero, saturating; NaN gives 0 in the 32-bit ones of floats only
+TRUNCATE = {
+    (to, source): Assembly(f"cvt.rzi.{to}.{of}", f"cvt.rzi.{to}.{of} $0, $1;",
+                                     (f"i{to[1:]}",), (source,), _CVT)
+    for to in ("s32", "u32", "s64", "u64") for of, source in (("f32", "float"), ("f64", "double"))}
 
 # packing; the low half first ------------------------------------------------------------------
 PACK_16 = Assembly("pack.16", "mov.b32 $0, {$1, $2};", ("i32",), ("i16", "i16"), _MOV)
 UNPACK_16 = Assembly("unpack.16", "mov.b32 {$0, $1}, $2;", ("i16", "i16"), ("i32",), _MOV)
 PACK_32 = Assembly("pack.32", "mov.b64 $0, {$1, $2};", ("i64",), ("i32", "i32"), _MOV)
 UNPACK_32 = Assembly("unpack.32", "mov.b64 {$0, $1}, $2;", ("i32", "i32"), ("i64",), _MOV)
-PERMUTE = Assembly("permute", "prmt.b32 $0, $1, $2, $3;", ("i32",), ("i32", "i32", "i32"),
-                   "prmt")  # four bytes of the eight of two words
 
-# arithmetic with the rounding spelled out, so that nothing is contracted ------------------------
-DIVIDE = {
-    "float": Assembly("div.rn.f32", "div.rn.f32 $0, $1, $2;", ("float",), ("float", "float"),
-                      "div"),
-    "double": Assembly("div.rn.f64", "div.rn.f64 $0, $1, $2;", ("double",), ("double", "double"),
-                       "div"),
-}
-SQUARE_ROOT = {
-    "float": Assembly("sqrt.rn.f32", "sqrt.rn.f32 $0, $1;", ("float",), ("float",), "sqrt"),
-    "double": Assembly("sqrt.rn.f64", "sqrt.rn.f64 $0, $1;", ("double",), ("double",),
-                       "sqrt"),
+# what NVVM IR has no instruction for ------------------------------------------------------------
+FMA_NARROW = {
+    "float16": Assembly("fma.rn.f16", "fma.rn.f16 $0, $1, $2, $3;", ("i16",), ("i16",) * 3,
+                        "fma, half precision"),
+    "bfloat16": Assembly("fma.rn.bf16", "fma.rn.bf16 $0, $1, $2, $3;", ("i16",), ("i16",) * 3,
+                         "fma, half precision"),
 }
 # NaN if either operand is NaN, and -0 is less than +0
 MINIMUM = Assembly("min.NaN.f32", "min.NaN.f32 $0, $1, $2;", ("float",), ("float", "float"),
@@ -57,16 +48,7 @@ MINIMUM = Assembly("min.NaN.f32", "min.NaN.f32 $0, $1, $2;", ("float",), ("float
 MAXIMUM = Assembly("max.NaN.f32", "max.NaN.f32 $0, $1, $2;", ("float",), ("float", "float"),
                    "max")
 
-# approximations, for fastmath -----------------------------------------------------------------
-EXP2_APPROXIMATE = Assembly("ex2.approx.ftz.f32", "ex2.approx.ftz.f32 $0, $1;", ("float",),
-                            ("float",), "ex2")
-LOG2_APPROXIMATE = Assembly("lg2.approx.ftz.f32", "lg2.approx.ftz.f32 $0, $1;", ("float",),
-                            ("float",), "lg2")
-TANH_APPROXIMATE = Assembly("tanh.approx.f32", "tanh.approx.f32 $0, $1;", ("float",), ("float",),
-                            "tanh")
-
-
 def rows() -> list[Assembly]:
     """Every row of this module, for tests."""
     found = [value for value in globals().values() if isinstance(value, Assembly)]
-    return [*found, *DIVIDE.values(), *SQUARE_ROOT.values()]
+    return [*found, *TRUNCATE.values(), *FMA_NARROW.values()]

@@ -1,4 +1,4 @@
-"""Inline PTX of atomic read-modify-write on global memory."""
+"""Inline PTX of atomic read-modify-write on global memory, relaxed; fences give it an order."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from functools import cache
 from blocknumba.nvvm_lower.ptx.assembly import POINTER, Assembly
 from blocknumba.nvvm_lower.target import Capability
 
-SEMANTICS = ("relaxed", "acquire", "release", "acq_rel")
 SCOPES = ("cta", "gpu", "sys")
 
-# (operation, PTX type) -> LLVM type of its register.  Source: PTX ISA, "atom", Table of types.
+# (operation, PTX type) -> LLVM type of its register.  Source: PTX ISA, "atom", table of types.
 OPERATIONS: dict[tuple[str, str], str] = {
     **{("add", t): r for t, r in (("u32", "i32"), ("u64", "i64"), ("f32", "float"),
                                   ("f64", "double"), ("noftz.f16", "i16"),
@@ -28,28 +27,28 @@ def _needs(type_: str) -> Capability | None:
 
 
 @cache
-def update(operation: str, type_: str, semantics: str, scope: str) -> Assembly:
+def update(operation: str, type_: str, scope: str) -> Assembly:
     """Replace a word by operation(word, value), if the predicate is not 0.
 
     Operands: address, predicate, value, the result when the predicate is 0.
     Result: the old word.
     """
     register = OPERATIONS[operation, type_]
-    name = f"atom.{semantics}.{scope}.global.{operation}.{type_}"
+    name = f"atom.relaxed.{scope}.global.{operation}.{type_}"
     return Assembly(
         name, f"{{ .reg .pred p; setp.ne.b32 p, $2, 0; @p {name} $0, [$1], $3; }}", (register,),
-        (POINTER, "i32", register, register), "atom", tied=((3, 0),),
-        needs=_needs(type_), has_effect=True, touches_memory=True)
+        (POINTER, "i32", register, register), "atom", tied=((3, 0),), needs=_needs(type_),
+        has_effect=True, touches_memory=True)
 
 
 @cache
-def reduce(operation: str, type_: str, semantics: str, scope: str) -> Assembly:
+def reduce(operation: str, type_: str, scope: str) -> Assembly:
     """Replace a word by operation(word, value), if the predicate is not 0; no result.
 
-    semantics: "relaxed" or "release".  Operands: address, predicate, value.
+    Operands: address, predicate, value.
     """
     register = OPERATIONS[operation, type_]
-    name = f"red.{semantics}.{scope}.global.{operation}.{type_}"
+    name = f"red.relaxed.{scope}.global.{operation}.{type_}"
     return Assembly(
         name, f"{{ .reg .pred p; setp.ne.b32 p, $1, 0; @p {name} [$0], $2; }}", (),
         (POINTER, "i32", register), "red", needs=_needs(type_), has_effect=True,
@@ -57,32 +56,32 @@ def reduce(operation: str, type_: str, semantics: str, scope: str) -> Assembly:
 
 
 @cache
-def compare_and_swap(type_: str, semantics: str, scope: str) -> Assembly:
+def compare_and_swap(type_: str, scope: str) -> Assembly:
     """Replace a word by value if it equals compare and the predicate is not 0.
 
     Operands: address, predicate, compare, value, the result when the predicate is 0.
     Result: the old word.
     """
     register = CAS_TYPES[type_]
-    name = f"atom.{semantics}.{scope}.global.cas.{type_}"
+    name = f"atom.relaxed.{scope}.global.cas.{type_}"
     return Assembly(
         name, f"{{ .reg .pred p; setp.ne.b32 p, $2, 0; @p {name} $0, [$1], $3, $4; }}",
-        (register,), (POINTER, "i32", register, register, register), "atom",
-        tied=((4, 0),), has_effect=True, touches_memory=True)
+        (register,), (POINTER, "i32", register, register, register), "atom", tied=((4, 0),),
+        has_effect=True, touches_memory=True)
 
 
 @cache
-def fence(semantics: str, scope: str) -> Assembly:
+def fence(scope: str) -> Assembly:
     """Order this thread's accesses before it and after it, as seen by a scope."""
-    return Assembly(f"fence.{semantics}.{scope}", f"fence.{semantics}.{scope};", (), (),
-                    "membar, fence", has_effect=True, touches_memory=True)
+    return Assembly(f"fence.{scope}", f"fence.acq_rel.{scope};", (), (), "membar, fence",
+                    has_effect=True, touches_memory=True)
 
 
 def rows() -> list[Assembly]:
     """Every atomic, for tests."""
-    orders = [(semantics, scope) for semantics in SEMANTICS for scope in SCOPES]
-    rows = [update(*operation, *order) for operation in OPERATIONS for order in orders]
-    rows += [reduce(operation, type_, semantics, "gpu") for operation, type_ in OPERATIONS
-             for semantics in ("relaxed", "release") if operation != "exch"]
-    rows += [compare_and_swap(type_, *order) for type_ in CAS_TYPES for order in orders]
-    return rows + [fence("acq_rel", scope) for scope in SCOPES]
+    return [
+        *(update(*operation, scope) for operation in OPERATIONS for scope in SCOPES),
+        *(reduce(*operation, scope) for operation in OPERATIONS for scope in SCOPES
+          if operation[0] != "exch"),
+        *(compare_and_swap(type_, scope) for type_ in CAS_TYPES for scope in SCOPES),
+        *map(fence, SCOPES)]

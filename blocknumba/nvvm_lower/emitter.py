@@ -1,0 +1,138 @@
+"""One thread's program: what the code of an op is given, and the walk over ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from blocknumba.gpu_layout.registers import register_count
+from blocknumba.nvvm_lower.debug_info import DebugInfo
+from blocknumba.nvvm_lower.elements import register_type
+from blocknumba.nvvm_lower.llvm import SHARED, Body
+from blocknumba.nvvm_lower.ptx import warp as ptx
+from blocknumba.nvvm_lower.ptx.assembly import Assembly
+from blocknumba.nvvm_lower.services.address import Threads
+from blocknumba.nvvm_lower.target import Target
+from blocknumba.tile_ir.analysis.axis_info import axis_info
+from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.opdef import OPS, TERMINATOR, OpDef
+from blocknumba.tile_ir.types import DType, TileType
+
+Registers = list[str]
+Code = Callable[..., Registers | tuple[Registers, ...] | None]
+
+CODE: dict[str, Code] = {}
+SHARED_ALIGNMENT = 1024  # what TMA's 128-byte swizzle needs.  Source: PTX ISA, "Swizzling Modes"
+
+
+def code(*opdefs: OpDef) -> Callable[[Code], Code]:
+    """Decorator: the code face of ops.
+
+    The function takes the emitter, the op and, per operand, its registers; it gives the registers
+    of the result, a tuple of them for several results, or None for none.
+    """
+
+    def register(function: Code) -> Code:
+        for opdef in opdefs:
+            assert OPS[opdef.name] is opdef and opdef.name not in CODE, f"code of {opdef.name}"
+            CODE[opdef.name] = function
+        return function
+
+    return register
+
+
+@dataclass(frozen=True, slots=True)
+class CodeOptions:
+    """How a kernel is compiled.
+
+    num_warps: warps per program.
+    fastmath: approximate division, square root and transcendentals; contraction.
+    maxnreg: the most registers a thread may use; None leaves it to the assembler.
+    lineinfo: keep source lines in the machine code.
+    debug: keep checks of accesses and asserts.
+    """
+
+    num_warps: int = 4
+    fastmath: bool = False
+    maxnreg: int | None = None
+    lineinfo: bool = False
+    debug: bool = False
+
+
+class Emitter:
+    """Writes the ops of one kernel into a body.
+
+    A tile is a list of LLVM values, one per register of its layout; a scalar is a list of one,
+    which is the same in all threads.
+    axis_infos: what is known of the elements of each value along each axis.
+    used: the values that some op reads.
+    rounded: (dtype, value) -> the float that was rounded to it.
+    """
+
+    def __init__(self, body: Body, target: Target, options: CodeOptions, fn: Function,
+                 debug_info: DebugInfo | None):
+        self.body, self.target, self.options = body, target, options
+        self.threads = Threads(body, options.num_warps)
+        self.axis_infos = axis_info(fn)
+        self.used = frozenset(value for op in walk(fn.body) for value in op.operands)
+        self.values: dict[Value, Registers] = {}
+        self.rounded: dict[tuple[DType, str], str] = {}
+        self._debug_info = debug_info
+
+    def run(self, region: Region) -> list[Registers]:
+        """Write the ops of a region; the registers of its terminator's operands."""
+        for op in region.ops:
+            if op.opdef.has(TERMINATOR):
+                return [self.values[value] for value in op.operands]
+            self.write(op)
+        raise AssertionError("a region without terminator")
+
+    def write(self, op: Op) -> None:
+        """Write one op."""
+        if self._debug_info is not None:
+            self.body.location = self._debug_info.location(op.loc)
+        function = CODE.get(op.name)
+        assert function, f"{op.name} has no code face"
+        made = function(self, op, *[self.values[value] for value in op.operands])
+        if len(op.results) == 1:
+            made = (made,)
+        for value, registers in zip(op.results, made or (), strict=True):
+            assert len(registers) == count(value.type), f"{op.name}: {len(registers)} registers"
+            self.values[value] = registers
+
+    @property
+    def shared_memory(self) -> str:
+        """The program's dynamic shared memory, an array of bytes."""
+        return self.body.module.global_variable(
+            "shared_memory", f"external addrspace({SHARED}) global [0 x i8], "
+                             f"align {SHARED_ALIGNMENT}")
+
+    def barrier(self) -> None:
+        """Wait for all threads of the program; a program of one warp has a cheaper barrier."""
+        self.assembly(ptx.BARRIER if self.options.num_warps > 1 else ptx.WARP_BARRIER)
+
+    def assembly(self, assembly: Assembly, *operands: str) -> tuple[str, ...]:
+        """Inline PTX, checked against the target."""
+        assert assembly.needs is None or self.target.has(assembly.needs), (
+            f"{assembly.name} on {self.target}")
+        return self.body.assembly(assembly, *operands)
+
+    def flag(self, condition: str) -> str:
+        """An i1 as the i32 that inline PTX takes for a predicate; "" (always) is 1."""
+        return self.body.convert("zext", "i1", condition, "i32") if condition else "1"
+
+    def both(self, first: str, second: str) -> str:
+        """The conjunction of two i1, either of which may be "" (always)."""
+        if not first or not second:
+            return first or second
+        return self.body.binary("and", "i1", first, second)
+
+
+def count(type_: TileType) -> int:
+    """How many registers hold a value of this type in each thread."""
+    return 1 if type_.is_scalar else register_count(type_.layout)
+
+
+def llvm_type(value: Value) -> str:
+    """The LLVM type of each register of a value."""
+    return register_type(value.type.dtype)

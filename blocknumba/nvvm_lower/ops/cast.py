@@ -1,0 +1,22 @@
+"""Code of the ops that change the dtype of a tile."""
+
+from __future__ import annotations
+
+from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
+from blocknumba.nvvm_lower.services import casts
+from blocknumba.tile_ir.ir import Op
+from blocknumba.tile_ir.opdef import attribute
+from blocknumba.tile_ir.ops.cast import bitcast, cast
+
+
+@code(cast)
+def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
+    source, to = op.operands[0].type.dtype, op.result.type.dtype
+    rounding = attribute(op, "rounding")
+    return [casts.cast(emitter, value, source, to, rounding) for value in x]
+
+
+@code(bitcast)
+def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
+    source, to = op.operands[0].type.dtype, op.result.type.dtype
+    return [casts.bitcast(emitter, value, source, to) for value in x]

@@ -1,0 +1,148 @@
+"""Code of structured control flow; every condition is the same in all threads of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from blocknumba.nvvm_lower.elements import is_literal, memory_type
+from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count, llvm_type
+from blocknumba.nvvm_lower.llvm import Phi
+from blocknumba.tile_ir.ir import Op, Value
+from blocknumba.tile_ir.ops.control import for_, if_, loop
+
+# A longer body is not unrolled by LLVM: that multiplies compile time and gains nothing.
+UNROLLED_LINES = 64
+
+
+@code(if_)
+def _(emitter: Emitter, op: Op, condition: Registers) -> tuple[Registers, ...]:
+    body = emitter.body
+    labels = body.new_label("then"), body.new_label("else")
+    merge = body.new_label("merge")
+    body.branch_if(condition[0], *labels)
+    yielded, blocks = [], []
+    for label, region in zip(labels, op.regions, strict=True):
+        body.place(label)
+        with body.scope():
+            yielded.append(emitter.run(region))
+        blocks.append(body.block)
+        body.branch(merge)
+    body.place(merge)
+    results = []
+    for value, *sides in zip(op.results, *yielded, strict=True):
+        registers = []
+        for values in zip(*sides, strict=True):
+            phi = body.phi(llvm_type(value))
+            for incoming, block in zip(values, blocks, strict=True):
+                phi.add(incoming, block)
+            registers.append(phi.name)
+        results.append(registers)
+    return tuple(results)
+
+
+@code(for_)
+def _(emitter: Emitter, op: Op, start: Registers, stop: Registers, step: Registers,
+      *carried: Registers) -> tuple[Registers, ...]:
+    """A counter runs down from the number of rounds, so that nothing overflows."""
+    body, (region,) = emitter.body, op.regions
+    index_type = llvm_type(op.operands[0])
+    rounds = _round_count(emitter, op.operands[0], start[0], stop[0], step[0])
+    head, inside, done = (body.new_label(hint) for hint in ("for", "body", "done"))
+    before = body.block
+    body.branch(head)
+    body.place(head)
+    left, index = body.phi(index_type), body.phi(index_type)
+    phis = _enter(emitter, region.args[1:], carried, before)
+    left.add(rounds, before)
+    index.add(start[0], before)
+    goes_on = body.compare("icmp ne", index_type, left.name, "0")
+    body.branch_if(goes_on, inside, done)
+    body.place(inside)
+    first_line = body.length
+    with body.scope():
+        emitter.values[region.args[0]] = [index.name]
+        following = emitter.run(region)
+        index.add(body.binary("add", index_type, index.name, step[0]), body.block)
+        left.add(body.binary("add", index_type, left.name, "-1"), body.block)
+    _repeat(phis, following, body.block)
+    body.branch(head, loop=_loop_node(emitter, first_line))
+    body.place(done)
+    return tuple([phi.name for phi in tile] for tile in phis)
+
+
+@code(loop)
+def _(emitter: Emitter, op: Op, *carried: Registers) -> tuple[Registers, ...]:
+    body, (region,) = emitter.body, op.regions
+    head, done = body.new_label("loop"), body.new_label("done")
+    before = body.block
+    body.branch(head)
+    body.place(head)
+    phis = _enter(emitter, region.args, carried, before)
+    first_line = body.length
+    with body.scope():
+        condition, *following = emitter.run(region)
+    _repeat(phis, following, body.block)
+    body.branch_if(condition[0], head, done, loop=_loop_node(emitter, first_line))
+    body.place(done)
+    return tuple(following)
+
+
+def _enter(emitter: Emitter, args: Iterable[Value], carried: Iterable[Registers],
+           before: str) -> list[list[Phi]]:
+    """Phis for the carried values of a loop, per value one for each register."""
+    phis = []
+    for arg, initial in zip(args, carried, strict=True):
+        assert len(initial) == count(arg.type), f"{arg.type} is carried in another layout"
+        tile = [emitter.body.phi(llvm_type(arg)) for _ in initial]
+        for phi, value in zip(tile, initial, strict=True):
+            phi.add(value, before)
+        emitter.values[arg] = [phi.name for phi in tile]
+        phis.append(tile)
+    return phis
+
+
+def _repeat(phis: list[list[Phi]], following: list[Registers], latch: str) -> None:
+    """What the carried values are when control comes from the end of the body."""
+    for tile, values in zip(phis, following, strict=True):
+        for phi, value in zip(tile, values, strict=True):
+            phi.add(value, latch)
+
+
+def _loop_node(emitter: Emitter, first_line: int) -> str:
+    """The metadata of a loop whose body began at a line."""
+    if emitter.body.length - first_line <= UNROLLED_LINES:
+        return ""
+    return emitter.body.module.unrolling_disabled()
+
+
+def _round_count(emitter: Emitter, bound: Value, start: str, stop: str, step: str) -> str:
+    """len(range(start, stop, step)), as an unsigned integer of the same width.
+
+    The distance of the bounds fits into it even where their difference, taken as signed, does not.
+    """
+    up = _rounds(emitter, bound, start, stop, step) if _may_be(step, positive=True) else "0"
+    if not _may_be(step, positive=False) or not bound.type.dtype.is_signed:
+        return up
+    body, type_ = emitter.body, memory_type(bound.type.dtype)
+    size = str(-int(step)) if is_literal(step) else body.binary("sub", type_, "0", step)
+    down = _rounds(emitter, bound, stop, start, size)
+    if up == "0":
+        return down
+    is_up = body.compare("icmp sgt", type_, step, "0")
+    return body.select(is_up, type_, up, down)
+
+
+def _may_be(step: str, positive: bool) -> bool:
+    return not is_literal(step) or (int(step) > 0) == positive
+
+
+def _rounds(emitter: Emitter, bound: Value, low: str, high: str, size: str) -> str:
+    """ceil((high - low) / size) if low < high, else 0; size > 0."""
+    body, dtype = emitter.body, bound.type.dtype
+    type_ = memory_type(dtype)
+    distance = body.binary("sub", type_, high, low)
+    if size != "1":
+        last = body.binary("udiv", type_, body.binary("add", type_, distance, "-1"), size)
+        distance = body.binary("add", type_, last, "1")
+    is_less = body.compare(f"icmp {'slt' if dtype.is_signed else 'ult'}", type_, low, high)
+    return body.select(is_less, type_, distance, "0")

@@ -1,0 +1,126 @@
+"""Code of the elementwise ops: a table from op to what one element costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from blocknumba.nvvm_lower.elements import is_narrow, register_type
+from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
+from blocknumba.nvvm_lower.services import bits, floats, integers
+from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
+from blocknumba.tile_ir.ir import Op
+from blocknumba.tile_ir.opdef import OPS
+from blocknumba.tile_ir.ops import elementwise as meaning
+from blocknumba.tile_ir.types import DType, bool_, float32
+
+Element = Callable[..., str]  # (emitter, dtype, *values) -> value
+
+
+@cache
+def element_code(name: str, dtype: DType) -> Element:
+    """What writes one element of an elementwise op whose operands have this dtype.
+
+    float16 and bfloat16 are computed in float32 and rounded, unless the op is in EXACT.
+    """
+    if name in EXACT:
+        return EXACT[name]
+    if not dtype.is_float:
+        return (LOGICAL if dtype == bool_ else INTEGRAL)[name]
+    function = FLOATING[name]
+    return _through_float(function, name in PREDICATES) if is_narrow(dtype) else function
+
+
+def _through_float(function: Element, is_predicate: bool) -> Element:
+    def emit(emitter: Emitter, dtype: DType, *values: str) -> str:
+        wide = [widen(emitter, dtype, value) for value in values]
+        result = function(emitter, float32, *wide)
+        return result if is_predicate else narrow(emitter, dtype, result)
+    return emit
+
+
+def _instruction(opcode: str) -> Element:
+    """A binary instruction."""
+    def emit(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
+        return emitter.body.binary(opcode, register_type(dtype), x, y)
+    return emit
+
+
+def _signed(signed: str, unsigned: str) -> Element:
+    """A binary instruction that depends on the signedness of integers."""
+    def emit(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
+        opcode = signed if dtype.is_signed else unsigned
+        return emitter.body.binary(opcode, register_type(dtype), x, y)
+    return emit
+
+
+def _negate(emitter: Emitter, dtype: DType, x: str) -> str:
+    if dtype.is_float:
+        return floats.negate(emitter, dtype, x)
+    return emitter.body.binary("sub", register_type(dtype), "0", x)
+
+
+def _absolute(emitter: Emitter, dtype: DType, x: str) -> str:
+    return (floats if dtype.is_float else integers).absolute(emitter, dtype, x)
+
+
+def _invert(emitter: Emitter, dtype: DType, x: str) -> str:
+    return emitter.body.binary("xor", register_type(dtype), x, "true" if dtype == bool_ else "-1")
+
+
+PREDICATES = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite"))
+
+_EQ, _NE = _instruction("icmp eq"), _instruction("icmp ne")
+_COMPARED = {
+    "eq": _EQ, "ne": _NE,
+    "lt": _signed("icmp slt", "icmp ult"), "le": _signed("icmp sle", "icmp ule"),
+    "gt": _signed("icmp sgt", "icmp ugt"), "ge": _signed("icmp sge", "icmp uge"),
+}
+_BITWISE = {"and": _instruction("and"), "or": _instruction("or"), "xor": _instruction("xor"),
+            "invert": _invert}
+
+LOGICAL: dict[str, Element] = {
+    **_BITWISE, **_COMPARED, "minimum": _instruction("and"), "maximum": _instruction("or")}
+INTEGRAL: dict[str, Element] = {
+    **_BITWISE, **_COMPARED,
+    "add": _instruction("add"), "sub": _instruction("sub"), "mul": _instruction("mul"),
+    "floordiv": integers.floor_divide, "mod": integers.remainder, "power": integers.power,
+    "minimum": integers.minimum, "maximum": integers.maximum,
+    "shl": integers.shift_left, "shr": integers.shift_right, "umulhi": integers.multiply_high,
+    "popc": bits.population_count, "clz": bits.leading_zeros, "ffs": bits.first_set,
+}
+FLOATING: dict[str, Element] = {
+    "add": floats.arithmetic("fadd"), "sub": floats.arithmetic("fsub"),
+    "mul": floats.arithmetic("fmul"), "div": floats.arithmetic("fdiv"),
+    "floordiv": floats.floor_divide, "mod": floats.remainder,
+    "minimum": floats.minimum, "maximum": floats.maximum,
+    "fmin": floats.intrinsic("llvm.minnum"), "fmax": floats.intrinsic("llvm.maxnum"),
+    "eq": _instruction("fcmp oeq"), "ne": _instruction("fcmp une"),
+    "lt": _instruction("fcmp olt"), "le": _instruction("fcmp ole"),
+    "gt": _instruction("fcmp ogt"), "ge": _instruction("fcmp oge"),
+    "isnan": floats.is_nan, "isinf": floats.is_infinite, "isfinite": floats.is_finite,
+    "sqrt": floats.intrinsic("llvm.sqrt"), "floor": floats.intrinsic("llvm.floor"),
+    "ceil": floats.intrinsic("llvm.ceil"), "trunc": floats.intrinsic("llvm.trunc"),
+    "rint": floats.intrinsic("llvm.rint"),
+    **{name: floats.library(name) for name in floats.LIBRARY},
+}
+# the same for all dtypes: on the bits of a float of any width, or by an instruction for each
+EXACT: dict[str, Element] = {
+    "neg": _negate, "absolute": _absolute, "fma": floats.fused_multiply_add,
+    "copysign": floats.copy_sign, "nextafter": floats.next_after}
+
+
+def _code(emitter: Emitter, op: Op, *operands: Registers) -> Registers:
+    dtype = op.operands[0].type.dtype
+    function = element_code(op.name, dtype)
+    return [function(emitter, dtype, *values) for values in zip(*operands, strict=True)]
+
+
+_NAMES = {*LOGICAL, *INTEGRAL, *FLOATING, *EXACT}
+code(*(OPS[name] for name in sorted(_NAMES)))(_code)
+
+
+@code(meaning.select)
+def _(emitter: Emitter, op: Op, condition: Registers, x: Registers, y: Registers) -> Registers:
+    type_ = register_type(op.result.type.dtype)
+    return [emitter.body.select(c, type_, a, b) for c, a, b in zip(condition, x, y, strict=True)]

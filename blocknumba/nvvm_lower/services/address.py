@@ -1,0 +1,132 @@
+"""Where things are: thread coordinates, element indices, byte offsets.  All index arithmetic."""
+
+from __future__ import annotations
+
+from blocknumba.gpu_layout import gf2
+from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.registers import LANE, LANE_BITS, REGISTER, WARP, Replication
+from blocknumba.nvvm_lower.llvm import I32, Body
+
+SREG = "llvm.nvvm.read.ptx.sreg."
+
+
+class Threads:
+    """The coordinates of this thread in its program.
+
+    Everything is written where it is first needed and reused after that.
+    """
+
+    def __init__(self, body: Body, num_warps: int):
+        self._body = body
+        self._num_warps = num_warps
+
+    @property
+    def thread(self) -> str:
+        """Index of this thread, lane in the low bits, warp above."""
+        return special_register(self._body, "tid.x")
+
+    @property
+    def lane(self) -> str:
+        if self._num_warps == 1:
+            return self.thread
+        return self._body.binary("and", I32, self.thread, str((1 << LANE_BITS) - 1))
+
+    @property
+    def warp(self) -> str:
+        if self._num_warps == 1:
+            return "0"
+        return self._body.binary("lshr", I32, self.thread, str(LANE_BITS))
+
+    @property
+    def is_first(self) -> str:
+        """Whether this is the first thread of the program, an i1."""
+        return self._body.compare("icmp eq", I32, self.thread, "0")
+
+    def image(self, matrix: gf2.Matrix) -> str:
+        """matrix @ thread, an i32; column i belongs to bit i of the thread index."""
+        return _image(self._body, matrix, self.thread)
+
+    def parity(self, mask: int) -> str:
+        """Whether an odd number of the masked bits of the thread index are set, an i1."""
+        body = self._body
+        if mask & mask - 1 == 0:
+            chosen = body.binary("and", I32, self.thread, str(mask))
+            return body.compare("icmp ne", I32, chosen, "0")
+        bits = tuple(mask >> place & 1 for place in range(mask.bit_length()))
+        return body.convert("trunc", I32, self.image(bits), "i1")
+
+    def keeps(self, copies: Replication) -> str:
+        """Whether this thread is the one that does the work of its copies; empty for always."""
+        mask = copies.lane | copies.warp << LANE_BITS
+        if not mask:
+            return ""
+        chosen = self._body.binary("and", I32, self.thread, str(mask))
+        return self._body.compare("icmp eq", I32, chosen, "0")
+
+
+def special_register(body: Body, name: str) -> str:
+    """A special register of the hardware, "tid.x" or "ctaid.y"."""
+    return body.call(I32, SREG + name, words="nounwind readnone")
+
+
+def indices(body: Body, threads: Threads, layout: LinearLayout, start: int = 0) -> list[str]:
+    """Per register of this thread what the layout maps it to, packed, plus start; i32 values."""
+    columns = layout[LANE] + layout[WARP]
+    base = threads.image(columns)
+    reached = 0
+    for column in columns:
+        reached |= column
+    return [_offset(body, _joined(body, base, reached, image), start)
+            for image in gf2.images(layout[REGISTER])]
+
+
+def coordinates(body: Body, threads: Threads, layout: LinearLayout, axis: int) -> list[str]:
+    """Per register of this thread its index along one axis; i32 values."""
+    place = 0
+    for name, bits in layout.outs:
+        if name == f"dim{axis}":
+            mask = (1 << bits) - 1
+            columns = tuple(column >> place & mask for column in layout.columns)
+            return indices(body, threads, LinearLayout(layout.ins, ((name, bits),), columns))
+        place += bits
+    raise AssertionError(f"{layout} has no axis {axis}")
+
+
+def _offset(body: Body, index: str, start: int) -> str:
+    return body.binary("add", I32, index, str(start)) if start else index
+
+
+def _joined(body: Body, base: str, reached: int, constant: int) -> str:
+    """base xor constant; as an `or`, which LLVM takes for an addition, if no bit meets."""
+    if not constant:
+        return base
+    if base == "0":
+        return str(constant)
+    return body.binary("xor" if reached & constant else "or", I32, base, str(constant))
+
+
+def _image(body: Body, matrix: gf2.Matrix, value: str) -> str:
+    """matrix @ value, as few masked shifts of value.
+
+    Every set bit (row, column) of the matrix moves bit `column` of value to `row`.  Those with one
+    distance row - column are one shift, so a layout made of runs costs one or two.
+    """
+    masks: dict[int, int] = {}
+    for place, column in enumerate(matrix):
+        for row in range(column.bit_length()):
+            if column >> row & 1:
+                masks[row - place] = masks.get(row - place, 0) | 1 << place
+    total, reached = "0", 0
+    for distance, mask in sorted(masks.items()):
+        moved = _shifted(body, body.binary("and", I32, value, str(mask)), distance)
+        rows = mask << distance if distance >= 0 else mask >> -distance
+        if total != "0":
+            moved = body.binary("xor" if reached & rows else "or", I32, total, moved)
+        total, reached = moved, reached | rows
+    return total
+
+
+def _shifted(body: Body, value: str, distance: int) -> str:
+    if not distance:
+        return value
+    return body.binary("shl" if distance > 0 else "lshr", I32, value, str(abs(distance)))

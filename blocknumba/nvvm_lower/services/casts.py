@@ -1,0 +1,96 @@
+"""One element from one dtype to another, with the results of NumPy's astype."""
+
+from __future__ import annotations
+
+from blocknumba.nvvm_lower.elements import is_narrow, memory_type, register_type, zero
+from blocknumba.nvvm_lower.emitter import Emitter
+from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, I1, I32, I64
+from blocknumba.nvvm_lower.ptx import arithmetic as ptx
+from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
+from blocknumba.tile_ir.types import DType, bool_, float32, float64
+
+
+def cast(emitter: Emitter, x: str, source: DType, to: DType, rounding: str = "nearest") -> str:
+    """x of dtype source as dtype to; the op `cast` says what happens outside its range."""
+    if source == to:
+        return x
+    if to == bool_:
+        return _is_not_zero(emitter, x, source)
+    if source.is_float:
+        convert = _float_to_float if to.is_float else _float_to_integer
+        return convert(emitter, x, source, to, rounding)
+    return (_integer_to_float if to.is_float else _integer_to_integer)(emitter, x, source, to)
+
+
+def bitcast(emitter: Emitter, x: str, source: DType, to: DType) -> str:
+    """The bits of x, of dtype source, as a dtype of the same size."""
+    if source == to:
+        return x
+    body = emitter.body
+    if source == bool_:
+        return body.convert("zext", I1, x, memory_type(to))
+    if to == bool_:
+        return body.compare("icmp ne", memory_type(source), x, "0")
+    return body.convert("bitcast", register_type(source), x, register_type(to))
+
+
+def _is_not_zero(emitter: Emitter, x: str, source: DType) -> str:
+    if not source.is_float:
+        return emitter.body.compare("icmp ne", memory_type(source), x, "0")
+    if is_narrow(source):
+        x, source = widen(emitter, source, x), float32
+    return emitter.body.compare("fcmp une", register_type(source), x, zero(source))
+
+
+def _integer_to_integer(emitter: Emitter, x: str, source: DType, to: DType) -> str:
+    if source == bool_:
+        return emitter.body.convert("zext", I1, x, memory_type(to))
+    opcode = "trunc" if to.bits < source.bits else "sext" if source.is_signed else "zext"
+    return emitter.body.convert(opcode, memory_type(source), x, memory_type(to))
+
+
+def _integer_to_float(emitter: Emitter, x: str, source: DType, to: DType) -> str:
+    """Through float32 to narrow floats, as NumPy does it."""
+    opcode = "sitofp" if source.is_signed else "uitofp"
+    wide = DOUBLE if to == float64 else FLOAT
+    value = emitter.body.convert(opcode, register_type(source), x, wide)
+    return narrow(emitter, to, value) if is_narrow(to) else value
+
+
+def _float_to_float(emitter: Emitter, x: str, source: DType, to: DType, rounding: str) -> str:
+    body = emitter.body
+    if is_narrow(source):
+        x, source = widen(emitter, source, x), float32
+    if is_narrow(to):
+        return narrow(emitter, to, x, register_type(source), rounding)
+    if source == to:
+        return x
+    if to == float64:
+        return body.convert("fpext", FLOAT, x, DOUBLE)
+    if rounding == "zero":
+        return emitter.assembly(ptx.FLOAT_TOWARDS_ZERO, x)[0]
+    return body.convert("fptrunc", DOUBLE, x, FLOAT)
+
+
+def _float_to_integer(emitter: Emitter, x: str, source: DType, to: DType, rounding: str) -> str:
+    """Truncated and saturated; NaN gives 0."""
+    if is_narrow(source):
+        x, source = widen(emitter, source, x), float32
+    body, wide = emitter.body, I64 if to.bits == 64 else I32
+    # an unsigned dtype below 32 bits fits into int32, where it is then clamped
+    sign = "s" if to.is_signed or to.bits < 32 else "u"
+    type_ = register_type(source)
+    (value,) = emitter.assembly(ptx.TRUNCATE[sign + wide[1:], type_], x)
+    if type_ == DOUBLE or wide == I64:  # the others give 0 for NaN by themselves
+        is_nan = body.compare("fcmp uno", type_, x, x)
+        value = body.select(is_nan, wide, "0", value)
+    return _clamped(emitter, value, to) if to.bits < 32 else value
+
+
+def _clamped(emitter: Emitter, value: str, to: DType) -> str:
+    """An i32 limited to what fits into a narrower dtype."""
+    body = emitter.body
+    for relation, bound in (("slt", to.minimum), ("sgt", to.maximum)):
+        is_outside = body.compare(f"icmp {relation}", I32, value, str(bound))
+        value = body.select(is_outside, I32, str(bound), value)
+    return body.convert("trunc", I32, value, memory_type(to))

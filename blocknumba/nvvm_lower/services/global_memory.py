@@ -1,0 +1,156 @@
+"""Loads and stores of global memory: as wide as they may be, predicated where they must be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blocknumba.nvvm_lower.elements import element_bits, register_type, zero
+from blocknumba.nvvm_lower.emitter import Emitter, Registers
+from blocknumba.nvvm_lower.llvm import GLOBAL, I1, pointer, vector
+from blocknumba.nvvm_lower.ptx import memory as ptx
+from blocknumba.nvvm_lower.ptx.assembly import POINTER
+from blocknumba.nvvm_lower.services.words import Words, pack, unpack, words_of
+from blocknumba.tile_ir.types import DType, PointerType
+
+ALWAYS, NEVER = ("", "true"), "false"  # predicates that are known
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """How an access uses the caches, as of the ops `load` and `store`."""
+
+    cache: str = ""
+    eviction: str = ""
+    volatile: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.cache or self.eviction or self.volatile)
+
+
+def load(emitter: Emitter, dtype: DType, pointers: Registers, masks: Registers, others: Registers,
+         width: int, hints: Hints) -> Registers:
+    """The elements at pointers; where masks are false, others.
+
+    width: so many neighbouring registers are neighbours in memory, aligned, under one mask.
+    """
+    words = words_of(dtype, width)
+    result: Registers = []
+    for first in range(0, len(pointers), width):
+        part = slice(first, first + width)
+        if masks[first] == NEVER:
+            result += others[part]
+        elif masks[first] in ALWAYS and not hints:
+            loaded = _plain_load(emitter, dtype, pointers[first], words)
+            result += unpack(emitter, dtype, loaded, width)
+        else:
+            other = pack(emitter, dtype, others[part])
+            loaded = _hinted_load(emitter, dtype, pointers[first], masks[first], other, words,
+                                  hints)
+            result += unpack(emitter, dtype, loaded, width)
+    return result
+
+
+def store(emitter: Emitter, dtype: DType, pointers: Registers, values: Registers,
+          masks: Registers, width: int, hints: Hints) -> None:
+    """Write values to pointers where masks are true; width as of load."""
+    words = words_of(dtype, width)
+    for first in range(0, len(pointers), width):
+        if masks[first] == NEVER:
+            continue
+        packed = pack(emitter, dtype, values[first:first + width])
+        if masks[first] in ALWAYS and not hints:
+            _plain_store(emitter, dtype, pointers[first], packed, words)
+        else:
+            _hinted_store(emitter, dtype, pointers[first], masks[first], packed, words, hints)
+
+
+def generic_address(emitter: Emitter, dtype: DType, address: str) -> str:
+    """A pointer to dtype as the type that inline PTX takes."""
+    return emitter.body.convert("bitcast", register_type(PointerType(dtype)), address, POINTER)
+
+
+def _typed_address(emitter: Emitter, dtype: DType, address: str, type_: str) -> str:
+    wanted = pointer(type_, GLOBAL)
+    return emitter.body.convert("bitcast", register_type(PointerType(dtype)), address, wanted)
+
+
+def _plain_load(emitter: Emitter, dtype: DType, address: str, words: Words) -> list[str]:
+    body = emitter.body
+    type_ = words.type if words.count == 1 else vector(words.type, words.count)
+    address = _typed_address(emitter, dtype, address, type_)
+    loaded = body.assign(
+        f"load {type_}, {pointer(type_, GLOBAL)} {address}, align {_bytes(dtype, words)}")
+    if words.count == 1:
+        return [loaded]
+    return [body.pure(f"extractelement {type_} {loaded}, i32 {i}") for i in range(words.count)]
+
+
+def _plain_store(emitter: Emitter, dtype: DType, address: str, packed: list[str],
+                 words: Words) -> None:
+    body = emitter.body
+    type_, value = words.type, packed[0]
+    if words.count > 1:
+        type_, value = vector(words.type, words.count), "undef"
+        for i, word in enumerate(packed):
+            value = body.pure(f"insertelement {type_} {value}, {words.type} {word}, i32 {i}")
+    address = _typed_address(emitter, dtype, address, type_)
+    body.do(f"store {type_} {value}, {pointer(type_, GLOBAL)} {address}, "
+            f"align {_bytes(dtype, words)}")
+
+
+def _hinted_load(emitter: Emitter, dtype: DType, address: str, mask: str, other: list[str],
+                 words: Words, hints: Hints) -> list[str]:
+    access = _access(mask, words, hints)
+    operands = [generic_address(emitter, dtype, address)]
+    if access.predicated:
+        operands += [emitter.flag(mask), *_to_registers(emitter, access, other)]
+    loaded = emitter.assembly(ptx.load(access), *operands, *_policy(emitter, access))
+    return [emitter.body.convert("trunc", access.register, word, access.word)
+            if access.register != access.word else word for word in loaded]
+
+
+def _hinted_store(emitter: Emitter, dtype: DType, address: str, mask: str, packed: list[str],
+                  words: Words, hints: Hints) -> None:
+    access = _access(mask, words, hints)
+    operands = [generic_address(emitter, dtype, address)]
+    operands += [emitter.flag(mask)] * access.predicated
+    emitter.assembly(ptx.store(access), *operands, *_to_registers(emitter, access, packed),
+                     *_policy(emitter, access))
+
+
+def _access(mask: str, words: Words, hints: Hints) -> ptx.Access:
+    return ptx.Access("global", words.type, words.count, mask not in ALWAYS, hints.cache,
+                      hints.eviction, hints.volatile)
+
+
+def _to_registers(emitter: Emitter, access: ptx.Access, words: list[str]) -> list[str]:
+    """Words in the registers that the instruction takes: a byte travels in 16 bits."""
+    if access.register == access.word:
+        return words
+    return [emitter.body.convert("zext", access.word, word, access.register) for word in words]
+
+
+def _policy(emitter: Emitter, access: ptx.Access) -> tuple[str, ...]:
+    return emitter.assembly(ptx.policy(access.eviction)) if access.has_policy else ()
+
+
+def _bytes(dtype: DType, words: Words) -> int:
+    return words.count * words.elements * element_bits(dtype) // 8
+
+
+def always(count: int) -> Registers:
+    """Masks that are always true."""
+    return [ALWAYS[0]] * count
+
+
+def zeros(dtype: DType, count: int) -> Registers:
+    """What a load without `other` gives where it reads nothing."""
+    return [zero(dtype)] * count
+
+
+def with_predicate(emitter: Emitter, masks: Registers, predicate: str) -> Registers:
+    """Masks that hold only where predicate, "" or an i1, does."""
+    if not predicate:
+        return masks
+    return [predicate if mask in ALWAYS else emitter.body.binary("and", I1, mask, predicate)
+            for mask in masks]

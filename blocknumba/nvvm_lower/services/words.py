@@ -1,0 +1,121 @@
+"""Elements side by side in memory as the words that one access moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blocknumba.nvvm_lower.elements import element_bits, is_narrow, register_type
+from blocknumba.nvvm_lower.emitter import Emitter
+from blocknumba.nvvm_lower.llvm import FLOAT, I1, I8, I32, I64
+from blocknumba.nvvm_lower.ptx import arithmetic as ptx
+from blocknumba.tile_ir.types import DType, PointerType, bfloat16, bool_, float16
+
+Dtype = DType | PointerType
+WORD_BITS = 32  # narrower elements are moved in words of this size, if there are enough of them
+_PAIR = {float16: ptx.HALF_PAIR, bfloat16: ptx.BFLOAT_PAIR}
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The words of one access: count words of an LLVM type, elements in each."""
+
+    type: str
+    count: int
+    elements: int
+
+
+def words_of(dtype: Dtype, vector: int) -> Words:
+    """The words that hold vector neighbouring elements."""
+    bits = element_bits(dtype)
+    if isinstance(dtype, PointerType):
+        return Words(I64, vector, 1)
+    if bits >= WORD_BITS:
+        return Words(register_type(dtype), vector, 1)
+    word_bits = min(WORD_BITS, bits * vector)
+    return Words(f"i{word_bits}", bits * vector // word_bits, word_bits // bits)
+
+
+def pack(emitter: Emitter, dtype: Dtype, values: list[str]) -> list[str]:
+    """The words that hold elements."""
+    words = words_of(dtype, len(values))
+    if isinstance(dtype, PointerType):
+        pointer = register_type(dtype)
+        return [emitter.body.convert("ptrtoint", pointer, value, I64) for value in values]
+    if dtype == bool_:
+        values = [emitter.body.convert("zext", I1, value, I8) for value in values]
+    if words.elements == 1:
+        return values
+    groups = [values[i:i + words.elements] for i in range(0, len(values), words.elements)]
+    if dtype.bits == 16:
+        return [_packed_pair(emitter, dtype, *group) for group in groups]
+    return [_packed_bytes(emitter, words.type, group) for group in groups]
+
+
+def unpack(emitter: Emitter, dtype: Dtype, words: list[str], vector: int) -> list[str]:
+    """The elements that words hold."""
+    body, shape = emitter.body, words_of(dtype, vector)
+    if isinstance(dtype, PointerType):
+        return [body.convert("inttoptr", I64, word, register_type(dtype)) for word in words]
+    if shape.elements == 1:
+        values = words
+    elif dtype.bits == 16:
+        values = [half for word in words for half in emitter.assembly(ptx.UNPACK_16, word)]
+    else:
+        values = [_byte(emitter, shape.type, word, place)
+                  for word in words for place in range(shape.elements)]
+    if dtype == bool_:
+        return [body.compare("icmp ne", I8, value, "0") for value in values]
+    return values
+
+
+def _packed_pair(emitter: Emitter, dtype: DType, low: str, high: str) -> str:
+    """Two 16-bit elements in a word; two that were just rounded are rounded together."""
+    if is_narrow(dtype):
+        sources = [emitter.rounded.get((dtype, value)) for value in (low, high)]
+        if all(sources):
+            return emitter.assembly(_PAIR[dtype], sources[1], sources[0])[0]
+    return emitter.assembly(ptx.PACK_16, low, high)[0]
+
+
+def _packed_bytes(emitter: Emitter, type_: str, values: list[str]) -> str:
+    body = emitter.body
+    word = body.convert("zext", I8, values[0], type_)
+    for place, value in enumerate(values[1:], 1):
+        moved = body.binary("shl", type_, body.convert("zext", I8, value, type_), str(8 * place))
+        word = body.binary("or", type_, word, moved)
+    return word
+
+
+def _byte(emitter: Emitter, type_: str, word: str, place: int) -> str:
+    moved = emitter.body.binary("lshr", type_, word, str(8 * place)) if place else word
+    return emitter.body.convert("trunc", type_, moved, I8)
+
+
+def to_words(emitter: Emitter, dtype: Dtype, value: str) -> list[str]:
+    """One element as the 32-bit words (i32 or float) that shuffles move."""
+    body = emitter.body
+    if isinstance(dtype, PointerType) or dtype.bits == 64:
+        type_ = register_type(dtype)
+        opcode = "ptrtoint" if isinstance(dtype, PointerType) else "bitcast"
+        return list(emitter.assembly(ptx.UNPACK_32, body.convert(opcode, type_, value, I64)))
+    if register_type(dtype) == FLOAT:
+        return [value]
+    return [body.convert("zext", register_type(dtype), value, I32)]
+
+
+def of_words(emitter: Emitter, dtype: Dtype, words: list[str]) -> str:
+    """The element that to_words took apart."""
+    body = emitter.body
+    if isinstance(dtype, PointerType) or dtype.bits == 64:
+        (value,) = emitter.assembly(ptx.PACK_32, *words)
+        opcode = "inttoptr" if isinstance(dtype, PointerType) else "bitcast"
+        return body.convert(opcode, I64, value, register_type(dtype))
+    if register_type(dtype) == FLOAT:
+        return words[0]
+    return body.convert("trunc", I32, words[0], register_type(dtype))
+
+
+def shuffle_type(dtype: Dtype) -> str:
+    """The LLVM type of the words of to_words."""
+    is_float = isinstance(dtype, DType) and register_type(dtype) == FLOAT
+    return FLOAT if is_float else I32
