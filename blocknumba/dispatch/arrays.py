@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -43,7 +44,7 @@ class ArrayFacts:
     @property
     def size(self) -> int:
         """How many elements."""
-        return int(np.prod(self.shape, dtype=object))
+        return math.prod(self.shape)
 
     def offsets(self) -> tuple[int, int]:
         """The least and the greatest offset of an element from the first, in elements."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -134,7 +134,7 @@ def resolve_grid(given: object, signature: Signature, bound: Mapping[str, object
                  options: Options) -> Grid:
     """The extents of a grid, which may be a function of the arguments and the options."""
     if isinstance(given, Callable):
-        given = given(asdict(options) | bound)
+        given = given(options.named() | bound)
     return grid_of(given, signature.kernel)
 
 

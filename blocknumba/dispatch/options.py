@@ -46,6 +46,10 @@ class Options:
             value = getattr(self, name)
             require(isinstance(value, bool), "{}: given {!r}, accepted True or False", name, value)
 
+    def named(self) -> dict[str, object]:
+        """The options by name, as a grid that is a function sees them."""
+        return {name: getattr(self, name) for name in OPTION_NAMES}
+
     def override(self, changes: Mapping[str, object]) -> Options:
         """These options with some of them changed."""
         return replace(self, **changes) if changes else self

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from blocknumba.dispatch.arrays import ArrayFacts
 from blocknumba.dispatch.compiled import Compiled
@@ -54,7 +54,7 @@ class Plan:
         self.compiled = compiled
         self.device = device
         self.is_current = is_current
-        self.meta = asdict(compiled.specialization.options)
+        self.meta = compiled.specialization.options.named()
         self.handle = compiled.handle(driver, device)
         self.threads = compiled.machine.threads
         self.shared_bytes = compiled.machine.shared_bytes

@@ -84,9 +84,8 @@ def _converted(value: bool | int | float | np.generic, declared: DType,
     """A value in the declared dtype: floats are rounded, ints must fit."""
     is_bool = isinstance(value, (bool, np.bool_))
     is_integer = isinstance(value, (int, np.integer)) and not is_bool
-    accepted = is_bool or (declared.is_integer and is_integer) or (
-        declared.is_float and not is_bool)
-    require(accepted, "{}: given {!r}, accepted {}", where, value, declared)
+    fits = is_integer if declared.is_integer else is_bool != declared.is_float
+    require(fits, "{}: given {!r}, accepted {}", where, value, declared)
     if declared.is_float:
         return ScalarFacts(declared, _rounded(value, declared, where))
     value = operator.index(value) if is_integer else bool(value)
