@@ -44,8 +44,11 @@ class Memory:
         self.steps = tuple(map(int, steps))
         self.address = number << _SHIFT
         self.origin = self.address + lowest
-        self.elements = np.lib.stride_tricks.as_strided(
-            forward, (size,), (array.itemsize,), writeable=array.flags.writeable)
+        # as unsigned words: NumPy describes no float of 8 bits to itself
+        words = np.lib.stride_tricks.as_strided(
+            forward.view(f"u{array.itemsize}"), (size,), (array.itemsize,),
+            writeable=array.flags.writeable)
+        self.elements = words.view(array.dtype)
         self.bytes = self.elements.view(np.uint8)
         self._index_axes = self._axes_by_stride()
 

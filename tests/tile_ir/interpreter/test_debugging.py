@@ -1,0 +1,100 @@
+"""What debug=True finds."""
+
+import numpy as np
+import pytest
+
+from blocknumba.errors import BlockAssertionError, BlockIndexError, RaceError
+from blocknumba.tile_ir.interpreter import run
+from blocknumba.tile_ir.parser import parse
+
+WRITE = """kernel write(
+  %out: ptr<int32> = pointer(out)
+  %step: int32 = value(step)
+) {
+  %pid = program_id {axis=0} : int32
+  %first = mul %pid, %step : int32
+  %row = offset %out, %first : ptr<int32>
+  %r = arange {start=0, size=4} : tile<4xint32>
+  %p = splat %row : tile<4xptr<int32>>
+  %a = offset %p, %r : tile<4xptr<int32>>
+  %v = splat %pid : tile<4xint32>
+  store %a, %v
+  return
+}"""
+
+
+def test_two_programs_that_write_one_element_are_a_race():
+    with pytest.raises(RaceError) as caught:
+        run(parse(WRITE), (4, 1, 1), {"out": np.zeros((8, 2), np.int32), "step": 3}, debug=True)
+
+    assert caught.value.message == (
+        "store: programs (1, 0, 0) and (0, 0, 0) both write element (1, 1) of out")
+    assert caught.value.loc.line == 12
+
+
+def test_all_programs_that_write_the_same_elements_are_a_race():
+    with pytest.raises(RaceError, match=r"both write element \(0,\) of out"):
+        run(parse(WRITE), (2, 1, 1), {"out": np.zeros(4, np.int32), "step": 0}, debug=True)
+
+
+def test_one_program_may_write_an_element_twice():
+    text = WRITE.replace("  return", "  store %a, %v\n  return")
+    out = np.zeros(16, np.int32)
+
+    run(parse(text), (4, 1, 1), {"out": out, "step": 4}, debug=True)
+
+    np.testing.assert_array_equal(out, np.repeat(range(4), 4))
+
+
+def test_a_write_to_a_gap_of_a_strided_array_is_outside_it():
+    memory = np.zeros((4, 8), np.int32)
+    with pytest.raises(BlockIndexError, match=r"store: index \(0, 2\) is outside out of shape"):
+        run(parse(WRITE), (1, 1, 1), {"out": memory[:, :2], "step": 4}, debug=True)
+
+
+CHECK = """kernel check(
+  %x: ptr<int32> = pointer(x)
+  %n: int32 = extent(x, 1)
+) {
+  %pid = program_id {axis=0} : int32
+  %r = arange {start=0, size=4} : tile<4xint32>
+  %i = splat %pid : tile<4xint32>
+  %k = add %i, %r : tile<4xint32>
+  %e = splat %n : tile<4xint32>
+  %three = constant {value=3} : int32
+  %t = splat %three : tile<4xint32>
+  %m = lt %r, %t : tile<4xbool>
+  check_index %k, %e, %m {array="x", axis=1}
+  return
+}"""
+
+
+def test_an_index_outside_its_axis_is_named_with_the_array():
+    with pytest.raises(BlockIndexError) as caught:
+        run(parse(CHECK), (9, 1, 1), {"x": np.zeros((2, 7), np.int32)}, debug=True)
+
+    assert caught.value.message == ("x: index 7 is outside axis 1 of shape (2, 7), "
+                                    "in program (5, 0, 0), element (2,) of the tile")
+
+
+def test_indices_are_not_checked_where_masked_or_without_debug():
+    run(parse(CHECK), (5, 1, 1), {"x": np.zeros((2, 7), np.int32)}, debug=True)
+    run(parse(CHECK), (9, 1, 1), {"x": np.zeros((2, 7), np.int32)})
+
+
+ASSUME = """kernel promise(
+  %n: int32 = value(n)
+) {
+  %four = constant {value=4} : int32
+  %rest = mod %n, %four : int32
+  %zero = constant {value=0} : int32
+  %c = eq %rest, %zero : bool
+  assume %c
+  return
+}"""
+
+
+def test_a_broken_promise_is_found():
+    run(parse(ASSUME), (1, 1, 1), {"n": 8}, debug=True)
+    with pytest.raises(BlockAssertionError, match=r"assume: false in program \(0, 0, 0\)"):
+        run(parse(ASSUME), (1, 1, 1), {"n": 6}, debug=True)
