@@ -8,7 +8,7 @@ from functools import lru_cache
 from blocknumba.gpu_layout import gf2
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.registers import LANE, LANE_BITS, REGISTER, WARP, replication
-from blocknumba.gpu_layout.shared import SharedAccess, access, best_shared
+from blocknumba.gpu_layout.shared import BANK_BYTES, SharedAccess, access, best_shared
 
 # Costs are issue slots of one warp on one SM sub-partition, measured in shared-memory passes.
 SHUFFLE_LATENCY = 25  # cycles: shfl, as microbenchmarks of sm_80 and sm_90 report it
@@ -111,11 +111,6 @@ class SharedMove:
     read: SharedAccess
     within_warp: bool
 
-    @property
-    def cost(self) -> int:
-        return SHARED_LATENCY + self.write.wavefronts + self.read.wavefronts
-
-
 Move = RegisterMove | ShuffleMove | SharedMove
 
 
@@ -125,21 +120,48 @@ def plan_move(source: LinearLayout, destination: LinearLayout, element_bits: int
 
     Both layouts have the same number of warps and hold every element.  element_bits: in memory.
     """
+    direct = _direct_move(source, destination, element_bits)
+    if direct is not None:
+        return direct
+    shared = best_shared(source, destination, element_bits)
+    return SharedMove(
+        shared,
+        access(source, shared, element_bits),
+        access(destination, shared, element_bits),
+        _stays_in_warp(source_of(destination, source)) and not replication(source).warp,
+    )
+
+
+@lru_cache(maxsize=4096)
+def move_cost(source: LinearLayout, destination: LinearLayout, element_bits: int) -> int:
+    """The cost of plan_move(source, destination, element_bits), if no bank conflicts are left."""
+    if source == destination:
+        return 0
+    direct = _direct_move(source, destination, element_bits)
+    if direct is not None:
+        return direct.cost
+    return _least_shared_cost(source, destination, element_bits)
+
+
+@lru_cache(maxsize=4096)
+def _direct_move(
+    source: LinearLayout, destination: LinearLayout, element_bits: int
+) -> RegisterMove | ShuffleMove | None:
+    """The move without shared memory, if there is one and it costs less."""
     pull = source_of(destination, source)
     own_registers = _register_move(pull)
     if own_registers is not None:
         return own_registers
     shuffle = _shuffle_move(pull, element_bits)
-    within_warp = _stays_in_warp(pull) and not replication(source).warp
-    shared = _shared_move(source, destination, element_bits, within_warp)
-    return shuffle if shuffle is not None and shuffle.cost <= shared.cost else shared
+    if shuffle is None or shuffle.cost > _least_shared_cost(source, destination, element_bits):
+        return None
+    return shuffle
 
 
-def move_cost(source: LinearLayout, destination: LinearLayout, element_bits: int) -> int:
-    """The cost of plan_move(source, destination, element_bits)."""
-    if source == destination:
-        return 0
-    return plan_move(source, destination, element_bits).cost
+def _least_shared_cost(source: LinearLayout, destination: LinearLayout, element_bits: int) -> int:
+    """The cost of a move through shared memory without bank conflicts."""
+    registers = (1 << source.bits(REGISTER)) + (1 << destination.bits(REGISTER))
+    return SHARED_LATENCY + max(2, registers * element_bits // (8 * BANK_BYTES))
 
 
 def source_of(destination: LinearLayout, source: LinearLayout) -> LinearLayout:
@@ -262,14 +284,3 @@ def _selects(by_thread: gf2.Matrix) -> tuple[Select, ...]:
             masks[place] |= (combination >> place & 1) << bit
     return tuple(Select(mask, vector) for mask, vector in zip(masks, basis))
 
-
-def _shared_move(
-    source: LinearLayout, destination: LinearLayout, element_bits: int, within_warp: bool
-) -> SharedMove:
-    shared = best_shared(source, destination, element_bits)
-    return SharedMove(
-        shared,
-        access(source, shared, element_bits),
-        access(destination, shared, element_bits),
-        within_warp,
-    )

@@ -116,7 +116,10 @@ class Planner:
             self._settle(op, (None,))
             return
         wanted = tuple(dict.fromkeys(layout for v in op.results for layout in self._wanted(v)))
-        base = min(self._candidates(op, wanted), key=lambda c: self._total(op, c, wanted))
+        candidates = self._candidates(op, wanted)
+        base = candidates[0]
+        if len(candidates) > 1:
+            base = min(candidates, key=lambda layout: self._total(op, layout, wanted))
         layouts = [base]
         made = self._result(op, base)
         for layout in wanted:

@@ -20,7 +20,6 @@ from blocknumba.gpu_layout.registers import (
     collapse,
     drop_axis,
     from_columns,
-    log2,
     replicated,
     shape_of,
     transpose,
@@ -204,4 +203,4 @@ def test_collapsed_layouts_of_one_tile_agree_with_its_rows():
     plan, arrived = move_tile(collapse(layout, (1,)), blocked((16, 1), (0, 1), 1, 4))
 
     assert arrived
-    assert log2(16) == 4 and plan.cost > 0
+    assert isinstance(plan, SharedMove)
