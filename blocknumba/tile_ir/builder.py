@@ -37,7 +37,7 @@ class Builder:
         if self.folding:
             folded = self._fold(op)
             if folded is not None:
-                return folded
+                return folded[0] if isinstance(folded, tuple) and len(folded) == 1 else folded
         self._ops.append(op)
         return op.results[0] if len(op.results) == 1 else op.results
 
@@ -85,6 +85,8 @@ class Builder:
         return types if isinstance(types, tuple) else (types,)
 
     def _fold(self, op: Op) -> Value | tuple[Value, ...] | None:
+        if op.results and op.results[0].type.layout is not None:
+            return None  # folds infer types, and would forget layouts
         if op.opdef.has(PURE) and op.operands and (value := fold_constants(self, op)) is not None:
             return value
         for fold in op.opdef.folds:

@@ -12,5 +12,8 @@ from blocknumba.tile_ir.ops import (
     shape,
 )
 
+# last: they are registered with the ops above
+from blocknumba.tile_ir import folds  # isort: skip  # noqa: F401
+
 __all__ = ["atomic", "cast", "control", "create", "debug", "elementwise", "memory", "reduce",
            "shape"]

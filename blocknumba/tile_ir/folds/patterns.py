@@ -1,0 +1,56 @@
+"""Questions that folds ask of values, and the constants that they answer with."""
+
+from __future__ import annotations
+
+import math
+
+from blocknumba.tile_ir.builder import Builder, constant_of
+from blocknumba.tile_ir.ir import Op, Value
+from blocknumba.tile_ir.opdef import OPS
+from blocknumba.tile_ir.types import BOOL, DType, TileType
+
+Number = bool | int | float
+
+
+def number(value: Value) -> Number | None:
+    """What every element of a value is, when that is known."""
+    constant = constant_of(value)
+    return None if constant is None else constant.item()
+
+
+def made_by(value: Value, name: str) -> Op | None:
+    """The op that made a value, if it has that name."""
+    op = value.owner
+    return op if op is not None and op.opdef.name == name else None
+
+
+def same_number(a: Number | None, b: Number) -> bool:
+    """Equal, with -0.0 and 0.0 apart."""
+    return a == b and (a != 0 or math.copysign(1, a) == math.copysign(1, b))
+
+
+def is_counted(type_: TileType) -> bool:
+    """Elements are integers or bools: arithmetic on them is exact."""
+    return not type_.is_pointer and not type_.dtype.is_float
+
+
+def wrapped(dtype: DType, value: int) -> Number:
+    """An int as a value of an integer or bool dtype, modulo 2**bits."""
+    if dtype.kind == BOOL:
+        return bool(value & 1)
+    return (value - dtype.minimum) % (1 << dtype.bits) + dtype.minimum
+
+
+def filled(builder: Builder, type_: TileType, value: Number) -> Value:
+    """A constant in every element of a type."""
+    return splatted(builder, builder.constant(value, type_.dtype), type_.shape)
+
+
+def splatted(builder: Builder, scalar: Value, shape: tuple[int, ...]) -> Value:
+    """A scalar in every element of a shape."""
+    return builder.emit(OPS["splat"], scalar, shape=shape) if shape else scalar
+
+
+def zero_of(dtype: DType) -> Number:
+    """0 as a Python value of a dtype's kind."""
+    return False if dtype.kind == BOOL else 0.0 if dtype.is_float else 0

@@ -1,0 +1,159 @@
+"""Folds of ops that rearrange elements, and of reductions."""
+
+from __future__ import annotations
+
+from blocknumba.tile_ir.builder import Builder
+from blocknumba.tile_ir.folds.patterns import (
+    filled,
+    is_counted,
+    made_by,
+    number,
+    splatted,
+    wrapped,
+)
+from blocknumba.tile_ir.ir import Op, Value
+from blocknumba.tile_ir.opdef import OPS, attribute
+from blocknumba.tile_ir.ops import create, reduce, shape
+
+# reductions of equal elements that give that element; a sum of floats is rounded on the way
+_IDEMPOTENT = ("max", "min", "fmax", "fmin", "and", "or")
+
+
+def of_same_shape(_: Builder, op: Op) -> Value | None:
+    """A rearrangement to the shape that x has."""
+    x = op.operands[0]
+    return x if x.type.shape == op.result.type.shape else None
+
+
+def of_splat(builder: Builder, op: Op) -> Value | None:
+    """Equal elements rearranged are equal elements."""
+    inner = made_by(op.operands[0], "splat")
+    return inner and splatted(builder, inner.operands[0], op.result.type.shape)
+
+
+def of_itself(builder: Builder, op: Op) -> Value | None:
+    """A reshape of a reshape, or a broadcast of a broadcast, is one."""
+    inner = made_by(op.operands[0], op.name)
+    return inner and builder.emit(op.opdef, inner.operands[0], shape=op.result.type.shape)
+
+
+for _opdef in (shape.splat, shape.broadcast, shape.reshape, shape.extract):
+    _opdef.fold(of_same_shape)
+for _opdef in (shape.broadcast, shape.reshape, shape.transpose, shape.flip, shape.extract):
+    _opdef.fold(of_splat)
+for _opdef in (shape.broadcast, shape.reshape):
+    _opdef.fold(of_itself)
+
+
+@create.arange.fold
+def _(builder: Builder, op: Op) -> Value | None:
+    """One element is a constant."""
+    if attribute(op, "size") != 1:
+        return None
+    return filled(builder, op.result.type, attribute(op, "start"))
+
+
+@shape.reshape.fold
+def _(builder: Builder, op: Op) -> Value | None:
+    """A scalar with axes is a splat."""
+    x = op.operands[0]
+    return splatted(builder, x, op.result.type.shape) if x.type.is_scalar else None
+
+
+@shape.transpose.fold
+def _(builder: Builder, op: Op) -> Value | None:
+    """A transpose of a transpose is one; one that moves only axes of extent 1 is a reshape."""
+    (x,), axes = op.operands, attribute(op, "axes")
+    if inner := made_by(x, "transpose"):
+        before = attribute(inner, "axes")
+        return builder.emit(op.opdef, inner.operands[0], axes=tuple(before[axis] for axis in axes))
+    moved = [axis for axis in axes if x.type.shape[axis] > 1]
+    if moved != sorted(moved):
+        return None
+    return builder.emit(shape.reshape, x, shape=op.result.type.shape)
+
+
+@shape.transpose.fold
+def _(builder: Builder, op: Op) -> Value | None:
+    """A broadcast is transposed before it is repeated."""
+    inner, axes = made_by(op.operands[0], "broadcast"), attribute(op, "axes")
+    if inner is None:
+        return None
+    small = builder.emit(op.opdef, inner.operands[0], axes=axes)
+    return builder.emit(shape.broadcast, small, shape=op.result.type.shape)
+
+
+@shape.flip.fold
+def _(_: Builder, op: Op) -> Value | None:
+    """A flip of one element, or of a flip."""
+    (x,), axis = op.operands, attribute(op, "axis")
+    inner = made_by(x, "flip")
+    if inner and attribute(inner, "axis") == axis:
+        return inner.operands[0]
+    return x if x.type.shape[axis] == 1 else None
+
+
+@shape.extract.fold
+def _(builder: Builder, op: Op) -> Value | None:
+    """A part of a part is a part."""
+    inner = made_by(op.operands[0], "extract")
+    if inner is None:
+        return None
+    starts = zip(attribute(inner, "starts"), attribute(op, "starts"), strict=True)
+    return builder.emit(op.opdef, inner.operands[0], starts=tuple(a + b for a, b in starts),
+                        shape=op.result.type.shape)
+
+
+@shape.split.fold
+def _(builder: Builder, op: Op) -> tuple[Value, Value] | None:
+    """The halves of what was joined; the halves of equal elements."""
+    (x,) = op.operands
+    if joined := made_by(x, "join"):
+        return joined.operands
+    if splat := made_by(x, "splat"):
+        half = splatted(builder, splat.operands[0], x.type.shape[:-1])
+        return half, half
+    return None
+
+
+@shape.join.fold
+def _(_: Builder, op: Op) -> Value | None:
+    """The two halves of x, joined, are x."""
+    x, y = (value.owner for value in op.operands)
+    if x is None or x is not y or x.name != "split" or x.results != op.operands:
+        return None
+    return x.operands[0]
+
+
+@reduce.reduce.fold
+def _(builder: Builder, op: Op) -> Value | None:
+    """Along an axis of extent 1 nothing is combined."""
+    (x,), axis = op.operands, attribute(op, "axis")
+    if x.type.shape[axis] != 1:
+        return None
+    return builder.emit(shape.reshape, x, shape=op.result.type.shape)
+
+
+@reduce.reduce.fold
+def _(builder: Builder, op: Op) -> Value | None:
+    """Of equal elements: the element, or, of integers, the element times how many there are."""
+    (x,), kind = op.operands, attribute(op, "kind")
+    splat = made_by(x, "splat")
+    if splat is None:
+        return None
+    if kind in _IDEMPOTENT:
+        return splatted(builder, splat.operands[0], op.result.type.shape)
+    scalar = splat.operands[0]
+    if kind != "sum" or not is_counted(x.type):
+        return None
+    count = wrapped(scalar.type.dtype, x.type.shape[attribute(op, "axis")])
+    total = builder.emit(OPS["mul"], scalar, builder.constant(count, scalar.type.dtype))
+    return splatted(builder, total, op.result.type.shape)
+
+
+@reduce.arg_reduce.fold
+def _(builder: Builder, op: Op) -> Value | None:
+    """Of equal elements the first is chosen."""
+    (x,) = op.operands
+    same = x.type.shape[attribute(op, "axis")] == 1 or made_by(x, "splat") or number(x) is not None
+    return filled(builder, op.result.type, 0) if same else None

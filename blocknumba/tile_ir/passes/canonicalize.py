@@ -1,0 +1,52 @@
+"""The pass that brings a function to its simplest equal form, op by op."""
+
+from __future__ import annotations
+
+from blocknumba.tile_ir.carried import carried, is_loop, keep
+from blocknumba.tile_ir.folds.patterns import number
+from blocknumba.tile_ir.ir import Function, Op
+from blocknumba.tile_ir.passes.contract import declared
+from blocknumba.tile_ir.rebuild import Rebuilder, Values, rebuild
+
+
+@declared(reads=("ops",), writes=("ops",))
+def canonicalize(fn: Function, _: object = None) -> Function:
+    """Fold every op, and simplify loops: single rounds, carried values that never change."""
+    return rebuild(fn, _simplified)
+
+
+def _simplified(rebuilder: Rebuilder, op: Op) -> Values | None:
+    if not is_loop(op):
+        return None
+    if op.name == "for" and _rounds(rebuilder, op) == 1:
+        return _only_round(rebuilder, op)
+    return _without_constants(rebuilder, op)
+
+
+def _rounds(rebuilder: Rebuilder, op: Op) -> int | None:
+    """How many rounds a `for` makes, when that is known."""
+    bounds = [number(rebuilder[value]) for value in op.operands[:3]]
+    return None if None in bounds or bounds[2] == 0 else len(range(*bounds))
+
+
+def _only_round(rebuilder: Rebuilder, op: Op) -> Values:
+    """A loop of exactly one round, in place."""
+    (region,) = op.regions
+    for arg, value in zip(region.args, (op.operands[0], *op.operands[3:]), strict=True):
+        rebuilder[arg] = rebuilder[value]
+    rebuilder.ops(region.ops[:-1])
+    return tuple(rebuilder.operands(region.terminator))
+
+
+def _without_constants(rebuilder: Rebuilder, op: Op) -> Values | None:
+    """A loop without the carried values that are in every round what they were at first."""
+    values = carried(op)
+    triples = list(zip(values.initial, values.args, values.following, strict=True))
+    varies = [value is not arg and value is not first for first, arg, value in triples]
+    if all(varies):
+        return None
+    for first, arg, _ in triples:
+        rebuilder[arg] = rebuilder[first]
+    kept = iter(keep(rebuilder, op, varies))
+    return tuple(next(kept) if vary else rebuilder[first]
+                 for vary, first in zip(varies, values.initial, strict=True))

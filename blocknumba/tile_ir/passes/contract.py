@@ -1,0 +1,72 @@
+"""What a pass is, and how passes are run one after the other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from blocknumba.tile_ir.ir import Function
+from blocknumba.tile_ir.verifier import Level, verify
+
+# What a function always has; other facts are written by the pass that establishes them.
+GIVEN = frozenset(("ops",))
+
+Observer = Callable[["Pass", Function, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A function (fn, target) -> fn that changes nothing it was given.
+
+    name: on the command line.  summary: what it does, in one line.
+    reads, writes: what it relies on and what it establishes or changes, in words that the passes
+        of one pipeline share ("ops", "layouts", "shared_memory", ...).
+    """
+
+    name: str
+    summary: str
+    run: Callable[[Function, object], Function]
+    reads: frozenset[str]
+    writes: frozenset[str]
+
+    def __call__(self, fn: Function, target: object = None) -> Function:
+        return self.run(fn, target)
+
+
+def declared(*, reads: Iterable[str], writes: Iterable[str]) -> Callable[[Callable], Pass]:
+    """Decorator: makes a Pass of a function, named after it."""
+
+    def declare(function: Callable[[Function, object], Function]) -> Pass:
+        summary = (function.__doc__ or "").partition("\n")[0]
+        assert summary, f"{function.__name__} does not say what it does"
+        return Pass(function.__name__, summary, function, frozenset(reads), frozenset(writes))
+
+    return declare
+
+
+def check_order(passes: Sequence[Pass], given: Iterable[str] = GIVEN) -> None:
+    """Assert that what each pass reads was written by one before it, or is given."""
+    present = set(given)
+    for pass_ in passes:
+        missing = pass_.reads - present
+        assert not missing, f"{pass_.name} reads {sorted(missing)}, which no earlier pass writes"
+        present |= pass_.writes
+
+
+def run_passes(fn: Function, passes: Iterable[Pass], target: object = None, *,
+               level: Level | None = None, observer: Observer | None = None) -> Function:
+    """Apply passes in order.
+
+    level: when given, the function is verified at it after each pass.
+    observer: called after each pass with the pass, its result and its time in seconds.
+    """
+    for pass_ in passes:
+        started = time.perf_counter()
+        fn = pass_(fn, target)
+        seconds = time.perf_counter() - started
+        if level is not None:
+            verify(fn, level)
+        if observer is not None:
+            observer(pass_, fn, seconds)
+    return fn

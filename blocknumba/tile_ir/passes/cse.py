@@ -1,0 +1,93 @@
+"""Common subexpression elimination."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from blocknumba.tile_ir.carried import is_loop
+from blocknumba.tile_ir.ir import Function, Op, Region, Value
+from blocknumba.tile_ir.opdef import PURE, READS, WRITES
+from blocknumba.tile_ir.passes.contract import declared
+from blocknumba.tile_ir.rebuild import Rebuilder, Values
+
+_COMMUTATIVE = frozenset(("add", "mul", "and", "or", "xor", "eq", "ne"))
+
+
+@declared(reads=("ops",), writes=("ops",))
+def cse(fn: Function, _: object = None) -> Function:
+    """Compute equal things once: pure ops, and loads with no write in between."""
+    return _Elimination().function(fn)
+
+
+class _Elimination:
+    """Re-emits a function; knows what can be seen from where it is, by what it computes."""
+
+    def __init__(self):
+        self._known: dict[Hashable, Values] = {}
+        self._scopes: list[list[Hashable]] = []
+        self._rebuilder = Rebuilder(self._again, folding=False)
+        self._writing: set[Op] = set()
+        self._epoch = 0  # loads of different epochs have a write between them
+
+    def function(self, fn: Function) -> Function:
+        self._note_writes(fn.body)
+        self._scopes.append([])
+        return self._rebuilder.function(fn)
+
+    def _note_writes(self, region: Region) -> bool:
+        """Remember the ops that may write memory, within their regions too."""
+        found = False
+        for op in region.ops:
+            inside = [self._note_writes(inner) for inner in op.regions]
+            if op.opdef.has(WRITES) or any(inside):
+                self._writing.add(op)
+                found = True
+        return found
+
+    def _again(self, rebuilder: Rebuilder, op: Op) -> Values | None:
+        if op.regions:
+            return self._with_regions(op)
+        if op in self._writing:
+            self._epoch += 1
+            return None
+        key = self._key(op, rebuilder.operands(op))
+        if key is None:
+            return None
+        seen = self._known.get(key)
+        if seen is None:
+            seen = self._known[key] = rebuilder.again(op)
+            self._scopes[-1].append(key)
+        return seen
+
+    def _with_regions(self, op: Op) -> Values:
+        """What regions compute is forgotten after them: they need not have been run."""
+        writes = op in self._writing
+        # the writes of a round come before the loads of the next
+        self._epoch += writes and is_loop(op)
+        regions = []
+        for region in op.regions:
+            self._scopes.append([])
+            regions.append(self._rebuilder.region(region))
+            for key in self._scopes.pop():
+                del self._known[key]
+        self._epoch += writes
+        return self._rebuilder.again(op, regions)
+
+    def _key(self, op: Op, operands: list[Value]) -> Hashable | None:
+        """Equal for ops with equal results; None for an op that must stay."""
+        opdef = op.opdef
+        if opdef.has(PURE):
+            epoch = None
+        elif opdef.traits == READS and not op.attrs.get("volatile"):
+            epoch = self._epoch
+        else:
+            return None
+        if opdef.name in _COMMUTATIVE:
+            operands = sorted(operands, key=id)
+        attrs = tuple(sorted((name, _exact(value)) for name, value in op.attrs.items()))
+        return opdef.name, tuple(operands), attrs, op.results[0].type, epoch
+
+
+def _exact(value: object) -> Hashable:
+    """An attribute, with 0.0, -0.0, 0 and False apart, and nan equal to itself."""
+    return repr(value)

@@ -1,0 +1,33 @@
+"""The passes of the tile level, in order."""
+
+from __future__ import annotations
+
+from blocknumba.tile_ir.ir import Function
+from blocknumba.tile_ir.passes.canonicalize import canonicalize
+from blocknumba.tile_ir.passes.contract import Observer, check_order, run_passes
+from blocknumba.tile_ir.passes.cse import cse
+from blocknumba.tile_ir.passes.dce import dce
+from blocknumba.tile_ir.passes.hoist_invariants import hoist_invariants
+from blocknumba.tile_ir.passes.simplify_masks import simplify_masks
+from blocknumba.tile_ir.verifier import TILE
+
+TILE_PASSES = (
+    canonicalize,
+    # before simplify_masks: it pairs bounds of one index, which must be one value
+    cse,
+    # before hoisting: what it emits for the bounds is mostly invariant
+    simplify_masks,
+    hoist_invariants,
+    # after hoisting: what was in two loops is now side by side
+    cse,
+    dce,
+)
+check_order(TILE_PASSES)
+
+
+def optimise(fn: Function, *, verify: bool = False, observer: Observer | None = None) -> Function:
+    """The function after all machine-independent passes.
+
+    verify: check the function after each pass.  observer: see run_passes.
+    """
+    return run_passes(fn, TILE_PASSES, level=TILE if verify else None, observer=observer)
