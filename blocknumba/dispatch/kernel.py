@@ -13,7 +13,6 @@ from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.driver import Driver, find_driver
 from blocknumba.dispatch.launcher import generate_launcher
 from blocknumba.dispatch.options import OPTION_NAMES, Options
-from blocknumba.dispatch.pipeline import compile_function
 from blocknumba.dispatch.plan import Plan
 from blocknumba.dispatch.signature import Signature, location, read_signature
 from blocknumba.dispatch.specialize import Specialization, argument_of, freeze
@@ -190,6 +189,15 @@ def jit(function: FunctionType | None = None, /, **options: object) -> Kernel | 
     if function is None:
         return lambda inner: Kernel(inner, chosen)
     return Kernel(function, chosen)
+
+
+def compile_function(function: FunctionType, specialization: Specialization,
+                     constants: Mapping[str, object]) -> Compiled:
+    """See pipeline.compile_function."""
+    # here and not above: numba takes longer to import than all of blocknumba
+    from blocknumba.dispatch import pipeline
+
+    return pipeline.compile_function(function, specialization, constants)
 
 
 def default_target() -> Target | None:

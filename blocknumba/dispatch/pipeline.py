@@ -10,10 +10,17 @@ from types import FunctionType
 
 from blocknumba.dispatch.compiled import Compiled, MachineCode
 from blocknumba.dispatch.effects import effects
+from blocknumba.dispatch.options import Options
 from blocknumba.dispatch.signature import location
 from blocknumba.dispatch.specialize import Specialization
 from blocknumba.errors import BlockError
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.pipeline import lay_out
+from blocknumba.nvvm_lower.emitter import CodeOptions
+from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
+from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.ir import Function
+from blocknumba.typing.frontend import build
 
 # Numba's bytecode analysis and type inference keep global state
 _ONE_AT_A_TIME = threading.RLock()
@@ -41,15 +48,26 @@ def compile_function(function: FunctionType, specialization: Specialization,
 
 def _compile(function: FunctionType, specialization: Specialization,
              constants: Mapping[str, object]) -> Compiled:
-    # here and not above: numba takes longer to import than all the rest
-    from blocknumba.typing.frontend import build
-
     options, target = specialization.options, specialization.target
     times_ms: dict[str, float] = {}
     with _timed("typing", times_ms):
         tile = build(function, dict(specialization.arguments), dict(constants), options)
-    machine = None
+    machine = None if target is None else _machine_code(tile, options, target, times_ms)
     return Compiled(function.__name__, specialization, tile, effects(tile), machine, times_ms)
+
+
+def _machine_code(tile: Function, options: Options, target: Target,
+                  times_ms: dict[str, float]) -> MachineCode:
+    code = CodeOptions(options.num_warps, options.fastmath, options.maxnreg, options.lineinfo,
+                       options.debug)
+    with _timed("layout", times_ms):
+        gpu = lay_out(tile, LayoutOptions(options.num_warps, options.num_stages, options.num_ctas))
+    with _timed("nvvm", times_ms):
+        lowered = lower(gpu, target, code)
+    with _timed("assemble", times_ms):
+        assembled = assemble_kernel(lowered, target, code)
+    return MachineCode(gpu, lowered.nvvm_ir, assembled, lowered.name, lowered.parameters,
+                       lowered.num_warps * target.warp_size, lowered.shared_bytes)
 
 
 @contextmanager

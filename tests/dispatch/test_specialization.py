@@ -1,0 +1,106 @@
+"""What code is specialised on."""
+
+import math
+
+import numpy as np
+import pytest
+
+from blocknumba.dispatch.arrays import array_facts
+from blocknumba.dispatch.scalars import scalar_facts
+from blocknumba.dispatch.specialize import argument_of, freeze, integer_class
+from blocknumba.errors import BlockTypeError
+from blocknumba.tile_ir.arguments import ScalarArgument
+from blocknumba.tile_ir.types import float32, int32, int64, uint64
+
+
+def argument(value):
+    where = "add: argument x"
+    return argument_of(scalar_facts(value, None, where) or array_facts(value, where))
+
+
+def aligned(shape, dtype=np.float32, offset=0):
+    """An array whose first element is offset bytes after a multiple of 256."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + 512, np.uint8)
+    start = -memory.ctypes.data % 256 + offset
+    return memory[start:start + size].view(dtype).reshape(shape)
+
+
+def test_unit_and_zero_strides_are_constants():
+    array = np.broadcast_to(aligned((4, 8)), (3, 4, 8))
+
+    assert argument(array).strides == (0, None, 1)
+
+
+def test_strides_and_extents_that_are_multiples_of_16_are_known():
+    found = argument(aligned((3, 32))[:, :17])
+
+    assert found.stride_divisibility == (16, 1)
+    assert found.extent_divisibility == (1, 1)
+    assert argument(aligned((32, 48))).extent_divisibility == (16, 16)
+
+
+@pytest.mark.parametrize("offset, alignment", [(0, 16), (16, 16), (4, 4), (8, 4)])
+def test_addresses_that_are_multiples_of_16_bytes_are_known(offset, alignment):
+    assert argument(aligned((8,), offset=offset)).alignment == alignment
+
+
+@pytest.mark.parametrize("shape, strides, wide", [
+    ((2**20, 2**10), (2**10, 1), False), ((2**21, 2**10), (2**10, 1), True),
+    ((2, 2), (2**31, 1), True), ((2, 2), (-(2**31), 1), True), ((2**31 + 1,), (0,), True),
+    ((1, 4), (2**40, 1), False)])
+def test_arrays_whose_offsets_leave_32_bits_are_wide(shape, strides, wide):
+    base = np.zeros(1, np.int8)
+    array = np.lib.stride_tricks.as_strided(base, shape, strides)
+
+    assert argument(array).wide == wide
+
+
+def test_an_int_is_specialised_on_being_one_and_on_divisibility():
+    assert argument(1) == ScalarArgument(int32, value=1)
+    assert argument(32) == argument(0) == ScalarArgument(int32, divisibility=16)
+    assert argument(7) == argument(-3) == ScalarArgument(int32)
+    assert argument(2**40) == ScalarArgument(int64, divisibility=16)
+    assert argument(2**63 + 1) == ScalarArgument(uint64)
+
+
+def test_numpy_scalars_and_floats_are_not_specialised_on_their_value():
+    assert argument(np.int32(1)) == argument(np.int32(16)) == ScalarArgument(int32)
+    assert argument(1.0) == argument(2.5) == ScalarArgument(float32)
+
+
+@pytest.mark.parametrize("a, b", [
+    (1, True), (1, 1.0), (0.0, -0.0), (True, 1.0), (np.int32(1), np.int64(1)), (1, np.int32(1)),
+    ((1, 2), (1.0, 2)), ((0.0,), (-0.0,)), ("1", 1), (np.float32, np.float64), (None, 0),
+    (np.float16(1), np.float32(1)), (len, max), ((1,), [1])])
+def test_constants_that_differ_in_value_or_type_have_different_keys(a, b):
+    assert freeze(a, "B") != (freeze(b, "B") if not isinstance(b, list) else None)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: 12345678, lambda: float("nan"), lambda: (1, (2.5, "x")), lambda: np.float32(0.1),
+    lambda: np.dtype("f4"), lambda: "".join(["a", "b"]), lambda: np.array([1, 2])])
+def test_equal_constants_have_equal_keys(make):
+    assert freeze(make(), "B") == freeze(make(), "B")
+    assert hash(freeze(make(), "B")) == hash(freeze(make(), "B"))
+
+
+@pytest.mark.parametrize("value, message", [
+    ([1, 2], r"B: given list \[1, 2\], accepted hashable constants"), ({}, "B: given dict"),
+    ((1, [2]), r"B: given list \[2\]")])
+def test_a_constant_that_cannot_be_hashed_is_an_error(value, message):
+    with pytest.raises(BlockTypeError, match=message):
+        freeze(value, "B")
+
+
+@pytest.mark.parametrize("value", [2**31, 2**31 + 16, 2**62, 2**63, 2**64 - 1, -2**31 - 1, -2**63])
+def test_ints_of_one_class_specialise_alike(value):
+    other = {True: 2**40, False: 2**40 + 1}[value % 16 == 0]
+    other += 2**63 if value >= 2**63 else 0
+
+    assert integer_class(value) == integer_class(other)
+    assert argument(value) == argument(other)
+
+
+def test_ints_beyond_64_bits_are_in_a_class_of_their_own():
+    assert integer_class(2**64) == integer_class(-2**63 - 1) == -1
