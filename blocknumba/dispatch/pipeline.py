@@ -20,6 +20,7 @@ from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.ir import Function
+from blocknumba.typing.context import Options as TypingOptions
 from blocknumba.typing.frontend import build
 
 # Numba's bytecode analysis and type inference keep global state
@@ -51,7 +52,8 @@ def _compile(function: FunctionType, specialization: Specialization,
     options, target = specialization.options, specialization.target
     times_ms: dict[str, float] = {}
     with _timed("typing", times_ms):
-        tile = build(function, dict(specialization.arguments), dict(constants), options)
+        tile = build(function, dict(specialization.arguments), constants,
+                     TypingOptions(debug=options.debug))
     machine = None if target is None else _machine_code(tile, options, target, times_ms)
     return Compiled(function.__name__, specialization, tile, effects(tile), machine, times_ms)
 
