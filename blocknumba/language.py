@@ -1,0 +1,126 @@
+"""The public names of the language: `import blocknumba as bn` or `import blocknumba.language as tl`."""
+
+from __future__ import annotations
+
+from blocknumba.library import (
+    cdiv,
+    div_rn,
+    empty,
+    fdiv,
+    next_power_of_2,
+    ones,
+    round,
+    sigmoid,
+    softmax,
+    sqrt_rn,
+    swizzle2d,
+    zeros,
+)
+from blocknumba.tile_ir.types import (
+    bfloat16,
+    bool_,
+    float8_e4m3fn,
+    float8_e5m2,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from blocknumba.typing.constexpr import constexpr
+from blocknumba.typing.functions.create import (
+    arange,
+    cast,
+    full,
+    full_like,
+    num_programs,
+    ones_like,
+    program_id,
+    zeros_like,
+)
+from blocknumba.typing.functions.debug import (
+    assume,
+    device_assert,
+    device_print,
+    max_constancy,
+    max_contiguous,
+    multiple_of,
+    static_assert,
+    static_print,
+)
+from blocknumba.typing.functions.elementwise import (
+    BIT_FUNCTIONS,
+    FLOAT_FUNCTIONS,
+    clamp,
+    fma,
+    maximum,
+    minimum,
+    umulhi,
+    where,
+)
+from blocknumba.typing.functions.elementwise import absolute as abs
+from blocknumba.typing.functions.linear import dot
+from blocknumba.typing.functions.memory import ATOMICS, atomic_cas, load, store
+from blocknumba.typing.functions.reduce import (
+    all,
+    any,
+    argmax,
+    argmin,
+    max,
+    mean,
+    min,
+    nanmax,
+    nanmin,
+    prod,
+    sum,
+    var,
+    xor_sum,
+)
+from blocknumba.typing.functions.shape import (
+    broadcast,
+    broadcast_to,
+    expand_dims,
+    flip,
+    interleave,
+    item,
+    join,
+    permute,
+    ravel,
+    reshape,
+    split,
+    squeeze,
+    swapaxes,
+    trans,
+    view,
+)
+from blocknumba.typing.functions.spans import block, grid_spans, persistent, span, spans
+from blocknumba.typing.functions.spans import range_ as range
+from blocknumba.typing.loops import static_range
+
+# Families that are rows of a table: exp, log, sqrt ...; popc, clz, ffs; atomic_add ...
+globals().update(FLOAT_FUNCTIONS | BIT_FUNCTIONS | ATOMICS)
+
+# Triton's spellings of dtypes.
+int1 = bool_
+float8e5, float8e4nv = float8_e5m2, float8_e4m3fn
+
+__all__ = sorted({
+    "abs", "all", "any", "arange", "argmax", "argmin", "assume", "atomic_cas", "bfloat16", "block",
+    "bool_", "broadcast", "broadcast_to", "cast", "cdiv", "clamp", "constexpr", "device_assert",
+    "device_print", "div_rn", "dot", "empty", "expand_dims", "fdiv", "flip", "float16", "float32",
+    "float64", "float8_e4m3fn", "float8_e5m2", "float8e4nv", "float8e5", "fma", "full",
+    "full_like", "grid_spans", "int1", "int16", "int32", "int64", "int8", "interleave", "item",
+    "join", "load", "max", "max_constancy", "max_contiguous", "maximum", "mean", "min", "minimum",
+    "multiple_of", "nanmax", "nanmin", "next_power_of_2", "num_programs", "ones", "ones_like",
+    "permute", "persistent", "prod", "program_id", "range", "ravel", "reshape", "round", "sigmoid",
+    "softmax", "span", "spans", "split", "sqrt_rn", "squeeze", "static_assert", "static_print",
+    "static_range", "store", "sum", "swapaxes", "swizzle2d", "trans", "uint16", "uint32",
+    "uint64", "uint8", "umulhi", "var", "view", "where", "xor_sum", "zeros", "zeros_like",
+    *FLOAT_FUNCTIONS, *BIT_FUNCTIONS, *ATOMICS,
+})

@@ -1,0 +1,84 @@
+"""Functions written in the language itself; a kernel that calls them gets their bodies."""
+
+from __future__ import annotations
+
+from blocknumba.tile_ir.types import float32
+from blocknumba.typing.functions.create import full
+from blocknumba.typing.functions.elementwise import FLOAT_FUNCTIONS, minimum
+from blocknumba.typing.functions.reduce import max as max_along
+from blocknumba.typing.functions.reduce import sum as sum_along
+
+_exp, _sqrt, _rint = (FLOAT_FUNCTIONS[name] for name in ("exp", "sqrt", "rint"))
+
+
+def cdiv(x, y):
+    """ceil(x / y) for positive integers, in a kernel and outside."""
+    return (x + y - 1) // y
+
+
+def next_power_of_2(n):
+    """The least power of two that is not less than n, for a compile-time int, and outside."""
+    return 1 << (n - 1).bit_length() if n > 1 else 1
+
+
+def zeros(shape, dtype=float32):
+    """A tile of zeros.   Source: numpy.zeros."""
+    return full(shape, 0, dtype)
+
+
+def ones(shape, dtype=float32):
+    """A tile of ones.   Source: numpy.ones."""
+    return full(shape, 1, dtype)
+
+
+def empty(shape, dtype=float32):
+    """A tile of any values; zeros, so that runs agree.   Source: numpy.empty."""
+    return full(shape, 0, dtype)
+
+
+def sigmoid(x):
+    """1 / (1 + exp(-x))."""
+    return 1 / (1 + _exp(-x))
+
+
+def softmax(x, dim=0, keep_dims=False, ieee_rounding=False):
+    """exp(x - max(x)) / sum(exp(x - max(x))) along dim.
+
+    keep_dims, ieee_rounding: accepted for Triton's kernels; the shape is that of x, and division
+    is always correctly rounded.
+    """
+    shifted = _exp(x - max_along(x, dim, keep_dims=True))
+    return shifted / sum_along(shifted, dim, keep_dims=True)
+
+
+def fdiv(x, y, ieee_rounding=False):
+    """x / y.  ieee_rounding: accepted for Triton's kernels; it is always so."""
+    return x / y
+
+
+def div_rn(x, y):
+    """x / y, correctly rounded."""
+    return x / y
+
+
+def sqrt_rn(x):
+    """The square root, correctly rounded."""
+    return _sqrt(x)
+
+
+def round(x):
+    """The nearest integer, ties to even.   Source: numpy.round."""
+    return _rint(x)
+
+
+def swizzle2d(i, j, size_i, size_j, size_g):
+    """The place of element (i, j) of a (size_i, size_j) grid that is walked in groups of rows.
+
+    Rows are taken size_g at a time, and within a group columns first.  Gives (row, column).
+    """
+    flat = i * size_j + j
+    in_group = size_g * size_j
+    first = flat // in_group * size_g
+    rows = minimum(size_i - first, size_g)
+    rest = flat % in_group
+    return first + rest % rows, rest // rows

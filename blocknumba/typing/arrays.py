@@ -1,0 +1,185 @@
+"""Arrays in a kernel: their metadata and their views."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from blocknumba.errors import BlockTypeError, UnsupportedError, require
+from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.types import int64
+from blocknumba.typing.context import Context, describe
+from blocknumba.typing.functions.elementwise import binary
+from blocknumba.typing.values import Array, Reference, Span, is_constant
+
+FULL = slice(None)
+
+
+def size_of(context: Context, array: Array) -> object:
+    """Number of elements; int64 when the array's offsets need it."""
+    size: object = 1
+    for extent in array.extents:
+        size = multiply(context, array, extent, size)
+    return size
+
+
+def transposed(context: Context, array: Array) -> Array:
+    """The view with its axes in reverse order."""
+    return replace(array, extents=array.extents[::-1], strides=array.strides[::-1])
+
+
+def is_view_index(array: Array, index: tuple) -> bool:
+    """Whether array[index] reads nothing: ints and slices only, and some axis is left."""
+    entries = expand_ellipsis(array, index)
+    is_plain = all(is_scalar_int(e) or isinstance(e, slice) for e in entries)
+    return is_plain and (len(entries) < array.rank or any(isinstance(e, slice) for e in entries))
+
+
+def view(context: Context, array: Array, index: tuple) -> Array:
+    """array[index] for ints and slices: an array over the same memory.
+
+    A bound of a slice may be known at run time, and then counts from the start; bounds outside
+    of the array are moved to its edge, as NumPy does.
+    Errors: too many indices; a step other than 1 or -1.
+    """
+    entries = expand_ellipsis(array, index)
+    require_rank(array, len(entries), len(entries) <= array.rank)
+    entries += (FULL,) * (array.rank - len(entries))
+    pointer, extents, strides = array.pointer, [], []
+    for entry, extent, stride in zip(entries, array.extents, array.strides):
+        if isinstance(entry, slice):
+            first, length, step = _slice_axis(context, entry, extent)
+            extents.append(length)
+            strides.append(stride if step == 1 else _negative(context, stride))
+        else:
+            first = from_start(context, entry, extent)
+        pointer = moved(context, pointer, multiply(context, array, first, stride))
+    return replace(array, pointer=pointer, extents=tuple(extents), strides=tuple(strides))
+
+
+def reference(context: Context, array: Array, index: tuple) -> Reference:
+    """array.at[index]: one int, int tile or span for each axis.
+
+    Errors: the wrong number of indices; slices whose length is not known at compile time.
+    """
+    entries = expand_ellipsis(array, index)
+    require_rank(array, len(entries), len(entries) == array.rank)
+    return Reference(array, tuple([_entry(array, entry, axis) for axis, entry in enumerate(entries)]))
+
+
+def is_scalar_int(entry: object) -> bool:
+    """Whether an index is one int, known now or at run time."""
+    if isinstance(entry, Value):
+        return entry.type.is_scalar and not entry.type.is_pointer and entry.type.dtype.is_integer
+    return isinstance(entry, int) and not isinstance(entry, bool)
+
+
+def from_start(context: Context, entry: object, extent: object) -> object:
+    """The position that an int names: a literal below 0 counts from the end."""
+    if isinstance(entry, int) and entry < 0:
+        return _plus(context, extent, entry)
+    return entry
+
+
+def multiply(context: Context, array: Array, a: object, b: object) -> object:
+    """a * b as an offset in an array, which cannot overflow."""
+    if is_constant(a) and is_constant(b):
+        return a * b
+    for x, y in ((a, b), (b, a)):
+        if is_constant(x) and x in (0, 1):
+            return y if x == 1 else 0
+    if array.wide:
+        a, b = (context.value(x, int64) for x in (a, b))
+    return binary(context, "mul", a, b)
+
+
+def moved(context: Context, pointer: Value, offset: object) -> Value:
+    """A pointer moved by an offset in elements."""
+    if is_constant(offset) and offset == 0:
+        return pointer
+    value = context.value(offset)
+    if value.type.dtype.bits < 32:
+        value = context.cast(value, context.index_dtype)
+    if value.type.dtype.kind == "uint":
+        value = context.cast(value, int64)
+    return context.emit("offset", pointer, value)
+
+
+def expand_ellipsis(array: Array, index: tuple) -> tuple:
+    """index with '...' replaced by as many ':' as it stands for."""
+    places = [i for i, entry in enumerate(index) if entry is Ellipsis]
+    if not places:
+        return index
+    require(len(places) == 1, "index: given '...' twice, accepted once")
+    missing = array.rank - len(index) + 1
+    return (*index[:places[0]], *(FULL,) * max(missing, 0), *index[places[0] + 1:])
+
+
+def require_rank(array: Array, count: int, condition: bool) -> None:
+    """Raise unless the number of indices is right."""
+    require(condition, "{}: given {} indices, accepted {}, one for each axis of the array",
+            array.name, count, array.rank)
+
+
+def _entry(array: Array, entry: object, axis: int) -> object:
+    if isinstance(entry, Span) or is_scalar_int(entry):
+        return entry
+    if isinstance(entry, Value) and not entry.type.is_pointer and entry.type.dtype.is_integer:
+        return entry
+    if isinstance(entry, slice):
+        raise BlockTypeError(
+            f"{array.name}: axis {axis} is given a slice whose length is not known at compile time, "
+            "accepted spans, ints, int tiles and slices start : start + SIZE",
+            hint="write bn.span(start, SIZE)")
+    hint = "use a mask: bn.load(x.at[...], mask=m)" if isinstance(entry, Value) and (
+        not entry.type.is_pointer and entry.type.dtype.name == "bool") else ""
+    raise BlockTypeError(f"{array.name}: axis {axis} is given {describe(entry)}, accepted spans, "
+                         "ints and int tiles", hint=hint)
+
+
+def _slice_axis(context: Context, entry: slice, extent: object) -> tuple[object, object, int]:
+    """First position, length and step of a slice of an axis."""
+    step = 1 if entry.step is None else entry.step
+    if not is_constant(step) or step not in (1, -1):
+        raise UnsupportedError(f"a slice with step {describe(step)} of an array, accepted 1 and -1")
+    if step == -1:
+        if entry.start is not None or entry.stop is not None:
+            raise UnsupportedError("a slice with step -1 and bounds, accepted x[::-1]",
+                                   hint="slice first, then reverse: x[a:b][::-1]")
+        return _plus(context, extent, -1), extent, step
+    first = _bound(context, entry.start, extent, 0)
+    last = _bound(context, entry.stop, extent, extent)
+    if is_constant(first) and first == 0:
+        return first, last, step
+    length = _at_least_zero(context, _minus(context, last, first))
+    return first, length, step
+
+
+def _bound(context: Context, bound: object, extent: object, missing: object) -> object:
+    """A bound of a slice, moved into [0, extent]."""
+    if bound is None:
+        return missing
+    require(is_scalar_int(bound), "a slice: given {}, accepted ints", describe(bound))
+    position = from_start(context, bound, extent)
+    if is_constant(position) and position == 0:
+        return 0
+    if is_constant(position) and is_constant(extent):
+        return min(max(position, 0), extent)
+    return _at_least_zero(context, binary(context, "minimum", position, extent))
+
+
+def _at_least_zero(context: Context, number: object) -> object:
+    if is_constant(number):
+        return max(number, 0)
+    return binary(context, "maximum", number, 0)
+
+
+def _plus(context: Context, a: object, b: object) -> object:
+    return a + b if is_constant(a) and is_constant(b) else binary(context, "add", a, b)
+
+
+def _minus(context: Context, a: object, b: object) -> object:
+    return a - b if is_constant(a) and is_constant(b) else binary(context, "sub", a, b)
+
+
+def _negative(context: Context, number: object) -> object:
+    return -number if is_constant(number) else context.emit("neg", number)

@@ -1,0 +1,160 @@
+"""What a call means in a kernel, for each kind of thing that can be called."""
+
+from __future__ import annotations
+
+import builtins
+import math
+
+import numpy as np
+
+from blocknumba.errors import BlockError, UnsupportedError
+from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.types import DType, dtype_of, float32, int32, int64
+from blocknumba.typing import folding
+from blocknumba.typing.context import Context, describe
+from blocknumba.typing.function import BlockFunction
+from blocknumba.typing.functions import create, debug, elementwise, reduce, shape, spans
+from blocknumba.typing.values import BoundMethod, is_constant
+
+_FLOATS = elementwise.FLOAT_FUNCTIONS
+
+def call(context: Context, callee: object, arguments: tuple, keywords: dict[str, object]) -> object:
+    """The value of a call.
+
+    Errors: UnsupportedError for what cannot be called in a kernel.
+    """
+    if isinstance(callee, BoundMethod):
+        return call(context, callee.function, (callee.receiver, *arguments), keywords)
+    if isinstance(callee, BlockFunction):
+        return _call_function(context, callee, arguments, keywords)
+    if all(map(is_constant, arguments)) and all(map(is_constant, keywords.values())):
+        value = folding.fold_call(callee, arguments, keywords)
+        if value is not folding.UNKNOWN:
+            return value
+    if (spelled := _lookup(callee)) is not None:
+        return _call_function(context, spelled, arguments, keywords)
+    if (builtin := _lookup_builtin(callee)) is not None:
+        return builtin(context, *arguments, **keywords)
+    if (dtype := _as_dtype(callee)) is not None and len(arguments) == 1 and not keywords:
+        return create.convert_scalar(context, arguments[0], dtype)
+    raise UnsupportedError(f"{describe(callee)} cannot be called in a kernel",
+                           hint="call functions of bn, NumPy's where bn has one of the same name, "
+                                "or your own")
+
+def _call_function(context: Context, function: BlockFunction, arguments: tuple,
+                   keywords: dict[str, object]) -> object:
+    bound = function.bind(arguments, keywords)
+    return function.rule(context, *bound.args, **bound.kwargs)
+
+def _bool(context: Context, x: object = False) -> object:
+    if isinstance(x, tuple) or x is None or isinstance(x, str):
+        return bool(x)
+    return elementwise.truth(context, x)
+
+def _int(context: Context, x: object = 0) -> object:
+    value = context.value(x, what="int")
+    wide = value.type.dtype.bits == 64 or value.type.dtype.name == "uint32"
+    return context.cast(value, int64 if wide and value.type.dtype.is_integer else int32)
+
+def _float(context: Context, x: object = 0.0) -> object:
+    value = context.value(x, what="float")
+    is_wide = value.type.dtype.is_float and value.type.dtype.bits == 64
+    return value if is_wide else context.cast(value, float32)
+
+def _len(context: Context, x: object) -> object:
+    if isinstance(x, tuple):
+        return len(x)
+    extents = getattr(x.type, "shape", None) if isinstance(x, Value) else getattr(x, "extents", None)
+    if not extents:
+        raise UnsupportedError(f"len: given {describe(x)}, accepted a tuple, a tile or an array")
+    return extents[0]
+
+def _extreme(name: str):
+    """min(...) and max(...): of several scalars or tiles, or of one tile's elements."""
+    def rule(context: Context, *operands: object, **keywords: object) -> object:
+        if len(operands) == 1 and isinstance(operands[0], tuple):
+            operands = operands[0]
+        elif len(operands) == 1 or keywords or isinstance(operands[0], Value) and (
+                operands[0].type.shape and not isinstance(operands[1], Value)):
+            return _call_function(context, getattr(reduce, name), operands, keywords)
+        result = operands[0]
+        for operand in operands[1:]:
+            result = elementwise.binary(context, f"{name}imum", result, operand)
+        return result
+    return rule
+
+def _slice(context: Context, *bounds: object) -> slice:
+    return slice(*bounds)
+
+def _round(context: Context, x: object) -> object:
+    return _call_function(context, _FLOATS["rint"], (x,), {})
+
+def _pow(context: Context, x: object, y: object) -> object:
+    return elementwise.binary(context, "power", x, y)
+
+def _sum(context: Context, x: object, **keywords: object) -> object:
+    if isinstance(x, tuple):
+        total: object = 0
+        for item in x:
+            total = elementwise.binary(context, "add", total, item)
+        return total
+    return _call_function(context, reduce.sum, (x,), keywords)
+
+_BUILTINS = {
+    bool: _bool, int: _int, float: _float, len: _len, slice: _slice, round: _round, pow: _pow,
+    min: _extreme("min"), max: _extreme("max"), sum: _sum,
+}
+
+# Python's and NumPy's names for functions of the language.
+_SPELLINGS: dict[object, BlockFunction] = {
+    range: spans.range_, abs: elementwise.absolute, builtins.print: debug.print_,
+    any: reduce.any, all: reduce.all,
+}
+
+def _collect_spellings() -> None:
+    modules = (create, elementwise, reduce, shape)
+    functions = {f.__name__: f for m in modules for f in vars(m).values()
+                 if isinstance(f, BlockFunction)}
+    functions |= _FLOATS
+    renamed = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh",
+               "arccosh": "acosh", "arctanh": "atanh", "arctan2": "atan2", "divide": "div",
+               "true_divide": "div", "round": "rint", "clip": "clamp", "transpose": "permute"}
+    for name in (*functions, *renamed):
+        function = functions[renamed.get(name, name)]
+        for module in (np, math):
+            spelled = getattr(module, name, None)
+            if callable(spelled) and not isinstance(spelled, type):
+                _SPELLINGS[spelled] = function
+    for name, op in (("add", "add"), ("subtract", "sub"), ("multiply", "mul"),
+                     ("floor_divide", "floordiv"), ("remainder", "mod"), ("mod", "mod"),
+                     ("power", "power"), ("bitwise_and", "and"), ("bitwise_or", "or"),
+                     ("bitwise_xor", "xor"), ("left_shift", "shl"), ("right_shift", "shr"),
+                     ("equal", "eq"), ("not_equal", "ne"), ("less", "lt"), ("less_equal", "le"),
+                     ("greater", "gt"), ("greater_equal", "ge"), ("logical_and", "and"),
+                     ("logical_or", "or"), ("logical_xor", "xor")):
+        _SPELLINGS[getattr(np, name)] = elementwise.two_operands(name, op, "")
+    for name, op in (("negative", "neg"), ("invert", "invert"), ("logical_not", "invert")):
+        _SPELLINGS[getattr(np, name)] = elementwise.one_operand(name, op, "")
+
+_collect_spellings()
+
+def _lookup(callee: object) -> BlockFunction | None:
+    try:
+        return _SPELLINGS.get(callee)
+    except TypeError:  # unhashable
+        return None
+
+def _lookup_builtin(callee: object):
+    try:
+        return _BUILTINS.get(callee)
+    except TypeError:
+        return None
+
+def _as_dtype(callee: object) -> DType | None:
+    if not isinstance(callee, (type, DType, np.dtype)):
+        return None
+    try:
+        return dtype_of(callee)
+    except BlockError:
+        return None
+

@@ -1,0 +1,151 @@
+"""Where translation emits: explicit constants, casts and broadcasts around strict tile IR ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from blocknumba.errors import BlockTypeError, require
+from blocknumba.tile_ir import ops
+from blocknumba.tile_ir.builder import Builder
+from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.opdef import OPS, OpDef
+from blocknumba.tile_ir.types import DType, PointerType, dtype_of, int32, int64
+from blocknumba.typing import promotion
+
+assert ops, "the op registry is filled by importing the ops"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What of the launch options changes the meaning of a kernel.
+
+    debug: device_assert and assert are checked, and out-of-bounds accesses reported.
+    """
+
+    debug: bool = False
+
+
+class Context:
+    """A builder, with what Python's operations need around it.
+
+    wide: some array of the kernel has offsets that need 64 bits; then positions do too.
+    is_inference: what is emitted is thrown away: only the types of the results matter.
+    nonnegative: int parameters and loop variables that are at least 0.
+    """
+
+    def __init__(self, builder: Builder, options: Options, wide: bool, is_inference: bool = False):
+        self.builder, self.options, self.wide = builder, options, wide
+        self.is_inference = is_inference
+        self.nonnegative: set[Value] = set()
+
+    @property
+    def index_dtype(self) -> DType:
+        """The dtype of positions in arrays."""
+        return int64 if self.wide else int32
+
+    def emit(self, name: str | OpDef, *operands: Value, **attrs) -> Value:
+        """Append an op, by name."""
+        opdef = name if isinstance(name, OpDef) else OPS[name]
+        return self.builder.emit(opdef, *operands, **attrs)
+
+    def constant(self, number: bool | int | float, dtype: DType) -> Value:
+        """A scalar constant, rounded to dtype."""
+        return self.builder.constant(_as_python(number, dtype), dtype)
+
+    def value(self, operand: object, dtype: DType | None = None, what: str = "operand") -> Value:
+        """An operand as a Value, of the given dtype or of its own.
+
+        Errors: an operand that is not a number; a literal out of range.
+        """
+        if isinstance(operand, Value):
+            return operand if dtype is None else self.cast(operand, dtype)
+        if promotion.is_literal(operand):
+            dtype = dtype or promotion.default_dtype(operand)
+            promotion.require_fits(operand, dtype, what)
+            return self.constant(operand, dtype)
+        if isinstance(operand, np.generic) or isinstance(operand, np.ndarray) and operand.ndim == 0:
+            own = self.constant(operand.item(), dtype_of(operand.dtype))
+            return own if dtype is None else self.cast(own, dtype)
+        raise BlockTypeError(f"{what}: given {describe(operand)}, accepted a tile or a number")
+
+    def cast(self, value: Value, dtype: DType) -> Value:
+        """value converted to dtype; itself when it has it."""
+        if value.type.dtype == dtype:
+            return value
+        return self.emit("cast", value, dtype=dtype.name)
+
+    def broadcast_to(self, value: Value, shape: tuple[int, ...], what: str = "broadcast") -> Value:
+        """value with leading axes added and axes of extent 1 repeated.
+
+        Errors: shape is not one that value broadcasts to.
+        Source: numpy.broadcast_to.
+        """
+        own = value.type.shape
+        if own == shape:
+            return value
+        if not own:
+            return self.emit("splat", value, shape=shape)
+        fits = len(own) <= len(shape) and all(
+            n in (1, m) for n, m in zip(own[::-1], shape[::-1]))
+        require(fits, "{}: given shape {}, accepted one that broadcasts to {}", what, own, shape)
+        if len(own) < len(shape):
+            own = (1,) * (len(shape) - len(own)) + own
+            value = self.emit("reshape", value, shape=own)
+        return value if own == shape else self.emit("broadcast", value, shape=shape)
+
+    def broadcast_together(self, values: Sequence[Value], what: str) -> list[Value]:
+        """values in their common shape.
+
+        Errors: shapes that do not broadcast together.
+        """
+        shape = common_shape([value.type.shape for value in values], what)
+        return [self.broadcast_to(value, shape, what) for value in values]
+
+
+def common_shape(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, ...]:
+    """The shape that shapes broadcast to.   Source: numpy.broadcast_shapes."""
+    result = shapes[0]
+    for shape in shapes[1:]:
+        if shape == result:
+            continue
+        rank = max(len(shape), len(result))
+        a, b = ((1,) * (rank - len(s)) + s for s in (result, shape))
+        if any(n != m and 1 not in (n, m) for n, m in zip(a, b)):
+            raise BlockTypeError(f"{what}: shapes {result} and {shape} do not broadcast together",
+                                 hint=_axis_hint(result, shape))
+        result = tuple(max(n, m) for n, m in zip(a, b))
+    return result
+
+
+def describe(operand: object) -> str:
+    """An operand in a message: the type of a Value, else the value."""
+    if isinstance(operand, Value):
+        return str(operand.type)
+    if isinstance(operand, DType):
+        return f"the dtype {operand}"
+    if callable(operand) and hasattr(operand, "__name__"):
+        return f"the function {operand.__name__}"
+    if operand is None or isinstance(operand, (bool, int, float, str)):
+        return repr(operand)
+    if isinstance(operand, tuple):
+        inner = ", ".join(map(describe, operand))
+        return f"({inner},)" if len(operand) == 1 else f"({inner})"
+    return f"a {type(operand).__name__.lower()}"
+
+
+def _axis_hint(a: tuple[int, ...], b: tuple[int, ...]) -> str:
+    if len(a) == len(b) == 1:
+        return "add an axis to one of them: x[:, None] or x[None, :]"
+    return ""
+
+
+def _as_python(number: bool | int | float, dtype: DType) -> bool | int | float:
+    """number rounded to a value of dtype."""
+    assert not isinstance(dtype, PointerType)
+    if dtype.is_float:
+        with np.errstate(all="ignore"):
+            return float(np.asarray(float(number), np.float64).astype(dtype.numpy))
+    return bool(number) if dtype.kind == "bool" else int(number)

@@ -1,0 +1,172 @@
+"""The value of a Numba IR expression: what inference and translation have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from numba.core import ir
+
+from blocknumba.errors import BlockError, BlockNameError, BlockTypeError, UnsupportedError
+from blocknumba.tile_ir.ir import Value
+from blocknumba.typing import folding, iteration
+from blocknumba.typing.attributes import attribute
+from blocknumba.typing.calls import call
+from blocknumba.typing.context import Context, describe
+from blocknumba.typing.functions.elementwise import binary
+from blocknumba.typing.indexing import load_item, store_item
+from blocknumba.typing.operators import apply_operator
+from blocknumba.typing.values import Iteration
+
+Read = Callable[[ir.Var], object]
+
+
+class Undefined:
+    """The value of a variable on paths that do not assign it."""
+
+    def __repr__(self) -> str:
+        return "undefined"
+
+
+UNDEFINED = Undefined()
+_LITERALS = {"build_list": "list", "build_set": "set", "build_map": "dict"}
+
+
+def evaluate(context: Context, node: object, read: Read) -> object:
+    """The value of the right-hand side of an assignment, its ops being emitted.
+
+    read: gives the value of a variable.
+    Errors: whatever is wrong with it, without a location.
+    """
+    if isinstance(node, ir.Var):
+        return read(node)
+    if isinstance(node, ir.Expr):
+        handler = _HANDLERS.get(node.op)
+        if handler is None:
+            raise UnsupportedError(f"{_LITERALS.get(node.op, node.op)}: not supported in a kernel",
+                                   hint="use a tuple" if node.op in _LITERALS else "")
+        return handler(context, node, read)
+    if node.value is ir.UNDEFINED:
+        raise BlockNameError(f"name {node.name!r} is not defined")
+    return node.value
+
+
+def execute(context: Context, statement: ir.Stmt, read: Read) -> None:
+    """Emit the ops of a statement that is not an assignment of a variable."""
+    if isinstance(statement, ir.SetItem):
+        store_item(context, *(read(v) for v in (statement.target, statement.index, statement.value)))
+        return
+    raise UnsupportedError(f"{type(statement).__name__}: not supported in a kernel")
+
+
+def placed(error: BlockError, statement: ir.Stmt) -> BlockError:
+    """An error, at a statement."""
+    return error.at(statement.loc.place)
+
+
+def _operator(context: Context, node: ir.Expr, read: Read) -> object:
+    function = node.fn if node.op == "binop" else node.immutable_fn
+    return apply_operator(context, function, (read(node.lhs), read(node.rhs)))
+
+
+def _unary(context: Context, node: ir.Expr, read: Read) -> object:
+    return apply_operator(context, folding.UNARY.get(node.fn, node.fn), (read(node.value),))
+
+
+def _call(context: Context, node: ir.Expr, read: Read) -> object:
+    arguments = [read(v) for v in node.args]
+    if node.vararg is not None:
+        arguments += read(node.vararg)
+    return call(context, read(node.func), tuple(arguments), {k: read(v) for k, v in node.kws})
+
+
+def _getattr(context: Context, node: ir.Expr, read: Read) -> object:
+    return attribute(context, read(node.value), node.attr)
+
+
+def _getitem(context: Context, node: ir.Expr, read: Read) -> object:
+    return load_item(context, read(node.value), read(node.index))
+
+
+def _static_getitem(context: Context, node: ir.Expr, read: Read) -> object:
+    return load_item(context, read(node.value), node.index)
+
+
+def _tuple(context: Context, node: ir.Expr, read: Read) -> tuple:
+    return tuple(read(item) for item in node.items)
+
+
+def _unpack(context: Context, node: ir.Expr, read: Read) -> tuple:
+    value = read(node.value)
+    if not isinstance(value, tuple):
+        raise BlockTypeError(f"unpacking: given {describe(value)}, accepted a tuple of {node.count}")
+    if len(value) != node.count:
+        raise BlockTypeError(f"unpacking: given {len(value)} values, accepted {node.count}")
+    return value
+
+
+def _copy(context: Context, node: ir.Expr, read: Read) -> object:
+    return read(node.value)
+
+
+def _iterate(context: Context, node: ir.Expr, read: Read) -> Iteration:
+    value = read(node.value)
+    if isinstance(value, Iteration):
+        return value
+    if isinstance(value, range):
+        return call(context, range, (value.start, value.stop, value.step), {})
+    raise UnsupportedError(f"for: given {describe(value)}, accepted range, static_range, spans or a "
+                           "tuple", hint="a loop over a tile's elements is an operation on the tile")
+
+
+def _start(context: Context, node: ir.Expr, read: Read) -> Value:
+    return read(node.iterator).start
+
+
+def _item(context: Context, node: ir.Expr, read: Read) -> object:
+    over = read(node.iterator)
+    return over.item(context, over, read(node.counter))
+
+
+def _valid(context: Context, node: ir.Expr, read: Read) -> Value:
+    """Whether the counter has not reached the end, in the direction of the step."""
+    over, counter = read(node.iterator), read(node.counter)
+    rising = binary(context, "lt", counter, over.stop)
+    step = over.step.owner
+    if step is not None and step.name == "constant":
+        return rising if step.attrs["value"] > 0 else binary(context, "gt", counter, over.stop)
+    falling = binary(context, "gt", counter, over.stop)
+    return context.emit("select", binary(context, "gt", over.step, 0), rising, falling)
+
+
+def _next(context: Context, node: ir.Expr, read: Read) -> Value:
+    return binary(context, "add", read(node.counter), read(node.iterator).step)
+
+
+def _function(context: Context, node: ir.Expr, read: Read) -> object:
+    return node.code
+
+
+def _undefined(context: Context, node: ir.Expr, read: Read) -> Undefined:
+    return UNDEFINED
+
+
+_HANDLERS = {
+    "binop": _operator,
+    "inplace_binop": _operator,
+    "unary": _unary,
+    "call": _call,
+    "getattr": _getattr,
+    "getitem": _getitem,
+    "static_getitem": _static_getitem,
+    "build_tuple": _tuple,
+    "exhaust_iter": _unpack,
+    "cast": _copy,
+    "getiter": _iterate,
+    "make_function": _function,
+    "undef": _undefined,
+    "null": _undefined,
+    iteration.START: _start,
+    iteration.ITEM: _item,
+    iteration.VALID: _valid,
+    iteration.NEXT: _next,
+}

@@ -1,0 +1,216 @@
+"""Python at compile time: the value of an expression whose operands are all known."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+import types
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numba.core import ir
+
+from blocknumba.errors import BlockError, BlockTypeError, BlockValueError
+from blocknumba.tile_ir.types import DType, dtype_of
+
+UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
+PLAIN = (bool, int, float, str, bytes, type(None), tuple, slice, np.generic)
+_MAX_SHIFT = 1 << 16
+
+
+class Unknown:
+    """The value of an expression that is not known at compile time."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN = Unknown()
+
+
+class Opaque:
+    """Base of what stands for a value that exists at run time only."""
+
+    __slots__ = ()
+
+_TUPLE_MAKERS = {enumerate, zip, reversed, sorted}
+_FOLDED = {
+    getattr(builtins, name)
+    for name in ("abs", "all", "any", "bool", "callable", "chr", "divmod", "float", "format",
+                 "getattr", "hasattr", "int", "isinstance", "issubclass", "len", "max", "min",
+                 "ord", "pow", "repr", "round", "slice", "str", "sum", "tuple", "type")
+} | {value for value in vars(math).values() if callable(value)} | _TUPLE_MAKERS
+
+
+def is_plain(value: object) -> bool:
+    """Whether arithmetic on a value is Python's or NumPy's own."""
+    return isinstance(value, PLAIN)
+
+
+def same(a: object, b: object) -> bool:
+    """Whether two compile-time values cannot be told apart."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, float):
+        return repr(a) == repr(b)
+    try:
+        return bool(a == b) and hash(a) == hash(b)
+    except Exception:  # a user's class may raise anything from its __eq__
+        return False
+
+
+def fold_operator(function: Callable, operands: Sequence[object]) -> object:
+    """function(*operands), or UNKNOWN when an operand has no arithmetic of its own.
+
+    Errors: BlockValueError or BlockTypeError when Python raises.
+    """
+    if function in (operator.is_, operator.is_not):
+        return function(*operands)
+    if not all(map(is_plain, operands)):
+        if function not in (operator.eq, operator.ne) or any(map(is_opaque, operands)):
+            return UNKNOWN
+        return _equal(*operands) == (function is operator.eq)
+    if function in (operator.lshift, operator.pow) and isinstance(operands[1], int):
+        if operands[1] > _MAX_SHIFT and isinstance(operands[0], int):
+            raise BlockValueError(f"a compile-time int of more than {_MAX_SHIFT} bits")
+    return _guarded(function, operands, {})
+
+
+def fold_call(function: object, arguments: Sequence[object], keywords: dict[str, object]) -> object:
+    """function(*arguments, **keywords) when it is one that Python can answer now, else UNKNOWN."""
+    if not _is_folded(function):
+        return UNKNOWN
+    result = _guarded(function, arguments, keywords)
+    return tuple(result) if function in _TUPLE_MAKERS else result
+
+
+def fold_attribute(value: object, name: str) -> object:
+    """value.name, or UNKNOWN when it has none."""
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return UNKNOWN
+    return getattr(value, name, UNKNOWN)
+
+
+def fold_expression(expression: ir.Expr, values: dict[str, object]) -> object:
+    """The value of an expression, from those of its variables that are known; else UNKNOWN."""
+    handler = _HANDLERS.get(expression.op)
+    return UNKNOWN if handler is None else handler(expression, values)
+
+
+def _fold_binary(expression: ir.Expr, values: dict[str, object]) -> object:
+    left = values.get(expression.lhs.name, UNKNOWN)
+    right = values.get(expression.rhs.name, UNKNOWN)
+    if left is UNKNOWN or right is UNKNOWN:
+        return UNKNOWN
+    function = expression.fn if expression.op == "binop" else expression.immutable_fn
+    return fold_operator(function, (left, right))
+
+
+def _fold_unary(expression: ir.Expr, values: dict[str, object]) -> object:
+    value = values.get(expression.value.name, UNKNOWN)
+    if value is UNKNOWN:
+        return UNKNOWN
+    return fold_operator(UNARY.get(expression.fn, expression.fn), (value,))
+
+
+def _fold_getattr(expression: ir.Expr, values: dict[str, object]) -> object:
+    value = values.get(expression.value.name, UNKNOWN)
+    return UNKNOWN if value is UNKNOWN else fold_attribute(value, expression.attr)
+
+
+def _fold_tuple(expression: ir.Expr, values: dict[str, object]) -> object:
+    items = tuple(values.get(item.name, UNKNOWN) for item in expression.items)
+    return UNKNOWN if any(item is UNKNOWN for item in items) else items
+
+
+def _fold_item(expression: ir.Expr, values: dict[str, object]) -> object:
+    value = values.get(expression.value.name, UNKNOWN)
+    index = values.get(expression.index.name, UNKNOWN)
+    if index is UNKNOWN or not isinstance(value, (tuple, str)):
+        return UNKNOWN
+    return _guarded(operator.getitem, (value, index), {})
+
+
+def _fold_static_item(expression: ir.Expr, values: dict[str, object]) -> object:
+    value = values.get(expression.value.name, UNKNOWN)
+    return value[expression.index] if isinstance(value, tuple) else UNKNOWN
+
+
+def _fold_unpack(expression: ir.Expr, values: dict[str, object]) -> object:
+    value = values.get(expression.value.name, UNKNOWN)
+    return value if isinstance(value, tuple) and len(value) == expression.count else UNKNOWN
+
+
+def _fold_call(expression: ir.Expr, values: dict[str, object]) -> object:
+    function = values.get(expression.func.name, UNKNOWN)
+    if function is UNKNOWN or expression.vararg is not None or not _is_folded(function):
+        return UNKNOWN
+    arguments = [values.get(item.name, UNKNOWN) for item in expression.args]
+    keywords = {name: values.get(item.name, UNKNOWN) for name, item in expression.kws}
+    if any(value is UNKNOWN for value in (*arguments, *keywords.values())):
+        return UNKNOWN
+    return fold_call(function, arguments, keywords)
+
+
+def _fold_cast(expression: ir.Expr, values: dict[str, object]) -> object:
+    return values.get(expression.value.name, UNKNOWN)
+
+
+def is_opaque(value: object) -> bool:
+    """Whether a value stands for one that exists at run time only, or holds such a one."""
+    return isinstance(value, Opaque) or isinstance(value, tuple) and any(map(is_opaque, value))
+
+
+def _equal(a: object, b: object) -> bool:
+    """a == b, all spellings of one dtype being equal."""
+    if isinstance(a, DType) or isinstance(b, DType):
+        try:
+            return dtype_of(a) == dtype_of(b)
+        except BlockError:
+            return False
+    return bool(a == b)
+
+
+def _is_folded(function: object) -> bool:
+    if getattr(function, "__compile_time__", False):
+        return True
+    if isinstance(function, (types.BuiltinMethodType, types.MethodType)):
+        receiver = function.__self__
+        if isinstance(receiver, (str, bytes, int, float)) and not isinstance(receiver, type):
+            return True
+    try:
+        return function in _FOLDED
+    except TypeError:  # unhashable
+        return False
+
+
+def _guarded(function: Callable, arguments: Sequence[object], keywords: dict[str, object]) -> object:
+    try:
+        with np.errstate(all="ignore"):
+            return function(*arguments, **keywords)
+    except BlockError:
+        raise
+    except (TypeError, AttributeError) as error:
+        raise BlockTypeError(f"in a compile-time expression: {error}") from None
+    except Exception as error:  # whatever Python raises is the user's mistake
+        raise BlockValueError(f"in a compile-time expression: {error}") from None
+
+
+
+_HANDLERS = {
+    "binop": _fold_binary,
+    "inplace_binop": _fold_binary,
+    "unary": _fold_unary,
+    "getattr": _fold_getattr,
+    "build_tuple": _fold_tuple,
+    "getitem": _fold_item,
+    "static_getitem": _fold_static_item,
+    "exhaust_iter": _fold_unpack,
+    "call": _fold_call,
+    "cast": _fold_cast,
+}

@@ -1,0 +1,115 @@
+"""Functions that make tiles and scalars, and functions that convert them."""
+
+from __future__ import annotations
+
+from blocknumba.errors import BlockTypeError, require
+from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.types import bool_
+from blocknumba.typing import promotion
+from blocknumba.typing.context import describe
+from blocknumba.typing.function import function
+from blocknumba.typing.static_values import static_choice, static_dtype, static_int, static_shape
+
+_ROUNDINGS = {None: "nearest", "rtne": "nearest", "rtz": "zero"}
+
+
+@function
+def program_id(context, axis):
+    """Index of this program along a grid axis (0, 1 or 2), int32."""
+    return context.emit("program_id", axis=static_int("program_id: axis", axis))
+
+
+@function
+def num_programs(context, axis):
+    """Number of programs along a grid axis (0, 1 or 2), int32."""
+    return context.emit("num_programs", axis=static_int("num_programs: axis", axis))
+
+
+@function
+def arange(context, start, stop=None):
+    """start, start+1, ..., stop-1 as an int32 tile; with one argument, from 0.
+
+    start, stop: compile-time ints; stop - start is a power of two.
+    Errors: bounds known at run time only; a size that is not a power of two.
+    Source: numpy.arange.
+    """
+    if stop is None:
+        start, stop = 0, start
+    first = static_int("arange: start", start)
+    return context.emit("arange", start=first, size=static_int("arange: stop", stop) - first)
+
+
+@function
+def full(context, shape, value, dtype=None):
+    """A tile of shape whose elements are value.
+
+    value: a number or scalar; dtype: that of value when not given.
+    Errors: an int literal that dtype cannot hold.
+    Source: numpy.full.
+    """
+    to = None if dtype is None else static_dtype("full", dtype)
+    scalar = _fill_value(context, value, to)
+    require(scalar.type.is_scalar, "full: value must be a scalar, got {}", scalar.type)
+    extents = static_shape("full", shape)
+    return context.broadcast_to(scalar, extents, "full") if extents else scalar
+
+
+@function
+def zeros_like(context, x):
+    """A tile of zeros of x's shape and dtype.   Source: numpy.zeros_like."""
+    return _full_like(context, x, 0)
+
+
+@function
+def ones_like(context, x):
+    """A tile of ones of x's shape and dtype.   Source: numpy.ones_like."""
+    return _full_like(context, x, 1)
+
+
+@function
+def full_like(context, x, value):
+    """A tile of value of x's shape and dtype.   Source: numpy.full_like."""
+    return _full_like(context, x, value)
+
+
+@function
+def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
+    """x converted to dtype.
+
+    fp_downcast_rounding: "rtne" (ties to even, the default) or "rtz" (towards zero), of a float
+    to a narrower float.  bitcast: take the bits as dtype, of the same size.
+    Source: numpy.ndarray.astype, numpy.ndarray.view.
+    """
+    to = static_dtype("cast", dtype)
+    value = _fill_value(context, x, to) if promotion.is_literal(x) else context.value(x, what="cast")
+    if bitcast:
+        return context.emit("bitcast", value, dtype=to.name)
+    rounding = _ROUNDINGS[static_choice("cast: fp_downcast_rounding", fp_downcast_rounding,
+                                        tuple(_ROUNDINGS))]
+    if rounding == "nearest":
+        return context.cast(value, to)
+    return context.emit("cast", value, dtype=to.name, rounding=rounding)
+
+
+def convert_scalar(context, x, dtype):
+    """`float32(x)`, `int(x)`: x converted to dtype."""
+    return cast.rule(context, x, dtype)
+
+
+def _full_like(context, x, value) -> Value:
+    tile = context.value(x, what="full_like")
+    return context.broadcast_to(_fill_value(context, value, tile.type.dtype), tile.type.shape)
+
+
+def _fill_value(context, value, dtype) -> Value:
+    """value as a scalar of dtype: a float literal is converted, an int literal must fit."""
+    if isinstance(value, float) and dtype is not None and not dtype.is_float:
+        if dtype == bool_ or value != int(value):
+            raise BlockTypeError(f"full: given the float {value!r}, accepted {dtype}",
+                                 hint="write it as a value of that dtype")
+        value = int(value)
+    if isinstance(value, int) and dtype == bool_:
+        return context.constant(bool(value), bool_)
+    if not promotion.is_number(value):
+        raise BlockTypeError(f"full: value must be a number, got {describe(value)}")
+    return context.value(value, dtype, "full")

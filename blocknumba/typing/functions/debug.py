@@ -1,0 +1,98 @@
+"""Printing, assertions and hints."""
+
+from __future__ import annotations
+
+from blocknumba.errors import BlockAssertionError, BlockTypeError
+from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.types import bool_
+from blocknumba.typing import promotion
+from blocknumba.typing.context import Context, describe
+from blocknumba.typing.function import BlockFunction, function
+from blocknumba.typing.functions.elementwise import truth
+from blocknumba.typing.static_values import static, static_int
+from blocknumba.typing.values import Array, is_constant, leaves
+
+
+@function
+def device_print(context, prefix, *values, hex=False):
+    """Print prefix and every element of values, from each program.
+
+    prefix: a compile-time string.  hex: print integers in base 16.
+    """
+    text = static("device_print: prefix", prefix)
+    if not isinstance(text, str):
+        values, text = (prefix, *values), ""
+    hexadecimal = {"hexadecimal": True} if static("device_print: hex", hex) else {}
+    context.emit("print", *(context.value(v, what="device_print") for v in values), prefix=text,
+                 **hexadecimal)
+
+
+@function
+def print_(context, *values, sep=" "):
+    """Python's print: constants are written into the text, tiles and scalars after it."""
+    separator = static("print: sep", sep)
+    text = separator.join(str(v) for v in values if is_constant(v))
+    shown = [leaf for v in values if not is_constant(v) for leaf in leaves(v)]
+    context.emit("print", *shown, prefix=text)
+
+
+@function
+def static_print(context, *values, sep=" ", end="\n"):
+    """Print values, or their types, while the kernel is compiled."""
+    if not context.is_inference:
+        print(*(v if is_constant(v) else describe(v) for v in values), sep=sep, end=end)
+
+
+@function
+def static_assert(context, condition, message=""):
+    """Stop the compilation unless a compile-time condition holds.
+
+    Errors: BlockAssertionError with message.
+    """
+    if not static("static_assert: condition", condition):
+        raise BlockAssertionError(f"static_assert: {message or 'the condition does not hold'}")
+
+
+@function
+def device_assert(context, condition, message="", mask=None):
+    """With debug=True, stop the kernel where an element of condition is false.
+
+    mask: check only where it is true.
+    """
+    if not context.options.debug:
+        return
+    checked = context.cast(context.value(condition, what="device_assert"), bool_)
+    if mask is not None:
+        ignored = context.emit("invert", context.cast(context.value(mask), bool_))
+        checked = context.emit("or", *context.broadcast_together([checked, ignored], "device_assert"))
+    context.emit("assert", checked, message=str(static("device_assert: message", message)))
+
+
+@function
+def assume(context, condition):
+    """Promise that a scalar condition holds; a program in which it does not has no meaning."""
+    context.emit("assume", truth(context, condition, "assume"))
+
+
+def _hint(name: str, promise: str, doc: str) -> BlockFunction:
+    def rule(context: Context, x, values):
+        if promotion.is_literal(x):
+            return x
+        x = x.pointer if isinstance(x, Array) else x
+        if not isinstance(x, Value):
+            raise BlockTypeError(f"{name}: given {describe(x)}, accepted a tile or a scalar")
+        numbers = values if isinstance(values, tuple) else (values,)
+        if len(numbers) == 1 and x.type.shape:
+            numbers = numbers * len(x.type.shape)
+        return context.emit("hint", x, **{promise: tuple(static_int(name, n) for n in numbers)})
+
+    rule.__doc__ = doc
+    return BlockFunction(rule, name)
+
+
+multiple_of = _hint("multiple_of", "divisibility",
+                    "x, promised to start each run of consecutive elements at a multiple of values.")
+max_contiguous = _hint("max_contiguous", "contiguity",
+                       "x, promised to consist of aligned runs of values elements that rise by 1.")
+max_constancy = _hint("max_constancy", "constancy",
+                      "x, promised to consist of aligned runs of values equal elements.")

@@ -1,0 +1,237 @@
+"""Elementwise functions: rows of the op registry with promotion and broadcasting before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from blocknumba.errors import BlockTypeError, BlockValueError, require
+from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.opdef import OPS, OpDef
+from blocknumba.tile_ir.types import bool_, int64, uint64
+from blocknumba.typing import promotion
+from blocknumba.typing.context import Context, describe
+from blocknumba.typing.function import BlockFunction, function
+
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_BITWISE = ("and", "or", "xor")
+_SHIFTS = ("shl", "shr")
+# In NumPy, arithmetic on two bools is logic.
+_BOOL_ARITHMETIC = {"add": "or", "mul": "and"}
+_SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%",
+            "power": "**", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
+            "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+            "neg": "unary -", "invert": "~"}
+
+
+def binary(context: Context, name: str, x: object, y: object) -> Value:
+    """x and y promoted, broadcast together, and combined by an op of the table."""
+    symbol = _SYMBOLS.get(name, name)
+    _require_numbers(symbol, x, y)
+    if name in _COMPARISONS:
+        return _compare(context, name, x, y)
+    if name == "div":
+        return _emit(context, name, (x, y), promotion.float_dtype((x, y)), symbol)
+    if name == "power":
+        return _power(context, x, y)
+    dtype = promotion.result_dtype((x, y))
+    if name in _BITWISE:
+        require(not dtype.is_float, "{}: given {} and {}, accepted ints and bools", symbol,
+                describe(x), describe(y))
+    elif dtype == bool_ and name in _BOOL_ARITHMETIC:
+        name = _BOOL_ARITHMETIC[name]
+    elif dtype == bool_ and name == "sub":
+        raise BlockTypeError("-: given two bools, accepted numbers", hint="use ^ or cast them")
+    elif name in _SHIFTS:
+        require(not dtype.is_float, "{}: given {} and {}, accepted ints", symbol, describe(x),
+                describe(y))
+        dtype = promotion.arithmetic_dtype(dtype)
+    elif name not in ("minimum", "maximum"):
+        dtype = promotion.arithmetic_dtype(dtype)
+    return _emit(context, name, (x, y), dtype, symbol)
+
+
+def unary(context: Context, name: str, x: object) -> Value:
+    """x through a one-operand op that keeps its dtype."""
+    symbol = _SYMBOLS.get(name, name)
+    _require_numbers(symbol, x)
+    dtype = promotion.result_dtype((x,))
+    if name == "invert":
+        require(not dtype.is_float, "~: given {}, accepted ints and bools", describe(x))
+    elif dtype == bool_:
+        require(name == "absolute", "{}: given {}, accepted numbers", symbol, describe(x),
+                hint="use ~x")
+        return context.value(x)
+    elif name == "absolute" and dtype.kind == "uint":
+        return context.value(x)
+    return context.emit(name, context.value(x, dtype))
+
+
+def positive(context: Context, x: object) -> object:
+    """+x."""
+    _require_numbers("unary +", x)
+    return x
+
+
+def logical_not(context: Context, x: object) -> Value:
+    """not x, of a scalar."""
+    return context.emit("invert", truth(context, x, "not"))
+
+
+def truth(context: Context, x: object, what: str = "a condition") -> Value:
+    """Whether a scalar is true.
+
+    Errors: a tile, whose truth is not defined.
+    """
+    if isinstance(x, Value) and not x.type.is_pointer:
+        require(x.type.is_scalar, "{}: given {}, accepted a scalar", what, x.type,
+                hint="reduce it first, with bn.any or bn.all, or use bn.where; "
+                     "& | ~ work on tiles, and or not do not")
+        return context.cast(x, bool_)
+    if promotion.is_number(x):
+        return context.constant(bool(x), bool_)
+    raise BlockTypeError(f"{what}: given {describe(x)}, accepted a bool or a number")
+
+
+@function
+def where(context, condition, x, y):
+    """x where condition, else y; the three are broadcast together.
+
+    condition: bool; numbers count as `!= 0`.  x, y: any dtypes, promoted; pointers of one dtype.
+    Source: numpy.where.
+    """
+    chosen = context.cast(context.value(condition, what="where"), bool_)
+    if isinstance(x, Value) and x.type.is_pointer or isinstance(y, Value) and y.type.is_pointer:
+        values = [v for v in (x, y) if isinstance(v, Value)]
+        require(len(values) == 2, "where: given {} and {}, accepted two pointers", describe(x),
+                describe(y))
+    else:
+        _require_numbers("where", x, y)
+        dtype = promotion.result_dtype((x, y))
+        values = [context.value(v, dtype, "where") for v in (x, y)]
+    return context.emit("select", *context.broadcast_together([chosen, *values], "where"))
+
+
+@function
+def clamp(context, x, min, max):
+    """x limited to [min, max]; NaN stays NaN.   Source: numpy.clip."""
+    return binary(context, "minimum", binary(context, "maximum", x, min), max)
+
+
+@function
+def fma(context, x, y, z):
+    """x * y + z with one rounding; float16 and bfloat16 too."""
+    return _emit(context, "fma", (x, y, z), promotion.float_dtype((x, y, z)), "fma")
+
+
+@function
+def umulhi(context, x, y):
+    """High half of the product of two 32- or 64-bit integers taken as unsigned."""
+    return _emit(context, "umulhi", (x, y), promotion.result_dtype((x, y)), "umulhi")
+
+
+def two_operands(name: str, op: str, doc: str) -> BlockFunction:
+    """A function of two numbers that keeps their promoted dtype."""
+    def rule(context, x, y):
+        return binary(context, op, x, y)
+    return _named(rule, name, doc)
+
+
+def one_operand(name: str, op: str, doc: str) -> BlockFunction:
+    """A function of one number that keeps its dtype."""
+    def rule(context, x):
+        return unary(context, op, x)
+    return _named(rule, name, doc)
+
+
+def of_floats(name: str, opdef: OpDef) -> BlockFunction:
+    """A function whose operands, whatever they are, become floats."""
+    def one(context, x):
+        return _emit(context, opdef.name, (x,), promotion.float_dtype((x,)), name)
+
+    def two(context, x, y):
+        return _emit(context, opdef.name, (x, y), promotion.float_dtype((x, y)), name)
+
+    return _named(one if len(opdef.operands) == 1 else two, name, opdef.doc)
+
+
+def of_bits(name: str, opdef: OpDef) -> BlockFunction:
+    """A function of 32- or 64-bit integers."""
+    def rule(context, x):
+        return context.emit(opdef, context.value(x, what=name))
+    return _named(rule, name, opdef.doc)
+
+
+def _named(rule: Callable, name: str, doc: str) -> BlockFunction:
+    rule.__doc__ = doc
+    return BlockFunction(rule, name)
+
+
+def _power(context: Context, x: object, y: object) -> Value:
+    dtype = promotion.arithmetic_dtype(promotion.result_dtype((x, y)))
+    if promotion.is_literal(y) and not isinstance(y, float):
+        if y < 0 and dtype.is_integer:
+            raise BlockValueError(f"**: an integer to the power {y}, accepted exponents from 0",
+                                  hint="cast it to a float first")
+        if y in (1, 2):
+            value = context.value(x, dtype)
+            return value if y == 1 else context.emit("mul", value, value)
+    return _emit(context, "power", (x, y), dtype, "**")
+
+
+def _compare(context: Context, name: str, x: object, y: object) -> Value:
+    if promotion.is_literal(x):
+        name, x, y = _SWAPPED[name], y, x
+    dtype = promotion.result_dtype((x, y))
+    if promotion.is_literal(y) and isinstance(y, int) and dtype.is_integer:
+        if not dtype.minimum <= y <= dtype.maximum:
+            # as NumPy: every value of the dtype is on the same side of such a literal
+            answer = name == "ne" or name in (("lt", "le") if y > dtype.maximum else ("gt", "ge"))
+            return context.broadcast_to(context.constant(answer, bool_), x.type.shape)
+    if {dtype_of_operand(x), dtype_of_operand(y)} == {int64, uint64}:
+        return _compare_signedness(context, name, x, y)
+    return _emit(context, name, (x, y), dtype, _SYMBOLS[name])
+
+
+def _compare_signedness(context: Context, name: str, x: Value, y: Value) -> Value:
+    """int64 with uint64, exactly: a negative number is less than any unsigned one."""
+    if x.type.dtype == uint64:
+        name, x, y = _SWAPPED[name], y, x
+    negative = binary(context, "lt", x, 0)
+    unsigned = binary(context, name, context.cast(x, uint64), y)
+    if name in ("lt", "le", "ne"):
+        return binary(context, "or", negative, unsigned)
+    return binary(context, "and", context.emit("invert", negative), unsigned)
+
+
+def dtype_of_operand(operand: object) -> object:
+    """The dtype of a tile or scalar; None of a literal."""
+    return None if promotion.is_literal(operand) else promotion.strong_dtype(operand)
+
+
+def _emit(context: Context, name: str, operands: Sequence[object], dtype: object,
+          what: str) -> Value:
+    _require_numbers(what, *operands)
+    values = [context.value(operand, dtype, what) for operand in operands]
+    return context.emit(name, *context.broadcast_together(values, what))
+
+
+def _require_numbers(what: str, *operands: object) -> None:
+    for operand in operands:
+        if not promotion.is_number(operand):
+            given = " and ".join(map(describe, operands))
+            raise BlockTypeError(f"{what}: given {given}, accepted tiles and numbers")
+
+
+maximum = two_operands("maximum", "maximum", "The greater; NaN if either is NaN.\n\n"
+                       "Source: numpy.maximum.")
+minimum = two_operands("minimum", "minimum", "The lesser; NaN if either is NaN.\n\n"
+                       "Source: numpy.minimum.")
+absolute = one_operand("abs", "absolute", "|x|.   Source: numpy.abs.")
+
+
+_OF_FLOATS = """exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan asin acos atan sinh
+    cosh tanh asinh acosh atanh erf erfc gamma lgamma floor ceil trunc rint atan2 hypot copysign
+    nextafter isnan isinf isfinite fmin fmax div""".split()
+FLOAT_FUNCTIONS = {name: of_floats(name, OPS[name]) for name in _OF_FLOATS}
+BIT_FUNCTIONS = {name: of_bits(name, OPS[name]) for name in ("popc", "clz", "ffs")}

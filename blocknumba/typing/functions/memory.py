@@ -1,0 +1,160 @@
+"""Loads, stores and atomics through pointers and references."""
+
+from __future__ import annotations
+
+from blocknumba.errors import BlockTypeError, require
+from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.types import DType, bool_, int32, int64, uint32
+from blocknumba.typing import promotion
+from blocknumba.typing.addressing import address
+from blocknumba.typing.context import Context, describe
+from blocknumba.typing.function import BlockFunction, function
+from blocknumba.typing.static_values import static
+from blocknumba.typing.values import Array, Reference
+
+
+@function
+def load(context, pointer, mask=None, other=None, cache_modifier="", eviction_policy="",
+         volatile=False):
+    """The elements at pointer; where mask is false, other (0 when not given), unread.
+
+    pointer: a pointer, a tile of pointers, or `array.at[...]`, which has bounds of its own.
+    mask: bool; other: converted to the elements' dtype; both are broadcast to the pointer.
+    Errors: other without a mask.
+    """
+    target, allowed = access(context, "load", pointer, mask)
+    if other is not None and allowed is None and not isinstance(pointer, Reference):
+        raise BlockTypeError("load: given other without mask, accepted both or neither")
+    fallback = None
+    if allowed is not None and other is not None:
+        fallback = _element(context, "load: other", other, target)
+    operands = [v for v in (target, allowed, fallback) if v is not None]
+    return context.emit("load", *operands, **_hints(
+        "load", cache=cache_modifier, eviction=eviction_policy, volatile=volatile))
+
+
+@function
+def store(context, pointer, value, mask=None, cache_modifier="", eviction_policy=""):
+    """Write value to pointer where mask is true.
+
+    pointer, mask: as for load.  value: converted to the elements' dtype and broadcast.
+    Errors: a value whose shape does not broadcast to the pointer's.
+    """
+    target, allowed = access(context, "store", pointer, mask)
+    operands = [target, _element(context, "store: value", value, target)]
+    if allowed is not None:
+        operands.append(allowed)
+    context.emit("store", *operands, **_hints("store", cache=cache_modifier,
+                                              eviction=eviction_policy))
+
+
+@function
+def atomic_cas(context, pointer, cmp, val, sem="acq_rel", scope="gpu"):
+    """Replace the element at pointer by val if it equals cmp, bit by bit; give the old one.
+
+    pointer: a pointer, a tile of pointers, or `array.at[...]` that is in bounds.
+    """
+    target, allowed = access(context, "atomic_cas", pointer, None)
+    require(allowed is None, "atomic_cas: given an element that may be out of bounds, accepted "
+            "one that cannot be", hint="use a pointer: bn.atomic_cas(array + offset, ...)")
+    operands = [_element(context, f"atomic_cas: {name}", operand, target)
+                for name, operand in (("cmp", cmp), ("val", val))]
+    return context.emit("atomic_cas", target, *operands, semantics=static("sem", sem),
+                        scope=static("scope", scope))
+
+
+def access(context: Context, name: str, pointer: object, mask: object) -> tuple[Value, Value | None]:
+    """The pointers of an access and the mask of those that may be followed, None for all."""
+    bounds = None
+    if isinstance(pointer, Reference):
+        target, bounds = address(context, pointer)
+    else:
+        target = as_pointer(context, pointer)
+    require(target is not None, "{}: given {}, accepted a pointer, a tile of pointers or array.at[...]",
+            name, describe(pointer), hint="index the array: x[i], or add offsets to it: x + offs")
+    if mask is None or mask is True:
+        return target, bounds
+    given = context.value(mask, what=f"{name}: mask")
+    require(given.type.dtype == bool_, "{}: mask must be bool, got {}", name, given.type)
+    if not target.type.shape and given.type.shape:
+        raise BlockTypeError(f"{name}: mask {given.type} does not broadcast to a scalar pointer")
+    allowed = context.broadcast_to(given, target.type.shape, f"{name}: mask")
+    return target, allowed if bounds is None else context.emit("and", bounds, allowed)
+
+
+def as_pointer(context: Context, pointer: object) -> Value | None:
+    """A pointer or tile of pointers: an array stands for the pointer to its first element."""
+    if isinstance(pointer, Array):
+        return pointer.pointer
+    return pointer if isinstance(pointer, Value) and pointer.type.is_pointer else None
+
+
+def move_pointer(context: Context, pointer: object, count: object, backwards: bool = False) -> Value:
+    """pointer + count, or pointer - count, in elements.
+
+    Errors: a count that is not an integer.
+    """
+    base = as_pointer(context, pointer)
+    offset = context.value(count, what="pointer arithmetic")
+    require(offset.type.dtype.is_integer if not offset.type.is_pointer else False,
+            "pointer arithmetic: given {}, accepted a pointer and ints", describe(count))
+    offset = context.cast(offset, _offset_dtype(offset.type.dtype))
+    if backwards:
+        offset = context.emit("neg", offset)
+    return context.emit("offset", *context.broadcast_together([base, offset], "pointer arithmetic"))
+
+
+def _offset_dtype(dtype: DType) -> DType:
+    if dtype.bits == 64 or dtype == uint32:
+        return int64
+    return int32
+
+
+def _element(context: Context, what: str, operand: object, target: Value) -> Value:
+    """operand as elements of what target points to."""
+    dtype = target.type.dtype.pointee
+    if not promotion.is_number(operand):
+        raise BlockTypeError(f"{what}: given {describe(operand)}, accepted a tile or a number")
+    if isinstance(operand, float) and promotion.is_literal(operand):
+        value = context.cast(context.constant(operand, promotion.default_dtype(operand)), dtype) \
+            if not dtype.is_float else context.constant(operand, dtype)
+    elif isinstance(operand, int) and dtype == bool_:
+        value = context.constant(bool(operand), bool_)
+    else:
+        value = context.value(operand, dtype, what)
+    if value.type.shape and not target.type.shape:
+        raise BlockTypeError(f"{what}: given {describe(operand)}, accepted a scalar",
+                             hint="the pointer is a scalar; add offsets to it")
+    return context.broadcast_to(value, target.type.shape, what)
+
+
+def _hints(name: str, **hints: object) -> dict[str, object]:
+    """Compile-time options of an access; those left at their default are not written."""
+    chosen = {key: static(f"{name}: {key}", value) for key, value in hints.items()}
+    return {key: value for key, value in chosen.items() if value}
+
+
+def _atomic(name: str, kind: str, doc: str) -> BlockFunction:
+    def rule(context, pointer, val, mask=None, sem="acq_rel", scope="gpu"):
+        target, allowed = access(context, name, pointer, mask)
+        operands = [target, _element(context, f"{name}: val", val, target)]
+        if allowed is not None:
+            operands.append(allowed)
+        return context.emit("atomic_rmw", *operands, kind=kind, semantics=static("sem", sem),
+                            scope=static("scope", scope))
+
+    rule.__doc__ = (f"{doc}; give the old one.\n\npointer, mask: as for load; where mask is false, "
+                    "or the element out of bounds,\nnothing is touched and the result is 0.  "
+                    "val: converted to the elements' dtype.")
+    return BlockFunction(rule, name)
+
+
+ATOMICS = {f"atomic_{name}": _atomic(f"atomic_{name}", kind, doc) for name, kind, doc in (
+    ("add", "add", "Add val to the element at pointer"),
+    ("max", "max", "Raise the element at pointer to at least val"),
+    ("min", "min", "Lower the element at pointer to at most val"),
+    ("and", "and", "Clear the bits that are not in val of the element at pointer"),
+    ("or", "or", "Set the bits of val in the element at pointer"),
+    ("xor", "xor", "Flip the bits of val in the element at pointer"),
+    ("xchg", "exchange", "Replace the element at pointer by val"),
+)}

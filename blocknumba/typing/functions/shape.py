@@ -1,0 +1,237 @@
+"""Functions that rearrange the elements of tiles."""
+
+from __future__ import annotations
+
+import math
+
+from blocknumba.errors import BlockTypeError, require
+from blocknumba.tile_ir.ir import Value
+from blocknumba.typing import promotion
+from blocknumba.typing.context import Context, describe
+from blocknumba.typing.function import function
+from blocknumba.typing.static_values import static_axes, static_axis, static_shape
+
+
+@function
+def reshape(context, x, *shape, can_reorder=False):
+    """The elements of x in C order in another shape; one extent may be -1.
+
+    Source: numpy.reshape.
+    """
+    return _reshaped(context, "reshape", x, _shape_arguments("reshape", shape))
+
+
+@function
+def view(context, x, *shape):
+    """reshape under Triton's older name."""
+    return _reshaped(context, "view", x, _shape_arguments("view", shape))
+
+
+@function
+def ravel(context, x, can_reorder=False):
+    """x as a tile of rank 1.   Source: numpy.ravel."""
+    return _reshaped(context, "ravel", x, (-1,))
+
+
+@function
+def expand_dims(context, x, axis):
+    """x with new axes of extent 1; axis, or each of them, is a place in the result.
+
+    Source: numpy.expand_dims.
+    """
+    tile = _tile(context, "expand_dims", x)
+    given = axis if isinstance(axis, tuple) else (axis,)
+    axes = static_axes("expand_dims", axis, len(tile.type.shape) + len(given))
+    extents = iter(tile.type.shape)
+    shape = tuple(1 if i in axes else next(extents) for i in range(len(tile.type.shape) + len(axes)))
+    return context.emit("reshape", tile, shape=shape) if tile.type.shape else (
+        context.broadcast_to(tile, shape))
+
+
+@function
+def squeeze(context, x, axis=None):
+    """x without its axes of extent 1, or without those given.   Source: numpy.squeeze."""
+    tile = _tile(context, "squeeze", x)
+    shape = tile.type.shape
+    axes = static_axes("squeeze", axis, len(shape)) if axis is not None else tuple(
+        i for i, n in enumerate(shape) if n == 1)
+    for i in axes:
+        require(shape[i] == 1, "squeeze: axis {} of {} has extent {}, accepted 1", i, shape, shape[i])
+    return _reshaped(context, "squeeze", tile, tuple(n for i, n in enumerate(shape) if i not in axes))
+
+
+@function
+def broadcast_to(context, x, *shape):
+    """x repeated to a shape that it broadcasts to.   Source: numpy.broadcast_to."""
+    return context.broadcast_to(_tile(context, "broadcast_to", x),
+                                _shape_arguments("broadcast_to", shape), "broadcast_to")
+
+
+@function
+def broadcast(context, x, y):
+    """The tuple of x and y in their common shape.   Source: numpy.broadcast_arrays."""
+    tiles = [_tile(context, "broadcast", operand) for operand in (x, y)]
+    return tuple(context.broadcast_together(tiles, "broadcast"))
+
+
+@function
+def trans(context, x, *axes):
+    """x with its axes in another order; without axes the last two are swapped.
+
+    Source: numpy.transpose, numpy.matrix_transpose.
+    """
+    tile = _tile(context, "trans", x)
+    rank = len(tile.type.shape)
+    order = _shape_arguments("trans", axes) if axes else None
+    if order is None:
+        require(rank >= 2, "trans: given {}, accepted rank 2 or more", tile.type)
+        order = (*range(rank - 2), rank - 1, rank - 2)
+    return _permuted(context, "trans", tile, order)
+
+
+@function
+def permute(context, x, *axes):
+    """x with its axes in another order.   Source: numpy.permute_dims."""
+    return _permuted(context, "permute", _tile(context, "permute", x),
+                     _shape_arguments("permute", axes))
+
+
+@function
+def swapaxes(context, x, axis1, axis2):
+    """x with two axes exchanged.   Source: numpy.swapaxes."""
+    tile = _tile(context, "swapaxes", x)
+    order = list(range(len(tile.type.shape)))
+    first, second = (static_axis("swapaxes", axis, len(order)) for axis in (axis1, axis2))
+    order[first], order[second] = order[second], order[first]
+    return _permuted(context, "swapaxes", tile, tuple(order))
+
+
+@function
+def join(context, x, y):
+    """x and y, broadcast together, side by side on a new last axis of extent 2.
+
+    Source: numpy.stack with axis=-1.
+    """
+    dtype = promotion.result_dtype((x, y))
+    values = [context.value(operand, dtype, "join") for operand in (x, y)]
+    values = context.broadcast_together(values, "join")
+    if not values[0].type.shape:
+        values = [context.broadcast_to(value, (1,)) for value in values]
+        return _reshaped(context, "join", context.emit("join", *values), (2,))
+    return context.emit("join", *values)
+
+
+@function
+def split(context, x):
+    """The halves of a last axis of extent 2: (x[..., 0], x[..., 1])."""
+    tile = _tile(context, "split", x)
+    if tile.type.shape == (2,):
+        halves = context.emit("split", _reshaped(context, "split", tile, (1, 2)))
+        return tuple(scalar_of(context, half) for half in halves)
+    return context.emit("split", tile)
+
+
+@function
+def interleave(context, x, y):
+    """The elements of x and y in turn along the last axis."""
+    pairs = join.rule(context, x, y)
+    shape = pairs.type.shape
+    if len(shape) == 1:
+        return pairs
+    return _reshaped(context, "interleave", pairs, (*shape[:-2], shape[-2] * 2))
+
+
+@function
+def flip(context, x, dim=-1):
+    """x with the order of one axis reversed.   Source: numpy.flip."""
+    tile = _tile(context, "flip", x)
+    return context.emit("flip", tile, axis=static_axis("flip", dim, len(tile.type.shape)))
+
+
+@function
+def item(context, x):
+    """The element of a tile of one element, as a scalar.   Source: numpy.ndarray.item."""
+    tile = _tile(context, "item", x)
+    require(tile.type.size == 1, "item: given {}, accepted one element", tile.type)
+    return scalar_of(context, tile)
+
+
+def scalar_of(context: Context, tile: Value) -> Value:
+    """The only element of a tile."""
+    while tile.type.shape:
+        tile = context.emit("reduce", tile, axis=0, kind="max") if tile.type.dtype.bits != 8 or (
+            not tile.type.dtype.is_float) else _first_byte(context, tile)
+    return tile
+
+
+def _first_byte(context: Context, tile: Value) -> Value:
+    """An axis of extent 1 dropped from a tile of 8-bit floats, which have no arithmetic."""
+    bits = context.emit("bitcast", tile, dtype="uint8")
+    return context.emit("bitcast", context.emit("reduce", bits, axis=0, kind="max"),
+                        dtype=tile.type.dtype.name)
+
+
+def index_tile(context: Context, tile: Value, index: tuple) -> Value:
+    """tile[index] for index of `:`, None and `...`: axes of extent 1 are added.
+
+    Errors: anything else in index; more `:` than axes.
+    """
+    rank = len(tile.type.shape)
+    kept = sum(entry is not None and entry is not Ellipsis for entry in index)
+    shape, axis = [], 0
+    for entry in index:
+        if entry is None:
+            shape.append(1)
+        elif entry is Ellipsis:
+            shape += tile.type.shape[axis:rank - kept + axis]
+            axis += rank - kept
+        elif isinstance(entry, slice) and entry == slice(None):
+            require(axis < rank, "index: given {} axes, accepted at most {} for {}", kept, rank,
+                    tile.type)
+            shape.append(tile.type.shape[axis])
+            axis += 1
+        else:
+            raise BlockTypeError(f"index: given {describe(entry)} for {tile.type}, accepted ':', "
+                                 "None and '...'",
+                                 hint="a tile is not an array: use bn.where or a reduction to pick "
+                                      "elements, or index the array it was loaded from")
+    return _reshaped(context, "index", tile, (*shape, *tile.type.shape[axis:]))
+
+
+def _tile(context: Context, name: str, x: object) -> Value:
+    if not isinstance(x, Value) and not promotion.is_number(x):
+        raise BlockTypeError(f"{name}: given {describe(x)}, accepted a tile")
+    return context.value(x, what=name)
+
+
+def _shape_arguments(name: str, shape: tuple) -> tuple[int, ...]:
+    """`f(x, 2, 4)` and `f(x, (2, 4))` alike."""
+    return static_shape(name, shape[0] if len(shape) == 1 else shape)
+
+
+def _reshaped(context: Context, name: str, x: object, shape: tuple[int, ...]) -> Value:
+    tile = _tile(context, name, x)
+    if shape.count(-1) == 1:
+        known = math.prod(n for n in shape if n != -1)
+        require(known and tile.type.size % known == 0, "{}: {} elements do not fill {}", name,
+                tile.type.size, shape)
+        shape = tuple(tile.type.size // known if n == -1 else n for n in shape)
+    if shape == tile.type.shape:
+        return tile
+    if not tile.type.shape:
+        require(math.prod(shape) == 1, "{}: given a scalar, accepted shapes of one element, got {}",
+                name, shape)
+        return context.broadcast_to(tile, shape)
+    if not shape:
+        require(tile.type.size == 1, "{}: given {}, accepted one element", name, tile.type)
+        return scalar_of(context, tile)
+    return context.emit("reshape", tile, shape=shape)
+
+
+def _permuted(context: Context, name: str, tile: Value, axes: tuple[int, ...]) -> Value:
+    rank = len(tile.type.shape)
+    order = tuple(static_axis(name, axis, rank) for axis in axes)
+    require(sorted(order) == list(range(rank)), "{}: given axes {}, accepted a permutation of {}",
+            name, axes, tuple(range(rank)))
+    return tile if order == tuple(range(rank)) else context.emit("transpose", tile, axes=order)
+

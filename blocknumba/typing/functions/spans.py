@@ -1,0 +1,184 @@
+"""Spans of arrays, and the loops that run over ranges, spans and tiles."""
+
+from __future__ import annotations
+
+from blocknumba.errors import BlockTypeError, require
+from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.types import DType, int32, int64
+from blocknumba.typing import promotion
+from blocknumba.typing.context import Context, describe
+from blocknumba.typing.function import function
+from blocknumba.typing.functions.elementwise import binary
+from blocknumba.typing.static_values import static_int, static_shape
+from blocknumba.typing.values import Iteration, Span
+
+
+@function
+def span(context, start, size):
+    """size elements of an axis from start on.
+
+    start: int, at run time; size: a power of two, at compile time.
+    """
+    return make_span(context, start, size)
+
+
+@function
+def block(context, axis, size):
+    """The size elements of an axis that are this program's: span(program_id(axis) * size, size)."""
+    return make_span(context, _program_start(context, axis, size), size)
+
+
+@function
+def range_(context, start, stop=None, step=1, num_stages=None, loop_unroll_factor=None,
+           flatten=False, warp_specialize=False, disallow_acc_multi_buffer=False,
+           disable_licm=False):
+    """Python's range, of ints known at run time.
+
+    The keywords are hints to the compiler, and change no result.
+    """
+    if stop is None:
+        start, stop = 0, start
+    for bound in (start, stop, step):
+        require(_is_int(bound), "range: given {}, accepted ints", describe(bound))
+    require(not (isinstance(step, int) and step == 0), "range: step must not be 0")
+    return _counted(context, _same, (), (start, stop, step))
+
+
+@function
+def spans(context, stop, size, start=0, step=None, num_stages=None, warp_specialize=False,
+          unroll=None):
+    """A loop over the spans of size elements from start to stop, step (size) apart.
+
+    The last one may reach beyond stop.  num_stages, warp_specialize, unroll are hints.
+    """
+    length = static_int("spans: size", size)
+    return _counted(context, _span_at, (length,), (start, stop, length if step is None else step))
+
+
+@function
+def grid_spans(context, stop, size, axis=0, num_stages=None):
+    """A loop over the spans of size elements up to stop that are this program's.
+
+    Program i of n takes the spans i, i + n, i + 2n ...
+    """
+    length = static_int("grid_spans: size", size)
+    start = _program_start(context, axis, size)
+    programs = context.emit("num_programs", axis=static_int("grid_spans: axis", axis))
+    step = _scaled(context, programs, length)
+    return _counted(context, _span_at, (length,), (start, stop, step))
+
+
+@function
+def persistent(context, shape, tile, group=8, num_stages=None):
+    """A loop over the (row span, column span) tiles of shape that are this program's.
+
+    Tiles are taken in groups of `group` rows, so that programs that run together share operands.
+    Program i of n takes the tiles i, i + n, i + 2n ...
+    """
+    require(isinstance(shape, tuple) and len(shape) == 2,
+            "persistent: shape must be two ints, got {}", describe(shape))
+    sizes = static_shape("persistent", tile)
+    require(len(sizes) == 2, "persistent: tile must be two ints, got {}", sizes)
+    rows, columns = (_tile_count(context, n, size) for n, size in zip(shape, sizes))
+    count = context.emit("mul", rows, columns)
+    start = context.emit("program_id", axis=0)
+    step = context.emit("num_programs", axis=0)
+    static = (*sizes, static_int("persistent: group", group))
+    return _counted(context, _tile_at, static, (start, count, step), (rows, columns))
+
+
+def make_span(context: Context, start: object, size: object) -> Span:
+    """A span, checked."""
+    length = static_int("span: size", size)
+    require(length > 0 and length & length - 1 == 0, "span: size must be a power of two, got {}",
+            length, hint=f"the next valid size is {1 << max(length - 1, 0).bit_length()}; "
+                         "what lies outside of the array reads as 0 and is not written")
+    return Span(_index(context, start), length)
+
+
+def shift_span(context: Context, moved: Span, distance: object, backwards: bool = False) -> Span:
+    """A span whose start is moved by distance."""
+    start = binary(context, "sub" if backwards else "add", moved.start, _index(context, distance))
+    return Span(start, moved.size)
+
+
+def span_index(context: Context, whole: Span) -> Value:
+    """The indices in a span, as a tile."""
+    offsets = context.emit("arange", start=0, size=whole.size)
+    return context.emit("add", context.broadcast_to(whole.start, (whole.size,)),
+                        context.cast(offsets, whole.start.type.dtype))
+
+
+def span_stop(context: Context, whole: Span) -> Value:
+    """The index after the last one in a span."""
+    return binary(context, "add", whole.start, whole.size)
+
+
+def _program_start(context: Context, axis: object, size: object) -> Value:
+    program = context.emit("program_id", axis=static_int("block: axis", axis))
+    length = static_int("block: size", size)
+    return _scaled(context, program, length)
+
+
+def _counted(context: Context, item, static: tuple, bounds: tuple, extra: tuple = ()) -> Iteration:
+    """A loop whose bounds have one dtype: int32, or int64 when one of them needs it."""
+    dtype = _bounds_dtype(bounds)
+    if item is not _same:
+        dtype = promotion.promote(dtype, context.index_dtype)
+    return Iteration(item, static, *(context.value(b, dtype, "range") for b in bounds), extra)
+
+
+def _bounds_dtype(bounds: tuple) -> DType:
+    dtype = int32
+    for bound in bounds:
+        if not _is_int(bound):
+            raise BlockTypeError(f"range: given {describe(bound)}, accepted ints")
+        own = promotion.default_dtype(bound) if isinstance(bound, int) else bound.type.dtype
+        if own.bits == 64 or own.kind == "uint" and own.bits == 32:
+            dtype = int64
+    return dtype
+
+
+def _is_int(bound: object) -> bool:
+    if isinstance(bound, Value):
+        return not bound.type.is_pointer and bound.type.is_scalar and bound.type.dtype.is_integer
+    return isinstance(bound, int)
+
+
+def _index(context: Context, number: object) -> Value:
+    """A position in an array, as a scalar of at least the width that the arrays need."""
+    if not _is_int(number):
+        raise BlockTypeError(f"span: given {describe(number)}, accepted an int")
+    return context.value(number, promotion.promote(context.index_dtype, _bounds_dtype((number,))))
+
+
+def _tile_count(context: Context, extent: object, size: int) -> Value:
+    return context.value(binary(context, "floordiv", binary(context, "add", extent, size - 1), size),
+                         int32)
+
+
+def _same(context: Context, iteration: Iteration, counter: Value) -> Value:
+    return counter
+
+
+def _span_at(context: Context, iteration: Iteration, counter: Value) -> Span:
+    return Span(_index(context, counter), *iteration.static_extra)
+
+
+def _tile_at(context: Context, iteration: Iteration, counter: Value) -> tuple[Span, Span]:
+    """The tile with number counter when tiles are taken in groups of rows."""
+    height, width, group = iteration.static_extra
+    rows, columns = iteration.extra
+    index = context.cast(counter, int32)
+    in_group = binary(context, "mul", columns, group)
+    first = binary(context, "mul", binary(context, "floordiv", index, in_group), group)
+    tall = binary(context, "minimum", binary(context, "sub", rows, first), group)
+    rest = binary(context, "mod", index, in_group)
+    row = binary(context, "add", first, binary(context, "mod", rest, tall))
+    column = binary(context, "floordiv", rest, tall)
+    return (Span(_scaled(context, row, height), height), Span(_scaled(context, column, width), width))
+
+
+def _scaled(context: Context, number: Value, size: int) -> Value:
+    """number * size as a position, so that it cannot overflow."""
+    return binary(context, "mul", _index(context, number), size)

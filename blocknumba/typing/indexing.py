@@ -1,0 +1,48 @@
+"""Subscripts: of tuples, tiles and arrays."""
+
+from __future__ import annotations
+
+from blocknumba.errors import BlockTypeError, BlockValueError
+from blocknumba.tile_ir.ir import Value
+from blocknumba.typing.arrays import is_view_index, reference, view
+from blocknumba.typing.context import Context, describe
+from blocknumba.typing.functions.memory import load, store
+from blocknumba.typing.functions.shape import index_tile
+from blocknumba.typing.static_values import static
+from blocknumba.typing.values import Array, Elements
+
+
+def load_item(context: Context, value: object, index: object) -> object:
+    """value[index]."""
+    if isinstance(value, (tuple, str)):
+        return _tuple_item(value, index)
+    entries = index if isinstance(index, tuple) else (index,)
+    if isinstance(value, Value):
+        return index_tile(context, value, entries)
+    if isinstance(value, Array):
+        if is_view_index(value, entries):
+            return view(context, value, entries)
+        return load.rule(context, reference(context, value, entries))
+    if isinstance(value, Elements):
+        return reference(context, value.array, entries)
+    raise BlockTypeError(f"index: given {describe(value)}, accepted an array, a tile or a tuple")
+
+
+def store_item(context: Context, target: object, index: object, value: object) -> None:
+    """target[index] = value."""
+    entries = index if isinstance(index, tuple) else (index,)
+    if not isinstance(target, Array):
+        raise BlockTypeError(f"assignment to an element: given {describe(target)}, accepted an array",
+                             hint="tiles do not change; make a new one with bn.where"
+                             if isinstance(target, Value) else "")
+    store.rule(context, reference(context, target, entries), value)
+
+
+def _tuple_item(value: tuple, index: object) -> object:
+    try:
+        return value[static("index of a tuple", index)]
+    except IndexError:
+        raise BlockValueError(f"index: {describe(index)} is out of range for {len(value)} "
+                              "values") from None
+    except TypeError:
+        raise BlockTypeError(f"index: given {describe(index)}, accepted an int or a slice") from None

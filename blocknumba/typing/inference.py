@@ -1,0 +1,228 @@
+"""Type inference: Numba's engine, with our typing context, over the paths that can run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+
+from numba.core import ir, types
+from numba.core.typeinfer import ConstraintNetwork, TypeInferer
+from numba.core.typing.context import BaseContext
+
+from blocknumba.errors import BlockError, BlockTypeError
+from blocknumba.tile_ir.builder import Builder
+from blocknumba.typing import renaming
+from blocknumba.typing.context import Context, Options
+from blocknumba.typing.evaluate import evaluate, execute
+from blocknumba.typing.graph import Graph, Label, successors
+from blocknumba.typing.numba_types import (
+    ConstantType,
+    RuntimeType,
+    StructureType,
+    joined,
+    stand_in,
+    type_of,
+    widened,
+)
+
+Edge = tuple[Label, Label]
+
+
+class BlockTypingContext(BaseContext):
+    """Numba's typing context for kernels: it knows our types only, and nothing is registered."""
+
+    def _load_builtins(self):
+        """Numba's own types and functions mean nothing here."""
+
+    def load_additional_registries(self):
+        """None: what calls and operators mean is in evaluate."""
+
+    def resolve_value_type(self, value):
+        """The type of a compile-time value."""
+        return type_of(value)
+
+    def unify_pairs(self, first, second):
+        """The type of a variable that has either."""
+        return joined(first, second)
+
+
+class Inferer(TypeInferer):
+    """Numba's type inferer on SSA form, with one kind of constraint: evaluate the statement.
+
+    A block is looked at only once some path that can run reaches it; a condition that is known
+    from types (`if x.dtype == bn.float16`) closes the other path.
+    """
+
+    def __init__(self, context: BlockTypingContext, function_ir: ir.FunctionIR, graph: Graph,
+                 parameters: Mapping[str, object], options: Options, wide: bool):
+        super().__init__(context, function_ir, _NoWarnings())
+        self.graph, self.parameters = graph, parameters
+        self.emission = Context(Builder(folding=False), options, wide, is_inference=True)
+        self.live_edges: set[Edge] = set()
+        self.constraints = _LiveNetwork(self)
+        self._stand_ins: dict[str, tuple[types.Type, object]] = {}
+
+    def infer(self) -> dict[str, types.Type]:
+        """The type of each variable that is assigned on some path that can run.
+
+        Errors: the first mistake, in the order of the program, that remains at the fixed point.
+        """
+        self.propagate()
+        return {name: variable.type for name, variable in self.typevars.items()
+                if variable.type is not None}
+
+    def get_state_token(self):
+        """Numba stops at the round that leaves this as it was."""
+        return self.constraints.changes
+
+    def read(self, variable: ir.Var) -> object:
+        """A stand-in for the value of a variable."""
+        of = self.typevars[variable.name].type
+        if of is None:
+            raise _Unknown
+        known = self._stand_ins.get(variable.name)
+        if known is None or known[0] is not of:
+            known = self._stand_ins[variable.name] = (of, stand_in(of))
+        return known[1]
+
+    def assign(self, name: str, of: types.Type, loc: ir.Loc) -> None:
+        """Set the type of a variable."""
+        variable = self.typevars[name]
+        if variable.type is not of and variable.type != of:
+            variable.type, variable.define_loc = of, loc
+            self.constraints.changes += 1
+
+
+class _Unknown(Exception):
+    """An operand has no type yet: it comes from a path that was not followed so far."""
+
+
+class _NoWarnings:
+    """Numba asks for a place to collect warnings; inference gives none."""
+
+    def catch_warnings(self, filename=None, lineno=None):
+        return contextlib.nullcontext()
+
+
+class _LiveNetwork(ConstraintNetwork):
+    """The constraints of each block, run over the blocks that are reached."""
+
+    def __init__(self, inferer: Inferer):
+        super().__init__()
+        self.changes = 0
+        self._operands: dict[int, tuple] = {}
+        self._inferer = inferer
+
+    def propagate(self, typeinfer: Inferer) -> list[BlockError]:
+        errors: list[BlockError] = []
+        graph = typeinfer.graph
+        reached = {graph.entry} | {target for _, target in typeinfer.live_edges}
+        for label in graph.order:
+            if label in reached:
+                targets = self._run_block(label, typeinfer, errors)
+                reached.update(targets)
+                for target in targets:
+                    if (label, target) not in typeinfer.live_edges:
+                        typeinfer.live_edges.add((label, target))
+                        self.changes += 1
+        return errors
+
+    def _run_block(self, label: Label, inferer: Inferer, errors: list[BlockError]) -> tuple[Label, ...]:
+        block = inferer.blocks[label]
+        try:
+            for statement in block.body[:-1]:
+                self._run(label, statement, inferer)
+            return self._targets(block, inferer)
+        except _Unknown:
+            return ()
+        except BlockError as error:
+            errors.append(error)
+            return ()
+
+    def _run(self, label: Label, statement: ir.Stmt, inferer: Inferer) -> None:
+        node = statement.value if isinstance(statement, ir.Assign) else None
+        if isinstance(node, ir.Expr) and node.op == "phi":
+            self._run_phi(label, statement, inferer)
+            return
+        operands = tuple([inferer.typevars[v.name].type for v in renaming.uses(statement)])
+        if self._operands.get(id(statement)) == operands:
+            return
+        try:
+            if node is None:
+                execute(inferer.emission, statement, inferer.read)
+            elif isinstance(node, ir.Arg):
+                inferer.assign(statement.target.name, type_of(inferer.parameters[node.name]),
+                               statement.loc)
+            else:
+                value = evaluate(inferer.emission, node, inferer.read)
+                inferer.assign(statement.target.name, type_of(value), statement.loc)
+        except BlockError as error:
+            raise error.at(statement.loc.place) from None
+        self._operands[id(statement)] = operands
+
+    def _run_phi(self, label: Label, statement: ir.Assign, inferer: Inferer) -> None:
+        name, phi = statement.target.name, statement.value
+        whole = inferer.typevars[name].type
+        for source, value in zip(phi.incoming_blocks, phi.incoming_values):
+            if value is ir.UNDEFINED or (source, label) not in inferer.live_edges:
+                continue
+            part = inferer.typevars[value.name].type
+            if part is None:
+                continue
+            together = part if whole is None else joined(whole, part)
+            if together is None:
+                raise _type_change(statement, inferer, whole, part, value)
+            whole = together
+        if whole is not None:
+            inferer.assign(name, widened(whole) if self._is_open(label, inferer) else whole,
+                           statement.loc)
+
+    def _is_open(self, label: Label, inferer: Inferer) -> bool:
+        """Whether values can differ on the paths into a block."""
+        return len(inferer.graph.predecessors[label]) > 1
+
+    def _targets(self, block: ir.Block, inferer: Inferer) -> tuple[Label, ...]:
+        last = block.body[-1]
+        if isinstance(last, ir.Branch):
+            of = inferer.typevars[last.cond.name].type
+            if of is None:
+                return ()
+            if isinstance(of, ConstantType):
+                return (last.truebr if of.value else last.falsebr,)
+        return successors(block)
+
+
+def _type_change(phi: ir.Assign, inferer: Inferer, first: types.Type, second: types.Type,
+                 value: ir.Var) -> BlockTypeError:
+    """The error for a variable whose types on two paths have nothing in common."""
+    name = renaming.user_name(phi.target.name)
+    lines = [_assignment_line(v, inferer) for v in phi.value.incoming_values
+             if v is not ir.UNDEFINED and v.name != value.name]
+    now = _assignment_line(value, inferer)
+    before = next((line for line in lines if line is not None and line != now), None)
+    place = phi.loc.place if now is None else now.place
+    earlier = "" if before is None else f" (line {before.place.line})"
+    later = "" if now is None else f" (line {now.place.line})"
+    what = f"variable {name!r}" if not renaming.is_temporary(name) else "a conditional expression"
+    return BlockTypeError(
+        f"{what}: given {_show(first)}{earlier} on one path and {_show(second)}{later} on another, "
+        "accepted one type", loc=place, hint=_join_hint(first, second))
+
+
+def _assignment_line(value: ir.Var, inferer: Inferer) -> ir.Loc | None:
+    return inferer.typevars[value.name].define_loc
+
+
+def _join_hint(first: types.Type, second: types.Type) -> str:
+    tiles = [t.tile for t in (first, second) if isinstance(t, RuntimeType)]
+    shaped = [tile for tile in tiles if tile.shape]
+    if len(shaped) == 1 and not shaped[0].is_pointer:
+        return f"start with a tile: bn.zeros({shaped[0].shape}, bn.{shaped[0].dtype})"
+    return ""
+
+
+def _show(of: types.Type) -> str:
+    if isinstance(of, StructureType):
+        inner = ", ".join(map(_show, of.parts))
+        return f"a tuple ({inner})" if of.kind is tuple else f"a {of.kind.__name__.lower()}"
+    return str(of).removeprefix("constant ")

@@ -1,0 +1,24 @@
+"""Loops that are unrolled while a kernel is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from blocknumba.errors import require
+
+
+class static_range:  # noqa: N801 - spelled as range is
+    """range(start, stop, step) whose loop is unrolled, its variable a compile-time constant.
+
+    Errors: bounds that are not compile-time ints.
+    """
+
+    __compile_time__ = True
+
+    def __init__(self, *bounds: int):
+        require(all(isinstance(bound, int) for bound in bounds),
+                "static_range: given {}, accepted ints", bounds)
+        self.rounds = range(*bounds)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.rounds)

@@ -1,0 +1,201 @@
+"""Numba types of the values of a kernel."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from numba.core import types
+
+from blocknumba.errors import BlockTypeError
+from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.types import TileType
+from blocknumba.typing import folding, promotion
+from blocknumba.typing.context import Context, describe
+from blocknumba.typing.evaluate import UNDEFINED
+from blocknumba.typing.functions.memory import as_pointer
+from blocknumba.typing.values import Array, is_structure, leaves, parts_of, rebuild, static_of
+
+
+class RuntimeType(types.Type):
+    """A tile, a scalar or a pointer that exists at run time."""
+
+    def __init__(self, tile: TileType):
+        self.tile = tile
+        super().__init__(name=str(tile))
+
+    @property
+    def key(self):
+        return self.tile
+
+
+class ConstantType(types.Opaque):
+    """A value that is known at compile time."""
+
+    def __init__(self, value: object):
+        self.value = value
+        super().__init__(name=f"constant {describe(value)}")
+
+    @property
+    def key(self):
+        return _Same(self.value)
+
+
+class StructureType(types.Type):
+    """A tuple, a slice, an array, a span ...: parts, and what is the same on all paths."""
+
+    def __init__(self, kind: type, static: tuple, parts: tuple[types.Type, ...]):
+        self.kind, self.static, self.parts = kind, static, parts
+        super().__init__(name=f"{kind.__name__.lower()}({', '.join(map(str, parts))})")
+
+    @property
+    def key(self):
+        return self.kind, self.static, self.parts
+
+
+class _Same:
+    """A compile-time value, equal to those that cannot be told apart from it."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and folding.same(self.value, other.value)
+
+    def __hash__(self) -> int:
+        try:
+            return hash((type(self.value), self.value))
+        except TypeError:
+            return id(self.value)
+
+
+@lru_cache(maxsize=4096)
+def runtime_type(tile: TileType) -> RuntimeType:
+    """The Numba type of values of a tile type."""
+    return RuntimeType(tile)
+
+
+def type_of(value: object) -> types.Type:
+    """The Numba type of a value."""
+    if isinstance(value, Value):
+        return runtime_type(value.type)
+    if is_structure(value):
+        parts = tuple([type_of(part) for part in parts_of(value)])
+        return StructureType(type(value), static_of(value), parts)
+    return ConstantType(value)
+
+
+def stand_in(of: types.Type) -> object:
+    """A value of a type, whose run-time parts come from nowhere."""
+    if isinstance(of, RuntimeType):
+        return Value(of.tile)
+    if isinstance(of, StructureType):
+        return rebuild(of.kind, of.static, tuple([stand_in(part) for part in of.parts]))
+    return of.value
+
+
+def widened(of: types.Type) -> types.Type:
+    """A type without numbers known at compile time: what a variable holds where paths meet."""
+    if isinstance(of, ConstantType):
+        if promotion.is_literal(of.value):
+            return runtime_type(TileType(promotion.default_dtype(of.value)))
+        if promotion.is_number(of.value):
+            return runtime_type(TileType(promotion.strong_dtype(of.value)))
+    if isinstance(of, StructureType):
+        return StructureType(of.kind, of.static, tuple([widened(part) for part in of.parts]))
+    return of
+
+
+def joined(a: types.Type, b: types.Type) -> types.Type | None:
+    """The type of a variable that has type a on one path and b on another; None if there is none.
+
+    Numbers known at compile time take the dtype of the other path, as literals do in arithmetic.
+    """
+    if a == b:
+        return a
+    for this, other in ((a, b), (b, a)):
+        if isinstance(this, ConstantType) and isinstance(other, ConstantType):
+            break
+        if isinstance(this, ConstantType) and this.value is UNDEFINED:
+            return other
+        if isinstance(this, ConstantType) and isinstance(other, RuntimeType):
+            return _with_constant(other, this.value)
+        if isinstance(this, StructureType) and this.kind is Array and isinstance(other, RuntimeType):
+            return other if this.parts[0] == other else None
+    if isinstance(a, RuntimeType) and isinstance(b, RuntimeType):
+        return _joined_tiles(a.tile, b.tile)
+    if isinstance(a, ConstantType) and isinstance(b, ConstantType):
+        wide_a, wide_b = widened(a), widened(b)
+        return None if (wide_a, wide_b) == (a, b) else joined(wide_a, wide_b)
+    return _joined_structures(a, b)
+
+
+def convert(context: Context, value: object, to: types.Type) -> object:
+    """value as what a variable of type `to` holds; its type joins to `to`."""
+    if value is UNDEFINED:
+        return undefined(context, to)
+    if isinstance(to, RuntimeType):
+        if to.tile.is_pointer:
+            return as_pointer(context, value)
+        if isinstance(value, Value):
+            return context.cast(value, to.tile.dtype)
+        scalar = context.value(value)
+        return context.broadcast_to(context.cast(scalar, to.tile.dtype), to.tile.shape)
+    if isinstance(to, StructureType):
+        pairs = zip(parts_of(value), to.parts)
+        return rebuild(to.kind, to.static, tuple([convert(context, v, t) for v, t in pairs]))
+    return value
+
+
+def undefined(context: Context, of: types.Type) -> object:
+    """A value of a type that no path uses."""
+    if isinstance(of, RuntimeType):
+        return context.emit("undefined", dtype=str(of.tile.dtype), shape=of.tile.shape)
+    if isinstance(of, StructureType):
+        return rebuild(of.kind, of.static, tuple([undefined(context, part) for part in of.parts]))
+    return of.value
+
+
+def flatten(value: object) -> list[Value]:
+    """The run-time values in a value."""
+    return list(leaves(value))
+
+
+def unflatten(of: types.Type, values) -> object:
+    """The value of a type whose run-time values are the next ones of an iterator."""
+    if isinstance(of, RuntimeType):
+        return next(values)
+    if isinstance(of, StructureType):
+        return rebuild(of.kind, of.static, tuple([unflatten(part, values) for part in of.parts]))
+    return of.value
+
+
+def _with_constant(other: RuntimeType, value: object) -> RuntimeType | None:
+    if other.tile.is_pointer or other.tile.shape or not promotion.is_number(value):
+        return None
+    own = widened(ConstantType(value)).tile.dtype
+    if not promotion.is_literal(value):
+        return _joined_tiles(TileType(own), other.tile)
+    dtype = other.tile.dtype
+    if own.kind == dtype.kind or own.is_integer and dtype.is_integer:
+        return other
+    return _joined_tiles(TileType(own), other.tile)
+
+
+def _joined_tiles(a: TileType, b: TileType) -> RuntimeType | None:
+    if a.shape != b.shape or a.is_pointer or b.is_pointer:
+        return None
+    try:
+        return runtime_type(a.of(promotion.joined_dtype(a.dtype, b.dtype)))
+    except BlockTypeError:
+        return None
+
+
+def _joined_structures(a: types.Type, b: types.Type) -> StructureType | None:
+    if not (isinstance(a, StructureType) and isinstance(b, StructureType)):
+        return None
+    if (a.kind, a.static, len(a.parts)) != (b.kind, b.static, len(b.parts)):
+        return None
+    parts = tuple(joined(x, y) for x, y in zip(a.parts, b.parts))
+    return None if None in parts else StructureType(a.kind, a.static, parts)

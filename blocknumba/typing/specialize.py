@@ -1,0 +1,114 @@
+"""Specialisation of a kernel's Numba IR: constants in, calls inlined, static loops unrolled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from numba.core import ir
+
+from blocknumba.errors import BlockTypeError, UnsupportedError
+from blocknumba.tile_ir.arguments import Argument, ArrayArgument
+from blocknumba.typing import constants, renaming
+from blocknumba.typing.bytecode import Source, function_place
+from blocknumba.typing.constants import Facts, Knowledge
+from blocknumba.typing.graph import Graph, merge_straight_lines
+from blocknumba.typing.inlining import Inliner
+from blocknumba.typing.unrolling import Unroller, refuse_static_loops
+
+MAX_STATEMENTS = 200_000
+
+
+def specialize(source: Source, arguments: Mapping[str, Argument],
+               constant_values: Mapping[str, object]) -> dict[int, ir.Block]:
+    """Blocks that mean what the source means for these constants, calling no Python function.
+
+    Every parameter is in arguments or in constant_values.
+    Errors: static loops whose bounds are not known; recursion that does not end.
+    """
+    blocks = _copy(source, constant_values)
+    facts = {name: _facts(argument) for name, argument in arguments.items()}
+    inliner, unroller = Inliner(blocks), Unroller(blocks)
+    while True:
+        knowledge = _propagate_and_prune(blocks, source.entry, facts)
+        if inliner.inline_calls(knowledge):
+            _limit_size(blocks, source)
+            continue
+        if not unroller.unroll_loops(Graph(blocks, source.entry), knowledge):
+            break
+        _limit_size(blocks, source)
+    refuse_static_loops(blocks, knowledge)
+    constants.drop_unused_temporaries(blocks)
+    return blocks
+
+
+def bind_constants(source: Source, arguments: Mapping[str, Argument],
+                   constant_values: Mapping[str, object]) -> dict[str, object]:
+    """The constants, completed by the defaults of the parameters that were given nothing.
+
+    Errors: BlockTypeError for a parameter without a value, and for a value without a parameter.
+    """
+    bound = dict(constant_values)
+    name, place = source.function.__name__, function_place(source.function)
+    parameters = source.signature.parameters
+    for extra in (arguments.keys() | bound.keys()) - parameters.keys():
+        raise BlockTypeError(f"{name}: no parameter is called {extra!r}, accepted "
+                             f"{name}{source.signature}", loc=place)
+    for parameter in parameters.values():
+        if parameter.name in arguments or parameter.name in bound:
+            continue
+        if parameter.default is parameter.empty:
+            raise BlockTypeError(f"{name}: no value was given for {parameter.name!r}", loc=place)
+        bound[parameter.name] = parameter.default
+    return bound
+
+
+def _propagate_and_prune(blocks: dict[int, ir.Block], entry: int,
+                         facts: dict[str, Facts]) -> Knowledge:
+    merge_straight_lines(blocks, entry)
+    knowledge = constants.propagate(blocks, Graph(blocks, entry), facts)
+    constants.prune(blocks, knowledge)
+    merge_straight_lines(blocks, entry)
+    return knowledge
+
+
+def _copy(source: Source, constant_values: Mapping[str, object]) -> dict[int, ir.Block]:
+    blocks = {}
+    for label, block in source.blocks.items():
+        copy = blocks[label] = ir.Block(block.scope, block.loc)
+        copy.body = [_copy_statement(s, source, constant_values) for s in block.body
+                     if not isinstance(s, ir.Del)]
+    return blocks
+
+
+def _copy_statement(statement: ir.Stmt, source: Source,
+                    constant_values: Mapping[str, object]) -> ir.Stmt:
+    if isinstance(statement, ir.Assign):
+        node, loc = statement.value, statement.loc
+        if isinstance(node, ir.Arg):
+            if node.name in constant_values:
+                node = constants.constant_node(constant_values[node.name], node.name, loc)
+            return ir.Assign(node, statement.target, loc)
+        if isinstance(node, ir.Global):
+            node = ir.Global(node.name, source.global_value(node.name), loc)
+            return ir.Assign(node, statement.target, loc)
+        if isinstance(node, ir.FreeVar):
+            node = ir.FreeVar(node.index, node.name, source.closure_value(node.name), loc)
+            return ir.Assign(node, statement.target, loc)
+    return renaming.rename_statement(statement, _same, _same)
+
+
+def _same(variable: ir.Var) -> ir.Var:
+    return variable
+
+
+def _facts(argument: Argument) -> Facts:
+    if not isinstance(argument, ArrayArgument):
+        return Facts((("dtype", argument.dtype),))
+    return Facts((("dtype", argument.dtype), ("ndim", argument.rank)))
+
+
+def _limit_size(blocks: dict[int, ir.Block], source: Source) -> None:
+    size = sum(len(block.body) for block in blocks.values())
+    if size > MAX_STATEMENTS:
+        raise UnsupportedError(f"{source.function.__name__}: inlining and unrolling give more than "
+                               f"{MAX_STATEMENTS} statements", loc=function_place(source.function))

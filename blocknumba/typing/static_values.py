@@ -1,0 +1,77 @@
+"""Arguments that must be known at compile time: shapes, axes, dtypes, flags."""
+
+from __future__ import annotations
+
+import operator
+
+from blocknumba.errors import BlockTypeError, BlockValueError
+from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.types import DTYPES, DType, dtype_of
+from blocknumba.typing.context import describe
+from blocknumba.typing.values import is_constant
+
+
+def static(name: str, value: object) -> object:
+    """value, which must be known at compile time.  name: "function: parameter"."""
+    if not is_constant(value):
+        raise BlockTypeError(f"{name} must be a compile-time constant, got {describe(value)}",
+                             hint="pass it as a bn.constexpr argument")
+    return value
+
+
+def static_int(name: str, value: object) -> int:
+    """An int known at compile time."""
+    try:
+        return operator.index(static(name, value))
+    except TypeError:
+        raise BlockTypeError(f"{name} must be an int, got {describe(value)}") from None
+
+
+def static_shape(name: str, value: object) -> tuple[int, ...]:
+    """A shape known at compile time: an int or a tuple of ints."""
+    items = value if isinstance(value, tuple) else (value,)
+    if not all(map(is_constant, items)):
+        raise BlockTypeError(f"{name}: shape must be compile-time ints, got {describe(value)}",
+                             hint="pass its extents as bn.constexpr arguments")
+    return tuple(static_int(f"{name}: shape", item) for item in items)
+
+
+def static_axis(name: str, value: object, rank: int) -> int:
+    """An axis from 0 to rank - 1; negative ones count from the end."""
+    axis = static_int(f"{name}: axis", value)
+    if not -rank <= axis < rank:
+        raise BlockValueError(f"{name}: axis {axis} is out of range for rank {rank}, accepted "
+                              f"{-rank} to {rank - 1}")
+    return axis % rank
+
+
+def static_axes(name: str, value: object, rank: int) -> tuple[int, ...]:
+    """Several axes, each once, sorted; None means all."""
+    if value is None:
+        return tuple(range(rank))
+    items = value if isinstance(value, tuple) else (value,)
+    axes = sorted(static_axis(name, item, rank) for item in items)
+    if len(set(axes)) != len(axes):
+        raise BlockValueError(f"{name}: axis {describe(value)} names one axis twice")
+    return tuple(axes)
+
+
+def static_dtype(name: str, value: object) -> DType:
+    """A dtype, in any spelling."""
+    if isinstance(value, Value) or not is_constant(value):
+        raise BlockTypeError(f"{name}: dtype must be a dtype such as bn.float32, got "
+                             f"{describe(value)}")
+    if type(value).__module__.startswith("numba.") and str(value) in DTYPES:
+        return DTYPES[str(value)]
+    try:
+        return dtype_of(value)
+    except BlockTypeError:
+        raise BlockTypeError(f"{name}: dtype must be a dtype such as bn.float32, got "
+                             f"{describe(value)}") from None
+
+
+def static_choice(name: str, value: object, accepted: tuple) -> object:
+    """One of a few constants."""
+    if static(name, value) not in accepted:
+        raise BlockValueError(f"{name} must be one of {accepted}, got {describe(value)}")
+    return value

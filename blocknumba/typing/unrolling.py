@@ -1,0 +1,206 @@
+"""Unrolling of static_range loops, and of loops over tuples, in Numba IR."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from numba.core import ir
+
+from blocknumba.errors import BlockTypeError, UnsupportedError
+from blocknumba.typing import folding, renaming
+from blocknumba.typing.constants import Knowledge, constant_node
+from blocknumba.typing.folding import UNKNOWN
+from blocknumba.typing.graph import Graph, Label
+from blocknumba.typing.loops import static_range
+
+MAX_ROUNDS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class _StaticLoop:
+    """A loop whose rounds are known.
+
+    items: what the loop variable is in each round: a value, or a variable that holds it.
+    getiter: the statement that makes the iterator.
+    """
+
+    header: Label
+    body: frozenset[Label]
+    items: Sequence[object]
+    getiter: ir.Assign
+
+
+class Unroller:
+    """Replaces loops over known items by one copy of their body per item."""
+
+    def __init__(self, blocks: dict[int, ir.Block]):
+        self._blocks = blocks
+        self._copies = 0
+        self._readers: dict[str, set[Label]] = {}
+
+    def unroll_loops(self, graph: Graph, knowledge: Knowledge) -> bool:
+        """Unroll the outermost of the loops over known items; whether there was one."""
+        iterators = self._known_iterators(knowledge)
+        if not iterators:
+            return False
+        self._readers = self._find_readers()
+        done: set[Label] = set()
+        for header in self._headers(graph, iterators):
+            if header in done:
+                continue
+            loop = graph.loops.get(header)
+            body = loop.body if loop else frozenset((header,))
+            name = self._iterated(header)
+            self._unroll(_StaticLoop(header, body, *iterators[name]))
+            done |= body
+        for statement in [getiter for _, getiter in iterators.values()]:
+            if done:
+                _forget(self._blocks, statement)
+        return bool(done)
+
+    def _known_iterators(self, knowledge: Knowledge) -> dict[str, tuple[Sequence, ir.Assign]]:
+        """Name of a variable that holds an iterator -> its items, and where it is made."""
+        found: dict[str, tuple[Sequence, ir.Assign]] = {}
+        for block in self._blocks.values():
+            for statement in block.body:
+                if not isinstance(statement, ir.Assign):
+                    continue
+                node, target = statement.value, statement.target.name
+                if isinstance(node, ir.Expr) and node.op == "getiter":
+                    items = _items(node, statement, knowledge)
+                    if items is not None:
+                        found[target] = (items, statement)
+                elif isinstance(node, ir.Var) and node.name in found:
+                    found[target] = found[node.name]
+        return found
+
+    def _find_readers(self) -> dict[str, set[Label]]:
+        readers: dict[str, set[Label]] = {}
+        for label, block in self._blocks.items():
+            for statement in block.body:
+                for variable in renaming.uses(statement):
+                    readers.setdefault(variable.name, set()).add(label)
+        return readers
+
+    def _headers(self, graph: Graph, iterators: dict) -> list[Label]:
+        return [label for label in graph.order if self._iterated(label) in iterators]
+
+    def _iterated(self, label: Label) -> str | None:
+        for statement in self._blocks[label].body:
+            if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Expr):
+                if statement.value.op == "iternext":
+                    return statement.value.value.name
+        return None
+
+    def _unroll(self, loop: _StaticLoop) -> None:
+        header = self._blocks[loop.header]
+        branch = header.body[-1]
+        first = max(self._blocks) + 1
+        stride = len(loop.body)
+        order = sorted(loop.body)
+        for index, item in enumerate(loop.items):
+            labels = {label: first + index * stride + i for i, label in enumerate(order)}
+            following = first + (index + 1) * stride + order.index(loop.header)
+            if index + 1 == len(loop.items):
+                following = branch.falsebr
+            self._copy_round(loop, item, labels, following)
+        entry = first + order.index(loop.header) if loop.items else branch.falsebr
+        for label in self._blocks.keys() - loop.body:
+            _redirect(self._blocks[label], loop.header, entry)
+        for label in loop.body:
+            del self._blocks[label]
+
+    def _copy_round(self, loop: _StaticLoop, item: object, labels: dict[Label, Label],
+                    following: Label) -> None:
+        self._copies += 1
+        renamed: dict[str, ir.Var] = {}
+        local = {s.target.name for label in loop.body for s in self._blocks[label].body
+                 if isinstance(s, ir.Assign) and renaming.is_temporary(s.target.name)
+                 and self._readers.get(s.target.name, set()) <= loop.body}
+
+        def rename(variable: ir.Var) -> ir.Var:
+            if variable.name not in local:
+                return variable
+            if variable.name not in renamed:
+                name = f"{variable.name}@u{self._copies}"
+                renamed[variable.name] = ir.Var(variable.scope, name, variable.loc)
+            return renamed[variable.name]
+
+        def jump(label: Label) -> Label:
+            return following if label == loop.header else labels.get(label, label)
+
+        for label in loop.body:
+            block = self._blocks[label]
+            copy = self._blocks[labels[label]] = ir.Block(block.scope, block.loc)
+            statements = _enter(block.body, item) if label == loop.header else block.body
+            copy.body = [renaming.rename_statement(s, rename, rename, jump) for s in statements]
+
+
+def refuse_static_loops(blocks: dict[int, ir.Block], knowledge: Knowledge) -> None:
+    """Raise when a call of static_range is left, because its bounds are not known."""
+    for block in blocks.values():
+        for statement in block.body:
+            if knowledge.callees.get(id(statement)) is static_range:
+                raise BlockTypeError("static_range: its bounds must be compile-time constants",
+                                     loc=statement.loc.place, hint="use range for a run-time loop")
+
+
+def _items(node: ir.Expr, statement: ir.Assign, knowledge: Knowledge) -> Sequence | None:
+    """What a loop runs over, when that is known: values, or variables."""
+    iterable = knowledge.iterables.get(id(statement), UNKNOWN)
+    if isinstance(iterable, (static_range, tuple, str)):
+        items = tuple(iterable)
+    elif isinstance(iterable, (list, set, dict)):
+        raise UnsupportedError(f"a loop over a {type(iterable).__name__}", loc=statement.loc.place,
+                               hint="use a tuple")
+    elif iterable is UNKNOWN and node.value.name in knowledge.tuples:
+        items = knowledge.tuples[node.value.name]
+    else:
+        return None
+    if any(folding.is_opaque(item) for item in items):
+        items = knowledge.tuples[node.value.name]
+    if len(items) > MAX_ROUNDS:
+        raise UnsupportedError(f"a loop of {len(items)} rounds cannot be unrolled, accepted at "
+                               f"most {MAX_ROUNDS}", loc=statement.loc.place)
+    return items
+
+
+def _enter(body: list[ir.Stmt], item: object) -> list[ir.Stmt]:
+    """The statements of a header for one round: no iteration, the item, and on into the body."""
+    statements = []
+    for statement in body:
+        node = statement.value if isinstance(statement, ir.Assign) else None
+        operation = node.op if isinstance(node, ir.Expr) else None
+        if operation in ("iternext", "pair_second"):
+            continue
+        if operation == "pair_first":
+            value = item if isinstance(item, ir.Var) else constant_node(item, "item", statement.loc)
+            statement = ir.Assign(value, statement.target, statement.loc)
+        elif isinstance(statement, ir.Branch):
+            statement = ir.Jump(statement.truebr, statement.loc)
+        statements.append(statement)
+    return statements
+
+
+def _redirect(block: ir.Block, old: Label, new: Label) -> None:
+    last = block.body[-1]
+    if isinstance(last, ir.Jump) and last.target == old:
+        block.body[-1] = ir.Jump(new, last.loc)
+    elif isinstance(last, ir.Branch) and old in (last.truebr, last.falsebr):
+        block.body[-1] = ir.Branch(last.cond, new if last.truebr == old else last.truebr,
+                                   new if last.falsebr == old else last.falsebr, last.loc)
+
+
+def _forget(blocks: dict[int, ir.Block], getiter: ir.Assign) -> None:
+    """Remove an iterator that nothing iterates over any more, and its copies."""
+    gone = {getiter.target.name}
+    for block in blocks.values():
+        kept = []
+        for statement in block.body:
+            node = statement.value if isinstance(statement, ir.Assign) else None
+            if statement is getiter or isinstance(node, ir.Var) and node.name in gone:
+                gone.add(statement.target.name)
+                continue
+            kept.append(statement)
+        block.body = kept

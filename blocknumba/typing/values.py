@@ -1,0 +1,228 @@
+"""What a variable of a kernel can hold while the kernel is translated.
+
+A tile or a scalar that exists at run time is a tile IR Value.  A value known at compile time is
+itself: an int, a dtype, a function.  Anything made of parts (a tuple, a slice, an array, a span)
+is a Structure or one of Python's own, whose parts are values again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.types import DType
+
+
+class Structure:
+    """A value made of other values.
+
+    static: what of it is the same on all paths; parts: the values that it is made of.
+    """
+
+    __slots__ = ()
+
+    @property
+    def static(self) -> tuple:
+        raise NotImplementedError
+
+    @property
+    def parts(self) -> tuple:
+        raise NotImplementedError
+
+    @classmethod
+    def of(cls, static: tuple, parts: tuple) -> Structure:
+        """The structure with this static and these parts."""
+        raise NotImplementedError
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class Span(Structure):
+    """size elements of one axis, from start on.
+
+    start: int scalar; size: a power of two.
+    """
+
+    start: Value
+    size: int
+
+    @property
+    def static(self) -> tuple:
+        return (self.size,)
+
+    @property
+    def parts(self) -> tuple:
+        return (self.start,)
+
+    @classmethod
+    def of(cls, static: tuple, parts: tuple) -> Span:
+        return cls(parts[0], static[0])
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class Array(Structure):
+    """An array argument, or a view of one.
+
+    name: of the argument; dtype: of the elements.
+    wide: element offsets may not fit in 32 bits.
+    pointer: to the first element.
+    extents, strides: per axis, in elements; ints where they are known.
+    """
+
+    name: str
+    dtype: DType
+    wide: bool
+    pointer: Value
+    extents: tuple[Value | int, ...]
+    strides: tuple[Value | int, ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.extents)
+
+    @property
+    def static(self) -> tuple:
+        return (self.name, self.dtype, self.wide)
+
+    @property
+    def parts(self) -> tuple:
+        return (self.pointer, *self.extents, *self.strides)
+
+    @classmethod
+    def of(cls, static: tuple, parts: tuple) -> Array:
+        rank = len(parts) // 2
+        return cls(*static, parts[0], parts[1:rank + 1], parts[rank + 1:])
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class Elements(Structure):
+    """`array.at`: what is indexed to get a Reference."""
+
+    array: Array
+
+    @property
+    def static(self) -> tuple:
+        return ()
+
+    @property
+    def parts(self) -> tuple:
+        return (self.array,)
+
+    @classmethod
+    def of(cls, static: tuple, parts: tuple) -> Elements:
+        return cls(*parts)
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class Reference(Structure):
+    """Elements of an array that can be loaded or stored.
+
+    index: one int, int tile or Span per axis.
+    """
+
+    array: Array
+    index: tuple
+
+    @property
+    def static(self) -> tuple:
+        return ()
+
+    @property
+    def parts(self) -> tuple:
+        return (self.array, *self.index)
+
+    @classmethod
+    def of(cls, static: tuple, parts: tuple) -> Reference:
+        return cls(parts[0], parts[1:])
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class Iteration(Structure):
+    """What a run-time loop runs over: item(i) for i in range(start, stop, step).
+
+    item: (context, iteration, i) -> the loop variable; extra: what it needs to make it.
+    start, stop, step: int scalars of one dtype.
+    """
+
+    item: Callable
+    static_extra: tuple
+    start: Value
+    stop: Value
+    step: Value
+    extra: tuple = ()
+
+    @property
+    def static(self) -> tuple:
+        return (self.item, self.static_extra)
+
+    @property
+    def parts(self) -> tuple:
+        return (self.start, self.stop, self.step, *self.extra)
+
+    @classmethod
+    def of(cls, static: tuple, parts: tuple) -> Iteration:
+        return cls(*static, *parts[:3], parts[3:])
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class BoundMethod(Structure):
+    """A function whose first argument is given."""
+
+    function: object
+    receiver: object
+
+    @property
+    def static(self) -> tuple:
+        return (self.function,)
+
+    @property
+    def parts(self) -> tuple:
+        return (self.receiver,)
+
+    @classmethod
+    def of(cls, static: tuple, parts: tuple) -> BoundMethod:
+        return cls(*static, *parts)
+
+
+def is_structure(value: object) -> bool:
+    """Whether a value is made of parts."""
+    return isinstance(value, (Structure, tuple, slice))
+
+
+def parts_of(value: object) -> tuple:
+    """The parts of a structure, a tuple or a slice."""
+    if isinstance(value, tuple):
+        return tuple(value)
+    if isinstance(value, slice):
+        return (value.start, value.stop, value.step)
+    return value.parts
+
+
+def static_of(value: object) -> tuple:
+    """What of a structure, a tuple or a slice is not in its parts."""
+    return value.static if isinstance(value, Structure) else ()
+
+
+def rebuild(kind: type, static: tuple, parts: tuple) -> object:
+    """The structure, tuple or slice of these parts."""
+    if kind is slice:
+        return slice(*parts)
+    if issubclass(kind, tuple):
+        return kind(*parts) if hasattr(kind, "_fields") else tuple(parts)
+    return kind.of(static, parts)
+
+
+def is_constant(value: object) -> bool:
+    """Whether a value is known at compile time, parts and all."""
+    if isinstance(value, (Value, Structure)):
+        return False
+    return all(map(is_constant, parts_of(value))) if is_structure(value) else True
+
+
+def leaves(value: object) -> Iterator[Value]:
+    """The run-time values in a value, in order."""
+    if isinstance(value, Value):
+        yield value
+    elif is_structure(value):
+        for part in parts_of(value):
+            yield from leaves(part)
