@@ -12,7 +12,7 @@ from blocknumba.gpu_layout.ops import (
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.reduction import ReductionPlan, reduction_plan
 from blocknumba.tile_ir.builder import Builder
-from blocknumba.tile_ir.ir import Function, Op, Value
+from blocknumba.tile_ir.ir import Function, Op, Value, walk
 from blocknumba.tile_ir.ops.cast import cast
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
 from blocknumba.tile_ir.rebuild import Rebuilder, rebuild
@@ -30,6 +30,8 @@ def lower_reductions(fn: Function, _options: LayoutOptions) -> Function:
     reads: reduce, arg_reduce.  writes: partial_reduce, partial_arg_reduce, finish_arg_reduce,
     convert_layout, cast.
     """
+    if not any(op.opdef in (reduce, arg_reduce) for op in walk(fn.body)):
+        return fn
     return rebuild(fn, _rewrite, folding=False)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.movement import SharedMove, plan_move
 from blocknumba.gpu_layout.ops import (
@@ -16,8 +18,8 @@ from blocknumba.gpu_layout.registers import replication
 from blocknumba.gpu_layout.shared import OFFSET, best_shared
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Function, Op, Value, walk
-from blocknumba.tile_ir.opdef import READS, WRITES
-from blocknumba.tile_ir.rebuild import Rebuilder, rebuild
+from blocknumba.tile_ir.opdef import PURE, READS, WRITES
+from blocknumba.tile_ir.rebuild import Rebuilder
 from blocknumba.tile_ir.types import TileType
 
 ONE_ELEMENT = LinearLayout(((OFFSET, 0),), (("dim0", 0),), ())
@@ -27,30 +29,96 @@ def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
     """Conversions that need shared memory become an allocation, a write and a read.
 
     So do the results of atomics, and of volatile loads of a scalar: one thread per element does the
-    access, so the threads that hold copies have to be told.
+    access, so the threads that hold copies have to be told.  Conversions that do not depend on each
+    other are done together, so that one barrier serves them all.
 
     reads: convert_layout, atomics, loads.  writes: shared_allocate, shared_write, shared_read.
     """
     used = {value for op in walk(fn.body) for value in op.operands}
-
-    def rewrite(rebuilder: Rebuilder, op: Op) -> tuple[Value] | None:
-        if op.opdef is convert_layout:
-            return _conversion(rebuilder.builder, op, rebuilder[op.operands[0]])
-        if op.opdef.has(READS) and op.result in used and _has_one_reader(op):
-            (value,) = rebuilder.again(op)
-            return (_told_to_all(rebuilder.builder, value),)
-        return None
-
-    return rebuild(fn, rewrite, folding=False)
+    told = {
+        op
+        for op in walk(fn.body)
+        if op.opdef.has(READS) and op.result in used and _has_one_reader(op)
+    }
+    if not told and not any(map(_needs_shared, walk(fn.body))):
+        return fn
+    return _Stager(told).function(fn)
 
 
-def _conversion(builder: Builder, op: Op, x: Value) -> tuple[Value] | None:
-    wanted = op.result.type
-    bits = element_bits(wanted)
-    move = plan_move(x.type.layout, wanted.layout, bits)
-    if not isinstance(move, SharedMove):
-        return None
-    return (_through_shared(builder, x, move.shared, wanted, op.result.hint),)
+class _Stager(Rebuilder):
+    """Re-emits a function; told: ops whose results go from one thread to all."""
+
+    def __init__(self, told: set[Op]):
+        super().__init__(folding=False)
+        self._told = told
+
+    def ops(self, ops: Sequence[Op]) -> None:
+        """Copies of ops, conversions through shared memory grouped."""
+        for group in _grouped(ops):
+            if _needs_shared(group[0]):
+                self._convert(group)
+            else:
+                self.op(group[0])
+
+    def op(self, op: Op) -> None:
+        """A copy of one op; its result read back by all threads if it must be told."""
+        super().op(op)
+        if op in self._told:
+            value = self[op.result]
+            buffer = _written(self.builder, value, _own_shared(value.type))
+            self[op.result] = _read(self.builder, buffer, value.type, op.result.hint)
+
+    def _convert(self, group: Sequence[Op]) -> None:
+        """Write what a group of conversions moves, then read it."""
+        buffers = []
+        for op in group:
+            self.builder.loc = op.loc
+            (x,) = self.operands(op)
+            move = plan_move(x.type.layout, op.result.type.layout, element_bits(x.type))
+            buffers.append(_written(self.builder, x, move.shared))
+        for op, buffer in zip(group, buffers, strict=True):
+            self.builder.loc = op.loc
+            self[op.result] = _read(self.builder, buffer, op.result.type, op.result.hint)
+
+
+def _grouped(ops: Sequence[Op]) -> Iterator[tuple[Op, ...]]:
+    """ops one by one, but conversions through shared memory together where nothing is between.
+
+    What depends on a conversion waits until an op comes that cannot pass it, being not pure; what
+    does not depend on it goes before.
+    """
+    together: list[Op] = []
+    waiting: list[Op] = []
+    late: set[Value] = set()
+    for op in ops:
+        if not op.opdef.has(PURE):
+            yield from _released(together, waiting)
+            together, waiting, late = [], [], set()
+            yield (op,)
+            continue
+        depends = any(value in late for value in op.operands)
+        if not depends and not _needs_shared(op):
+            yield (op,)
+            continue
+        (waiting if depends else together).append(op)
+        late.update(op.results)
+    yield from _released(together, waiting)
+
+
+def _released(together: list[Op], waiting: list[Op]) -> Iterator[tuple[Op, ...]]:
+    """A group of conversions, then what waited for it, grouped in turn."""
+    if together:
+        yield tuple(together)
+    if waiting:
+        yield from _grouped(waiting)
+
+
+def _needs_shared(op: Op) -> bool:
+    if op.opdef is not convert_layout:
+        return False
+    source, destination = op.operands[0].type, op.result.type
+    move = plan_move(source.layout, destination.layout, element_bits(source))
+    return isinstance(move, SharedMove)
 
 
 def _has_one_reader(op: Op) -> bool:
@@ -62,20 +130,23 @@ def _has_one_reader(op: Op) -> bool:
     return made.is_scalar and bool(op.attrs.get("volatile"))
 
 
-def _told_to_all(builder: Builder, value: Value) -> Value:
-    """value, from the thread that has each element to all that hold it."""
-    wanted = value.type
-    if wanted.is_scalar:
-        return _through_shared(builder, value, ONE_ELEMENT, wanted, value.hint)
-    shared = best_shared(wanted.layout, wanted.layout, element_bits(wanted))
-    return _through_shared(builder, value, shared, wanted, value.hint)
+def _own_shared(tile: TileType) -> LinearLayout:
+    """The shared layout through which a tile goes back to its own layout."""
+    if tile.is_scalar:
+        return ONE_ELEMENT
+    return best_shared(tile.layout, tile.layout, element_bits(tile))
 
 
-def _through_shared(
-    builder: Builder, value: Value, shared: LinearLayout, wanted: TileType, hint: str
-) -> Value:
+def _written(builder: Builder, value: Value, shared: LinearLayout) -> Value:
+    """A new buffer with a value in it."""
+    tile = value.type
     buffer = builder.emit(
-        shared_allocate, dtype=str(wanted.dtype), shape=wanted.shape or (1,), layout=shared
+        shared_allocate, dtype=str(tile.dtype), shape=tile.shape or (1,), layout=shared
     )
     builder.emit(shared_write, buffer, value)
+    return buffer
+
+
+def _read(builder: Builder, buffer: Value, wanted: TileType, hint: str) -> Value:
+    """What is in a buffer, as a tile of that type."""
     return builder.emit(shared_read, buffer, layout=wanted.layout, hint=hint)

@@ -1,0 +1,108 @@
+"""What the verifier demands of the GPU-layout IR."""
+
+from __future__ import annotations
+
+from blocknumba.gpu_layout import rules  # noqa: F401  fills the table of placements
+from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.movement import SharedMove, plan_move
+from blocknumba.gpu_layout.ops import (
+    barrier,
+    convert_layout,
+    finish_arg_reduce,
+    partial_arg_reduce,
+    partial_reduce,
+    shared_allocate,
+    shared_read,
+    shared_write,
+)
+from blocknumba.gpu_layout.placement import placement_of
+from blocknumba.gpu_layout.planner import element_bits
+from blocknumba.gpu_layout.reduction import is_separable, reduction_plan
+from blocknumba.gpu_layout.registers import REGISTER, dims_of, without_register_copies
+from blocknumba.gpu_layout.shared import OFFSET
+from blocknumba.tile_ir.ir import Op, Value
+from blocknumba.tile_ir.opdef import CONTROL, TERMINATOR
+from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
+from blocknumba.tile_ir.verifier import Level
+
+_OWN = frozenset(
+    (
+        barrier,
+        convert_layout,
+        finish_arg_reduce,
+        partial_arg_reduce,
+        partial_reduce,
+        shared_allocate,
+        shared_read,
+        shared_write,
+    )
+)
+
+
+def _has_layout(value: Value) -> str | None:
+    """A tile has a layout of its shape that holds every element."""
+    tile = value.type
+    if tile.is_scalar:
+        return None if tile.layout is None else f"{tile} is a scalar with a layout"
+    layout = tile.layout
+    if not isinstance(layout, LinearLayout):
+        return f"{tile} has no layout"
+    if layout.outs != dims_of(tile.shape) or not layout.is_surjective:
+        return f"{tile}: the layout is not of that shape"
+    names = tuple(name for name, _ in layout.ins)
+    if names == (OFFSET,):
+        return None if layout.is_injective else f"{tile}: two offsets for one element"
+    if REGISTER not in names:
+        return f"{tile}: neither in registers nor in shared memory"
+    if without_register_copies(layout) != layout:
+        return f"{tile}: a thread holds copies"
+    return None
+
+
+def _agrees(op: Op) -> str | None:
+    """The layouts of operands and results are those of the op's placement."""
+    if op.opdef in _OWN or op.opdef.has(TERMINATOR | CONTROL):
+        return None
+    tiles = [value for value in op.results + op.operands if not value.type.is_scalar]
+    if not tiles:
+        return None
+    placement = placement_of(op)
+    of_result = placement.inverts and op.results and not op.results[0].type.is_scalar
+    values = op.results if of_result else op.operands
+    layout = next(value.type.layout for value in values if not value.type.is_scalar)
+    if not placement.accepts(op, layout):
+        return f"cannot be done in {layout}"
+    wanted = placement.operands(op, layout)
+    if tuple(value.type.layout for value in op.operands) != wanted:
+        return f"operands should be in {', '.join(map(str, wanted))}"
+    made = placement.result(op, layout) if op.results else None
+    if any(value.type.layout != made for value in op.results):
+        return f"results should be in {made}"
+    return None
+
+
+def _stays_in_warp(op: Op) -> str | None:
+    """What is left of conversions and reductions needs no shared memory."""
+    if op.opdef is convert_layout:
+        source, made = op.operands[0].type, op.result.type
+        move = plan_move(source.layout, made.layout, element_bits(made))
+        return "needs shared memory" if isinstance(move, SharedMove) else None
+    if op.opdef in (reduce, arg_reduce, finish_arg_reduce):
+        layout, axis = op.operands[0].type.layout, op.attrs["axis"]
+        if not is_separable(layout, axis) or reduction_plan(layout, axis).warps > 1:
+            return "crosses warps"
+    return None
+
+
+def _is_placed(op: Op) -> str | None:
+    if op.opdef is shared_allocate and op.attrs.get("offset") is None:
+        return "has no offset"
+    return None
+
+
+LAID_OUT = Level("layout level", of_value=(_has_layout,), of_op=(_agrees,))
+READY = Level(
+    "layout level, ready to be lowered",
+    of_value=(_has_layout,),
+    of_op=(_agrees, _stays_in_warp, _is_placed),
+)
