@@ -20,6 +20,21 @@ from blocknumba.tile_ir.types import (
     uint64,
 )
 
+# The greatest error of float32 and float64 in units in the last place: what NumPy's SIMD loops
+# and CUDA's mathematical functions (Programming Guide, "Mathematical Functions") both keep.
+# float16 and bfloat16 are float32 rounded: at most one such unit.
+ERROR_ULPS = {name: 4 for name in (
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "rsqrt", "cbrt", "sin", "cos", "tan",
+    "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "atan2",
+    "hypot", "power")} | {"floordiv": 1, "erfc": 5, "lgamma": 6, "gamma": 10}
+
+
+def _error(name: str) -> str:
+    """The sentence on an op's error."""
+    ulps = ERROR_ULPS.get(name)
+    return "" if ulps is None else f"  Error: at most {ulps} units in the last place."
+
+
 BITS = INTEGERS | {bool_}
 PLAIN = NUMBERS | {bool_}
 WORDS = frozenset((int32, int64, uint32, uint64))
@@ -30,18 +45,25 @@ sub = elementwise("sub", "x y", np.subtract, NUMBERS, "x - y; integers wrap.")
 mul = elementwise("mul", "x y", np.multiply, NUMBERS, "x * y; integers wrap.")
 div = elementwise("div", "x y", np.true_divide, FLOATS, "x / y, correctly rounded.")
 floordiv = elementwise("floordiv", "x y", meaning.floor_divide, NUMBERS,
-                       "floor(x / y); x // 0 is 0 for integers, as numpy.floor_divide.")
+                       "floor(x / y), as numpy.floor_divide: x // 0 is 0 for integers, and x / 0 "
+                       "for floats." + _error("floordiv"))
 mod = elementwise("mod", "x y", meaning.remainder, NUMBERS,
-                  "x - floor(x / y) * y, the sign of y; x % 0 is 0 for integers.")
+                  "x - floor(x / y) * y, rounded once, with the sign of y, as numpy.remainder: "
+                  "x % 0 is 0 for integers and NaN for floats.")
 neg = elementwise("neg", "x", np.negative, NUMBERS, "-x; -0.0 of 0.0; unsigned wraps.")
 absolute = elementwise("absolute", "x", np.abs, NUMBERS, "|x|; of the least integer, itself.")
-minimum = elementwise("minimum", "x y", np.minimum, PLAIN, "The lesser; NaN if either is NaN.")
-maximum = elementwise("maximum", "x y", np.maximum, PLAIN, "The greater; NaN if either is NaN.")
-fmin = elementwise("fmin", "x y", np.fmin, FLOATS, "The lesser; the other one if one is NaN.")
-fmax = elementwise("fmax", "x y", np.fmax, FLOATS, "The greater; the other one if one is NaN.")
+minimum = elementwise("minimum", "x y", np.minimum, PLAIN,
+                      "The lesser; NaN if either is NaN; of 0.0 and -0.0 either.")
+maximum = elementwise("maximum", "x y", np.maximum, PLAIN,
+                      "The greater; NaN if either is NaN; of 0.0 and -0.0 either.")
+fmin = elementwise("fmin", "x y", np.fmin, FLOATS,
+                   "The lesser; the other one if one is NaN; of 0.0 and -0.0 either.")
+fmax = elementwise("fmax", "x y", np.fmax, FLOATS,
+                   "The greater; the other one if one is NaN; of 0.0 and -0.0 either.")
 fma = elementwise("fma", "x y z", meaning.fma, FLOATS, "x * y + z, rounded once.")
 power = elementwise("power", "x y", meaning.power, NUMBERS,
-                    "x ** y; integers wrap, and a negative integer y gives 0 unless |x| is 1.")
+                    "x ** y; integers wrap, and a negative integer y gives 0 unless |x| is 1."
+                    + _error("power"))
 
 # bits -----------------------------------------------------------------------------------------
 and_ = elementwise("and", "x y", np.bitwise_and, BITS, "x & y.")
@@ -104,11 +126,12 @@ _MATH = (
     ("rint", Wide(np.rint), "Nearest integer, ties to even, a float, with the sign of x."),
 )
 for _name, _function, _doc in _MATH:
-    globals()[_name] = elementwise(_name, "x", _function, FLOATS, _doc)
+    globals()[_name] = elementwise(_name, "x", _function, FLOATS, _doc + _error(_name))
 atan2 = elementwise("atan2", "y x", Wide(np.arctan2), FLOATS,
-                    "Angle of the point (x, y) in radians, in [-pi, pi].")
+                    "Angle of the point (x, y) in radians, in [-pi, pi]." + _error("atan2"))
 hypot = elementwise("hypot", "x y", Wide(np.hypot), FLOATS,
-                    "sqrt(x*x + y*y) without overflow; infinite if either is, even beside NaN.")
+                    "sqrt(x*x + y*y) without overflow; infinite if either is, even beside NaN."
+                    + _error("hypot"))
 copysign = elementwise("copysign", "x y", np.copysign, FLOATS, "|x| with the sign of y, NaN too.")
 nextafter = elementwise("nextafter", "x y", meaning.next_after, FLOATS,
                         "The next float of the dtype after x towards y; y if they are equal.")
