@@ -1,10 +1,11 @@
-"""What all tests share: the devices that kernels run on."""
+"""What all tests share: the devices that kernels run on, and tests that are .tile files."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import pytest
+from tile_files import pytest_addoption, pytest_collect_file  # noqa: F401  hooks
 
 from blocknumba.dispatch.driver import find_driver
 

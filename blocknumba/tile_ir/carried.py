@@ -67,10 +67,7 @@ def keep(rebuilder: Rebuilder, loop: Op, kept: Sequence[bool]) -> Values:
         builder.emit(end.opdef, *(rebuilder[value] for value in handed))
     builder.loc = loop.loc
     operands = (*loop.operands[:places.operands], *compress(values.initial, kept))
-    results = tuple(compress(loop.results, kept))
+    types = tuple(value.type for value in compress(loop.results, kept))
     made = builder.emit(loop.opdef, *(rebuilder[value] for value in operands), regions=(copy,),
-                        types=tuple(value.type for value in results), **loop.attrs)
-    made = made if isinstance(made, tuple) else (made,)
-    for old, new in zip(results, made, strict=True):
-        new.hint = new.hint or old.hint
-    return made
+                        types=types, **loop.attrs)
+    return made if isinstance(made, tuple) else (made,)

@@ -59,7 +59,10 @@ class Rebuilder:
         results = None if self._rewrite is None else self._rewrite(self, op)
         if results is None:
             results = self.again(op)
-        self._new.update(zip(op.results, results, strict=True))
+        for old, new in zip(op.results, results, strict=True):
+            self._new[old] = new
+            # a fold may have given a value that is named already
+            new.hint = new.hint or old.hint
 
     def again(self, op: Op, regions: Sequence[Region] | None = None) -> Values:
         """An old op emitted with its new operands; its regions are copied unless given.
@@ -72,11 +75,7 @@ class Rebuilder:
         self.builder.loc = op.loc
         types = tuple(value.type for value in op.results)
         made = self.builder.emit(op.opdef, *operands, regions=regions, types=types, **op.attrs)
-        results = made if isinstance(made, tuple) else (made,)
-        for old, new in zip(op.results, results, strict=True):
-            # a fold may give a value that somebody named already
-            new.hint = new.hint or old.hint
-        return results
+        return made if isinstance(made, tuple) else (made,)
 
 
 def rebuild(fn: Function, rewrite: Rewrite | None = None, *, folding: bool = True) -> Function:

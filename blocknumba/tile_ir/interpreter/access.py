@@ -252,7 +252,9 @@ def _gather(machine: Machine, op: Op, addresses: np.ndarray, mask: Tile | None,
             elements = np.where(meant, elements, _filling(op, other) if result is None else result)
         result = elements
     if result is None:
-        return np.broadcast_to(_filling(op, other), addresses.shape).copy()
+        filling = _filling(op, other)
+        shape = np.broadcast_shapes(np.shape(filling), addresses.shape)
+        return np.broadcast_to(filling, shape).copy()
     return result
 
 

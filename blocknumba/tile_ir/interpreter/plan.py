@@ -105,8 +105,11 @@ def _elementwise(op: Op, spare: set[Value]) -> Callable[..., Tile]:
             return Uniform(evaluate(*[u.element for u in uniform], **attrs), shape)
         arrays = [u.thin() if u else dense(tile) for u, tile in zip(uniform, tiles)]
         for position in same:
-            if len(arrays[position]) == max(map(len, arrays)) and not uniform[position]:
-                return evaluate(*arrays, out=arrays[position])
+            array = arrays[position]
+            # what a rule made dense may be a read-only view
+            if (len(array) == max(map(len, arrays)) and not uniform[position]
+                    and array.flags.writeable):
+                return evaluate(*arrays, out=array)
         return evaluate(*arrays, **attrs)
 
     return on_arrays

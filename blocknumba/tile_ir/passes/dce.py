@@ -19,7 +19,6 @@ def dce(fn: Function, _: object = None) -> Function:
     rebuilder = Rebuilder(lambda rebuilder, op: _needed(rebuilder, op, live), folding=False)
     kept = [arg in live.values for arg in fn.body.args]
     args = tuple(compress(fn.body.args, kept))
-    # arguments are kept as they are: only ops have owners to keep track of
     with rebuilder.builder.region(*(a.type for a in args), hints=[a.hint for a in args]) as (
             body, new_args):
         for old, new in zip(args, new_args, strict=True):
@@ -57,15 +56,11 @@ def _spread(op: Op, kept: list[bool], results: Values) -> Values:
 def _choice(rebuilder: Rebuilder, op: Op, kept: list[bool]) -> Values:
     """An `if` with some of its results."""
     regions = [_yielding(rebuilder, region, kept) for region in op.regions]
-    results = tuple(compress(op.results, kept))
-    types = tuple(value.type for value in results)
+    types = tuple(value.type for value in compress(op.results, kept))
     rebuilder.builder.loc = op.loc
     made = rebuilder.builder.emit(op.opdef, *rebuilder.operands(op), regions=regions, types=types,
                                   **{**op.attrs, "result_types": types})
-    made = made if isinstance(made, tuple) else (made,)
-    for old, new in zip(results, made, strict=True):
-        new.hint = old.hint
-    return made
+    return made if isinstance(made, tuple) else (made,)
 
 
 def _yielding(rebuilder: Rebuilder, region: Region, kept: list[bool]) -> Region:

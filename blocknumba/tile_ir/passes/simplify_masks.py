@@ -41,7 +41,7 @@ class _Simplifier:
         if not op.opdef.has(PURE) or len(op.results) != 1 or not is_counted(op.result.type):
             return None
         known = self._ranges[op.result]
-        if known.low == known.high and op.operands:
+        if known.low == known.high and op.operands and op.name != "splat":
             value = bool(known.low) if op.result.type.dtype.kind == BOOL else known.low
             return (filled(rebuilder.builder, op.result.type, value),)
         if _is_conjunction(op) and op.result not in self._parts:
@@ -50,7 +50,7 @@ class _Simplifier:
 
     def _conjunction(self, rebuilder: Rebuilder, op: Op) -> Values | None:
         """All parts of `a & b & ...`: bounds in pairs, then by the shape they are broadcast from."""
-        parts = list(dict.fromkeys(self._flat(op)))
+        parts = [part for part in dict.fromkeys(self._flat(op)) if self._ranges[part].low == 0]
         groups: dict[tuple[int, ...] | None, list[Value]] = {}
         for part in parts:
             repeated = made_by(part, "broadcast")
