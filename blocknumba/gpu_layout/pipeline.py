@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from blocknumba.gpu_layout import rules  # noqa: F401  fills the table of placements
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.passes.allocate_shared import allocate_shared
@@ -11,21 +9,37 @@ from blocknumba.gpu_layout.passes.assign_layouts import assign_layouts
 from blocknumba.gpu_layout.passes.insert_barriers import insert_barriers
 from blocknumba.gpu_layout.passes.lower_reductions import lower_reductions
 from blocknumba.gpu_layout.passes.stage_conversions import stage_conversions
+from blocknumba.gpu_layout.spec import LAID_OUT, READY
+from blocknumba.tile_ir import verifier
 from blocknumba.tile_ir.ir import Function
+from blocknumba.tile_ir.passes.contract import Observer, check_order, run_passes
 
-Pass = Callable[[Function, LayoutOptions], Function]
-
-PASSES: tuple[Pass, ...] = (
+LAYOUT_PASSES = (
     assign_layouts,
-    lower_reductions,  # before staging: it makes conversions
+    # before staging: it makes conversions
+    lower_reductions,
     stage_conversions,
-    allocate_shared,  # after staging: there are no buffers before
-    insert_barriers,  # last: which buffers share bytes decides what has to wait
+    # after staging: there are no buffers before
+    allocate_shared,
+    # last: which buffers share bytes decides what has to wait
+    insert_barriers,
 )
+check_order(LAYOUT_PASSES)
 
 
-def lay_out(fn: Function, options: LayoutOptions) -> Function:
-    """A function of the tile IR with layouts, shared memory and barriers: ready to be lowered."""
-    for apply in PASSES:
-        fn = apply(fn, options)
+def lay_out(
+    fn: Function,
+    options: LayoutOptions,
+    *,
+    verify: bool = False,
+    observer: Observer | None = None,
+) -> Function:
+    """A function of the tile IR with layouts, shared memory and barriers: ready to be lowered.
+
+    verify: check the function after each pass.  observer: see run_passes.
+    """
+    level = LAID_OUT if verify else None
+    fn = run_passes(fn, LAYOUT_PASSES, options, level=level, observer=observer)
+    if verify:
+        verifier.verify(fn, READY)
     return fn

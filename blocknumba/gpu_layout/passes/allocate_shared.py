@@ -8,6 +8,7 @@ from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.planner import element_bits
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.rebuild import Rebuilder, rebuild
 
 ALIGNMENT = 16  # bytes; of the widest shared access
@@ -24,13 +25,12 @@ class _Life:
     last: int
 
 
+@declared(reads=("shared_memory",), writes=("offsets",))
 def allocate_shared(fn: Function, _options: LayoutOptions) -> Function:
     """Every shared_allocate gets an offset; buffers that are in use together do not overlap.
 
     Buffers that are not in use together share bytes, but only once SPREAD_BYTES are taken: two
     that do not share need no barrier between them.
-
-    reads: shared_allocate.  writes: its offset.
     """
     offsets = _places(_lives(fn))
     if not offsets:

@@ -12,17 +12,17 @@ from blocknumba.gpu_layout.planner import Layout, Planner
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Function, Op, Region, Value
 from blocknumba.tile_ir.opdef import TERMINATOR
+from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.types import TileType
 
 
+@declared(reads=("ops",), writes=("ops", "layouts"))
 def assign_layouts(fn: Function, options: LayoutOptions) -> Function:
     """Every tile gets a layout, every op operands in the layouts its placement asks for.
 
     Where a tile is wanted in several layouts, it is computed again in each or moved, whichever
     costs less; both happen where the tile is defined, so never more often than it is made.  Ops
     whose results nothing needs are left out.
-
-    reads: tiles without layouts.  writes: layouts, convert_layout.
     """
     accesses = Accesses(fn, options)
     homes = Homes(fn, accesses, options)

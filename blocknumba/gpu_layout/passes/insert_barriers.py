@@ -14,6 +14,7 @@ from blocknumba.gpu_layout.registers import replication
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir import Function, Op, Region, Value
 from blocknumba.tile_ir.opdef import READS, WRITES
+from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.rebuild import Rebuilder, rebuild
 
 PROGRAM, WARP = "program", "warp"
@@ -43,6 +44,7 @@ class _Access:
 _Pending = dict[_Access, str]
 
 
+@declared(reads=("shared_memory", "offsets"), writes=("ops", "barriers"))
 def insert_barriers(fn: Function, options: LayoutOptions) -> Function:
     """A barrier before every access that depends on one of another thread since the last barrier.
 
@@ -50,8 +52,6 @@ def insert_barriers(fn: Function, options: LayoutOptions) -> Function:
     of shared memory by its offsets, of global memory by the arrays the pointers come from.  No
     barrier is needed where every thread depends on itself only, and one of each warp for itself
     suffices where what a warp reads was written by it.
-
-    reads: shared memory and global memory accesses.  writes: barrier.
     """
     found = _Finder(fn, options)
 

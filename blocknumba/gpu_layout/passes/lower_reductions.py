@@ -15,20 +15,19 @@ from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Function, Op, Value, walk
 from blocknumba.tile_ir.ops.cast import cast
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
+from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.rebuild import Rebuilder, rebuild
 from blocknumba.tile_ir.types import TileType
 
 ACCUMULATED = ("sum", "prod")  # kinds that would lose bits in 16-bit floats
 
 
+@declared(reads=("layouts",), writes=("ops", "layouts"))
 def lower_reductions(fn: Function, _options: LayoutOptions) -> Function:
     """Reduce within threads and warps, bring the partial results together, reduce within threads.
 
     So every reduction that is left stays within a warp, and what crosses warps is convert_layout.
     Sums and products of 16-bit floats become float32.
-
-    reads: reduce, arg_reduce.  writes: partial_reduce, partial_arg_reduce, finish_arg_reduce,
-    convert_layout, cast.
     """
     if not any(op.opdef in (reduce, arg_reduce) for op in walk(fn.body)):
         return fn

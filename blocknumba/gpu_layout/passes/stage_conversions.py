@@ -19,20 +19,20 @@ from blocknumba.gpu_layout.shared import OFFSET, best_shared
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Function, Op, Value, walk
 from blocknumba.tile_ir.opdef import PURE, READS, WRITES
+from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.rebuild import Rebuilder
 from blocknumba.tile_ir.types import TileType
 
 ONE_ELEMENT = LinearLayout(((OFFSET, 0),), (("dim0", 0),), ())
 
 
+@declared(reads=("layouts",), writes=("ops", "shared_memory"))
 def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
     """Conversions that need shared memory become an allocation, a write and a read.
 
     So do the results of atomics, and of volatile loads of a scalar: one thread per element does the
     access, so the threads that hold copies have to be told.  Conversions that do not depend on each
     other are done together, so that one barrier serves them all.
-
-    reads: convert_layout, atomics, loads.  writes: shared_allocate, shared_write, shared_read.
     """
     used = {value for op in walk(fn.body) for value in op.operands}
     told = {
