@@ -20,6 +20,7 @@ from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.ir import Function
+from blocknumba.tile_ir.pipeline import optimise
 from blocknumba.typing.context import Options as TypingOptions
 from blocknumba.typing.frontend import build
 
@@ -54,6 +55,8 @@ def _compile(function: FunctionType, specialization: Specialization,
     with _timed("typing", times_ms):
         tile = build(function, dict(specialization.arguments), constants,
                      TypingOptions(debug=options.debug))
+    with _timed("tile", times_ms):
+        tile = optimise(tile)
     machine = None if target is None else _machine_code(tile, options, target, times_ms)
     return Compiled(function.__name__, specialization, tile, effects(tile), machine, times_ms)
 
