@@ -143,15 +143,48 @@ def test_debug_names_the_array_and_the_index_out_of_bounds():
 
 
 @bn.jit
-def reverse(x, out, B: bn.constexpr):
-    out[bn.span(0, B)] = x[::-1]
+def read_views(x, out, base, limit, B: bn.constexpr):
+    r = bn.span(0, B)
+    reverse, tail, head, end, middle = x[::-1], x[base:], x[:-2], x[-3:], x[2:limit]
+    out[0, r] = reverse[r]
+    out[1, r] = tail[r]
+    out[2, r] = head[r]
+    out[3, r] = end[r]
+    out[4, r] = middle[r]
 
 
-def test_slice_without_a_constant_length_is_a_named_error(device):
+def test_slices_of_an_array_are_numpys_views(device):
+    """NVIDIA/numba-cuda-mlir#262, #112"""
+    x, out = np.arange(1, 9, dtype=np.float32), np.full((5, 8), -1, np.float32)
+    device.run(read_views, 1, x, out, 3, 100, B=8)
+    views = x[::-1], x[3:], x[:-2], x[-3:], x[2:limit]
+    np.testing.assert_array_equal(out, [np.pad(view, (0, 8 - view.size)) for view in views])
+
+
+@bn.jit
+def copy_last_planes(x, out, base, ROWS: bn.constexpr, COLUMNS: bn.constexpr):
+    r, c = bn.span(0, ROWS), bn.span(0, COLUMNS)
+    out[0, r, c] = x[base:][0, r, c]
+
+
+def test_slice_of_the_first_axis_keeps_the_others(device):
     """NVIDIA/numba-cuda-mlir#262"""
-    x = np.arange(8, dtype=np.float32)
-    with pytest.raises(BlockError, match="slice"):
-        device.run(reverse, 1, x, np.zeros_like(x), B=8)
+    x = np.arange(3 * 4 * 8, dtype=np.float32).reshape(3, 4, 8)
+    out = np.zeros((1, 4, 8), np.float32)
+    device.run(copy_last_planes, 1, x, out, 2, ROWS=4, COLUMNS=8)
+    np.testing.assert_array_equal(out, x[2:])
+
+
+@bn.jit
+def every_other(x, out, B: bn.constexpr):
+    out[bn.span(0, B)] = x[::2]
+
+
+def test_slice_with_another_step_is_a_named_error(device):
+    """NVIDIA/numba-cuda-mlir#262"""
+    with pytest.raises(BlockError, match="step") as caught:
+        device.run(every_other, 1, np.zeros(8, np.float32), np.zeros(8, np.float32), B=4)
+    assert "x[::2]" in str(caught.value)
 
 
 @bn.jit
