@@ -157,7 +157,7 @@ def test_slices_of_an_array_are_numpys_views(device):
     """NVIDIA/numba-cuda-mlir#262, #112"""
     x, out = np.arange(1, 9, dtype=np.float32), np.full((5, 8), -1, np.float32)
     device.run(read_views, 1, x, out, 3, 100, B=8)
-    views = x[::-1], x[3:], x[:-2], x[-3:], x[2:limit]
+    views = x[::-1], x[3:], x[:-2], x[-3:], x[2:100]
     np.testing.assert_array_equal(out, [np.pad(view, (0, 8 - view.size)) for view in views])
 
 
