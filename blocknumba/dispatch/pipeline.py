@@ -11,6 +11,7 @@ from types import FunctionType
 from blocknumba.dispatch.compiled import Compiled, MachineCode
 from blocknumba.dispatch.effects import effects
 from blocknumba.dispatch.options import Options
+from blocknumba.dispatch.resources import require_shared_memory
 from blocknumba.dispatch.signature import location
 from blocknumba.dispatch.specialize import Specialization
 from blocknumba.errors import BlockError
@@ -67,6 +68,7 @@ def _machine_code(tile: Function, options: Options, target: Target,
                        options.debug)
     with _timed("layout", times_ms):
         gpu = lay_out(tile, LayoutOptions(options.num_warps, options.num_stages, options.num_ctas))
+    require_shared_memory(gpu, target)
     with _timed("nvvm", times_ms):
         lowered = lower(gpu, target, code)
     with _timed("assemble", times_ms):

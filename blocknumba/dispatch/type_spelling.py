@@ -25,7 +25,8 @@ _SPELLING = re.compile(
 _BETWEEN = re.compile(r",(?![^\[]*\])")  # a comma that is not within brackets
 
 
-def parse_types(given: object, names: Sequence[str], kernel: str) -> tuple[tuple[str, Argument], ...]:
+def parse_types(given: object, names: Sequence[str],
+                kernel: str) -> tuple[tuple[str, Argument], ...]:
     """(name, Argument) of each run-time parameter.
 
     given: a string with commas, a sequence, or a dict by name, of types; a type is a string, a

@@ -15,8 +15,8 @@ BASE = np.arange(120, dtype=np.float32).reshape(4, 5, 6)
 
 
 @pytest.mark.parametrize("array", [
-    BASE, BASE.T, BASE[::2, ::-1], BASE[:, :, 2], BASE[1, 2, 3:4], np.broadcast_to(BASE[0], (3, 5, 6)),
-    np.array(3.0), np.zeros((0, 3), np.float32), BASE[1:1]],
+    BASE, BASE.T, BASE[::2, ::-1], BASE[:, :, 2], BASE[1, 2, 3:4],
+    np.broadcast_to(BASE[0], (3, 5, 6)), np.array(3.0), np.zeros((0, 3), np.float32), BASE[1:1]],
     ids=["C", "F", "steps", "column", "one", "broadcast", "rank 0", "empty", "empty view"])
 def test_a_view_of_the_facts_is_the_array(array):
     facts = array_facts(array, WHERE)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
-from blocknumba.errors import BlockTypeError, BlockValueError
+from blocknumba.errors import BlockTypeError, BlockValueError, ResourceError
 
 TARGETS = ["sm_80", "sm_90a", "sm_100"]
 
@@ -89,3 +89,20 @@ def test_a_missing_constant_is_an_error():
 
     with pytest.raises(BlockTypeError, match="fill: missing the constant B"):
         bn.compile(fill, "f32[:]")
+
+
+@bn.jit
+def transpose(x, out, B: bn.constexpr):
+    rows, columns = bn.span(0, B), bn.span(0, B)
+    out[columns, rows] = x[rows, columns].T
+
+
+def test_too_much_shared_memory_is_an_error_that_names_the_buffers():
+    with pytest.raises(ResourceError) as error:
+        bn.compile(transpose, "f32[:,::1]:16, f32[:,::1]:16", {"B": 512}, target="sm_90a")
+
+    message = str(error.value)
+    assert message.startswith("transpose: needs 1048576 bytes of shared memory, sm_90a has 232448")
+    assert "1048576 bytes for 512x512xfloat32 at line" in message
+    assert "test_compile_ahead.py, line" in message
+    assert "hint: use smaller tiles" in message

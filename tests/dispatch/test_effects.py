@@ -68,7 +68,8 @@ def test_pointers_that_a_loop_exchanges_are_of_either_array():
     read, stored = effects_of("""
   %zero = constant {value=0} : int32
   %one = constant {value=1} : int32
-  %p, %q = for %zero, %n, %one, %x, %y : ptr<float32>, ptr<float32> (%i: int32, %a: ptr<float32>, %b: ptr<float32>) {
+  %p, %q = for %zero, %n, %one, %x, %y : ptr<float32>, ptr<float32> """ + """\
+(%i: int32, %a: ptr<float32>, %b: ptr<float32>) {
     %v = load %a : float32
     yield %b, %a
   }

@@ -59,7 +59,8 @@ def test_a_kernel_changes_numpy_arrays_in_place(x):
 
 @pytest.mark.parametrize("view", [
     lambda a: a[::2], lambda a: a[::-1], lambda a: a[5:900], lambda a: a.reshape(10, 100)[:, 7],
-    lambda a: a[3:4], lambda a: a[:0]], ids=["step", "reversed", "shifted", "column", "one", "empty"])
+    lambda a: a[3:4], lambda a: a[:0]],
+    ids=["step", "reversed", "shifted", "column", "one", "empty"])
 def test_views_of_arrays_are_read_and_written(x, view):
     out = np.full(1000, -1, np.float32)
     expected = out.copy()

@@ -63,12 +63,12 @@ def test_results_are_right(stub, view, place):
         x = np.ascontiguousarray(x)
     out = np.zeros_like(x)
     here, there = place(x), place(out)
-    stub.expect_parameters(16)
+    grid = bn.cdiv(x.shape[0], 8), bn.cdiv(x.shape[1], 16)
 
     for factor, shift in ((3, 0.5), (5, 2.0), (5, 2.0)):
         stub.expect_parameters(len(kernel.warmup(
             here, there, factor, shift, ROWS=8, COLUMNS=16).machine.parameters))
-        kernel[3, 5](here, there, factor, shift, ROWS=8, COLUMNS=16)
+        kernel[grid](here, there, factor, shift, ROWS=8, COLUMNS=16)
 
         found = there.host if place is CupyArray else out
         np.testing.assert_array_equal(found, x * np.float32(factor) + np.float32(shift))
