@@ -52,7 +52,10 @@ class Memory:
 
 
 class ThreadMachine:
-    """One program: its threads, its shared memory, and the arrays it is given."""
+    """One program: its threads, its shared memory, and the arrays it is given.
+
+    scalars: by (kind, argument, axis) of the parameter.
+    """
 
     def __init__(self, fn, num_warps, arrays, scalars, program_ids=(0, 0, 0)):
         self.fn = fn
@@ -68,7 +71,8 @@ class ThreadMachine:
             if parameter.kind == "pointer":
                 given = np.int64(numbers[parameter.argument] << ARRAY_SHIFT)
             else:
-                given = arg.type.dtype.numpy.type(scalars[parameter.argument, parameter.axis])
+                name = (parameter.kind, parameter.argument, parameter.axis)
+                given = arg.type.dtype.numpy.type(scalars[name])
             self.values[arg] = np.full((num_warps, LANES, 1), given)
 
     def now(self, _thread):
@@ -156,6 +160,8 @@ class ThreadMachine:
         return result
 
     def _splat(self, op, x):
+        if op.result.type.is_scalar:
+            return x
         return np.broadcast_to(x, dimensions(op.result.type.layout)).copy()
 
     def _broadcast(self, op, x):
