@@ -9,6 +9,7 @@ from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.types import int64
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions.elementwise import binary
+from blocknumba.typing.functions.spans import make_span
 from blocknumba.typing.values import Array, Reference, Span, is_constant
 
 FULL = slice(None)
@@ -27,21 +28,30 @@ def transposed(context: Context, array: Array) -> Array:
     return replace(array, extents=array.extents[::-1], strides=array.strides[::-1])
 
 
-def is_view_index(array: Array, index: tuple) -> bool:
-    """Whether array[index] reads nothing: ints and slices only, and some axis is left."""
-    entries = expand_ellipsis(array, index)
+def normalized(context: Context, array: Array, index: tuple) -> tuple:
+    """index without '...', and with slices of compile-time bounds as spans."""
+    entries = tuple([_as_span(context, entry) for entry in index])
+    places = [i for i, entry in enumerate(entries) if entry is Ellipsis]
+    if not places:
+        return entries
+    require(len(places) == 1, "index: given '...' twice, accepted once")
+    missing = array.rank - len(entries) + 1
+    return (*entries[:places[0]], *(FULL,) * max(missing, 0), *entries[places[0] + 1:])
+
+
+def is_view_index(array: Array, entries: tuple) -> bool:
+    """Whether array[entries] reads nothing: ints and slices only, and some axis is left."""
     is_plain = all(is_scalar_int(e) or isinstance(e, slice) for e in entries)
     return is_plain and (len(entries) < array.rank or any(isinstance(e, slice) for e in entries))
 
 
-def view(context: Context, array: Array, index: tuple) -> Array:
-    """array[index] for ints and slices: an array over the same memory.
+def view(context: Context, array: Array, entries: tuple) -> Array:
+    """array[entries] for ints and slices: an array over the same memory.
 
     A bound of a slice may be known at run time, and then counts from the start; bounds outside
     of the array are moved to its edge, as NumPy does.
     Errors: too many indices; a step other than 1 or -1.
     """
-    entries = expand_ellipsis(array, index)
     require_rank(array, len(entries), len(entries) <= array.rank)
     entries += (FULL,) * (array.rank - len(entries))
     pointer, extents, strides = array.pointer, [], []
@@ -56,12 +66,11 @@ def view(context: Context, array: Array, index: tuple) -> Array:
     return replace(array, pointer=pointer, extents=tuple(extents), strides=tuple(strides))
 
 
-def reference(context: Context, array: Array, index: tuple) -> Reference:
-    """array.at[index]: one int, int tile or span for each axis.
+def reference(array: Array, entries: tuple) -> Reference:
+    """array.at[entries]: one int, int tile or span for each axis.
 
     Errors: the wrong number of indices; slices whose length is not known at compile time.
     """
-    entries = expand_ellipsis(array, index)
     require_rank(array, len(entries), len(entries) == array.rank)
     return Reference(array, tuple([_entry(array, entry, axis) for axis, entry in enumerate(entries)]))
 
@@ -104,20 +113,19 @@ def moved(context: Context, pointer: Value, offset: object) -> Value:
     return context.emit("offset", pointer, value)
 
 
-def expand_ellipsis(array: Array, index: tuple) -> tuple:
-    """index with '...' replaced by as many ':' as it stands for."""
-    places = [i for i, entry in enumerate(index) if entry is Ellipsis]
-    if not places:
-        return index
-    require(len(places) == 1, "index: given '...' twice, accepted once")
-    missing = array.rank - len(index) + 1
-    return (*index[:places[0]], *(FULL,) * max(missing, 0), *index[places[0] + 1:])
-
-
 def require_rank(array: Array, count: int, condition: bool) -> None:
     """Raise unless the number of indices is right."""
     require(condition, "{}: given {} indices, accepted {}, one for each axis of the array",
             array.name, count, array.rank)
+
+
+def _as_span(context: Context, entry: object) -> object:
+    if not isinstance(entry, slice) or entry.step not in (None, 1) or not is_constant(entry):
+        return entry
+    start = 0 if entry.start is None else entry.start
+    if not isinstance(entry.stop, int) or not 0 <= start < entry.stop:
+        return entry
+    return make_span(context, start, entry.stop - start)
 
 
 def _entry(array: Array, entry: object, axis: int) -> object:

@@ -8,14 +8,15 @@ from numba.core import ir
 
 from blocknumba.errors import BlockError, BlockNameError, BlockTypeError, UnsupportedError
 from blocknumba.tile_ir.ir import Value
-from blocknumba.typing import folding, iteration
+from blocknumba.typing import folding, iteration, slices
 from blocknumba.typing.attributes import attribute
 from blocknumba.typing.calls import call
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions.elementwise import binary
+from blocknumba.typing.functions.spans import make_span
 from blocknumba.typing.indexing import load_item, store_item
 from blocknumba.typing.operators import apply_operator
-from blocknumba.typing.values import Iteration
+from blocknumba.typing.values import Iteration, is_constant
 
 Read = Callable[[ir.Var], object]
 
@@ -142,6 +143,13 @@ def _next(context: Context, node: ir.Expr, read: Read) -> Value:
     return binary(context, "add", read(node.counter), read(node.iterator).step)
 
 
+def _span(context: Context, node: ir.Expr, read: Read) -> object:
+    start = read(node.start)
+    if is_constant(start):
+        return slice(start, start + node.size)
+    return make_span(context, start, node.size)
+
+
 def _function(context: Context, node: ir.Expr, read: Read) -> object:
     return node.code
 
@@ -169,4 +177,5 @@ _HANDLERS = {
     iteration.ITEM: _item,
     iteration.VALID: _valid,
     iteration.NEXT: _next,
+    slices.SPAN: _span,
 }

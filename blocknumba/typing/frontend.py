@@ -17,6 +17,7 @@ from blocknumba.typing.inference import BlockTypingContext, Inferer
 from blocknumba.typing.iteration import count_iterations
 from blocknumba.typing.parameters import Parameters, is_wide
 from blocknumba.typing.pruning import keep_live_edges
+from blocknumba.typing.slices import find_spans
 from blocknumba.typing.specialize import bind_constants, specialize
 from blocknumba.typing.ssa import construct_ssa
 from blocknumba.typing.structure import Structurer
@@ -36,6 +37,7 @@ def build(python_function: types.FunctionType, argument_types: Mapping[str, Argu
     count_iterations(blocks)
     graph = Graph(blocks, source.entry)
     construct_ssa(blocks, graph)
+    find_spans(blocks)
 
     wide = is_wide(argument_types)
     parameters = Parameters(argument_types, source.arguments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from blocknumba.errors import BlockTypeError, BlockValueError
 from blocknumba.tile_ir.ir import Value
-from blocknumba.typing.arrays import is_view_index, reference, view
+from blocknumba.typing.arrays import is_view_index, normalized, reference, view
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions.memory import load, store
 from blocknumba.typing.functions.shape import index_tile
@@ -20,11 +20,12 @@ def load_item(context: Context, value: object, index: object) -> object:
     if isinstance(value, Value):
         return index_tile(context, value, entries)
     if isinstance(value, Array):
+        entries = normalized(context, value, entries)
         if is_view_index(value, entries):
             return view(context, value, entries)
-        return load.rule(context, reference(context, value, entries))
+        return load.rule(context, reference(value, entries))
     if isinstance(value, Elements):
-        return reference(context, value.array, entries)
+        return reference(value.array, normalized(context, value.array, entries))
     raise BlockTypeError(f"index: given {describe(value)}, accepted an array, a tile or a tuple")
 
 
@@ -35,7 +36,7 @@ def store_item(context: Context, target: object, index: object, value: object) -
         raise BlockTypeError(f"assignment to an element: given {describe(target)}, accepted an array",
                              hint="tiles do not change; make a new one with bn.where"
                              if isinstance(target, Value) else "")
-    store.rule(context, reference(context, target, entries), value)
+    store.rule(context, reference(target, normalized(context, target, entries)), value)
 
 
 def _tuple_item(value: tuple, index: object) -> object:

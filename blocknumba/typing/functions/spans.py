@@ -176,7 +176,10 @@ def _tile_at(context: Context, iteration: Iteration, counter: Value) -> tuple[Sp
     rest = binary(context, "mod", index, in_group)
     row = binary(context, "add", first, binary(context, "mod", rest, tall))
     column = binary(context, "floordiv", rest, tall)
-    return (Span(_scaled(context, row, height), height), Span(_scaled(context, column, width), width))
+    starts = _scaled(context, row, height), _scaled(context, column, width)
+    # counter is below rows * columns, so first is below rows
+    context.nonnegative.update(starts)
+    return Span(starts[0], height), Span(starts[1], width)
 
 
 def _scaled(context: Context, number: Value, size: int) -> Value:
