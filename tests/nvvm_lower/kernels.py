@@ -2,6 +2,7 @@
 
 from functools import cache
 
+from blocknumba.emulator import Module
 from blocknumba.gpu_layout import rules  # noqa: F401  registers the placements
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.passes.allocate_shared import allocate_shared
@@ -12,6 +13,7 @@ from blocknumba.gpu_layout.passes.stage_conversions import stage_conversions
 from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
 from blocknumba.nvvm_lower.target import Target
+from blocknumba.nvvm_lower.toolchain import AssembleOptions, compile_to_ptx
 from blocknumba.tile_ir.parser import parse
 
 PASSES = (assign_layouts, lower_reductions, stage_conversions, allocate_shared, insert_barriers)
@@ -44,8 +46,11 @@ def kernel(parameters, body):
     return f"kernel k(\n{parameters.strip()}\n) {{\n{body.strip()}\nreturn\n}}"
 
 
-def elementwise_kernel(body, *dtypes, result="float32", size=1024, mask=True):
-    """A kernel that loads tiles %a, %b, ... of dtypes, and stores %result."""
+def elementwise_kernel(body, *dtypes, result="float32", size=1024, mask=True, multiple=1):
+    """A kernel that loads tiles %a, %b, ... of dtypes, and stores %result.
+
+    multiple: what the number of elements is promised to be a multiple of.
+    """
     names = "abc"[:len(dtypes)]
     masked = ", %mask" if mask else ""
     lines = [f"%index = arange {{size={size}, start=0}} : tile<{size}xint32>",
@@ -66,5 +71,14 @@ def elementwise_kernel(body, *dtypes, result="float32", size=1024, mask=True):
     parameters = [f"%{name}p: ptr<{dtype}> = pointer({name}) {{divisibility=16}}"
                   for name, dtype in zip(names, dtypes)]
     parameters += [f"%op: ptr<{result}> = pointer(out) {{divisibility=16}}",
-                   "%n: int32 = extent(a, 0) {divisibility=16, minimum=0}"]
+                   f"%n: int32 = extent(a, 0) {{divisibility={multiple}, minimum=0}}"]
     return kernel("\n".join(parameters), "\n".join(lines))
+
+
+def emulated(text, grid, *parameters, num_warps=4, target="sm_90a", **options):
+    """Run a kernel in the emulator; arrays among the parameters are written in place."""
+    kernel_, tools = lowered(text, target, num_warps, **options), AssembleOptions(
+        fastmath=options.get("fastmath", False))
+    ptx = compile_to_ptx(kernel_.nvvm_ir, Target.parse(target), tools).decode()
+    return Module.parse(ptx).launch(kernel_.name, grid, num_warps * 32, parameters,
+                                    kernel_.shared_bytes)

@@ -1,0 +1,100 @@
+"""Conversions between all dtypes against NumPy's and ml_dtypes' astype."""
+
+import numpy as np
+import pytest
+from kernels import elementwise_kernel, emulated
+from test_elementwise import special_values
+
+from blocknumba.tile_ir.ops import meaning
+from blocknumba.tile_ir.types import ANY, DTYPES, float8_e4m3fn
+
+SIZE = 256
+DTYPE_LIST = sorted(ANY, key=str)
+ROUNDED = ["float64", "float32"]
+
+
+def interesting(dtype):
+    """Special values, and of floats also what is near the bounds of narrower dtypes."""
+    values = special_values(dtype)
+    if not dtype.is_float:
+        return values
+    if dtype.bits == 8:
+        return np.arange(256, dtype=np.uint8).view(dtype.numpy)
+    edges = [65504, 65519, 65520, 70000, 448, 464, 465, 480, 500, 57344, 61439, 61440, 61441, 1e-8,
+             127, 128, 129, 255, 256, 32767, 32768, 65535, 65536, 2.0 ** 31, 2.0 ** 31 - 128,
+             2.0 ** 32, 2.0 ** 63, 2.0 ** 64, 1e30, 2.0 ** -7, 2.0 ** -9, 2.0 ** -10, 1.0625,
+             1.1875, 0.0009765625 * 1.5, 2.0 ** -16, 3 * 2.0 ** -18, 255.9, 2.0 ** -24, 2.0 ** -25]
+    with np.errstate(over="ignore"):
+        extra = np.array([*edges, *(-edge for edge in edges)]).astype(dtype.numpy)
+    random = np.random.default_rng(1).standard_normal(64).astype(dtype.numpy)
+    return np.concatenate([values, extra, random])
+
+
+def converted(x, to, rounding="nearest"):
+    """What the kernel makes of x."""
+    source = next(d for d in DTYPE_LIST if d.numpy == x.dtype)
+    found = np.zeros(len(x), to.numpy)
+    attributes = ' {rounding="zero"}' if rounding == "zero" else ""
+    text = elementwise_kernel(f"%result = cast %a{attributes} : tile<{SIZE}x{to}>", source.name,
+                              result=to.name, size=SIZE)
+    emulated(text, -(-len(x) // SIZE), x, found, len(x))
+    return found
+
+
+def assert_same(found, wanted, x):
+    bits = f"u{found.dtype.itemsize}"
+    same = found.view(bits) == wanted.view(bits)
+    if found.dtype.kind not in "biu":
+        same |= (found != found) & (wanted != wanted)
+    wrong = np.flatnonzero(~same)
+    assert not len(wrong), [(x[i], found[i], wanted[i]) for i in wrong[:5]]
+
+
+@pytest.mark.parametrize("to", DTYPE_LIST, ids=str)
+@pytest.mark.parametrize("source", DTYPE_LIST, ids=str)
+def test_a_cast_gives_what_astype_gives(source, to):
+    x = interesting(source)
+
+    found = converted(x, to)
+
+    with np.errstate(all="ignore"):
+        assert_same(found, meaning.convert(x, to.numpy), x)
+
+
+@pytest.mark.parametrize("to", ["float32", "float16", "bfloat16", "float8_e5m2", "float8_e4m3fn"])
+@pytest.mark.parametrize("source", ["float64", "float32"])
+def test_rounding_towards_zero_never_grows(source, to):
+    if source == to:
+        pytest.skip("not narrower")
+    x = interesting(DTYPES[source])
+    x = x[np.isfinite(x)]
+
+    found = converted(x, DTYPES[to], "zero")
+
+    with np.errstate(all="ignore"):
+        wanted = meaning.convert(x, DTYPES[to].numpy, "zero")
+    if DTYPES[to] == float8_e4m3fn:  # it has no infinity: what is too big stays the largest
+        wanted = np.where(np.abs(x) > 448, np.copysign(448.0, x).astype(wanted.dtype), wanted)
+    assert_same(found, wanted, x)
+    assert (np.abs(found.astype(np.float64)) <= np.abs(x)).all()
+
+
+@pytest.mark.parametrize("to", ["uint8", "uint16", "uint32", "uint64"])
+def test_a_bool_becomes_zero_or_one(to):
+    found = converted(np.array([True, False]), DTYPES[to])
+
+    assert found.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("source, to", [("float32", "int32"), ("int64", "float64"),
+                                        ("float16", "uint16"), ("bfloat16", "int16"),
+                                        ("float8_e5m2", "uint8")])
+def test_a_bitcast_keeps_the_bits(source, to):
+    x = special_values(DTYPES[source])
+    found = np.zeros(len(x), DTYPES[to].numpy)
+    text = elementwise_kernel(f"%result = bitcast %a : tile<{SIZE}x{to}>", source, result=to,
+                              size=SIZE)
+
+    emulated(text, 1, x, found, len(x))
+
+    np.testing.assert_array_equal(found, x.view(found.dtype))
