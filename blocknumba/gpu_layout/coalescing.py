@@ -98,7 +98,7 @@ class Accesses:
         return all(axis.contiguity == axis.constancy == 1 for axis in self._axes(access))
 
     def slots(self, op: Op, layout: LinearLayout) -> int:
-        """Issue slots of one warp for an access in a layout: its instructions and its wavefronts."""
+        """Issue slots of one warp for an access in a layout: instructions and wavefronts."""
         access = self._accesses[op]
         axis = access.order[0]
         vector = min(access.width, contiguous_registers(layout, axis))

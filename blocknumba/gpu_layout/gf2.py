@@ -149,8 +149,9 @@ def extension(inner: Matrix, outer: Matrix) -> Matrix:
 def avoiding_basis(size: int, first: Matrix, second: Matrix) -> Matrix:
     """A basis of GF(2)**size whose every prefix meets span(first) and span(second) least.
 
-    Source: "Linear Layouts" (arXiv 2505.23819), optimal swizzling: what is outside both comes first,
-    then sums of what is only in one with what is only in the other, which meet neither.
+    What is outside both comes first, then sums of what is only in one with what is only in the
+    other, which meet neither.
+    Source: "Linear Layouts" (arXiv 2505.23819), optimal swizzling.
     """
     shared = intersection(first, second)
     only_first = extension(shared, first)

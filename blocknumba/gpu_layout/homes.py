@@ -14,8 +14,8 @@ class Homes:
     """homes[value]: the layout that a tile has naturally; None if any will do, and for scalars.
 
     Accesses to memory are coalesced, other ops follow their operands, and what is made from scalars
-    alone is at home nowhere.  Values that a loop or an `if` hands on always have a home, because they
-    have one layout for all rounds: the one the body makes them in, else the first one wanted.
+    alone is at home nowhere.  Values that a loop or an `if` hands on always have a home, because
+    they have one layout for all rounds: the one the body makes them in, else the first one wanted.
     """
 
     def __init__(self, fn: Function, accesses: Accesses, options: LayoutOptions):

@@ -262,7 +262,7 @@ def _shuffle_move(pull: LinearLayout, element_bits: int) -> ShuffleMove | None:
 
 
 def _spread(thread: gf2.Matrix, lane_of_register: gf2.Matrix) -> gf2.Matrix:
-    """after: per thread bit a set of registers, such that lanes read as different lanes as can be."""
+    """after: per thread bit a set of registers, such that lanes read as many lanes as can be."""
     echelon = gf2.Echelon()
     dependent = [bit for bit, column in enumerate(thread) if not echelon.add(column)[0]]
     after = [0] * len(thread)

@@ -154,7 +154,7 @@ def finish_arg_reduce(values, indices, *, axis, kind) -> TileType:
     """The index that belongs to the best value along an axis, which is dropped.
 
     values, indices: what partial_arg_reduce gave, gathered so that no warp has part of the axis.
-    The lowest index wins ties; a NaN wins over numbers.  The result is in reduction_plan(...).result.
+    The lowest index wins ties; a NaN wins over numbers.  The layout is reduction_plan(...).result.
     """
     _require_registers("finish_arg_reduce", values)
     require(

@@ -41,7 +41,7 @@ class ValuePlan:
 class Planner:
     """Decides op by op, last op first, so that all that is wanted of a value is known.
 
-    layouts: the layouts each op is done in, one new op for each; an op that is not there is left out.
+    layouts: the layouts each op is done in, one new op for each; one that is not there is left out.
     values: what becomes of each value; a value that is not there is not needed.
     """
 

@@ -51,8 +51,8 @@ def is_separable(layout: LinearLayout, axis: int) -> bool:
 def reduction_plan(layout: LinearLayout, axis: int) -> ReductionPlan:
     """The plan for a layout that is_separable along the axis.
 
-    Lanes and warps that hold copies along the axis are combined once: only bits that add to the rank
-    along the axis take part.
+    Lanes and warps that hold copies along the axis are combined once: only bits that add to the
+    rank along the axis take part.
     """
     assert is_separable(layout, axis), f"{layout} mixes axis {axis} with others"
     mask = _axis_mask(layout, axis)

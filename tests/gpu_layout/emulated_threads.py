@@ -1,4 +1,4 @@
-"""NumPy emulation of the threads of a program: an array per tile, indexed [warp, lane, register]."""
+"""NumPy emulation of threads: a tile is an array [warp, lane, register]."""
 
 from functools import lru_cache
 
@@ -32,7 +32,7 @@ def distribute(tile, layout):
 
 
 def execute(move, held, source, destination):
-    """The registers after a movement plan, by threads that only see what hardware would show them."""
+    """The registers after a movement plan, by threads that see only what hardware shows them."""
     if isinstance(move, RegisterMove):
         return held[:, :, list(move.sources)]
     if isinstance(move, ShuffleMove):

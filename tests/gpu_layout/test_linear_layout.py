@@ -11,7 +11,9 @@ from blocknumba.gpu_layout.linear_layout import LinearLayout
 
 I = LinearLayout.identity
 ROW = I("register", "dim0", 2) * I("lane", "dim0", 3) * I("warp", "dim0", 1)
-SQUARE = I("register", "dim1", 1) * I("lane", "dim1", 2) * I("lane", "dim0", 2) * I("warp", "dim0", 1)
+SQUARE = (
+    I("register", "dim1", 1) * I("lane", "dim1", 2) * I("lane", "dim0", 2) * I("warp", "dim0", 1)
+)
 COPIES = I("register", "dim0", 2) * LinearLayout.zeros("lane", 3)
 SMALL = (ROW, SQUARE, COPIES, LinearLayout((), (), ()))
 
@@ -44,7 +46,9 @@ def test_a_doubling_run_of_columns_is_written_short():
     assert str(ROW) == "register:1.2;lane:4..16;warp:32/dim0:6"
 
 
-@pytest.mark.parametrize("text", ["", "lane:1", "lane:2..9/dim0:4", "lane:x/dim0:1", "lane:..4/dim0:3"])
+@pytest.mark.parametrize(
+    "text", ["", "lane:1", "lane:2..9/dim0:4", "lane:x/dim0:1", "lane:..4/dim0:3"]
+)
 def test_text_that_is_no_layout_is_refused_with_an_example(text):
     with pytest.raises(ValueError, match="accepted 'register:1.2;lane:4..64;warp:128.256/dim0:9'"):
         LinearLayout.parse(text)

@@ -37,20 +37,21 @@ def move_tile(source, destination, element_bits=32):
 
 
 def shapes_of_layouts():
-    square = [blocked((32, 32), order, vector, 4) for order in ((0, 1), (1, 0)) for vector in (1, 4)]
+    orders = ((0, 1), (1, 0))
+    square = [blocked((32, 32), order, vector, 4) for order in orders for vector in (1, 4)]
     square += [transpose(square[0], (1, 0)), blocked((32, 32), (1, 0), 2, 4, warp_order=(1, 0))]
     square += [collapse_to_square(square[2])]
     row = [blocked((64,), (0,), vector, 4) for vector in (1, 2, 8)]
     row += [replicated((64,), 4), drop_axis(blocked((64, 32), (1, 0), 4, 4), 1)]
-    row += [drop_axis(blocked((32, 64), (1, 0), 4, 4), 0), drop_axis(blocked((64, 8), (0, 1), 1, 4), 1)]
+    row += [drop_axis(blocked((32, 64), (1, 0), 4, 4), 0)]
+    row += [drop_axis(blocked((64, 8), (0, 1), 1, 4), 1)]
     return square, row
 
 
 def collapse_to_square(layout):
     """A layout of a (32, 32) tile that each warp holds whole."""
-    return layout.with_columns("register", gf2.extension(layout["lane"], gf2.identity(10))).with_columns(
-        "warp", (0, 0)
-    )
+    registers = gf2.extension(layout["lane"], gf2.identity(10))
+    return layout.with_columns("register", registers).with_columns("warp", (0, 0))
 
 
 PAIRS = [pair for group in shapes_of_layouts() for pair in itertools.product(group, repeat=2)]

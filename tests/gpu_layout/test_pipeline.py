@@ -112,14 +112,21 @@ def test_a_bias_is_loaded_where_it_is_added_and_a_loop_carries_one_layout():
 
 
 def test_partial_sums_of_16_bit_floats_are_float32():
-    laid_out = lay_out(
-        parse(COLUMN_SUMS.text.replace("reduce %ab", "reduce %half").replace(
-            "    %sum =", '    %half = cast %ab {dtype="float16"} : tile<32x64xfloat16>\n    %sumh ='
-        ).replace('kind="sum"} : tile<64xfloat32>', 'kind="sum"} : tile<64xfloat16>').replace(
-            "    %acc2", '    %sum = cast %sumh {dtype="float32"} : tile<64xfloat32>\n    %acc2'
-        )),
-        DISJOINT,
-    )
+    fn = parse("""
+kernel total(
+  %x: ptr<float16> = pointer(x) {divisibility=16}
+) {
+  %i = arange {start=0, size=512} : tile<512xint32>
+  %xs = splat %x : tile<512xptr<float16>>
+  %xp = offset %xs, %i : tile<512xptr<float16>>
+  %a = load %xp : tile<512xfloat16>
+  %sum = reduce %a {axis=0, kind="sum"} : float16
+  store %x, %sum
+  return
+}
+""")
+
+    laid_out = lay_out(fn, DISJOINT)
 
     (partial,) = ops_of(laid_out, "partial_reduce")
     assert str(partial.result.type.dtype) == "float32"

@@ -48,7 +48,8 @@ def test_a_blocked_layout_covers_its_shape_without_copies_in_a_thread(layout):
     held = element_index(layout)
 
     assert set(held.ravel()) == set(range(tile_of(layout).size))
-    assert all(len(set(registers)) == held.shape[2] for registers in held.reshape(-1, held.shape[2]))
+    for registers in held.reshape(-1, held.shape[2]):
+        assert len(set(registers)) == held.shape[2]
 
 
 def test_the_first_accesses_of_a_blocked_row_are_one_run_of_neighbours():
@@ -116,8 +117,9 @@ def test_a_reduced_tile_has_a_holder_in_every_thread_that_held_its_row(layout):
         dropped = distribute(kept, drop_axis(layout, axis))
 
         before = distribute(wide, layout)
-        for after, needed in zip(dropped.reshape(-1, dropped.shape[2]), before.reshape(-1, before.shape[2])):
-            assert set(after) == set(needed) and len(set(after)) == len(after)
+        for warp, lane in np.ndindex(*dropped.shape[:2]):
+            after = list(dropped[warp, lane])
+            assert set(after) == set(before[warp, lane]) and len(set(after)) == len(after)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)

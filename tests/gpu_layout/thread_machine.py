@@ -1,7 +1,7 @@
 """Runs laid-out functions by emulated threads, and finds races.
 
-A value is an array [warp, lane, register]; a scalar has one register.  A pointer is the number of an
-element: array number << 32 | element.  Threads run op by op in step, but memory remembers which
+A value is an array [warp, lane, register]; a scalar has one register.  A pointer is the number of
+an element: array number << 32 | element.  Threads run op by op in step, but memory remembers which
 thread touched it and what barriers came since: an access that no barrier orders after another
 thread's is a race, and fails.
 """

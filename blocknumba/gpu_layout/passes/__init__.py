@@ -1,1 +1,1 @@
-"""Passes of the GPU-layout IR: functions (fn, options) -> fn that change nothing they were given."""
+"""Passes of the GPU-layout IR: (fn, options) -> fn; they change nothing they were given."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from blocknumba.gpu_layout import gf2, registers
 from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.placement import Layouts, Placement, itself, nowhere, place
+from blocknumba.gpu_layout.placement import Layouts, Placement, nowhere, place
 from blocknumba.gpu_layout.registers import LANE, REGISTER, WARP
 from blocknumba.tile_ir.ir import Op
 from blocknumba.tile_ir.ops.shape import (
@@ -122,9 +122,7 @@ place(
 )
 place(
     join,
-    Placement(
-        operands=_join_operands, natural=_join_natural, accepts=_join_accepts, result=itself, slots=0
-    ),
+    Placement(operands=_join_operands, natural=_join_natural, accepts=_join_accepts, slots=0),
 )
 place(split, Placement(operands=_split_operands, natural=_split_natural, slots=0))
 place(extract, Placement(operands=_extract_operands, natural=nowhere, slots=0))
