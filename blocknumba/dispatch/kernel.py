@@ -105,8 +105,28 @@ class Kernel:
         captures = self.captures(constants)
         return Specialization(arguments, frozen, captures.values, options, target), captures
 
+    def inspect_tile(self) -> dict[Specialization, str]:
+        """The tile IR of all code so far."""
+        return self._texts("tile")
+
+    def inspect_llvm(self) -> dict[Specialization, str]:
+        """The NVVM IR of all code so far, under Numba's name; not of interpreted kernels."""
+        return self._texts("nvvm")
+
+    def inspect_asm(self) -> dict[Specialization, str]:
+        """The PTX of all code so far, under Numba's name; not of interpreted kernels."""
+        return self._texts("ptx")
+
+    def inspect_sass(self) -> dict[Specialization, str]:
+        """The machine code of all code so far, under Numba's name; not of interpreted kernels."""
+        return self._texts("sass")
+
     def __repr__(self) -> str:
         return f"<kernel {self.signature.kernel}({', '.join(self.signature.names)})>"
+
+    def _texts(self, level: str) -> dict[Specialization, str]:
+        return {specialization: compiled.asm[level]
+                for specialization, compiled in self._compiled.items() if level in compiled.asm}
 
     def _launcher(self, form: tuple, arguments: tuple, keywords: Mapping[str, object]) -> Callable:
         """The function that serves all calls of a form, remembered."""

@@ -271,3 +271,32 @@ def test_stats_of_an_interpreted_kernel_are_an_error(x):
 
     with pytest.raises(BlockValueError, match="stats: add was compiled for the interpreter"):
         compiled.stats  # noqa: B018
+
+
+@bn.jit
+def copy_both(a, a_step, b, b_step, out, N: bn.constexpr):
+    """out = [a, b], each with its own step; the loop exchanges the two."""
+    first, second = a + 0, b + 0
+    for row in range(2):
+        offsets = bn.arange(0, N)
+        bn.store(out + row * N + offsets, bn.load(first + offsets * a_step))
+        first, second = second, first
+        a_step, b_step = b_step, a_step
+
+
+@pytest.mark.parametrize("a_step, b_step", [(1, 1), (1, 2), (2, 1), (2, 2)])
+def test_a_number_that_is_one_may_be_reassigned(x, a_step, b_step):
+    out = np.zeros(16, np.float32)
+
+    copy_both[1](x, a_step, x[100:], b_step, out, N=8, interpret=True)
+
+    np.testing.assert_array_equal(out[:8], x[:8 * a_step:a_step])
+    np.testing.assert_array_equal(out[8:], x[100:100 + 8 * b_step:b_step])
+
+
+def test_the_code_that_was_compiled_can_be_inspected(x):
+    kernel = bn.jit(add.python_function)
+    compiled = run(kernel, x, x, x.copy())
+
+    assert kernel.inspect_tile() == {compiled.specialization: compiled.asm["tile"]}
+    assert kernel.inspect_asm() == {}
