@@ -21,8 +21,7 @@ from blocknumba.tile_ir.ir import Function, Op, Value, walk
 from blocknumba.tile_ir.opdef import ELEMENTWISE, READS, WRITES
 
 VECTOR_BYTES = 16  # PTX ISA, 'ld': the widest access of one thread
-SECTOR_BYTES = 32  # CUDA Best Practices Guide, 'Coalesced Access': memory is moved in sectors
-SECTORS_PER_SLOT = 4  # an L1 wavefront is 128 bytes
+LINE_BYTES = 128  # CUDA Best Practices Guide, 'Coalesced Access': one L1 wavefront
 WRITE_FACTOR = 2  # stores go through to L2, at half the rate
 
 
@@ -103,11 +102,8 @@ class Accesses:
         axis = access.order[0]
         vector = min(access.width, contiguous_registers(layout, axis))
         instructions = register_count(layout) // vector
-        sectors = self._sectors(access, layout) * max(
-            1, vector * access.element_bytes // SECTOR_BYTES
-        )
         factor = WRITE_FACTOR if op.opdef.has(WRITES) else 1
-        return instructions * (1 + factor * -(-sectors // SECTORS_PER_SLOT))
+        return instructions * (1 + factor * self._lines(access, layout))
 
     def _access(self, op: Op) -> _Access:
         pointer = op.operands[0]
@@ -127,15 +123,12 @@ class Accesses:
     def _axes(self, access: _Access) -> tuple[Axis, ...]:
         return self._infos[access.op.operands[0]].axes
 
-    def _sectors(self, access: _Access, layout: LinearLayout) -> int:
-        """Distinct sectors of one instruction: lane bits that leave the sector of lane 0."""
-        axes = self._axes(access)
+    def _lines(self, access: _Access, layout: LinearLayout) -> int:
+        """Distinct cache lines of one instruction: lane bits that leave the line of lane 0."""
+        near = LINE_BYTES // access.element_bytes
         same, place = 0, 0
-        for axis in reversed(range(len(access.shape))):
-            near = min(
-                axes[axis].contiguity, max(1, SECTOR_BYTES // access.element_bytes)
-            )
-            run = min(access.shape[axis], max(near, axes[axis].constancy))
+        for axis, along in reversed(list(enumerate(self._axes(access)))):
+            run = min(access.shape[axis], max(min(along.contiguity, near), along.constancy))
             same |= ((1 << log2(run)) - 1) << place
             place += log2(access.shape[axis])
         return 1 << gf2.rank(tuple(column & ~same for column in layout[LANE]))
