@@ -1,6 +1,7 @@
 """The examples: right on every array library that is present, and runnable as scripts."""
 
 import importlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,8 @@ from pathlib import Path
 import pytest
 from array_libraries import present
 
-FOLDER = Path(__file__).resolve().parent.parent / "examples"
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "examples"
 EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "array_libraries")
 
 
@@ -21,6 +23,7 @@ def test_example_agrees_with_numpy_in_both_dialects(example, library):
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_example_runs_as_a_script(example, tmp_path):
     script = [sys.executable, FOLDER / f"{example}.py"]
-    result = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    result = subprocess.run(script, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert f"{example}: numpy: equal to NumPy" in result.stdout

@@ -13,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("setup.cfg", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in", "blocknumba")
-LONGEST_IMPORT_SECONDS = 0.3
+# 0.3 s where NumPy takes 0.09 s, as on two idle cores; a ratio, since the tests keep them busy
+LONGEST_IMPORT_IN_NUMPY_IMPORTS = 3.3
 # What the base install does not bring: None in sys.modules makes their import fail.
 WITHOUT_CUDA = "import sys; sys.modules.update({'numba.cuda': None, 'cuda': None, 'cupy': None})\n"
 
@@ -95,7 +96,13 @@ def test_import_brings_neither_numba_nor_a_gpu_library():
     assert python(code).strip() == "set()"
 
 
+def import_seconds(module: str) -> float:
+    """Seconds of processor time that a new process takes to import a module."""
+    return float(python(f"import time; start = time.process_time(); import {module}\n"
+                        "print(time.process_time() - start)"))
+
+
 def test_import_is_fast():
-    code = ("import time; start = time.perf_counter(); import blocknumba\n"
-            "print(time.perf_counter() - start)")
-    assert min(float(python(code)) for _ in range(5)) <= LONGEST_IMPORT_SECONDS
+    times = [(import_seconds("blocknumba"), import_seconds("numpy")) for _ in range(5)]
+    ours, numpys = map(min, zip(*times))
+    assert ours <= LONGEST_IMPORT_IN_NUMPY_IMPORTS * numpys
