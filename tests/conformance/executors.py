@@ -8,7 +8,7 @@ import numpy as np
 
 from blocknumba.tile_ir.interpreter import run
 
-from cases import Case
+from case import Case
 
 
 def interpreted(case: Case) -> dict[str, np.ndarray]:

@@ -2,16 +2,13 @@
 
 import pytest
 
-from cases import CASES, Case
+from case import CASES
+from cases import cases_of
 from executors import difference, interpreted
-
-
-def drawn(name: str) -> list[Case]:
-    return [case for function in CASES[name] for case in function() if case.op == name]
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_interpreter_agrees_with_exact_arithmetic(name):
-    wrong = {str(case): found for case in drawn(name)
+    wrong = {str(case): found for case in cases_of(name)
              if (found := difference(case, interpreted(case)))}
     assert not wrong

@@ -43,7 +43,13 @@ def atomic_rmw(pointer, value, mask=None, *, kind, semantics="acq_rel", scope="g
 
     pointer: pointer or tile; value: its elements, same shape; mask: bool; where it is false
     nothing is touched and the result is 0.  kind: a key of KINDS, which lists its dtypes.
+    Elements with one address are all applied, one after the other, in no stated order, each
+    seeing the one before.  Integers wrap; a float16 or bfloat16 sum is rounded at each step;
+    beside a NaN, max and min may keep either.
+    semantics: one of SEMANTICS; scope: one of SCOPES.
+    Source: PTX, 'atom'.
     """
+    require(kind in KINDS, "atomic_rmw: kind must be one of {}, got {!r}", tuple(KINDS), kind)
     require_access(f"atomic_{kind}", pointer, mask)
     wanted = pointer.of(pointer.dtype.pointee)
     require(wanted.dtype in KINDS[kind], "atomic_{}: given {}, accepted {}", kind, wanted.dtype,
@@ -59,6 +65,9 @@ def atomic_cas(pointer, compare, value, *, semantics="acq_rel", scope="gpu") -> 
     """Replace the element at pointer by value if its bits equal compare's; give the old one.
 
     pointer: pointer or tile; compare, value: its elements (16, 32 or 64 bits), same shape.
+    Bits are compared: -0.0 is not 0.0, and a NaN equals itself.
+    semantics: one of SEMANTICS; scope: one of SCOPES.
+    Source: PTX, 'atom.cas'.
     """
     require_access("atomic_cas", pointer, None)
     wanted = pointer.of(pointer.dtype.pointee)

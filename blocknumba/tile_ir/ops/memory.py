@@ -27,6 +27,7 @@ def offset(pointer, count) -> TileType:
     """pointer moved by count elements.
 
     pointer: pointer or tile of pointers; count: its shape, an integer dtype of 32 or 64 bits.
+    The result may point outside the array as long as nothing there is accessed.
     """
     require(pointer.is_pointer, "offset: given {}, accepted pointers", pointer)
     require(not count.is_pointer and count.dtype.is_integer and count.dtype.bits >= 32
@@ -47,7 +48,11 @@ def load(pointer, mask=None, other=None, *, cache="", eviction="", volatile=Fals
     """The elements at pointer; where mask is false, other (0 when not given), unread.
 
     pointer: pointer or tile; mask: bool of its shape; other: its elements, same shape.
-    cache: one of LOAD_CACHE; eviction: one of EVICTION.
+    cache: one of LOAD_CACHE; eviction: one of EVICTION; both change only the speed.
+    volatile: the memory is read anew, for another program may have written it.
+    Errors: mask or other of another shape or dtype; reading outside an array is an error on
+    the CPU and undefined on a GPU.
+    Source: PTX, 'ld'.
     """
     require_access("load", pointer, mask)
     value = pointer.of(pointer.dtype.pointee)
@@ -65,6 +70,9 @@ def store(pointer, value, mask=None, *, cache="", eviction="") -> None:
 
     pointer: pointer or tile; value: its elements, same shape; mask: bool of its shape.
     When two elements have one address, one of them is written.
+    cache: one of STORE_CACHE; eviction: one of EVICTION; both change only the speed.
+    Errors: value or mask of another shape or dtype; a read-only array.
+    Source: PTX, 'st'.
     """
     require_access("store", pointer, mask)
     wanted = pointer.of(pointer.dtype.pointee)

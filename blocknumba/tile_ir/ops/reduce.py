@@ -30,7 +30,9 @@ def reduce(x, *, axis, kind) -> TileType:
     """x with one axis combined by kind and dropped, in a fixed but unstated order.
 
     x: tile of rank >= 1 whose dtype KINDS[kind] accepts; the result has x's dtype, computed in
-    float32 for float16 and bfloat16.  "max" and "min" give NaN if there is one.
+    float32 for float16 and bfloat16 and rounded once; integers wrap.  "max" and "min" give NaN
+    if there is one, "fmax" and "fmin" only if all are; of 0.0 and -0.0 either is the greater.
+    Errors: axis out of range; a dtype that kind does not accept.
     Source: numpy.add.reduce and its like.
     """
     require(kind in KINDS, "reduce: kind must be one of {}, got {!r}", tuple(KINDS), kind)
@@ -48,8 +50,9 @@ def _(x, *, axis, kind):
 
 @op(PURE)
 def arg_reduce(x, *, axis, kind) -> TileType:
-    """Index along axis of the greatest ("max") or least ("min") element, int32.
+    """Index along axis of the greatest or least element, int32.
 
+    x: tile of rank >= 1 of numbers or bools; kind: "max" or "min".
     The first index wins ties; a NaN wins over numbers.
     Source: numpy.argmax, numpy.argmin.
     """

@@ -14,7 +14,11 @@ from blocknumba.tile_ir.types import TileType
 
 @op(PURE)
 def splat(x, *, shape) -> TileType:
-    """A scalar (or pointer) repeated to a tile of shape."""
+    """A scalar repeated to a tile of shape.
+
+    x: scalar of any dtype, pointers included; shape: powers of two, of rank 5 at most.
+    Source: numpy.full.
+    """
     require(x.is_scalar, "splat: given {}, accepted a scalar", x)
     require_shape("splat", shape)
     return x.shaped(shape)

@@ -1,0 +1,70 @@
+"""Cases of the elementwise ops: edge values of every dtype against exact arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from blocknumba.tile_ir.opdef import OPS, OpDef
+from blocknumba.tile_ir.ops.elementwise import ERROR_ULPS
+from blocknumba.tile_ir.types import DTYPES, DType, TileType, float32
+
+from case import Case, covers, one_op_case
+from oracle import COMPARISON, EXACT, INTEGER, NEAR, near, wrapped
+from values import operands
+
+ELEMENTWISE = tuple(dict.fromkeys((*INTEGER, *COMPARISON, *EXACT, "floordiv", *NEAR)))
+_EITHER_ZERO = ("minimum", "maximum", "fmin", "fmax")
+_SHAPES = ((), (1,), (4,), (2, 1), (4, 8), (2, 4, 8), (2, 2, 2, 2, 2))
+
+
+def accepts(opdef: OpDef, dtype: DType) -> bool:
+    """Whether an elementwise op takes tiles of a dtype."""
+    try:
+        opdef.infer(*[TileType(dtype)] * len(opdef.operands))
+    except TypeError:
+        return False
+    return True
+
+
+def element(name: str, dtype: DType, *values: bool | int | float) -> bool | int | float:
+    """What an elementwise op gives for one element."""
+    if name in COMPARISON:
+        return COMPARISON[name](*values)
+    if not dtype.is_float:
+        result = INTEGER[name](*map(int, values), dtype)
+        return bool(result) if dtype.kind == "bool" else wrapped(result, dtype)
+    values = tuple(map(float, values))
+    return EXACT[name](*values, dtype) if name in EXACT else near(name, values, dtype)
+
+
+def elementwise_case(name: str, title: str, dtype: DType, tiles: list[np.ndarray]) -> Case:
+    """A case whose result is computed element by element."""
+    rows = zip(*(tile.ravel().tolist() for tile in tiles))
+    kind = np.dtype(bool) if name in COMPARISON else dtype.numpy
+    results = [element(name, dtype, *row) for row in rows]
+    results = np.array(results, kind if kind.kind in "biu" else np.float64).astype(kind)
+    ulps = ERROR_ULPS.get(name, 0) if dtype.is_float else 0
+    return one_op_case(name, title, tiles, [results.reshape(tiles[0].shape)],
+                       ulps=min(ulps, 1) if dtype.bits == 16 else ulps,
+                       signed_zeros=name not in _EITHER_ZERO)
+
+
+def elementwise_cases(name: str) -> Iterator[Case]:
+    """Edge values of every dtype that an op accepts; and every rank."""
+    opdef = OPS[name]
+    dtypes = [d for d in DTYPES.values() if accepts(opdef, d)]
+    for dtype in dtypes:
+        tiles = operands(dtype, len(opdef.operands))
+        yield elementwise_case(name, str(dtype), dtype, tiles)
+    dtype = float32 if float32 in dtypes else dtypes[-1]
+    for shape in _SHAPES:
+        tiles = [tile[-int(np.prod(shape)):].reshape(shape)
+                 for tile in operands(dtype, len(opdef.operands), seed=1)]
+        yield elementwise_case(name, "x".join(map(str, shape)) or "scalar", dtype, tiles)
+
+
+for _name in ELEMENTWISE:
+    covers(_name)(partial(elementwise_cases, _name))
