@@ -21,6 +21,7 @@ def compile(kernel: Kernel, signature: object, constants: Mapping[str, object] |
     constants: values of the constexprs; also None for an argument that is left out.
     target: "sm_90a" and the like; without it, what a launch would use.
     options: compile options, as for @bn.jit.
+    The code is for arrays that share no memory, as most launches are.
     Errors: BlockTypeError for constants or types that do not fit the kernel.
     """
     require(isinstance(kernel, Kernel), "compile: given {}, accepted a @bn.jit kernel",
@@ -34,7 +35,8 @@ def compile(kernel: Kernel, signature: object, constants: Mapping[str, object] |
     chosen = (target if isinstance(target, Target)
               else Target.parse(target) if target else default_target())
     specialization, _ = kernel.specialize(parse_types(signature, names, name), constants,
-                                          kernel.options.override(options), chosen)
+                                          kernel.options.override(options), chosen,
+                                          disjoint=True)
     return kernel.compile(specialization, constants)
 
 

@@ -13,9 +13,9 @@ from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.driver import Driver, find_driver
 from blocknumba.dispatch.launcher import generate_launcher
 from blocknumba.dispatch.options import OPTION_NAMES, Options
-from blocknumba.dispatch.plan import Plan
+from blocknumba.dispatch.plan import FormPlans, Plan
 from blocknumba.dispatch.signature import Signature, location, read_signature
-from blocknumba.dispatch.specialize import Specialization, argument_of, freeze
+from blocknumba.dispatch.specialize import Specialization, are_disjoint, argument_of, freeze
 from blocknumba.dispatch.streams import is_stream
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.nvvm_lower.target import Target
@@ -98,12 +98,16 @@ class Kernel:
         return found
 
     def specialize(self, arguments: tuple, constants: Mapping[str, object], options: Options,
-                   target: Target | None) -> tuple[Specialization, Captures]:
-        """The key of the code for arguments given as (name, Argument) pairs."""
+                   target: Target | None, disjoint: bool) -> tuple[Specialization, Captures]:
+        """The key of the code for arguments given as (name, Argument) pairs.
+
+        disjoint: no two arrays share memory; the interpreter does not care.
+        """
         frozen = tuple((name, freeze(value, f"{self.signature.kernel}: argument {name}"))
                        for name, value in constants.items())
         captures = self.captures(constants)
-        return Specialization(arguments, frozen, captures.values, options, target), captures
+        return Specialization(arguments, frozen, captures.values, options, target,
+                              disjoint and target is not None), captures
 
     def inspect_tile(self) -> dict[Specialization, str]:
         """The tile IR of all code so far."""
@@ -143,32 +147,35 @@ class Kernel:
         self._launchers[form] = launcher or self._run_slowly
         return self._launchers[form]
 
-    def _miss(self, plans: dict[tuple, Plan], key: tuple, grid: object, stream: object,
+    def _miss(self, plans: dict[tuple, FormPlans], key: tuple, grid: object, stream: object,
               bound: dict[str, object], changes: dict[str, object]) -> Compiled:
         """A call that a generated launcher has no plan for; the next like it finds one."""
-        plan, compiled = self._run(grid, stream, bound, changes)
+        plan, call = self._run(grid, stream, bound, changes)
         if plan is not None:
-            plans[key] = plan
-        return compiled
+            if key not in plans:
+                plans[key] = FormPlans(list(call.arguments.arrays.values()))
+            plans[key].add(plan)
+        return call.compiled
 
     def _run_slowly(self, grid: object, stream: object, *arguments: object,
                     **keywords: object) -> Compiled:
         """A call of a form that needs every argument read, each time."""
-        return self._run(grid, stream, *self.signature.bind(arguments, keywords))[1]
+        return self._run(grid, stream, *self.signature.bind(arguments, keywords))[1].compiled
 
     def _run(self, grid: object, stream: object, bound: dict[str, object],
-             changes: dict[str, object]) -> tuple[Plan | None, Compiled]:
+             changes: dict[str, object]) -> tuple[Plan | None, Call]:
         options = self.options.override(changes)
         extents = resolve_grid(grid, self.signature, bound, options)
         call = self._prepare(bound, options)
-        return call.run(extents, stream), call.compiled
+        return call.run(extents, stream), call
 
     def _prepare(self, bound: Mapping[str, object], options: Options) -> Call:
         arguments = read_arguments(self.signature, bound)
         driver, device = place_of(self.signature, arguments, options)
         target = None if driver is None else _target(driver, device)
         specialization, captures = self.specialize(_described(arguments), arguments.constants,
-                                                   options, target)
+                                                   options, target,
+                                                   are_disjoint(arguments.arrays.values()))
         compiled = self.compile(specialization, arguments.constants)
         return Call(self.signature, arguments, captures, compiled, driver, device)
 

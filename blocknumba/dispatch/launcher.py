@@ -7,7 +7,8 @@ packs the arguments and calls the driver.  For `add(x, y, n, B)` with CuPy array
         _x = x.data.ptr
         _y = y.data.ptr
         _key = (x.dtype, x.shape, x.strides, _x & 15, y.dtype, ..., B)
-        _plan = _plans.get(_key)
+        _forms = _plans.get(_key)
+        _plan = _forms and (_forms.disjoint if _forms.are_apart(_x, _y) else _forms.overlapping)
         if _plan is None or not _plan.is_current():
             return _miss(...)
         ...
@@ -30,7 +31,7 @@ import numpy as np
 from blocknumba.dispatch.arrays import Library, library_of
 from blocknumba.dispatch.driver import Driver
 from blocknumba.dispatch.grid import grid_of
-from blocknumba.dispatch.plan import Plan
+from blocknumba.dispatch.plan import FormPlans
 from blocknumba.dispatch.scalars import scalar_facts
 from blocknumba.dispatch.signature import Formal, Signature
 from blocknumba.dispatch.specialize import ALIGNMENT, freeze, integer_class
@@ -95,7 +96,7 @@ def _scope(driver: Driver, signature: Signature, given: Mapping[str, type],
            accesses: Mapping[str, _Access], libraries: set[str]) -> dict[str, object]:
     """The globals of a launcher."""
     formats = "".join(access.format for access in accesses.values())
-    plans: dict[tuple, Plan] = {}
+    plans: dict[tuple, FormPlans] = {}
     scope = {
         "_plans": plans, "_kernel": signature.kernel, "_max_plans": MAX_PLANS,
         "_pack": struct.Struct("<" + formats).pack_into, "_errors": (struct.error, OverflowError),
@@ -189,6 +190,7 @@ def _source(driver: Driver, formals: Sequence[Formal], given: Mapping[str, type]
     lines.append(_BODY.format(
         key="".join(f"{expression}, " for expression in key),
         miss=f"_miss(_plans, _key, _grid, _stream, {{{bound}}}, {{{chosen}}})", bound=bound,
+        pointers=", ".join(access.value for access in accesses.values() if access.before),
         current_stream=_stream_expression(libraries),
         packed="".join(f", {access.value}" for access in accesses.values() if access.format)))
     return "\n".join(lines) + (_SWITCH if driver.device_count > 1 else "") + _LAUNCH
@@ -196,7 +198,8 @@ def _source(driver: Driver, formals: Sequence[Formal], given: Mapping[str, type]
 
 _BODY = """\
     _key = ({key})
-    _plan = _plans.get(_key)
+    _forms = _plans.get(_key)
+    _plan = _forms and (_forms.disjoint if _forms.are_apart({pointers}) else _forms.overlapping)
     if _plan is None or not _plan.is_current():
         if _len(_plans) >= _max_plans:
             _plans.clear()

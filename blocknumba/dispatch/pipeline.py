@@ -10,7 +10,6 @@ from types import FunctionType
 
 from blocknumba.dispatch.compiled import Compiled, MachineCode
 from blocknumba.dispatch.effects import effects
-from blocknumba.dispatch.options import Options
 from blocknumba.dispatch.resources import require_shared_memory
 from blocknumba.dispatch.signature import location
 from blocknumba.dispatch.specialize import Specialization
@@ -19,7 +18,6 @@ from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
-from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.ir import Function
 from blocknumba.tile_ir.pipeline import optimise
 from blocknumba.typing.context import Options as TypingOptions
@@ -58,16 +56,18 @@ def _compile(function: FunctionType, specialization: Specialization,
                      TypingOptions(debug=options.debug))
     with _timed("tile", times_ms):
         tile = optimise(tile)
-    machine = None if target is None else _machine_code(tile, options, target, times_ms)
+    machine = None if target is None else _machine_code(tile, specialization, times_ms)
     return Compiled(function.__name__, specialization, tile, effects(tile), machine, times_ms)
 
 
-def _machine_code(tile: Function, options: Options, target: Target,
+def _machine_code(tile: Function, specialization: Specialization,
                   times_ms: dict[str, float]) -> MachineCode:
+    options, target = specialization.options, specialization.target
     code = CodeOptions(options.num_warps, options.fastmath, options.maxnreg, options.lineinfo,
                        options.debug)
     with _timed("layout", times_ms):
-        gpu = lay_out(tile, LayoutOptions(options.num_warps, options.num_stages, options.num_ctas))
+        gpu = lay_out(tile, LayoutOptions(options.num_warps, options.num_stages, options.num_ctas,
+                                          arrays_are_disjoint=specialization.disjoint))
     require_shared_memory(gpu, target)
     with _timed("nvvm", times_ms):
         lowered = lower(gpu, target, code)

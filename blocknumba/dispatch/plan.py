@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -115,6 +116,43 @@ class Plan:
             addresses[position] = (base + self._slots[parameter.argument] * SLOT_BYTES if in_slot
                                    else sizes + position * SLOT_BYTES)
         return ThreadBuffer(slots, addresses, ctypes.addressof(addresses))
+
+
+class FormPlans:
+    """The plans of all calls with one key of a launcher, whatever their pointers.
+
+    are_apart: (pointer of each array) -> whether no two of them share memory.
+    disjoint: the plan for when they share none.  overlapping: the plan that works always.
+    """
+
+    __slots__ = ("are_apart", "disjoint", "overlapping")
+
+    def __init__(self, arrays: Sequence[ArrayFacts]):
+        self.are_apart = _separation_test(arrays)
+        self.disjoint: Plan | None = None
+        self.overlapping: Plan | None = None
+
+    def add(self, plan: Plan) -> None:
+        """Remember a plan for the calls that it is for."""
+        if plan.compiled.specialization.disjoint:
+            self.disjoint = plan
+        else:
+            self.overlapping = plan
+
+
+def _separation_test(arrays: Sequence[ArrayFacts]) -> Callable[..., bool]:
+    """A function of the arrays' pointers that does what are_disjoint does, as fast as it can."""
+    ends = []
+    for facts in arrays:
+        low, high = facts.byte_range()
+        ends.append((low - facts.pointer, high - facts.pointer))
+    tests = []
+    for (a, first), (b, second) in itertools.combinations(enumerate(ends), 2):
+        if arrays[a].size and arrays[b].size:
+            tests.append(f"(p{a} + {first[1]} <= p{b} + {second[0]} or "
+                         f"p{b} + {second[1]} <= p{a} + {first[0]})")
+    pointers = ", ".join(f"p{number}" for number in range(len(arrays)))
+    return eval(f"lambda {pointers}: {' and '.join(tests) or 'True'}")
 
 
 def slot_bits(facts: Facts) -> int:

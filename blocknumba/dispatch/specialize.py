@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, ModuleType
 
@@ -30,6 +30,7 @@ class Specialization:
     captured: (path, frozen value) of the globals and closure variables that the code reads.
     options: compile options.
     target: the GPU; None for the interpreter.
+    disjoint: no two arrays share memory, which the launch has checked.
     """
 
     arguments: tuple[tuple[str, Argument], ...]
@@ -37,6 +38,7 @@ class Specialization:
     captured: tuple[tuple[str, Hashable], ...]
     options: Options
     target: Target | None
+    disjoint: bool = False
 
 
 def argument_of(facts: ArrayFacts | ScalarFacts) -> Argument:
@@ -49,6 +51,12 @@ def argument_of(facts: ArrayFacts | ScalarFacts) -> Argument:
     if value == 1:
         return ScalarArgument(facts.dtype, value=1)
     return ScalarArgument(facts.dtype, divisibility=_divisibility(value))
+
+
+def are_disjoint(arrays: Iterable[ArrayFacts]) -> bool:
+    """Whether no two arrays share memory; strided arrays that interleave count as sharing."""
+    ranges = sorted(array.byte_range() for array in arrays if array.size)
+    return all(high <= low for (_, high), (low, _) in zip(ranges, ranges[1:]))
 
 
 def freeze(value: object, where: str) -> Hashable:

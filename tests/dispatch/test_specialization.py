@@ -7,7 +7,9 @@ import pytest
 
 from blocknumba.dispatch.arrays import array_facts
 from blocknumba.dispatch.scalars import scalar_facts
-from blocknumba.dispatch.specialize import argument_of, freeze, integer_class
+from blocknumba.dispatch.specialize import (
+    are_disjoint, argument_of, freeze, integer_class,
+)
 from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir.arguments import ScalarArgument
 from blocknumba.tile_ir.types import float32, int32, int64, uint64
@@ -104,3 +106,17 @@ def test_ints_of_one_class_specialise_alike(value):
 
 def test_ints_beyond_64_bits_are_in_a_class_of_their_own():
     assert integer_class(2**64) == integer_class(-2**63 - 1) == -1
+
+
+BASE = np.zeros((8, 8), np.float32)
+
+
+@pytest.mark.parametrize("arrays, disjoint", [
+    ([BASE], True), ([BASE, BASE], False), ([BASE[:4], BASE[4:]], True),
+    ([BASE[:5], BASE[4:]], False), ([BASE[3::-1], BASE[4:]], True), ([BASE[4:], BASE[:4]], True),
+    ([BASE[:, :4], BASE[:, 4:]], False), ([BASE, BASE[:0]], True), ([], True),
+    ([BASE[:2], BASE[4:], BASE[1:3]], False)])
+def test_arrays_whose_ranges_of_bytes_meet_are_not_disjoint(arrays, disjoint):
+    facts = [array_facts(array, "add: argument x") for array in arrays]
+
+    assert are_disjoint(facts) == disjoint

@@ -366,3 +366,25 @@ def test_none_specialises_and_takes_no_parameter(stub, compiler, arrays):
     assert len(stub.launches) == 4
     assert [constants for _, _, constants in compiler.compilations] == [
         {"B": 64}, {"factor": None, "B": 64}]
+
+
+def test_arrays_that_share_memory_get_code_of_their_own_cold_and_warm(stub, compiler):
+    scale = make_scale()
+    memory = CupyArray(np.zeros(64, np.float32))
+    x, near, far = (CupyView(memory, start) for start in (0, 4, 8))
+
+    seen = []
+    for out in (far, x, far, x, near, far):
+        compiled = scale[1](x, out, 7, 1.0, B=64)
+        seen.append(compiled.specialization.disjoint)
+
+    assert seen == [True, False, True, False, False, True]
+    assert len(compiler.compilations) == 2
+
+
+class CupyView(CupyArray):
+    """Eight elements of another array, from a given one."""
+
+    def __init__(self, memory: CupyArray, start: int):
+        self.host = memory.host[start:start + 8]
+        self.data = type(memory.data)(memory.data.ptr + 4 * start, 0)
