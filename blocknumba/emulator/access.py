@@ -1,0 +1,316 @@
+"""Loads and stores of a cohort: where each lane's bytes are, and whether it may touch them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from blocknumba.emulator.cohort import Cohort
+from blocknumba.emulator.errors import AccessError
+from blocknumba.emulator.launch import CLUSTER_RANK_SHIFT
+from blocknumba.emulator.layout import SHARED_BASE
+from blocknumba.emulator.memory import WINDOWS, Bytes, region_of
+
+_SHARED_MASK = (1 << CLUSTER_RANK_SHIFT) - 1
+
+
+def check_alignment(cohort: Cohort, address: np.ndarray, size: int, space: str) -> None:
+    """Refuse accesses that are not aligned to their size.
+
+    address: of each lane, or one for all.
+    """
+    wrong = address & (size - 1)
+    if wrong.any():
+        address, wrong = cohort.chosen(address), cohort.chosen(wrong)
+        if not wrong.any():
+            return
+        lane = int(np.flatnonzero(wrong)[0])
+        raise AccessError(
+            f"{space} access of {size} bytes at {int(address[lane]):#x} by "
+            f"{_active_name(cohort, lane)}: misaligned",
+            hint=f"an access of {size} bytes needs an address that is a multiple of {size}")
+
+
+def _active_name(cohort: Cohort, lane: int) -> str:
+    """The thread of the lane-th active lane."""
+    lanes = np.flatnonzero(cohort.active_lanes())
+    return cohort.launch.thread_name(cohort, int(lanes[lane]))
+
+
+def spaces_of(cohort: Cohort, address: np.ndarray) -> list[tuple[str, np.ndarray]]:
+    """The spaces of generic addresses, each with the mask of the lanes that are in it."""
+    first, last = int(address.min()), int(address.max())
+    space = region_of(first)
+    if space == region_of(last):
+        return [(space, np.ones(len(address), bool))]
+    names = np.array([region_of(int(one)) for one in address])
+    return [(str(name), names == name) for name in np.unique(names)]
+
+
+def shared_offsets(cohort: Cohort, address: np.ndarray, blocks: np.ndarray, size: int,
+                   what: str = "access") -> np.ndarray:
+    """Offsets in the shared memory of all resident blocks.
+
+    address: shared::cluster addresses.   blocks: the resident block of each.
+    Errors: AccessError outside the block's allocation.
+    """
+    launch = cohort.launch
+    own = address & _SHARED_MASK
+    low, high = int(own.min()), int(own.max())
+    if low < SHARED_BASE or high + size > launch.layout.shared_end:
+        bad = low if low < SHARED_BASE else high
+        raise AccessError(
+            f"shared {what} of {size} bytes at {bad:#x}: out of bounds (the block has bytes "
+            f"{SHARED_BASE:#x} to {launch.layout.shared_end:#x})")
+    if launch.shape.cluster_blocks > 1:
+        rank = address >> CLUSTER_RANK_SHIFT
+        if int(rank.max()) >= launch.shape.cluster_blocks or int(rank.min()) < 0:
+            raise AccessError(f"shared {what}: given the rank {int(rank.max())}, accepted "
+                              f"0 to {launch.shape.cluster_blocks - 1}")
+        blocks = blocks - launch.cluster_rank(blocks) + rank
+    elif high != int(address.max()) or low != int(address.min()):
+        raise AccessError(f"shared {what} at {int(address.max()):#x}: out of bounds")
+    return own + blocks * launch.shared_stride
+
+
+def local_offsets(cohort: Cohort, address: np.ndarray, threads: np.ndarray,
+                  size: int) -> np.ndarray:
+    """Offsets in the local memory of all resident threads."""
+    launch = cohort.launch
+    low, high = int(address.min()), int(address.max())
+    if low < 0 or high + size > launch.layout.local_end:
+        bad = low if low < 0 else high
+        raise AccessError(f"local access of {size} bytes at {bad:#x}: out of bounds (the thread "
+                          f"has {launch.layout.local_end} bytes)")
+    return address + threads * launch.local_stride
+
+
+def load(cohort: Cohort, space: str, address: np.ndarray, size: int, count: int,
+         pc: int, strong: bool = False) -> list[np.ndarray]:
+    """count elements of size bytes from each lane's address on, as unsigned numbers.
+
+    The values of inactive lanes are those of an active one.
+    """
+    if len(address) > 1 and cohort.mask is not None:
+        address = np.where(cohort.mask, address, address[int(cohort.mask.argmax())])
+    check_alignment(cohort, address, size * count, space)
+    if space == "generic":
+        parts = spaces_of(cohort, address)
+        if len(parts) > 1:
+            return _load_mixed(cohort, parts, address, size, count, pc)
+        space = parts[0][0]
+        address = address - WINDOWS.get(space, 0)
+    if space == "param":
+        return _load_parameter(cohort, address, size, count)
+    if space == "shared":
+        return _load_shared(cohort, address, size, count, pc, strong)
+    if space == "local":
+        offsets = local_offsets(cohort, address, cohort.threads, size * count)
+        _check_written(cohort, cohort.launch.local_written, offsets, size, count, "local")
+        return _gather(cohort.launch.local, offsets, size, count)
+    return _load_global(cohort, address, size, count, pc)
+
+
+def _gather(source: Bytes, offsets: np.ndarray, size: int, count: int) -> list[np.ndarray]:
+    return [source.gather(offsets + place * size, size) for place in range(count)]
+
+
+def _load_mixed(cohort: Cohort, parts: Sequence[tuple[str, np.ndarray]], address: np.ndarray,
+                size: int, count: int, pc: int) -> list[np.ndarray]:
+    results = [np.zeros(cohort.lanes, f"u{size}") for _ in range(count)]
+    saved = cohort.mask
+    for space, mask in parts:
+        cohort.mask = mask if saved is None else mask & saved
+        if cohort.mask.any():
+            found = load(cohort, space, address - WINDOWS.get(space, 0), size, count, pc)
+            for result, value in zip(results, found):
+                np.copyto(result, value, where=cohort.mask)
+    cohort.mask = saved
+    return results
+
+
+def _load_parameter(cohort: Cohort, address: np.ndarray, size: int, count: int) -> list[np.ndarray]:
+    end = cohort.launch.layout.parameter_offsets[-1]
+    if int(address.min()) < 0 or int(address.max()) + size * count > end:
+        raise AccessError(f"parameter access at {int(address.max())}: out of bounds ({end} bytes)")
+    return _gather(cohort.launch.parameters, address, size, count)
+
+
+def _load_shared(cohort: Cohort, address: np.ndarray, size: int, count: int, pc: int,
+                 strong: bool) -> list[np.ndarray]:
+    launch = cohort.launch
+    offsets = shared_offsets(cohort, address, cohort.blocks, size * count)
+    _check_written(cohort, launch.shared_written, offsets, size, count, "shared")
+    launch.counters.shared_access(pc, cohort, address, size * count)
+    if launch.races is not None:
+        launch.races.read(cohort, cohort.chosen(offsets), size * count, strong)
+    return _gather(launch.shared, offsets, size, count)
+
+
+def _check_written(cohort: Cohort, written: Bytes | None, offsets: np.ndarray, size: int,
+                   count: int, space: str) -> None:
+    if written is None:
+        return
+    full = (1 << 8 * size) - 1
+    for place in range(count):
+        missing = written.gather(offsets + place * size, size) != full
+        if not missing.any():
+            continue
+        if len(missing) in (1, cohort.lanes):
+            missing = cohort.chosen(missing)
+        if missing.any():
+            lane = int(np.flatnonzero(missing)[0])
+            raise AccessError(
+                f"{space} load of {size} bytes by {_active_name(cohort, lane)}: "
+                "nothing has written there")
+
+
+def _load_global(cohort: Cohort, address: np.ndarray, size: int, count: int,
+                 pc: int) -> list[np.ndarray]:
+    launch = cohort.launch
+    launch.counters.global_access(pc, cohort, address, size * count)
+    total = size * count
+    low, high = int(address.min()), int(address.max()) + total
+    segment = launch.memory.find(low, high)
+    if segment is not None:
+        return _gather(segment.bytes, address - segment.base, size, count)
+    results = [np.zeros(len(address), f"u{size}") for _ in range(count)]
+    for segment, chosen in _segments(cohort, address, total):
+        found = _gather(segment.bytes, address[chosen] - segment.base, size, count)
+        for result, value in zip(results, found):
+            result[chosen] = value
+    return results
+
+
+def _segments(cohort: Cohort, address: np.ndarray, size: int) -> list:
+    """GlobalMemory.segments_of, with the thread in its errors."""
+    memory = cohort.launch.memory
+    try:
+        return memory.segments_of(address, size)
+    except AccessError as error:
+        outside = [memory.find(int(one), int(one) + size) is None for one in address]
+        lane = outside.index(True)
+        name = _active_name(cohort, lane)
+        raise AccessError(f"{error.message}, by {name}", hint=error.hint) from None
+
+
+def store(cohort: Cohort, space: str, address: np.ndarray, size: int,
+          values: Sequence[np.ndarray], pc: int, strong: bool = False) -> None:
+    """Write one element of size bytes for each of values from each active lane's address on."""
+    total = size * len(values)
+    check_alignment(cohort, address, total, space)
+    full_address = address
+    address = cohort.chosen(address)
+    values = [cohort.chosen(value) for value in values]
+    if space == "generic":
+        parts = spaces_of(cohort, address)
+        if len(parts) > 1:
+            _store_mixed(cohort, parts, full_address, size, values, pc)
+            return
+        space = parts[0][0]
+        address = address - WINDOWS.get(space, 0)
+        full_address = full_address - WINDOWS.get(space, 0)
+    launch = cohort.launch
+    if space == "shared":
+        offsets = shared_offsets(cohort, address, cohort.chosen(cohort.blocks), total)
+        launch.counters.shared_access(pc, cohort, full_address, total, is_store=True)
+        if launch.races is not None:
+            launch.races.write(cohort, offsets, total, strong,
+                               (launch.shared, size, values))
+        _scatter(cohort, launch.shared, offsets, size, values, "shared")
+        _mark(launch.shared_written, offsets, size, len(values))
+        return
+    if space == "local":
+        offsets = local_offsets(cohort, address, cohort.chosen(cohort.threads), total)
+        _scatter(cohort, launch.local, offsets, size, values, "local")
+        _mark(launch.local_written, offsets, size, len(values))
+        return
+    if space == "param":
+        raise AccessError("store to a kernel parameter: accepted a load")
+    _store_global(cohort, address, full_address, size, values, pc)
+
+
+def _store_mixed(cohort: Cohort, parts: Sequence[tuple[str, np.ndarray]], address: np.ndarray,
+                 size: int, values: Sequence[np.ndarray], pc: int) -> None:
+    saved = cohort.mask
+    active = np.flatnonzero(cohort.active_lanes())
+    spread = cohort.spread(address)
+    for space, mask in parts:
+        cohort.mask = np.zeros(cohort.lanes, bool)
+        cohort.mask[active[mask]] = True
+        full = [np.zeros(cohort.lanes, value.dtype) for value in values]
+        for target, value in zip(full, values):
+            target[active] = value
+        store(cohort, space, spread - WINDOWS.get(space, 0), size, full, pc)
+    cohort.mask = saved
+
+
+def _store_global(cohort: Cohort, address: np.ndarray, full_address: np.ndarray, size: int,
+                  values: Sequence[np.ndarray], pc: int) -> None:
+    launch = cohort.launch
+    total = size * len(values)
+    launch.counters.global_access(pc, cohort, full_address, total, is_store=True)
+    segment = launch.memory.find(int(address.min()), int(address.max()) + total)
+    found = [(segment, None)] if segment is not None else _segments(cohort, address, total)
+    for segment, chosen in found:
+        if not segment.writable:
+            raise AccessError(f"global store to the {segment.name}: it is read-only")
+        part = address if chosen is None else address[chosen]
+        pieces = values if chosen is None else [value[chosen] for value in values]
+        _scatter(cohort, segment.bytes, part - segment.base, size, pieces, "global")
+
+
+def _scatter(cohort: Cohort, target: Bytes, offsets: np.ndarray, size: int,
+             values: Sequence[np.ndarray], space: str) -> None:
+    """Write, and find lanes of the same instruction that disagree about a place."""
+    for place, value in enumerate(values):
+        at = offsets + place * size
+        target.scatter(at, size, value)
+        kept = target.gather(at, size)
+        if (kept != value).any():
+            lane = int(np.flatnonzero(kept != value)[0])
+            name = _active_name(cohort, lane)
+            raise AccessError(f"{space} store by {name}: another thread stores a different value "
+                              "to the same place in the same instruction")
+
+
+def _mark(written: Bytes | None, offsets: np.ndarray, size: int, count: int) -> None:
+    if written is not None:
+        full = np.dtype(f"u{size}").type((1 << 8 * size) - 1)
+        for place in range(count):
+            written.scatter(offsets + place * size, size, full)
+
+
+def atomic_targets(cohort: Cohort, space: str, address: np.ndarray, size: int,
+                   pc: int) -> list[tuple[Bytes, np.ndarray, np.ndarray]]:
+    """Where an atomic operation of the active lanes goes: buffers, offsets and lanes.
+
+    Counts the access, and tells the race detector that it is atomic.
+    """
+    full = cohort.spread(address)
+    lanes = np.flatnonzero(cohort.active_lanes())
+    address = full[lanes]
+    if space == "generic":
+        parts = spaces_of(cohort, address)
+        if len(parts) > 1:
+            raise AccessError("atomic: given addresses in several spaces, accepted one")
+        space = parts[0][0]
+        full, address = full - WINDOWS.get(space, 0), address - WINDOWS.get(space, 0)
+    launch = cohort.launch
+    if space == "shared":
+        offsets = shared_offsets(cohort, address, cohort.blocks[lanes], size, "atomic")
+        _check_written(cohort, launch.shared_written, offsets, size, 1, "shared")
+        launch.counters.shared_access(pc, cohort, full, size)
+        if launch.races is not None:
+            launch.races.write(cohort, offsets, size, True, None)
+        return [(launch.shared, offsets, lanes)]
+    if space != "global":
+        raise AccessError(f"atomic: given {space} memory, accepted global or shared")
+    launch.counters.global_access(pc, cohort, full, size)
+    found = []
+    for segment, chosen in _segments(cohort, address, size):
+        if not segment.writable:
+            raise AccessError(f"atomic on the {segment.name}: it is read-only")
+        found.append((segment.bytes, address[chosen] - segment.base, lanes[chosen]))
+    return found

@@ -1,0 +1,165 @@
+"""Branches, calls and the end of a thread."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blocknumba.emulator.cohort import Cohort
+from blocknumba.emulator.control_flow import EXIT
+from blocknumba.emulator.decoding import Decoder, Site, Step
+from blocknumba.emulator.errors import TrapError, UnknownInstructionError
+from blocknumba.emulator.syntax import Group, Label, Symbol, Variable
+
+ENDED = -1  # the pc of a cohort whose threads have all ended
+
+
+def target_of(site: Site) -> int:
+    """The place that a branch goes to."""
+    symbol = site.operands[0]
+    label = symbol.target if isinstance(symbol, Symbol) else None
+    if not isinstance(label, Label) or label.index < 0:
+        raise site.refuse("given {}, accepted a label of this function", symbol)
+    return site.place_of(label)
+
+
+def jump(site: Site) -> Step:
+    """bra without a guard."""
+    target, pc = target_of(site), site.pc
+
+    def step(cohort: Cohort) -> bool:
+        cohort.pc = target
+        return target <= pc and _take_backward(cohort)
+    return step
+
+
+def _take_backward(cohort: Cohort) -> bool:
+    """Count a branch backward; true when the cohort's turn is over."""
+    cohort.part_from_absent()
+    cohort.fuel -= 1
+    return cohort.fuel < 0
+
+
+def branch(site: Site) -> Step:
+    """bra with a guard: lanes that disagree part until site.meeting."""
+    instruction = site.instruction
+    return conditional(site, target_of(site), instruction.inverted)
+
+
+def conditional(site: Site, target: int, inverted: bool) -> Step:
+    """A jump of the lanes whose guard holds."""
+    guard = site.read(site.instruction.guard, "pred")
+    pc, fall, meeting = site.pc, site.pc + 1, site.meeting
+    backward = target <= pc
+
+    def step(cohort: Cohort) -> bool:
+        taken = cohort.spread(guard(cohort))
+        if inverted:
+            taken = ~taken
+        if cohort.mask is None:
+            jumping, present = int(np.count_nonzero(taken)), cohort.lanes
+        else:
+            taken = taken & cohort.mask
+            jumping, present = int(np.count_nonzero(taken)), int(np.count_nonzero(cohort.mask))
+        if jumping == 0:
+            return False
+        if jumping == present:
+            cohort.pc = target
+        else:
+            cohort.diverge(taken, target, fall, meeting)
+        return backward and _take_backward(cohort)
+    return step
+
+
+def call(site: Site) -> Step:
+    """call (results), function, (arguments): bytes go through variables of param space."""
+    groups = [operand for operand in site.operands if isinstance(operand, Group)]
+    name = next(operand.name for operand in site.operands if isinstance(operand, Symbol))
+    callee = site.program.functions.get(name)
+    if callee is None:
+        raise site.refuse("given the function {}, accepted one that this module defines", name)
+    results = groups[0].items if callee.results else ()
+    arguments = groups[-1].items if callee.parameters else ()
+    entry, back = site.entries[name], site.pc + 1
+    inbound = [(_variable(argument), parameter)
+               for argument, parameter in zip(arguments, callee.parameters, strict=True)]
+    outbound = [(result, _variable(operand))
+                for operand, result in zip(results, callee.results, strict=True)]
+
+    def step(cohort: Cohort) -> None:
+        if len(cohort.calls) > 64:
+            raise UnknownInstructionError(f"call: {name} is recursive")
+        _copy(cohort, inbound)
+        cohort.calls = (*cohort.calls, (back, cohort.reconvergence))
+        cohort.reconvergence = EXIT
+        cohort.pc = entry
+    step.outbound = outbound
+    return step
+
+
+def leave(site: Site) -> Step:
+    """The end of a device function, where all its lanes meet."""
+    def step(cohort: Cohort) -> None:
+        (cohort.pc, cohort.reconvergence) = cohort.calls[-1]
+        cohort.calls = cohort.calls[:-1]
+        outbound = cohort.launch.code[cohort.pc - 1].outbound
+        _copy(cohort, outbound)
+    return step
+
+
+def _variable(operand: object) -> Variable:
+    if isinstance(operand, Symbol) and isinstance(operand.target, Variable):
+        return operand.target
+    raise UnknownInstructionError(f"call: given {operand}, accepted a variable of param space")
+
+
+def _copy(cohort: Cohort, pairs: list[tuple[Variable, Variable]]) -> None:
+    """Copy variables of local memory, in the active threads."""
+    launch = cohort.launch
+    threads = cohort.chosen(cohort.threads)[:, None] * launch.local_stride
+    for source, target in pairs:
+        octets = np.arange(min(source.size, target.size))
+        source_at = threads + launch.layout.addresses[source] + octets
+        target_at = threads + launch.layout.addresses[target] + octets
+        for buffer in (launch.local, launch.local_written):
+            if buffer is not None:
+                buffer.data[target_at] = buffer.data[source_at]
+
+
+def end(site: Site) -> Step:
+    """exit, and ret from a kernel."""
+    def step(cohort: Cohort) -> bool:
+        if cohort.retire():
+            return False
+        cohort.pc = ENDED
+        return True
+    return step
+
+
+def return_(site: Site) -> Step:
+    """ret: to where the function's lanes meet, or the end of the thread."""
+    if site.function.is_kernel:
+        return end(site)
+    exit_place = site.exit_place
+
+    def step(cohort: Cohort) -> None:
+        cohort.pc = exit_place
+    return step
+
+
+def trap(site: Site) -> Step:
+    """trap and brkpt."""
+    def step(cohort: Cohort) -> None:
+        lane = int(np.flatnonzero(cohort.active_lanes())[0])
+        raise TrapError(f"{site.words[0]}: executed by {cohort.launch.thread_name(cohort, lane)}")
+    return step
+
+
+def sleep(site: Site) -> Step:
+    """nanosleep: another cohort's turn."""
+    return lambda cohort: True
+
+
+TABLE: dict[str, Decoder] = {
+    "bra": jump, "call": call, "ret": return_, "exit": end, "trap": trap, "brkpt": trap,
+    "nanosleep": sleep,
+}

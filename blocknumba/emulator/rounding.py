@@ -1,0 +1,153 @@
+"""Floating-point results in every rounding mode of PTX, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import ml_dtypes
+import numpy as np
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+_SPLITTER = np.float64(2**27 + 1)  # Dekker: halves a 53-bit significand
+_SMALL, _LARGE = 2.0**-400, 2.0**400  # products and their errors stay in range between the two
+
+
+def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a + b rounded to nearest, and the error of that.   Source: Knuth, TAOCP 2, 4.2.2."""
+    total = a + b
+    virtual = total - a
+    return total, (a - (total - virtual)) + (b - virtual)
+
+
+def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a * b in f64 rounded to nearest, and the error of that.   Source: Dekker 1971."""
+    product = a * b
+    scaled_a, scaled_b = a * _SPLITTER, b * _SPLITTER
+    high_a = scaled_a - (scaled_a - a)
+    high_b = scaled_b - (scaled_b - b)
+    low_a, low_b = a - high_a, b - high_b
+    error = low_a * low_b - (((product - high_a * high_b) - low_a * high_b) - high_a * low_b)
+    return product, error
+
+
+def to_odd(value: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """value + error rounded to odd in f64: rounding that again is as good as rounding once.
+
+    value must be value + error rounded to nearest.
+    Source: Boldo and Melquiond, "Emulation of FMA and correctly rounded sums" (2008).
+    """
+    bits = value.view(np.int64)
+    inexact_even = (error != 0) & ((bits & 1) == 0) & np.isfinite(value)
+    towards = np.where((error > 0) == (value > 0), 1, -1)
+    return np.where(inexact_even, bits + towards, bits).view(np.float64)
+
+
+def fma_exactly(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a * b + c of f64 rounded to nearest, and an error that has the right sign."""
+    a, b, c = np.broadcast_arrays(a, b, c)
+    product_high, product_low = two_product(a, b)
+    carry_high, carry_low = two_sum(c, product_low)
+    total, total_low = two_sum(product_high, carry_high)
+    rest, rest_error = two_sum(total_low, carry_low)
+    result, error = two_sum(total, to_odd(rest, rest_error))
+    plain = a * b + c
+    exotic = ~np.isfinite(product_low) | ~np.isfinite(result)
+    size = np.abs(product_high)
+    extreme = np.isfinite(plain) & (exotic | (size > _LARGE) | ((size < _SMALL) & (a * c != 0)))
+    if extreme.any():
+        result, error = result.copy(), error.copy()
+        for lane in np.flatnonzero(extreme):
+            result[lane], error[lane] = _fma_of_integers(a[lane], b[lane], c[lane])
+    keep = np.isfinite(plain) | (np.isfinite(a) & np.isfinite(b) & np.isfinite(c))
+    # a zero takes the sign that a * b + c gives it
+    return np.where(keep & (result != 0), result, plain), np.where(keep, error, 0.0)
+
+
+def _fma_of_integers(a: float, b: float, c: float) -> tuple[float, float]:
+    """fma_exactly for one lane of any size, by rational arithmetic."""
+    from fractions import Fraction
+    exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
+    if exact == 0:
+        return float(a) * float(b) + float(c), 0.0
+    try:
+        nearest = exact.numerator / exact.denominator
+    except OverflowError:
+        return float("inf") if exact > 0 else float("-inf"), 0.0
+    error = exact - Fraction(nearest)
+    return nearest, float((error > 0) - (error < 0))
+
+
+def narrow(value: np.ndarray, dtype: np.dtype, mode: str) -> np.ndarray:
+    """An f64 value (rounded to odd where inexact) in dtype.
+
+    mode: rn to nearest even, rz to zero, rm down, rp up, rna to nearest away from zero.
+    Overflow: to infinity, or to the largest finite value where the mode rounds towards it.
+    """
+    if mode == "rn":
+        return value.astype(np.float32).astype(dtype) if dtype == BFLOAT16 and _exact32(
+            value) else _nearest(value, dtype)
+    result = _nearest(value, dtype)
+    back = result.astype(np.float64)
+    return direct(result, value - back if np.isfinite(back).all() else _difference(value, back),
+                  mode)
+
+
+def _exact32(value: np.ndarray) -> bool:
+    return bool((value.astype(np.float32).astype(np.float64) == value).all())
+
+
+def _difference(value: np.ndarray, back: np.ndarray) -> np.ndarray:
+    """value - back where the sign is that of the exact difference, and inf - inf is 0."""
+    return np.where(value == back, 0.0, value - back)
+
+
+def _nearest(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """f64 to nearest even in dtype with one rounding."""
+    if dtype != BFLOAT16:
+        return value.astype(dtype)
+    single = value.astype(np.float32)
+    back = single.astype(np.float64)
+    error = np.where(np.isfinite(back), value - back, 0.0)
+    bits = single.view(np.int32)
+    towards = np.where((error > 0) == (single > 0), 1, -1).astype(np.int32)
+    odd = np.where((error != 0) & ((bits & 1) == 0), bits + towards, bits).view(np.float32)
+    return odd.astype(dtype)
+
+
+def direct(nearest: np.ndarray, error: np.ndarray, mode: str) -> np.ndarray:
+    """A result rounded to nearest, moved to where a directed mode wants it.
+
+    error: has the sign of exact minus nearest.
+    """
+    if mode == "rn":
+        return nearest
+    integer = np.dtype(f"i{nearest.dtype.itemsize}")
+    bits = nearest.view(integer)
+    positive = bits >= 0
+    if mode == "rz":
+        step = np.where((error != 0) & ((error > 0) != positive), -1, 0)
+    elif mode == "rm":
+        step = np.where(error < 0, np.where(positive, -1, 1), 0)
+    else:
+        step = np.where(error > 0, np.where(positive, 1, -1), 0)
+    crosses = (step == -1) & (bits << 1 == 0)
+    moved = np.where(crosses, bits, bits + step.astype(integer))
+    return moved.astype(integer).view(nearest.dtype)
+
+
+Operation = Callable[..., tuple[np.ndarray, np.ndarray]]
+
+
+def quotient(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """a / b of f64 rounded to nearest, and an error that has the right sign."""
+    result = a / b
+    residual, _ = fma_exactly(-result, b, a)
+    error = np.where(np.isfinite(result) & np.isfinite(b), np.sign(residual) * np.sign(b), 0.0)
+    return result, error
+
+
+def square_root(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The root of f64 rounded to nearest, and an error that has the right sign."""
+    result = np.sqrt(a)
+    residual, _ = fma_exactly(-result, result, a)
+    return result, np.where(np.isfinite(result), residual, 0.0)

@@ -1,0 +1,132 @@
+"""Which cohort runs next, and the error when none can."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from blocknumba.emulator.cohort import Cohort
+from blocknumba.emulator.errors import DeadlockError, EmulatorError
+
+if TYPE_CHECKING:
+    from blocknumba.emulator.launch import Launch
+
+# Backward branches that a cohort takes before others get their turn: a loop that polls must not
+# starve what it polls for.
+TURN = 64
+
+
+class Scheduler:
+    """The cohorts of the resident blocks.
+
+    Cohorts run in the order in which they became able to, or in a random one with a seed.
+    """
+
+    def __init__(self, launch: Launch, seed: int | None, instruction_limit: int):
+        self.launch = launch
+        self.runnable: list[Cohort] = []
+        self.waiting: list[Cohort] = []
+        self.random = None if seed is None else random.Random(seed)
+        self.instructions_left = instruction_limit
+
+    def add(self, cohort: Cohort) -> None:
+        """Let a cohort take part: joined to one in the same state, if there is one."""
+        self.runnable.append(self._joined(cohort))
+
+    def _joined(self, cohort: Cohort) -> Cohort:
+        state = cohort.state
+        for place, other in enumerate(self.runnable):
+            if other.pc == cohort.pc and other.state == state:
+                del self.runnable[place]
+                return self._joined(other.join(cohort))
+        return cohort
+
+    def elapsed(self, cohort: Cohort) -> int:
+        """A clock for the kernel."""
+        return sum(self.launch.counters.executed)
+
+    def run(self) -> None:
+        """Run until every warp has ended.
+
+        Errors: DeadlockError when all warps that are left wait; any error of an instruction.
+        """
+        while self.runnable or self.waiting:
+            if not self.runnable and not self._wake():
+                raise self._deadlock()
+            place = self.random.randrange(len(self.runnable)) if self.random else 0
+            cohort = self.runnable.pop(place)
+            if not self._turn(cohort):
+                continue
+            if cohort.wait is not None:
+                self.waiting.append(cohort)
+                self._wake()
+            else:
+                self.add(cohort)
+
+    def _turn(self, cohort: Cohort) -> bool:
+        """Run a cohort until it waits, ends or has had its turn; false when it ended."""
+        code, executed = self.launch.code, self.launch.counters.executed
+        cohort.fuel = TURN
+        steps = 0
+        pc = cohort.pc
+        try:
+            while True:
+                pc = cohort.pc
+                if pc == cohort.reconvergence:
+                    self._meet(cohort)
+                    continue
+                executed[pc] += len(cohort.warps)
+                steps += 1
+                cohort.pc = pc + 1
+                if code[pc](cohort):
+                    break
+        except EmulatorError as error:
+            raise self.launch.placed(error, pc) from None
+        self.instructions_left -= steps
+        if self.instructions_left < 0:
+            raise self.launch.placed(EmulatorError(
+                "launch: more instructions than the limit; the kernel may never end",
+                hint="raise instruction_limit if the kernel is that long"), pc)
+        return cohort.pc >= 0
+
+    def _meet(self, cohort: Cohort) -> None:
+        """Take the next path at a reconvergence point, with warps that already wait there."""
+        if not cohort.next_path():
+            raise AssertionError("a path has no lanes that wait for it")
+        if not self.runnable:
+            return
+        joined = self._joined(cohort)
+        if joined is not cohort:
+            for name in Cohort.__slots__:
+                setattr(cohort, name, getattr(joined, name))
+
+    def _wake(self) -> bool:
+        """Make runnable the warps whose wait is over."""
+        still, woken = [], []
+        for cohort in self.waiting:
+            ready = cohort.wait.ready(cohort.wait.keys)
+            if not ready.any():
+                still.append(cohort)
+                continue
+            if not ready.all():
+                still.append(cohort.keep(ready))
+            woken.append(cohort)
+        self.waiting = still
+        for cohort in woken:
+            wait, cohort.wait = cohort.wait, None
+            if wait.resume is not None:
+                wait.resume(cohort, wait.keys)
+            self.add(cohort)
+        return bool(woken)
+
+    def _deadlock(self) -> DeadlockError:
+        lines = []
+        for cohort in self.waiting:
+            for row, warp in enumerate(cohort.warps):
+                block, number = divmod(int(warp), self.launch.warps_per_block)
+                lines.append((block, number, f"  block {self.launch.block_name(block)} warp {number}"
+                              f" at {self.launch.place_of(cohort.pc - 1)}: waits for "
+                              f"{cohort.wait.reason(cohort.wait.keys[row])}"))
+        text = "\n".join([line for _, _, line in sorted(lines)])
+        return DeadlockError(f"deadlock: all {len(lines)} warps that are left wait\n{text}")
+
