@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from blocknumba.dispatch.arrays import LEGACY_STREAM, ArrayFacts, host_view
+from blocknumba.dispatch.arrays import ArrayFacts, host_view
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.driver import require_driver
 from blocknumba.dispatch.grid import Grid
 from blocknumba.dispatch.plan import Facts
 from blocknumba.dispatch.staging import HostCopies
+from blocknumba.dispatch.streams import StreamOrder
 from blocknumba.tile_ir import interpreter
 
 
@@ -20,7 +21,7 @@ def interpret(compiled: Compiled, grid: Grid, facts: Mapping[str, Facts],
     """Run all programs of a grid.
 
     Device arrays are copied to the host, and back when the kernel stores to them.
-    stream: the one that device arrays' pending work is on.
+    stream: the one that the user asked for, on which the copies are made.
     """
     host = {name: host_view(fact) if isinstance(fact, ArrayFacts) else fact.value
             for name, fact in facts.items()
@@ -31,9 +32,9 @@ def interpret(compiled: Compiled, grid: Grid, facts: Mapping[str, Facts],
         return
     driver = require_driver(compiled.name)
     device = next(iter(devices.values())).device
-    stream = LEGACY_STREAM if stream is None else stream
     with (driver.on_device(device),
-          HostCopies(driver, devices, compiled.effects.stored, stream) as copies):
+          StreamOrder(driver, devices.values(), device, stream) as handle,
+          HostCopies(driver, devices, compiled.effects.stored, handle) as copies):
         _run(compiled, grid, host | copies)
 
 

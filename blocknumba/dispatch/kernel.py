@@ -106,6 +106,7 @@ class Kernel:
         frozen = tuple((name, freeze(value, f"{self.signature.kernel}: argument {name}"))
                        for name, value in constants.items())
         captures = self.captures(constants)
+        options = options.override({"interpret": False})  # the target says it
         return Specialization(arguments, frozen, captures.values, options, target,
                               disjoint and target is not None), captures
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from blocknumba.dispatch.arrays import ArrayFacts, host_view
 from blocknumba.dispatch.driver import Driver, host_pointer
+from blocknumba.errors import LaunchError
 
 _PAGE = 256  # cuMemAlloc's alignment, which copies keep: facts stay true of the copy
 
@@ -53,16 +55,17 @@ class DeviceCopies:
                     facts = self._arrays[name]
                     copies[name] = replace(facts, device=self._device,
                                            pointer=part.copy + facts.pointer - part.low)
-        except BaseException:
-            self._free()
+        except BaseException as error:
+            self.__exit__(type(error))
             raise
         return copies
 
     def __exit__(self, kind: type | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._copy_back()
-        finally:
+        if kind is None:
+            self._copy_back()  # where this fails the context is lost, and the memory with it
+            self._free()
+            return
+        with contextlib.suppress(LaunchError):  # the first error is the one to show
             self._free()
 
     def _copy_in(self, part: _Range) -> None:

@@ -4,7 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
-from stub_libraries import CupyArray
+from stub_libraries import CupyArray, TorchTensor
 
 import blocknumba as bn
 from blocknumba.tile_ir import interpreter
@@ -72,6 +72,37 @@ def test_results_are_right(stub, view, place):
 
         found = there.host if place is CupyArray else out
         np.testing.assert_array_equal(found, x * np.float32(factor) + np.float32(shift))
+
+
+@pytest.mark.parametrize("place", [CupyArray, TorchTensor])
+def test_device_arrays_are_copied_for_a_run_on_the_cpu(stub, place):
+    x = place(np.arange(12, dtype=np.float32).reshape(3, 4))
+    out = place(np.zeros((3, 4), np.float32))
+    untouched = x.host.copy()
+
+    scale[1, 1](x, out, 3, 0.5, ROWS=4, COLUMNS=4, interpret=True)
+
+    assert stub.launches == []
+    np.testing.assert_array_equal(out.host, x.host * 3 + 0.5)
+    np.testing.assert_array_equal(x.host, untouched)
+
+
+def test_host_and_device_arrays_mix_in_a_run_on_the_cpu(stub):
+    x = np.arange(12, dtype=np.float32).reshape(3, 4)
+    out = CupyArray(np.zeros((3, 4), np.float32))
+
+    scale[1, 1](x, out, 3, 0.5, ROWS=4, COLUMNS=4, interpret=True)
+
+    np.testing.assert_array_equal(out.host, x * 3 + 0.5)
+
+
+def test_the_same_device_array_twice_is_one_array_on_the_cpu(stub):
+    x = CupyArray(np.arange(12, dtype=np.float32).reshape(3, 4))
+    expected = x.host * 3 + 0.5
+
+    scale[1, 1](x, x, 3, 0.5, ROWS=4, COLUMNS=4, interpret=True)
+
+    np.testing.assert_array_equal(x.host, expected)
 
 
 def test_a_changed_global_is_seen_by_the_warm_path(stub, monkeypatch):
