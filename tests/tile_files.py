@@ -14,13 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.pipeline import LAYOUT_PASSES
+from blocknumba.gpu_layout.spec import LAID_OUT
 from blocknumba.tile_ir.parser import parse
 from blocknumba.tile_ir.passes.contract import run_passes
 from blocknumba.tile_ir.pipeline import TILE_PASSES
 from blocknumba.tile_ir.printer import text
-from blocknumba.tile_ir.verifier import TILE, verify
+from blocknumba.tile_ir.verifier import ANY_LEVEL, TILE, verify
 
-_PASSES = {pass_.name: pass_ for pass_ in TILE_PASSES}
+_PASSES = {pass_.name: pass_ for pass_ in (*TILE_PASSES, *LAYOUT_PASSES)}
 _HEADER = re.compile(r"# passes: (.*)\n")
 _BETWEEN_CASES = re.compile(r"^====+\n", re.MULTILINE)
 _RULE = re.compile(r"^----+\n", re.MULTILINE)
@@ -92,10 +96,12 @@ class TileItem(pytest.Item):
     def runtest(self) -> None:
         _, cases = read_cases(self.path.read_text())
         case = cases[self._number]
-        fn = parse(case.given, file=str(self.path))
-        verify(fn, TILE)
+        with_layouts = any(pass_ in LAYOUT_PASSES for pass_ in self._passes)
+        fn = parse(case.given, LinearLayout.parse, file=str(self.path))
+        verify(fn, ANY_LEVEL if with_layouts else TILE)
 
-        result = text(run_passes(fn, self._passes, level=TILE))
+        level = LAID_OUT if with_layouts else TILE
+        result = text(run_passes(fn, self._passes, LayoutOptions(), level=level))
 
         if self.config.getoption("--bless"):
             self.parent.bless(self._number, result)

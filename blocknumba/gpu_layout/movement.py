@@ -128,7 +128,7 @@ def plan_move(source: LinearLayout, destination: LinearLayout, element_bits: int
         shared,
         access(source, shared, element_bits),
         access(destination, shared, element_bits),
-        _stays_in_warp(source_of(destination, source)) and not replication(source).warp,
+        stays_in_warp(source, destination),
     )
 
 
@@ -162,6 +162,12 @@ def _least_shared_cost(source: LinearLayout, destination: LinearLayout, element_
     """The cost of a move through shared memory without bank conflicts."""
     registers = (1 << source.bits(REGISTER)) + (1 << destination.bits(REGISTER))
     return SHARED_LATENCY + max(2, registers * element_bits // (8 * BANK_BYTES))
+
+
+@lru_cache(maxsize=4096)
+def stays_in_warp(source: LinearLayout, destination: LinearLayout) -> bool:
+    """Whether every warp needs only elements that it holds, and that no other warp writes for it."""
+    return _stays_in_warp(source_of(destination, source)) and not replication(source).warp
 
 
 def source_of(destination: LinearLayout, source: LinearLayout) -> LinearLayout:

@@ -32,6 +32,7 @@ from blocknumba.tile_ir.types import TileType
 IMPLIED: dict[str, Callable[[tuple[TileType, ...]], Attr]] = {
     "dtype": lambda types: str(types[0].dtype),
     "shape": lambda types: types[0].shape,
+    "layout": lambda types: types[0].layout,
     "result_types": lambda types: types,
 }
 _NAME = re.compile(r"[A-Za-z_]\w*")

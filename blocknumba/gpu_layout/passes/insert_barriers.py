@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.movement import SharedMove, plan_move
+from blocknumba.gpu_layout.movement import stays_in_warp
 from blocknumba.gpu_layout.ops import barrier, shared_read, shared_write
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.passes.allocate_shared import size_bytes
-from blocknumba.gpu_layout.planner import element_bits
 from blocknumba.gpu_layout.registers import replication
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir import Function, Op, Region, Value
@@ -27,7 +26,7 @@ class _Access:
     writes: whether it changes the memory (reads only matter to later writes).
     start, stop: bytes of shared memory; 0, 0 for global memory.
     buffer: of shared memory, the allocation; of global memory, the tile of pointers: accesses with
-        equal buffer and layout are made by the same threads.  None if another round made it.
+        equal buffer and layout are made by the same threads; None if another round made it.
     layout: the registers' layout; None for scalars, which one thread writes and every thread reads.
     arrays: of global memory, the arrays it may be in.
     """
@@ -94,7 +93,7 @@ class _Finder:
             return {access: "" for ends in after for access in ends}
         (region,) = op.regions
         once = self._region(region, dict(pending))
-        again = pending | {replace(access, buffer=None): "" for access in once}
+        again = pending | dict.fromkeys(map(_of_another_round, once), "")
         # a region that a `for` runs no time leaves what was before
         return self._region(region, dict(again)) | pending
 
@@ -151,6 +150,8 @@ class _Finder:
             return self._global_scope(earlier, later, same)
         if earlier.stop <= later.start or later.stop <= earlier.start:
             return ""
+        if same and earlier.writes and later.writes and earlier.layout == later.layout:
+            return ""
         return WARP if same and _within_warp(earlier, later) else PROGRAM
 
     def _global_scope(self, earlier: _Access, later: _Access, same: bool) -> str:
@@ -163,10 +164,14 @@ class _Finder:
         return PROGRAM
 
 
+def _of_another_round(access: _Access) -> _Access:
+    """An access as a later round sees it: buffers stay where they are, pointers may have moved."""
+    return access if access.stop else replace(access, buffer=None)
+
+
 def _within_warp(earlier: _Access, later: _Access) -> bool:
     """Whether every thread depends on its own warp only, for accesses to one buffer."""
     writer, reader = (earlier, later) if earlier.writes else (later, earlier)
     if writer.layout is None or reader.layout is None or reader.writes:
         return False
-    move = plan_move(writer.layout, reader.layout, element_bits(writer.buffer.type))
-    return isinstance(move, SharedMove) and move.within_warp
+    return stays_in_warp(writer.layout, reader.layout)
