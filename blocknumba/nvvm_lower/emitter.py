@@ -29,7 +29,7 @@ def code(*opdefs: OpDef) -> Callable[[Code], Code]:
     """Decorator: the code face of ops.
 
     The function takes the emitter, the op and, per operand, its registers; it gives the registers
-    of the result, a tuple of them for several results, or None for none.
+    of the only result, or a tuple with those of each, or None if there are none.
     """
 
     def register(function: Code) -> Code:
@@ -94,9 +94,9 @@ class Emitter:
         function = CODE.get(op.name)
         assert function, f"{op.name} has no code face"
         made = function(self, op, *[self.values[value] for value in op.operands])
-        if len(op.results) == 1:
-            made = (made,)
-        for value, registers in zip(op.results, made or (), strict=True):
+        if not isinstance(made, tuple):
+            made = () if made is None else (made,)
+        for value, registers in zip(op.results, made, strict=True):
             assert len(registers) == count(value.type), f"{op.name}: {len(registers)} registers"
             self.values[value] = registers
 

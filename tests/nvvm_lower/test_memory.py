@@ -1,0 +1,155 @@
+"""Global memory: how wide accesses are, what masks do, what the caches are told."""
+
+import re
+
+import numpy as np
+import pytest
+from kernels import assembled, elementwise_kernel, emulated, kernel
+
+from blocknumba.nvvm_lower.toolchain import disassemble
+from blocknumba.tile_ir.types import DTYPES
+
+COPY = {name: f"%result = bitcast %a : tile<1024x{name}>" for name in DTYPES}
+
+
+def copy_kernel(dtype, size=1024, **more):
+    return elementwise_kernel(f"%result = bitcast %a : tile<{size}x{dtype}>", dtype, result=dtype,
+                              size=size, **more)
+
+
+def accesses(text, target="sm_90a"):
+    """The loads and stores of global memory in the machine code, with their widths."""
+    return re.findall(r"\b(?:LDG|STG)\.E[.\w]*", disassemble(assembled(text, target).cubin))
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_120"])
+@pytest.mark.parametrize("mask", [True, False])
+def test_aligned_float32_moves_sixteen_bytes_at_once(mask, target):
+    text = copy_kernel("float32", mask=mask, multiple=16)
+
+    found = accesses(text, target)
+
+    assert found == ["LDG.E.128", "LDG.E.128", "STG.E.128", "STG.E.128"]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int8", "float64", "int64", "bool"])
+def test_every_dtype_moves_sixteen_bytes_at_once(dtype):
+    size = 16 // DTYPES[dtype].bytes * 128
+
+    found = accesses(copy_kernel(dtype, size, multiple=16))
+
+    assert found == ["LDG.E.128", "STG.E.128"]
+
+
+def test_a_length_that_may_be_odd_is_masked_element_by_element():
+    found = accesses(copy_kernel("float32"))
+
+    assert found == ["LDG.E"] * 8 + ["STG.E"] * 8
+
+
+def test_a_pointer_that_may_be_misaligned_is_accessed_element_by_element():
+    text = copy_kernel("float32", mask=False).replace("{divisibility=16}", "{divisibility=4}")
+
+    assert accesses(text) == ["LDG.E"] * 8 + ["STG.E"] * 8
+
+
+@pytest.mark.parametrize("dtype", sorted(DTYPES))
+@pytest.mark.parametrize("multiple", [1, 16])
+@pytest.mark.parametrize("count", [16, 1008, 2048])
+def test_a_copy_copies_what_the_mask_lets_through(dtype, multiple, count):
+    bits = np.random.default_rng(0).integers(0, 256, 2048 * DTYPES[dtype].bytes, np.uint8)
+    source = (bits & 1 if dtype == "bool" else bits).view(DTYPES[dtype].numpy)
+    out = np.zeros_like(source)
+
+    emulated(copy_kernel(dtype, multiple=multiple), 2, source, out, count)
+
+    raw = f"u{DTYPES[dtype].bytes}"
+    np.testing.assert_array_equal(out[:count].view(raw), source[:count].view(raw))
+    assert not out[count:].view(raw).any()
+
+
+@pytest.mark.parametrize("other", [None, 0.0, -0.0, 7.0, float("inf")])
+def test_masked_elements_are_other_or_zero(other):
+    lines = "" if other is None else (
+        f"%o = constant {{value={other!r}}} : float32\n%others = splat %o : tile<256xfloat32>\n")
+    operands = "%p, %mask" + (", %others" if lines else "")
+    text = kernel("""%xp: ptr<float32> = pointer(x) {divisibility=16}
+%op: ptr<float32> = pointer(out) {divisibility=16}
+%n: int32 = extent(x, 0) {}""", f"""
+%i = arange {{size=256, start=0}} : tile<256xint32>
+%ns = splat %n : tile<256xint32>
+%mask = lt %i, %ns : tile<256xbool>
+%xs = splat %xp : tile<256xptr<float32>>
+%p = offset %xs, %i : tile<256xptr<float32>>
+{lines}%x = load {operands} : tile<256xfloat32>
+%os = splat %op : tile<256xptr<float32>>
+%q = offset %os, %i : tile<256xptr<float32>>
+store %q, %x""")
+    x, out = np.arange(1, 101, dtype=np.float32), np.full(256, -1, np.float32)
+
+    emulated(text, 1, x, out, 100)
+
+    np.testing.assert_array_equal(out[:100], x)
+    wanted = np.float32(other or 0.0 if other is None else other)
+    np.testing.assert_array_equal(out[100:].view(np.uint32), wanted.view(np.uint32))
+
+
+@pytest.mark.parametrize("attributes, words", [
+    ('{cache=".cg"}', "ld.global.cg"), ('{cache=".ca"}', "ld.global.ca"),
+    ('{eviction="evict_first"}', "ld.global.L1::evict_first.L2::cache_hint"),
+    ('{eviction="evict_last"}', "ld.global.L1::evict_last.L2::cache_hint"),
+    ('{eviction="no_allocate"}', "ld.global.L1::no_allocate"),
+    ("{volatile=True}", "ld.volatile.global")])
+@pytest.mark.parametrize("mask", [True, False])
+def test_a_load_tells_the_caches(attributes, words, mask):
+    text = copy_kernel("float32", mask=mask, multiple=16)
+    text = re.sub(r"(%a = load [^:]*) :", rf"\1 {attributes} :", text)
+
+    assert f"{words}.v4.b32" in assembled(text).ptx
+
+
+@pytest.mark.parametrize("attributes, words", [
+    ('{cache=".cs"}', "st.global.cs"), ('{cache=".wt"}', "st.global.wt"),
+    ('{eviction="evict_first"}', "st.global.L1::evict_first.L2::cache_hint")])
+def test_a_store_tells_the_caches(attributes, words):
+    text = re.sub(r"(store .*)", rf"\1 {attributes}", copy_kernel("float32", multiple=16))
+
+    assert f"{words}.v4.b32" in assembled(text).ptx
+
+
+def test_a_tile_smaller_than_the_program_is_stored_once():
+    text = copy_kernel("int32", size=8, mask=False)
+    source, out = np.arange(8, dtype=np.int32), np.zeros(8, np.int32)
+
+    report = emulated(text, 1, source, out, 8)
+
+    np.testing.assert_array_equal(out, source)
+    assert "@%p" in assembled(text).ptx or "@p st.global" in assembled(text).ptx
+    assert report is not None
+
+
+def test_a_scalar_is_stored_by_one_thread():
+    text = kernel("%op: ptr<int32> = pointer(out) {}\n%n: int32 = value(n) {}", "store %op, %n")
+
+    ptx = assembled(text).ptx
+
+    assert re.search(r"setp.ne.b32 p, %r\d+, 0; @p st.global.b32", ptx)
+
+
+def test_loads_are_issued_before_the_first_use():
+    text = elementwise_kernel("%result = mul %a, %b : tile<2048xfloat32>", "float32", "float32",
+                              size=2048, multiple=16)
+
+    sass = disassemble(assembled(text).cubin)
+
+    assert sass.rindex("LDG.E.128") < sass.index("FMUL")
+
+
+def test_float16_results_are_rounded_in_pairs():
+    text = elementwise_kernel("%result = add %a, %b : tile<1024xfloat16>", "float16", "float16",
+                              result="float16", multiple=16)
+
+    ptx = assembled(text).ptx
+
+    assert ptx.count("cvt.rn.f16x2.f32") == 4
+    assert "cvt.rn.f16.f32" not in ptx
