@@ -38,17 +38,17 @@ def _agree(found: np.ndarray, expected: np.ndarray, case: Case) -> np.ndarray:
     if expected.dtype.kind in "biu":
         return found == expected
     with np.errstate(all="ignore"):
-        both_nan = np.isnan(found) & np.isnan(expected)
+        nan = np.isnan(found), np.isnan(expected)
         zeros = (found == 0) & (expected == 0)
         if case.ulps:
             same = np.abs(_ordered(found) - _ordered(expected)) <= case.ulps
         else:
             same = found == expected
-    signs = np.signbit(found) == np.signbit(expected)
-    close = same & ~np.isnan(found) & ~np.isnan(expected)
+        signs = np.signbit(found) == np.signbit(expected)
+    close = same & ~nan[0] & ~nan[1]
     if case.signed_zeros:
         close &= ~zeros | signs
-    return close | both_nan
+    return close | nan[0] & nan[1]
 
 
 def _ordered(floats: np.ndarray) -> np.ndarray:

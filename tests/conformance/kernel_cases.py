@@ -50,9 +50,11 @@ def copy_cases() -> Iterator[Case]:
         other = x[::-1].copy()
         parameters = {"x": f"ptr<{dtype}>", "y": f"ptr<{dtype}>", "m": "ptr<bool>",
                       "out": f"ptr<{dtype}>"}
-        start = (INDEX + addresses("am", "m", DTYPES["bool"], "i") + addresses("ax", "x", dtype, "i")
-                 + f"%mask = load %am : tile<{SIZE}xbool>\n" + addresses("ay", "y", dtype, "i")
-                 + f"%other = load %ay : tile<{SIZE}x{dtype}>\n" + addresses("ao", "out", dtype, "i"))
+        start = (INDEX + addresses("am", "m", DTYPES["bool"], "i")
+                 + f"%mask = load %am : tile<{SIZE}xbool>\n"
+                 + addresses("ay", "y", dtype, "i")
+                 + f"%other = load %ay : tile<{SIZE}x{dtype}>\n"
+                 + addresses("ax", "x", dtype, "i") + addresses("ao", "out", dtype, "i"))
         arguments = {"x": x, "y": other, "m": mask, "out": x[:1].repeat(SIZE)}
         load = f"%v = load %ax, %mask, %other : tile<{SIZE}x{dtype}>\nstore %ao, %v"
         yield kernel_case("load", f"{dtype}-{title}", parameters, start + load, arguments,
@@ -105,12 +107,14 @@ def _atomic_case(kind: str, dtype: DType, slots: int, masked: bool) -> Case:
                     for v in expected]
     body = (INDEX + addresses("ak", "k", DTYPES["int32"], "i")
             + f"%slot = load %ak : tile<{SIZE}xint32>\n" + addresses("av", "v", dtype, "i")
-            + f"%value = load %av : tile<{SIZE}x{dtype}>\n" + addresses("am", "m", DTYPES["bool"], "i")
+            + f"%value = load %av : tile<{SIZE}x{dtype}>\n"
+            + addresses("am", "m", DTYPES["bool"], "i")
             + f"%mask = load %am : tile<{SIZE}xbool>\n" + addresses("a", "memory", dtype, "slot")
             + f'%old = atomic_rmw %a, %value, %mask {{kind="{kind}"}} : tile<{SIZE}x{dtype}>')
     parameters = {"k": "ptr<int32>", "v": f"ptr<{dtype}>", "m": "ptr<bool>",
                   "memory": f"ptr<{dtype}>"}
-    return kernel_case("atomic_rmw", f"{kind}-{dtype}-{slots}{'-masked' * masked}", parameters, body,
+    title = f"{kind}-{dtype}-{slots}{'-masked' * masked}"
+    return kernel_case("atomic_rmw", title, parameters, body,
                        {"k": slot, "v": values, "m": mask, "memory": memory},
                        {"memory": np.array(expected, None if dtype.is_float else dtype.numpy)
                         .astype(dtype.numpy)})

@@ -129,7 +129,8 @@ def _reducible(dtype: DType, kind: str, shape: tuple[int, ...]) -> np.ndarray:
     generator = np.random.default_rng(len(shape))
     if kind == "prod":
         x = np.where(generator.random(shape) < 0.05, 2, 1)
-        return (x * generator.choice([1, -1] if dtype.is_signed else [1], shape)).astype(dtype.numpy)
+        signs = [1, -1] if dtype.is_signed else [1]
+        return (x * generator.choice(signs, shape)).astype(dtype.numpy)
     low = 0 if dtype.kind in ("bool", "uint") else -100
     return generator.integers(low, 2 if dtype.kind == "bool" else 100, shape).astype(dtype.numpy)
 

@@ -33,7 +33,8 @@ SCOPES = ("cta", "gpu", "sys")
 
 
 def _require_order(name: str, semantics: str, scope: str) -> None:
-    require(semantics in SEMANTICS, "{}: sem must be one of {}, got {!r}", name, SEMANTICS, semantics)
+    require(semantics in SEMANTICS, "{}: sem must be one of {}, got {!r}", name, SEMANTICS,
+            semantics)
     require(scope in SCOPES, "{}: scope must be one of {}, got {!r}", name, SCOPES, scope)
 
 

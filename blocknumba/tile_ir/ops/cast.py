@@ -22,7 +22,8 @@ def cast(x, *, dtype, rounding="nearest") -> TileType:
     Source: numpy.ndarray.astype.
     """
     require(not x.is_pointer, "cast: given {}, accepted numbers and bools", x)
-    require(rounding in ROUNDINGS, "cast: rounding must be one of {}, got {!r}", ROUNDINGS, rounding)
+    require(rounding in ROUNDINGS, "cast: rounding must be one of {}, got {!r}", ROUNDINGS,
+            rounding)
     to = DTYPES[dtype]
     narrower = x.dtype.is_float and to.is_float and 8 < to.bits < x.dtype.bits
     require(rounding == "nearest" or narrower,

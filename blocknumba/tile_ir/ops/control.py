@@ -15,7 +15,8 @@ def yield_(*values) -> None:
 @op(TERMINATOR)
 def continue_if(condition, *values) -> None:
     """End one round of `loop`: values are the next carried values; go on if condition."""
-    require(condition == TileType(bool_), "loop: condition must be a scalar bool, got {}", condition)
+    require(condition == TileType(bool_), "loop: condition must be a scalar bool, got {}",
+            condition)
 
 
 @op(TERMINATOR)

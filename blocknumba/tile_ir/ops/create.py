@@ -20,7 +20,8 @@ def require_shape(name: str, shape: tuple[int, ...]) -> None:
     for extent in shape:
         require(extent > 0 and extent & extent - 1 == 0,
                 "{}: every extent must be a power of two, got {}", name, shape,
-                hint=f"the next valid extent is {1 << max(extent - 1, 0).bit_length()}; mask the rest")
+                hint=f"the next valid extent is {1 << max(extent - 1, 0).bit_length()}; "
+                     "mask the rest")
 
 
 @op(PURE)

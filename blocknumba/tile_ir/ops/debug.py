@@ -51,6 +51,8 @@ def check_index(index, extent, mask=None, *, array, axis) -> None:
     false are not checked.  array: the argument's name.
     """
     require(index == extent, "check_index: given {} and {}, accepted one type", index, extent)
+    require(mask is None or (mask.dtype == bool_ and mask.shape == index.shape),
+            "check_index: mask must be a bool tile of shape {}, got {}", index.shape, mask)
 
 
 @op(PURE | ELEMENTWISE)
@@ -75,4 +77,5 @@ def _(x, *, divisibility=(), contiguity=(), constancy=()):
 @op(EFFECT)
 def assume(condition) -> None:
     """Promise that a scalar condition holds; a program in which it does not has no meaning."""
-    require(condition == TileType(bool_), "assume: condition must be a scalar bool, got {}", condition)
+    require(condition == TileType(bool_), "assume: condition must be a scalar bool, got {}",
+            condition)

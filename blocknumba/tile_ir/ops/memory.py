@@ -58,7 +58,8 @@ def load(pointer, mask=None, other=None, *, cache="", eviction="", volatile=Fals
     value = pointer.of(pointer.dtype.pointee)
     require(other is None or other.of(value.dtype) == other and other.shape == value.shape,
             "load: other must be {}, got {}", value, other)
-    require(cache in LOAD_CACHE, "load: cache_modifier must be one of {}, got {!r}", LOAD_CACHE, cache)
+    require(cache in LOAD_CACHE, "load: cache_modifier must be one of {}, got {!r}", LOAD_CACHE,
+            cache)
     require(eviction in EVICTION, "load: eviction_policy must be one of {}, got {!r}", EVICTION,
             eviction)
     return value

@@ -22,7 +22,8 @@ KINDS = {
 
 
 def _require_axis(name: str, x: TileType, axis: int) -> None:
-    require(0 <= axis < len(x.shape), "{}: axis must be in [0, {}), got {}", name, len(x.shape), axis)
+    require(0 <= axis < len(x.shape), "{}: axis must be in [0, {}), got {}", name, len(x.shape),
+            axis)
 
 
 @op(PURE)
@@ -58,7 +59,8 @@ def arg_reduce(x, *, axis, kind) -> TileType:
     """
     require(kind in ("max", "min"), "arg_reduce: kind must be 'max' or 'min', got {!r}", kind)
     _require_axis(f"arg{kind}", x, axis)
-    require(x.dtype in NUMBERS | {bool_}, "arg{}: given {}, accepted numbers and bools", kind, x.dtype)
+    require(x.dtype in NUMBERS | {bool_}, "arg{}: given {}, accepted numbers and bools", kind,
+            x.dtype)
     return TileType(int32, x.shape[:axis] + x.shape[axis + 1:])
 
 

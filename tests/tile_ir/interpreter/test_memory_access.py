@@ -125,32 +125,33 @@ POINTERS = """kernel pointers(
   %x: ptr<int32> = pointer(x)
   %y: ptr<int32> = pointer(y)
   %out: ptr<int32> = pointer(out)
-) {
-  %pid = program_id {axis=0} : int32
-  %zero = constant {value=0} : int32
-  %one = constant {value=1} : int32
-  %four = constant {value=4} : int32
+) {{
+  %pid = program_id {{axis=0}} : int32
+  %zero = constant {{value=0}} : int32
+  %one = constant {{value=1}} : int32
+  %four = constant {{value=4}} : int32
   %odd = and %pid, %one : int32
   %c = eq %odd, %one : bool
   %chosen = select %c, %y, %x : ptr<int32>
-  %r = arange {start=0, size=4} : tile<4xint32>
+  %r = arange {{start=0, size=4}} : tile<4xint32>
   %fours = splat %four : tile<4xint32>
   %px = splat %chosen : tile<4xptr<int32>>
   %a = offset %px, %r : tile<4xptr<int32>>
   %none = splat %zero : tile<4xint32>
-  %end, %sum = for %zero, %four, %one, %a, %none : tile<4xptr<int32>>, tile<4xint32> (%i: int32, %p: tile<4xptr<int32>>, %s: tile<4xint32>) {
+  %end, %sum = for %zero, %four, %one, %a, %none : {tiles} (%i: int32, {carried}) {{
     %v = load %p : tile<4xint32>
     %t = add %s, %v : tile<4xint32>
     %q = offset %p, %fours : tile<4xptr<int32>>
     yield %q, %t
-  }
+  }}
   %first = mul %pid, %four : int32
   %po = offset %out, %first : ptr<int32>
   %qo = splat %po : tile<4xptr<int32>>
   %ro = offset %qo, %r : tile<4xptr<int32>>
   store %ro, %sum
   return
-}"""
+}}""".format(tiles="tile<4xptr<int32>>, tile<4xint32>",
+           carried="%p: tile<4xptr<int32>>, %s: tile<4xint32>")
 
 
 @pytest.mark.parametrize("debug", [False, True])

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from blocknumba.tile_ir.builder import Builder
-from blocknumba.tile_ir.interpreter.affine import Affine, Box, Start, as_uniform, choose, dense, merge
+from blocknumba.tile_ir.interpreter.affine import (
+    Affine,
+    Box,
+    Start,
+    as_uniform,
+    choose,
+    dense,
+    merge,
+)
 from blocknumba.tile_ir.interpreter.plan import plan
 from blocknumba.tile_ir.opdef import OPS
 from blocknumba.tile_ir.ops import create  # noqa: F401  registers the ops
