@@ -36,6 +36,7 @@ class Arguments:
 
     @property
     def arrays(self) -> dict[str, ArrayFacts]:
+        """The arrays among them."""
         return {name: facts for name, facts in self.facts.items()
                 if isinstance(facts, ArrayFacts)}
 

@@ -74,13 +74,16 @@ class Driver:
         return int(pointer)
 
     def free(self, pointer: int, stream: int) -> None:
+        """Give back what allocate gave, once the stream gets there."""
         self.check("cuMemFreeAsync", self.api.cuMemFreeAsync(pointer, stream))
 
     def copy_to_device(self, pointer: int, host: int, size_bytes: int, stream: int) -> None:
+        """Copy bytes from a host address to device memory."""
         self.check("cuMemcpyHtoDAsync",
                    self.api.cuMemcpyHtoDAsync(pointer, host, size_bytes, stream))
 
     def copy_to_host(self, host: int, pointer: int, size_bytes: int, stream: int) -> None:
+        """Copy bytes from device memory to a host address."""
         self.check("cuMemcpyDtoHAsync",
                    self.api.cuMemcpyDtoHAsync(host, pointer, size_bytes, stream))
 

@@ -14,7 +14,7 @@ from blocknumba.dispatch.driver import Driver, find_driver
 from blocknumba.dispatch.launcher import generate_launcher
 from blocknumba.dispatch.options import OPTION_NAMES, Options
 from blocknumba.dispatch.plan import FormPlans, Plan
-from blocknumba.dispatch.signature import Signature, location, read_signature
+from blocknumba.dispatch.signature import Signature, read_signature
 from blocknumba.dispatch.specialize import Specialization, are_disjoint, argument_of, freeze
 from blocknumba.dispatch.streams import is_stream
 from blocknumba.errors import BlockTypeError, require

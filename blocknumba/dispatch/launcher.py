@@ -86,6 +86,8 @@ def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, 
     libraries = {library.name for cls in given.values() if (library := library_of(cls))}
     if {"cupy", "torch"} <= libraries:
         return None  # two current streams: their order takes events
+    if not libraries and driver.device_count > 1:
+        return None  # the current device says where, and it may change
     source = _source(driver, signature.formals, given, options, positional, accesses, libraries)
     scope = _scope(driver, signature, given, accesses, libraries) | {"_miss": miss}
     exec(compile(source, f"<launcher of {signature.kernel}>", "exec"), scope)

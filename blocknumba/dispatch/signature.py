@@ -34,6 +34,7 @@ class Formal:
 
     @property
     def has_default(self) -> bool:
+        """Whether it may be left out of a call."""
         return self.default is not REQUIRED
 
 
@@ -49,6 +50,7 @@ class Signature:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The parameters' names."""
         return tuple(formal.name for formal in self.formals)
 
     def bind(self, positional: Sequence[object], keywords: Mapping[str, object],

@@ -19,7 +19,6 @@ from blocknumba.tile_ir.ir import Parameter
 # these tests need the stub, which test_on_stub.py starts them with
 collect_ignore_glob = [] if "STUB_DEVICES" in os.environ else ["test_*.py"]
 
-DEVICES = int(os.environ.get("STUB_DEVICES", "1"))
 stub_libraries.install()
 
 

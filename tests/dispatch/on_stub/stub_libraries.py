@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
+
+
+DEVICES = int(os.environ.get("STUB_DEVICES", "1"))  # that the stub driver has
 
 
 @dataclass

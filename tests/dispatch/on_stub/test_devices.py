@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from conftest import DEVICES
-from stub_libraries import CURRENT, CupyArray, TorchTensor
+from stub_libraries import CURRENT, DEVICES, CupyArray, TorchTensor
 
 from blocknumba.dispatch.driver import find_driver
 from blocknumba.dispatch.kernel import jit
@@ -60,3 +59,15 @@ def test_host_arrays_go_to_the_current_device(stub, compiler):
         make_copy()[1](x, x)
 
     assert stub.launches[0].device == 1
+
+
+def test_a_launch_without_arrays_goes_to_the_current_device(stub, compiler):
+    @jit
+    def count(n):
+        """Never compiled: the test's compiler makes it."""
+
+    for device in (0, 1, 0):
+        with find_driver().on_device(device):
+            count[1](7)
+
+    assert [launch.device for launch in stub.launches] == [0, 1, 0]
