@@ -4,37 +4,51 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import emulated_gpu
 import pytest
 from tile_files import pytest_addoption, pytest_collect_file  # noqa: F401  hooks
 
 from blocknumba.dispatch.driver import find_driver
 
 
+CPU, GPU, EMULATOR = "cpu", "gpu", "emulator"
+
+
 @dataclass(frozen=True)
 class Device:
     """Where a kernel runs.
 
-    interpret: on the CPU, even where there is a GPU.
+    kind: CPU; GPU; or EMULATOR, which runs the machine code for a GPU that need not be there.
     num_warps: of one program on a GPU.
     """
 
-    interpret: bool
+    kind: str
     num_warps: int = 4
+
+    @property
+    def runs(self) -> int:
+        """How often a test should run a kernel that must do the same every time."""
+        return 200 if self.kind == GPU else 3
 
     def run(self, kernel, grid, *arguments, **named) -> None:
         """kernel[grid](*arguments, **named), here."""
         named = {"num_warps": self.num_warps, **named}
-        kernel[grid](*arguments, interpret=self.interpret, **named)
+        if self.kind == EMULATOR:
+            emulated_gpu.launch(kernel, grid, arguments, named)
+        else:
+            kernel[grid](*arguments, interpret=self.kind == CPU, **named)
 
 
-DEVICES = (pytest.param(Device(interpret=True), id="cpu"),
-           *(pytest.param(Device(interpret=False, num_warps=warps), id=f"gpu-{warps}-warps",
+DEVICES = (pytest.param(Device(CPU), id="cpu"),
+           *(pytest.param(Device(EMULATOR, num_warps=warps), id=f"emulator-{warps}-warps")
+             for warps in (1, 2, 4, 8)),
+           *(pytest.param(Device(GPU, num_warps=warps), id=f"gpu-{warps}-warps",
                           marks=pytest.mark.gpu) for warps in (1, 2, 4, 8)))
 
 
 @pytest.fixture(params=DEVICES)
 def device(request) -> Device:
-    """The CPU, and the GPU with several numbers of warps where there is one."""
+    """The CPU, an emulated GPU, and the GPU with several numbers of warps where there is one."""
     return request.param
 
 

@@ -56,7 +56,7 @@ def test_reduction_and_transpose_inside_a_branch_are_synchronised(device):
     """tile-ai/tilelang#2556, #2698"""
     x = np.random.default_rng(0).integers(0, 100, (16, 16)).astype(np.float32)
     changed = np.where(np.arange(16) < 3, x.sum(axis=1, keepdims=True), x).T
-    for _ in range(3 if device.interpret else 200):
+    for _ in range(device.runs):
         out = np.zeros((4, 16, 16), np.float32)
         device.run(branchy, 4, x, out, N=16)
         np.testing.assert_array_equal(out, [changed, changed, x, x])
@@ -79,7 +79,7 @@ def test_reduction_and_conversion_in_a_loop_do_not_share_scratch_too_early(devic
     for _ in range(3):
         greatest = expected.max(axis=1)
         expected = (greatest[None, :] + greatest[:, None]) * np.float16(0.5)
-    for _ in range(3 if device.interpret else 200):
+    for _ in range(device.runs):
         out = np.zeros_like(x)
         device.run(outer_sums_of_maxima, 1, x, out, ROUNDS=3, N=16)
         np.testing.assert_array_equal(out, expected)

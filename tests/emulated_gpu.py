@@ -1,0 +1,57 @@
+"""Launches on a GPU that is not there: our machine code's PTX, run by the emulator."""
+
+from __future__ import annotations
+
+from functools import cache
+from unittest import mock
+
+import numpy as np
+
+from blocknumba.dispatch import kernel as kernel_module
+from blocknumba.dispatch.arrays import ArrayFacts
+from blocknumba.dispatch.call import Call, resolve_grid
+from blocknumba.dispatch.compiled import Compiled
+from blocknumba.dispatch.kernel import Kernel
+from blocknumba.emulator import GlobalMemory, Module
+from blocknumba.nvvm_lower.target import Target
+from blocknumba.tile_ir.ir import Parameter
+
+
+def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, object],
+           target: str = "sm_90a") -> None:
+    """kernel[grid](*arguments, **keywords) on an emulated target; NumPy arrays only."""
+    bound, changes = kernel.signature.bind(arguments, keywords)
+    options = kernel.options.override(changes)
+    extents = resolve_grid(grid, kernel.signature, bound, options)
+    call = _prepare(kernel, bound, options, target)
+    call._require_writable()
+    if not all(extents):
+        return
+    machine, memory = call.compiled.machine, GlobalMemory()
+    parameters = [_value(parameter, call.arguments.facts[parameter.argument], memory)
+                  for parameter in machine.parameters]
+    _module(call.compiled).launch(machine.symbol, extents, machine.threads, parameters,
+                                  machine.shared_bytes, memory=memory)
+
+
+def _prepare(kernel: Kernel, bound: dict, options: object, target: str) -> Call:
+    """The call as it is prepared where there is a GPU of this kind."""
+    with (mock.patch.object(kernel_module, "place_of", lambda *_: (object(), 0)),
+          mock.patch.object(kernel_module, "_target", lambda *_: Target.parse(target))):
+        return kernel._prepare(bound, options)
+
+
+@cache
+def _module(compiled: Compiled) -> Module:
+    return Module.parse(compiled.machine.assembled.ptx)
+
+
+def _value(parameter: Parameter, facts: object, memory: GlobalMemory) -> int | np.generic:
+    """What a kernel is given for a parameter."""
+    if not isinstance(facts, ArrayFacts):
+        return facts.value
+    if parameter.kind == "extent":
+        return facts.shape[parameter.axis]
+    if parameter.kind == "stride":
+        return facts.strides[parameter.axis]
+    return memory.map(facts.owner) if facts.size else 0
