@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+
 import numpy as np
 
 import blocknumba as bn
@@ -47,6 +49,16 @@ def main() -> None:
     _show_add(generator)
     _show_softmax(generator)
     _show_blur()
+
+
+def add_arguments(_: argparse.ArgumentParser) -> None:
+    """The demo takes no arguments."""
+
+
+def run(_: argparse.Namespace) -> int:
+    """Run the demo; the exit status."""
+    main()
+    return 0
 
 
 def _device() -> str:

@@ -1,0 +1,76 @@
+"""`python -m blocknumba opt`: passes applied to the text of a function."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from blocknumba.errors import BlockValueError, require
+from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.pipeline import LAYOUT_PASSES
+from blocknumba.tile_ir.ir import Function
+from blocknumba.tile_ir.parser import parse
+from blocknumba.tile_ir.passes.contract import Pass, run_passes
+from blocknumba.tile_ir.pipeline import TILE_PASSES
+from blocknumba.tile_ir.printer import text
+from blocknumba.tile_ir.verifier import ANY_LEVEL, verify
+
+PASSES = {pass_.name: pass_ for pass_ in (*TILE_PASSES, *LAYOUT_PASSES)}
+PIPELINES = {"tile": TILE_PASSES, "layout": LAYOUT_PASSES}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of run."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "passes:\n" + "\n".join(f"  {pass_.name:18} {pass_.summary}"
+                                            for pass_ in PASSES.values())
+    parser.add_argument("file", help="the text of a function; - is the standard input")
+    parser.add_argument("--passes", default="tile", metavar="NAME,NAME",
+                        help="passes or pipelines (tile, layout); tile by default")
+    parser.add_argument("--num-warps", type=int, default=4, help="of a program; for layout passes")
+    parser.add_argument("--dump", action="store_true", help="print the function after each pass")
+    parser.add_argument("--time", action="store_true", help="print how long each pass took")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what passes make of a function; the exit status.
+
+    The function is verified before and after each pass.
+    Errors: BlockValueError for an unknown pass or file; ParseError.
+    """
+    passes = [pass_ for name in arguments.passes.split(",") for pass_ in _named(name)]
+    fn = parse(_read(arguments.file), LinearLayout.parse, file=arguments.file)
+    verify(fn)
+
+    def observe(pass_: Pass, after: Function, seconds: float) -> None:
+        if arguments.time:
+            sys.stderr.write(f"{pass_.name:18} {seconds * 1e3:8.3f} ms\n")
+        if arguments.dump:
+            sys.stdout.write(f"# after {pass_.name}\n{text(after)}\n")
+
+    fn = run_passes(fn, passes, LayoutOptions(arguments.num_warps), level=ANY_LEVEL,
+                    observer=observe)
+    if not arguments.dump:
+        sys.stdout.write(text(fn))
+    return 0
+
+
+def _named(name: str) -> tuple[Pass, ...]:
+    """The passes of a pipeline, or the one of that name."""
+    name = name.strip()
+    if name in PIPELINES:
+        return PIPELINES[name]
+    require(name in PASSES, "opt: given pass {!r}, accepted {}", name,
+            ", ".join((*PIPELINES, *PASSES)), error=BlockValueError)
+    return (PASSES[name],)
+
+
+def _read(file: str) -> str:
+    if file == "-":
+        return sys.stdin.read()
+    try:
+        return Path(file).read_text()
+    except OSError as error:
+        raise BlockValueError(f"opt: cannot read {file}: {error.strerror}") from error
