@@ -18,7 +18,7 @@ from blocknumba.gpu_layout.registers import (
 from blocknumba.tile_ir.analysis.axis import Axis
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.ir import Function, Op, Value, walk
-from blocknumba.tile_ir.opdef import ELEMENTWISE, READS, WRITES
+from blocknumba.tile_ir.opdef import ELEMENTWISE, PURE, READS, WRITES
 
 VECTOR_BYTES = 16  # PTX ISA, 'ld': the widest access of one thread
 LINE_BYTES = 128  # CUDA Best Practices Guide, 'Coalesced Access': one L1 wavefront
@@ -62,7 +62,7 @@ class Accesses:
         reduced: list[tuple[Value, int]] = []
         for op in walk(fn.body):
             self._components.add(op)
-            if "axis" in op.attrs and op.operands and op.operands[0].type.shape:
+            if "axis" in op.attrs and op.opdef.has(PURE) and op.operands:
                 reduced.append((op.operands[0], op.attrs["axis"]))
             if op.opdef.has(READS | WRITES) and op.operands[0].type.shape:
                 self._accesses[op] = self._access(op)

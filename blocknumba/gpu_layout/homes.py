@@ -6,7 +6,7 @@ from blocknumba.gpu_layout.coalescing import Accesses
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement import placement_of
-from blocknumba.gpu_layout.registers import blocked
+from blocknumba.gpu_layout.registers import in_rows
 from blocknumba.tile_ir.ir import Function, Op, Region, Value
 
 
@@ -20,7 +20,7 @@ class Homes:
 
     def __init__(self, fn: Function, accesses: Accesses, options: LayoutOptions):
         self._accesses = accesses
-        self._options = options
+        self._num_warps = options.num_warps
         self._homes: dict[Value, LinearLayout | None] = {}
         self._wants: dict[Value, LinearLayout] = {}
         self._forward(fn.body)
@@ -36,11 +36,9 @@ class Homes:
         if coalesced is not None:
             follow = layouts[0] if self._accesses.is_scattered(op) else None
             return follow or coalesced
-        return placement_of(op).natural(op, layouts)
-
-    def default(self, shape: tuple[int, ...]) -> LinearLayout:
-        """Some layout, for tiles that nothing else decides."""
-        return blocked(shape, tuple(reversed(range(len(shape)))), 1, self._options.num_warps)
+        placement = placement_of(op)
+        natural = placement.natural(op, layouts)
+        return natural if natural is not None and placement.accepts(op, natural) else None
 
     def _forward(self, region: Region) -> None:
         for op in region.ops:
@@ -111,7 +109,7 @@ class Homes:
                 continue
             inside = self._wants.get(args[i]) if args else None
             home = self._homes.get(result) or inside or self._wants.get(result)
-            home = home or self.default(result.type.shape)
+            home = home or in_rows(result.type.shape, self._num_warps)
             self._homes[result] = home
             if args:
                 self._homes[args[i]] = home

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.registers import in_rows
 from blocknumba.tile_ir.ir import Op
 from blocknumba.tile_ir.opdef import ELEMENTWISE, OpDef
 
@@ -36,6 +37,17 @@ def nowhere(_op: Op, _homes: Layouts) -> None:
     return None
 
 
+def in_rows_of_first_tile(op: Op, num_warps: int) -> LinearLayout:
+    """C order, of the first tile among results and operands."""
+    tiles = (value.type.shape for value in op.results + op.operands if value.type.shape)
+    return in_rows(next(tiles), num_warps)
+
+
+def in_rows_of_operand(op: Op, num_warps: int) -> LinearLayout:
+    """C order, of the first operand."""
+    return in_rows(op.operands[0].type.shape, num_warps)
+
+
 def everywhere(_op: Op, _layout: LinearLayout) -> bool:
     """The op can be done in every layout."""
     return True
@@ -49,6 +61,7 @@ class Placement:
     result: (op, op's layout) -> the layout of every tile result.
     natural: (op, layouts that the operands have) -> the op's layout that suits them, or None.
     accepts: (op, layout) -> whether the op can be done in it.
+    fallback: (op, number of warps) -> a layout that it can be done in.
     inverts: whether the op's layout is its result's, so that it can be done where that is wanted.
     slots: issue slots of one warp per register.   Source: throughput of instructions, CUDA
         Programming Guide, 'Arithmetic Instructions'.
@@ -58,6 +71,7 @@ class Placement:
     result: Callable[[Op, LinearLayout], LinearLayout | None] = itself
     natural: Callable[[Op, Layouts], LinearLayout | None] = first_home
     accepts: Callable[[Op, LinearLayout], bool] = everywhere
+    fallback: Callable[[Op, int], LinearLayout] = in_rows_of_first_tile
     inverts: bool = True
     slots: int = 1
 

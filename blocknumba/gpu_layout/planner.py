@@ -45,9 +45,10 @@ class Planner:
     values: what becomes of each value; a value that is not there is not needed.
     """
 
-    def __init__(self, fn: Function, accesses: Accesses, homes: Homes):
+    def __init__(self, fn: Function, accesses: Accesses, homes: Homes, num_warps: int):
         self._accesses = accesses
         self._homes = homes
+        self._num_warps = num_warps
         self.layouts: dict[Op, tuple[Layout, ...]] = {}
         self.values: dict[Value, ValuePlan] = {}
         self._depths: dict[Value | Op, int] = {}
@@ -159,9 +160,7 @@ class Planner:
         accepted = tuple(layout for layout in found if placement.accepts(op, layout))
         if accepted:
             return accepted
-        results = op.results if placement.inverts else ()
-        tiles = [value for value in results + op.operands if not value.type.is_scalar]
-        return (self._homes.default(tiles[0].type.shape),)
+        return (placement.fallback(op, self._num_warps),)
 
     def _total(self, op: Op, layout: LinearLayout, wanted: tuple[Layout, ...]) -> float:
         """The cost of an op done in a layout and brought from there to all that are wanted."""

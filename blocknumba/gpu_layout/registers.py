@@ -80,6 +80,21 @@ def blocked(
     return from_columns(shape, register, lane, warp)
 
 
+def in_rows(shape: tuple[int, ...], num_warps: int) -> LinearLayout:
+    """A layout for tiles that nothing else decides: C order, one element after the other."""
+    return blocked(shape, tuple(reversed(range(len(shape)))), 1, num_warps)
+
+
+def within_warps(shape: tuple[int, ...], axis: int, num_warps: int) -> LinearLayout:
+    """A layout in which every warp holds whole runs along an axis, as copies if it must."""
+    others = tuple(other for other in reversed(range(len(shape))) if other != axis)
+    layout = blocked(shape, (axis, *others), 1, num_warps, others)
+    along = collapse(layout, others)
+    if not any(along[WARP]):
+        return layout
+    return blocked(shape, (axis, *others), 1, 1).with_columns(WARP, (0,) * log2(num_warps))
+
+
 def replicated(shape: tuple[int, ...], num_warps: int) -> LinearLayout:
     """Every thread holds the whole tile."""
     size = sum(bits for _, bits in dims_of(shape))

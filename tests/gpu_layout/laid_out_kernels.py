@@ -312,6 +312,44 @@ kernel walk_rows(
     },
 )
 
+REARRANGE = Kernel(
+    """
+kernel rearrange(
+  %x: ptr<int32> = pointer(x) {divisibility=16}
+  %y: ptr<int32> = pointer(y) {divisibility=16}
+  %z: ptr<int32> = pointer(z) {divisibility=16}
+) {
+  %i = arange {start=0, size=1024} : tile<1024xint32>
+  %xs = splat %x : tile<1024xptr<int32>>
+  %xp = offset %xs, %i : tile<1024xptr<int32>>
+  %a = load %xp : tile<1024xint32>
+  %flipped = flip %a {axis=0} : tile<1024xint32>
+  %pairs = join %flipped, %a : tile<1024x2xint32>
+  %flat = reshape %pairs : tile<2048xint32>
+  %upper = extract %flat {starts=(1024,), shape=(1024,)} : tile<1024xint32>
+  %halves = reshape %upper : tile<512x2xint32>
+  %left, %right = split %halves : tile<512xint32>, tile<512xint32>
+  %grid = reshape %left : tile<16x32xint32>
+  %turned = flip %grid {axis=1} : tile<16x32xint32>
+  %best = arg_reduce %turned {axis=1, kind="max"} : tile<16xint32>
+  %j = arange {start=0, size=512} : tile<512xint32>
+  %ys = splat %y : tile<512xptr<int32>>
+  %yp = offset %ys, %j : tile<512xptr<int32>>
+  store %yp, %right
+  %k = arange {start=0, size=16} : tile<16xint32>
+  %zs = splat %z : tile<16xptr<int32>>
+  %zp = offset %zs, %k : tile<16xptr<int32>>
+  store %zp, %best
+  return
+}
+""",
+    {
+        "x": ((1024,), "int32"),
+        "y": ((512,), "int32"),
+        "z": ((16,), "int32"),
+    },
+)
+
 KERNELS = {
     "add": ADD,
     "softmax": SOFTMAX,
@@ -320,4 +358,5 @@ KERNELS = {
     "column_sums": COLUMN_SUMS,
     "gather_and_count": GATHER_AND_COUNT,
     "walk_rows": WALK_ROWS,
+    "rearrange": REARRANGE,
 }

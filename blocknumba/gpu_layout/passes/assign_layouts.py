@@ -26,7 +26,7 @@ def assign_layouts(fn: Function, options: LayoutOptions) -> Function:
     """
     accesses = Accesses(fn, options)
     homes = Homes(fn, accesses, options)
-    return _Emitter(Planner(fn, accesses, homes), homes).function(fn)
+    return _Emitter(Planner(fn, accesses, homes, options.num_warps), homes).function(fn)
 
 
 class _Emitter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.placement import Layouts, Placement, place
-from blocknumba.gpu_layout.registers import blocked, shape_of, warp_count
+from blocknumba.gpu_layout.registers import in_rows, shape_of, warp_count
 from blocknumba.tile_ir.ir import Op
 from blocknumba.tile_ir.ops.debug import assert_, assume, check_index, print_
 
@@ -19,8 +19,7 @@ def _print_operands(op: Op, layout: LinearLayout) -> Layouts:
         elif shape == shape_of(layout):
             layouts.append(layout)
         else:
-            order = tuple(reversed(range(len(shape))))
-            layouts.append(blocked(shape, order, 1, warp_count(layout)))
+            layouts.append(in_rows(shape, warp_count(layout)))
     return tuple(layouts)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.placement import Layouts, Placement, place
+from blocknumba.gpu_layout.placement import Placement, in_rows_of_operand, place
 from blocknumba.gpu_layout.reduction import is_separable
 from blocknumba.gpu_layout.registers import drop_axis
 from blocknumba.tile_ir.ir import Op
@@ -17,11 +17,6 @@ def _result(op: Op, layout: LinearLayout) -> LinearLayout | None:
     return drop_axis(layout, op.attrs["axis"])
 
 
-def _natural(op: Op, homes: Layouts) -> LinearLayout | None:
-    (home,) = homes
-    return home if home is not None and is_separable(home, op.attrs["axis"]) else None
-
-
 def _accepts(op: Op, layout: LinearLayout) -> bool:
     return is_separable(layout, op.attrs["axis"])
 
@@ -29,5 +24,11 @@ def _accepts(op: Op, layout: LinearLayout) -> bool:
 for _opdef in (reduce, arg_reduce):
     place(
         _opdef,
-        Placement(result=_result, natural=_natural, accepts=_accepts, inverts=False, slots=2),
+        Placement(
+            result=_result,
+            accepts=_accepts,
+            fallback=in_rows_of_operand,
+            inverts=False,
+            slots=2,
+        ),
     )

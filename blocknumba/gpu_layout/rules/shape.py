@@ -68,6 +68,10 @@ def _join_accepts(_op: Op, layout: LinearLayout) -> bool:
     return registers.can_split(layout)
 
 
+def _join_fallback(op: Op, num_warps: int) -> LinearLayout:
+    return registers.join(registers.in_rows(op.operands[0].type.shape, num_warps))
+
+
 def _split_operands(_op: Op, layout: LinearLayout) -> Layouts:
     return (registers.join(layout),)
 
@@ -105,6 +109,10 @@ def flip_source(layout: LinearLayout, axis: int) -> int | None:
     return gf2.solve(layout[REGISTER] + layout[LANE], mask)
 
 
+def _flip_fallback(op: Op, num_warps: int) -> LinearLayout:
+    return registers.within_warps(op.result.type.shape, op.attrs["axis"], num_warps)
+
+
 def _flip_accepts(op: Op, layout: LinearLayout) -> bool:
     return flip_source(layout, op.attrs["axis"]) is not None
 
@@ -122,8 +130,14 @@ place(
 )
 place(
     join,
-    Placement(operands=_join_operands, natural=_join_natural, accepts=_join_accepts, slots=0),
+    Placement(
+        operands=_join_operands,
+        natural=_join_natural,
+        accepts=_join_accepts,
+        fallback=_join_fallback,
+        slots=0,
+    ),
 )
 place(split, Placement(operands=_split_operands, natural=_split_natural, slots=0))
 place(extract, Placement(operands=_extract_operands, natural=nowhere, slots=0))
-place(flip, Placement(accepts=_flip_accepts, slots=2))
+place(flip, Placement(accepts=_flip_accepts, fallback=_flip_fallback, slots=2))
