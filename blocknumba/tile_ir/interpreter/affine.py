@@ -4,8 +4,9 @@ A value of the interpreter is one of
   ndarray  (programs or 1, *tile shape); a leading length of 1 says that all programs agree;
   Affine   an integer or pointer, scalar or tile: start + sum of step * index;
   Box      a bool tile that is true in one box of indices;
-  Uniform  a tile of any dtype whose elements are all equal.
-All but the first are arithmetic on a few Python ints for a whole chunk of programs.  None is
+  Uniform  a tile of any dtype whose elements are all equal;
+  Undefined  in debug, a value of any kind that some programs lack.
+Affine, Box and Uniform are arithmetic on a few Python ints for a whole chunk of programs.  None is
 changed after it is made.
 """
 
@@ -162,7 +163,26 @@ class Uniform:
         return self.element.reshape(-1, *(1,) * len(self.shape))
 
 
-Tile = np.ndarray | Affine | Box | Uniform
+@dataclass(slots=True, eq=False)
+class Undefined:
+    """In debug: a value that some programs have not been given.
+
+    missing: which, bool (programs or 1,); tile: what it is for the others.
+    """
+
+    missing: np.ndarray
+    tile: Tile
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.tile.shape
+
+    def dense(self) -> np.ndarray:
+        """The elements, with any where they are missing."""
+        return dense(self.tile)
+
+
+Tile = np.ndarray | Affine | Box | Uniform | Undefined
 
 
 def as_uniform(tile: Tile) -> Uniform | None:
@@ -236,6 +256,9 @@ def choose(tile: Tile, places: np.ndarray) -> Tile:
                       tile.high)
     if isinstance(tile, Uniform):
         return Uniform(choose(tile.element, places), tile.shape)
+    if isinstance(tile, Undefined):
+        missing, rest = choose(tile.missing, places), choose(tile.tile, places)
+        return Undefined(missing, rest) if missing.any() else rest
     bounds = (bound and tuple(b[places] if isinstance(b, np.ndarray) else b for b in bound)
               for bound in tile.bounds)
     return Box(tuple(bounds), tile.shape)
@@ -245,6 +268,11 @@ def merge(count: int, parts: Sequence[tuple[np.ndarray, Tile]]) -> Tile:
     """The tiles of count programs from those of disjoint parts of them: (places, tiles)."""
     tiles = [tile for _, tile in parts]
     first = tiles[0]
+    if any(isinstance(t, Undefined) for t in tiles):
+        missing = [(p, t.missing if isinstance(t, Undefined) else np.zeros(1, bool))
+                   for p, t in parts]
+        given = [(p, t.tile if isinstance(t, Undefined) else t) for p, t in parts]
+        return Undefined(merge(count, missing), merge(count, given))
     if all(isinstance(t, Affine) and t.steps == first.steps for t in tiles):
         rows = merge(count, [(places, t.start.column()) for places, t in parts])
         return Affine(Start(0, 0, rows, count), first.steps, first.shape, first.dtype,

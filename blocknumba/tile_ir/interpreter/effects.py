@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from blocknumba.errors import BlockAssertionError, BlockIndexError
-from blocknumba.tile_ir.interpreter.affine import Affine, Tile, constant, dense
+from blocknumba.tile_ir.interpreter.affine import Affine, Tile, Undefined, constant, dense
 from blocknumba.tile_ir.interpreter.machine import Machine
 from blocknumba.tile_ir.ir import Op
 from blocknumba.tile_ir.opdef import attribute
@@ -22,6 +22,12 @@ def _(machine: Machine, op: Op) -> Affine:
 @create.num_programs.interpreted
 def _(machine: Machine, op: Op) -> Affine | None:
     return constant(machine.launch.grid[op.attrs["axis"]], np.dtype(np.int32))
+
+
+@create.undefined.interpreted
+def _(machine: Machine, op: Op) -> Tile:
+    zeros = create.undefined.evaluate(**op.attrs)
+    return Undefined(np.ones(1, bool), zeros) if machine.launch.debug else zeros
 
 
 @debug.print_.interpreted

@@ -26,8 +26,10 @@ def run(fn: Function, grid: tuple[int, int, int], arguments: Mapping[str, object
     """Run every program of a grid; arrays among the arguments are changed in place.
 
     arguments: NumPy arrays and scalars by name, as fn.parameters names them.
-    debug: find accesses outside arrays, races between stores of two programs, and failed
-        check_index ops; much slower.  Without it, an access outside the memory between an
+    debug: find accesses outside arrays, races between stores of two programs, failed check_index
+        ops and broken promises, and values that are used though the program has not been given
+        them (`undefined`, while control flow alone hands it on); much slower.  Elements of an
+        array that nobody has written are the caller's and are not tracked.  Without it, an access outside the memory between an
         array's first and last element is still an error: this machine cannot read there.
     output: where print ops write; standard output by default.
 
@@ -36,7 +38,7 @@ def run(fn: Function, grid: tuple[int, int, int], arguments: Mapping[str, object
     step, stores and atomics happen in the order of program numbers.  A function with a `loop`
     that reads by an atomic or a volatile load, as a spin lock does, runs one program at a time,
     in order; so a program may wait for an earlier one, and waiting for a later one is an error.
-    Errors: BlockIndexError, BlockAssertionError, LaunchError, RaceError, each with the line.
+    Errors: BlockIndexError, BlockAssertionError, BlockNameError, LaunchError, RaceError, each with the line.
     """
     values, memories = bind(fn, arguments)
     used = {v for op in walk(fn.body) for v in op.operands}

@@ -7,11 +7,15 @@ from typing import TextIO
 
 import numpy as np
 
-from blocknumba.errors import BlockError
-from blocknumba.tile_ir.interpreter.affine import Affine, Start, Tile, choose
+from blocknumba.errors import BlockError, BlockNameError
+from blocknumba.tile_ir.interpreter.affine import Affine, Start, Tile, Undefined, choose
 from blocknumba.tile_ir.interpreter.memory import Memory
 from blocknumba.tile_ir.interpreter.plan import Step
 from blocknumba.tile_ir.ir import Region, Value
+from blocknumba.tile_ir.opdef import PURE
+
+# operands that these ops use themselves; they hand on the others
+_NEEDED = {"for": 3, "loop": 0}
 
 
 @dataclass(slots=True, eq=False)
@@ -97,7 +101,9 @@ class Machine:
         for step in self.launch.plans[region]:
             op = step.op
             try:
-                result = step.run(self, *map(self.value, op.operands))
+                tiles = map(self.value, op.operands)
+                result = (self._step(step, list(tiles)) if self.launch.debug
+                          else step.run(self, *tiles))
             except BlockError as error:
                 raise error.at(op.loc)
             if op.results:
@@ -105,6 +111,30 @@ class Machine:
             for value in step.dead:
                 values.pop(value, None)
         return tuple(map(self.value, region.terminator.operands))
+
+    def _step(self, step: Step, tiles: list[Tile]) -> Tile | tuple[Tile, ...] | None:
+        """Run one op in debug, where operands may be Undefined.
+
+        Errors: BlockNameError when an effect depends on one that a program lacks.
+        """
+        op = step.op
+        if not op.opdef.has(PURE):
+            for value, tile in list(zip(op.operands, tiles))[:_NEEDED.get(op.name)]:
+                if isinstance(tile, Undefined):
+                    program = self.program(int(tile.missing.argmax()))
+                    raise BlockNameError(f"{value.hint or op.name}: a value is used that program "
+                                         f"{program} has not been given")
+            return step.run(self, *tiles)
+        missing = [tile.missing for tile in tiles if isinstance(tile, Undefined)]
+        given = [tile.tile if isinstance(tile, Undefined) else tile for tile in tiles]
+        result = step.run(self, *given)
+        # which of its operands a select takes is its own affair
+        if not missing or op.name == "select":
+            return result
+        lacking = np.logical_or.reduce(np.broadcast_arrays(*missing))
+        if isinstance(result, tuple):
+            return tuple(Undefined(lacking, tile) for tile in result)
+        return Undefined(lacking, result)
 
     def protect(self, memory: Memory) -> None:
         """Before memory is written: copy the loaded values that are views of it."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from blocknumba.errors import BlockAssertionError, BlockIndexError, RaceError
+from blocknumba.errors import BlockAssertionError, BlockIndexError, BlockNameError, RaceError
 from blocknumba.tile_ir.interpreter import run
 from blocknumba.tile_ir.parser import parse
 
@@ -98,3 +98,46 @@ def test_a_broken_promise_is_found():
     run(parse(ASSUME), (1, 1, 1), {"n": 8}, debug=True)
     with pytest.raises(BlockAssertionError, match=r"assume: false in program \(0, 0, 0\)"):
         run(parse(ASSUME), (1, 1, 1), {"n": 6}, debug=True)
+
+
+LACKING = """kernel lacking(
+  %out: ptr<int32> = pointer(out)
+  %n: int32 = value(n)
+) {
+  %p = program_id {axis=0} : int32
+  %c = lt %p, %n : bool
+  %x = if %c : int32 {
+    yield %p
+  } else {
+    %u = undefined : int32
+    yield %u
+  }
+  %three = constant {value=3} : int32
+  %y = add %x, %three : int32
+  %d = lt %p, %three : bool
+  if %d {
+    %a = offset %out, %p : ptr<int32>
+    store %a, %y
+    yield
+  } else {
+    yield
+  }
+  return
+}"""
+
+
+def test_a_value_that_a_program_lacks_is_found_where_it_is_used():
+    with pytest.raises(BlockNameError) as caught:
+        run(parse(LACKING), (8, 1, 1), {"out": np.zeros(8, np.int32), "n": 2}, debug=True)
+
+    assert caught.value.message == ("y: a value is used that program (2, 0, 0) has not been given")
+    assert caught.value.loc.line == 18
+
+
+@pytest.mark.parametrize("n", [3, 5])
+def test_a_value_may_be_lacking_where_it_is_not_used(n):
+    out = np.zeros(8, np.int32)
+
+    run(parse(LACKING), (8, 1, 1), {"out": out, "n": n}, debug=True)
+
+    assert out.tolist() == [3, 4, 5, 0, 0, 0, 0, 0]
