@@ -3,28 +3,18 @@
 from functools import cache
 
 from blocknumba.emulator import Module
-from blocknumba.gpu_layout import rules  # noqa: F401  registers the placements
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.passes.allocate_shared import allocate_shared
-from blocknumba.gpu_layout.passes.assign_layouts import assign_layouts
-from blocknumba.gpu_layout.passes.insert_barriers import insert_barriers
-from blocknumba.gpu_layout.passes.lower_reductions import lower_reductions
-from blocknumba.gpu_layout.passes.stage_conversions import stage_conversions
+from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.nvvm_lower.toolchain import AssembleOptions, compile_to_ptx
 from blocknumba.tile_ir.parser import parse
 
-PASSES = (assign_layouts, lower_reductions, stage_conversions, allocate_shared, insert_barriers)
-
 
 def place(text, num_warps=4):
     """The GPU-layout IR of a kernel given as tile IR text."""
-    fn = parse(text)
-    for pass_ in PASSES:
-        fn = pass_(fn, LayoutOptions(num_warps=num_warps))
-    return fn
+    return lay_out(parse(text), LayoutOptions(num_warps=num_warps), verify=True)
 
 
 def lowered(text, target="sm_90a", num_warps=4, **options):
