@@ -40,10 +40,12 @@ class _Access:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The shape of the tile."""
         return self.op.operands[0].type.shape
 
     @property
     def element_bytes(self) -> int:
+        """The size of an element in memory."""
         return self.op.operands[0].type.dtype.pointee.bytes
 
 

@@ -37,13 +37,6 @@ def images(matrix: Matrix) -> list[int]:
     return values
 
 
-def transpose(matrix: Matrix, rows: int) -> Matrix:
-    """The transposed matrix; rows is the number of rows of matrix."""
-    return tuple(
-        sum((column >> row & 1) << at for at, column in enumerate(matrix)) for row in range(rows)
-    )
-
-
 class Echelon:
     """A growing row-echelon basis that remembers how each basis vector was made.
 

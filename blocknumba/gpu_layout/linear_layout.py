@@ -94,10 +94,12 @@ class LinearLayout:
 
     @property
     def in_bits(self) -> int:
+        """Bits of all input dimensions together."""
         return len(self.columns)
 
     @property
     def out_bits(self) -> int:
+        """Bits of all output dimensions together."""
         return _total(self.outs)
 
     def bits(self, dim: str) -> int:
@@ -120,6 +122,7 @@ class LinearLayout:
 
     @property
     def rank(self) -> int:
+        """log2 of how many different points are reached."""
         return gf2.rank(self.columns)
 
     @property

@@ -24,6 +24,7 @@ class RegisterMove:
 
     @property
     def cost(self) -> int:
+        """Issue slots: a renaming has none."""
         return 0
 
     @property
@@ -84,6 +85,7 @@ class ShuffleMove:
 
     @property
     def cost(self) -> int:
+        """Issue slots of the shuffles and selects, and the latency of a shuffle."""
         words = max(1, self.element_bits // 32)
         latency = SHUFFLE_LATENCY if self.shuffles else 0
         return words * (self.shuffles + -(-self._select_count // SELECTS_PER_SLOT)) + latency

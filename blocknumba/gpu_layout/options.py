@@ -25,4 +25,5 @@ class LayoutOptions:
 
     @property
     def threads(self) -> int:
+        """Threads of a program."""
         return self.num_warps * WARP_SIZE

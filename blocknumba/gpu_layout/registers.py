@@ -39,6 +39,7 @@ def register_count(layout: LinearLayout) -> int:
 
 
 def warp_count(layout: LinearLayout) -> int:
+    """How many warps there are."""
     return 1 << layout.bits(WARP)
 
 

@@ -13,7 +13,7 @@ from blocknumba.errors import BlockValueError, require
 from blocknumba.gpu_layout import gf2
 from blocknumba.gpu_layout.linear_layout import LinearLayout, unpack
 from blocknumba.gpu_layout.registers import LANE, REGISTER, WARP, WARP_SIZE, blocked, shape_of
-from blocknumba.gpu_layout.shared import BANK_BYTES, BANKS, OFFSET
+from blocknumba.gpu_layout.shared import BANKS, OFFSET
 
 CELL_WIDTH, CELL_HEIGHT = 46, 18  # SVG units
 WARP_HUES = 8  # warps whose colours can be told apart
@@ -52,7 +52,10 @@ def text(layout: LinearLayout, limit: int = 64) -> str:
 
 
 def svg(layout: LinearLayout) -> str:
-    """A layout as an SVG picture: a hue per warp, a shade per lane; or a shade per bank."""
+    """A layout as an SVG picture: a hue per warp, a shade per lane; or a shade per bank.
+
+    Banks are those of 4-byte elements.
+    """
     grid = _grid(layout)
     width, height = len(grid[0]) * CELL_WIDTH, len(grid) * CELL_HEIGHT
     top = 2 * CELL_HEIGHT

@@ -89,8 +89,3 @@ def test_every_prefix_of_an_avoiding_basis_meets_both_spans_as_little_as_can_be(
         met = len(gf2.intersection(basis[:size], matrix))
         least_of_larger = size + max(gf2.rank(first), gf2.rank(second)) - ROWS
         assert met <= max(0, least_of_larger)
-
-
-@given(matrices)
-def test_transposing_twice_changes_nothing(matrix):
-    assert gf2.transpose(gf2.transpose(matrix, ROWS), len(matrix)) == matrix

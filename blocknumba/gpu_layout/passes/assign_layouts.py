@@ -39,6 +39,7 @@ class _Emitter:
         self._made: dict[tuple[Value, Layout], Value] = {}
 
     def function(self, fn: Function) -> Function:
+        """fn with layouts."""
         return Function(fn.name, fn.parameters, self._region(fn.body), fn.loc)
 
     def _region(self, region: Region, results: tuple[Value, ...] = ()) -> Region:
