@@ -106,10 +106,19 @@ def _parts_of_conjunctions(fn: Function) -> set[Value]:
     return {value for value in within if uses[value] == 1}
 
 
+def _wrappers(part: Value) -> list[Op]:
+    """The broadcasts and reshapes between a part and what they rearrange, the last one first."""
+    found = []
+    while op := made_by(part, "broadcast") or made_by(part, "reshape"):
+        found.append(op)
+        part = op.operands[0]
+    return found
+
+
 def _compared(part: Value, name: str) -> Op | None:
-    """The comparison of signed integers that a part is, broadcast or not."""
-    repeated = made_by(part, "broadcast")
-    op = made_by(repeated.operands[0] if repeated else part, name)
+    """The comparison of signed integers that a part is, rearranged or not."""
+    wrappers = _wrappers(part)
+    op = made_by(wrappers[-1].operands[0] if wrappers else part, name)
     return op if op and op.operands[0].type.dtype.kind == "int" else None
 
 
@@ -119,9 +128,9 @@ def _unsigned(rebuilder: Rebuilder, part: Value, op: Op) -> Value:
     index, bound = (builder.emit(OPS["cast"], rebuilder[value], dtype=f"u{value.type.dtype}")
                     for value in op.operands)
     inside = builder.emit(OPS["lt"], index, bound)
-    if inside.type.shape == part.type.shape:
-        return inside
-    return builder.emit(OPS["broadcast"], inside, shape=part.type.shape)
+    for wrapper in reversed(_wrappers(part)):
+        inside = builder.emit(wrapper.opdef, inside, shape=wrapper.result.type.shape)
+    return inside
 
 
 def _all(rebuilder: Rebuilder, values: list[Value]) -> Value:
