@@ -86,6 +86,13 @@ class _Interpreter(interpreter.Interpreter):
         self.loc = self._places.get(inst.offset - _CODE_UNIT, self.loc)
         return super()._dispatch(inst, kws)
 
+    def post_process(self, peepholes, func_ir):
+        """Numba's rewrites of calls with *; those for with, try and dict have nothing to do."""
+        for rewrite in (interpreter.peep_hole_list_to_tuple,
+                        interpreter.peep_hole_call_function_ex_to_call_function_kw):
+            func_ir = rewrite(func_ir)
+        return func_ir
+
 
 _sources: weakref.WeakKeyDictionary[types.FunctionType, Source] = weakref.WeakKeyDictionary()
 

@@ -91,7 +91,7 @@ def fold_call(function: object, arguments: Sequence[object], keywords: dict[str,
 
 def fold_attribute(value: object, name: str) -> object:
     """value.name, or UNKNOWN when it has none."""
-    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+    if is_opaque(value) or isinstance(value, tuple) and not hasattr(value, "_fields"):
         return UNKNOWN
     return getattr(value, name, UNKNOWN)
 
@@ -152,7 +152,7 @@ def _fold_call(expression: ir.Expr, values: dict[str, object]) -> object:
         return UNKNOWN
     arguments = [values.get(item.name, UNKNOWN) for item in expression.args]
     keywords = {name: values.get(item.name, UNKNOWN) for name, item in expression.kws}
-    if any(value is UNKNOWN for value in (*arguments, *keywords.values())):
+    if any(value is UNKNOWN or is_opaque(value) for value in (*arguments, *keywords.values())):
         return UNKNOWN
     return fold_call(function, arguments, keywords)
 

@@ -195,7 +195,10 @@ def _joined_tiles(a: TileType, b: TileType) -> RuntimeType | None:
 def _joined_structures(a: types.Type, b: types.Type) -> StructureType | None:
     if not (isinstance(a, StructureType) and isinstance(b, StructureType)):
         return None
-    if (a.kind, a.static, len(a.parts)) != (b.kind, b.static, len(b.parts)):
+    if (a.kind, len(a.parts)) != (b.kind, len(b.parts)):
         return None
-    parts = tuple(joined(x, y) for x, y in zip(a.parts, b.parts))
-    return None if None in parts else StructureType(a.kind, a.static, parts)
+    static = a.static
+    if static != b.static:
+        static = a.kind.joined_static(static, b.static)
+    parts = tuple([joined(x, y) for x, y in zip(a.parts, b.parts)])
+    return None if static is None or None in parts else StructureType(a.kind, static, parts)

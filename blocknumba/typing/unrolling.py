@@ -49,11 +49,15 @@ class Unroller:
         for header in self._headers(graph, iterators):
             if header in done:
                 continue
-            loop = graph.loops.get(header)
-            body = loop.body if loop else frozenset((header,))
-            name = self._iterated(header)
-            self._unroll(_StaticLoop(header, body, *iterators[name]))
-            done |= body
+            items, getiter = iterators[self._iterated(header)]
+            if header in graph.loops:
+                loop = _StaticLoop(header, graph.loops[header].body, items, getiter)
+                self._unroll(loop)
+                done |= loop.body
+            else:
+                # every way through the body leaves it: there is one round at most
+                self._blocks[header].body = _enter(self._blocks[header].body, items)
+                done.add(header)
         for statement in [getiter for _, getiter in iterators.values()]:
             if done:
                 _forget(self._blocks, statement)
@@ -133,7 +137,7 @@ class Unroller:
         for label in loop.body:
             block = self._blocks[label]
             copy = self._blocks[labels[label]] = ir.Block(block.scope, block.loc)
-            statements = _enter(block.body, item) if label == loop.header else block.body
+            statements = _enter(block.body, (item,)) if label == loop.header else block.body
             copy.body = [renaming.rename_statement(s, rename, rename, jump) for s in statements]
 
 
@@ -166,8 +170,8 @@ def _items(node: ir.Expr, statement: ir.Assign, knowledge: Knowledge) -> Sequenc
     return items
 
 
-def _enter(body: list[ir.Stmt], item: object) -> list[ir.Stmt]:
-    """The statements of a header for one round: no iteration, the item, and on into the body."""
+def _enter(body: list[ir.Stmt], items: Sequence[object]) -> list[ir.Stmt]:
+    """The statements of a header for the first of items: no iteration, but on into the body."""
     statements = []
     for statement in body:
         node = statement.value if isinstance(statement, ir.Assign) else None
@@ -175,10 +179,11 @@ def _enter(body: list[ir.Stmt], item: object) -> list[ir.Stmt]:
         if operation in ("iternext", "pair_second"):
             continue
         if operation == "pair_first":
+            item = items[0] if items else None
             value = item if isinstance(item, ir.Var) else constant_node(item, "item", statement.loc)
             statement = ir.Assign(value, statement.target, statement.loc)
         elif isinstance(statement, ir.Branch):
-            statement = ir.Jump(statement.truebr, statement.loc)
+            statement = ir.Jump(statement.truebr if items else statement.falsebr, statement.loc)
         statements.append(statement)
     return statements
 

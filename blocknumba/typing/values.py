@@ -35,6 +35,11 @@ class Structure:
         """The structure with this static and these parts."""
         raise NotImplementedError
 
+    @classmethod
+    def joined_static(cls, a: tuple, b: tuple) -> tuple | None:
+        """The static of a variable that has a on one path and b on another; None if there is none."""
+        return a if a == b else None
+
 
 @dataclass(eq=False, frozen=True, slots=True)
 class Span(Structure):
@@ -79,6 +84,13 @@ class Array(Structure):
     @property
     def rank(self) -> int:
         return len(self.extents)
+
+    @classmethod
+    def joined_static(cls, a: tuple, b: tuple) -> tuple | None:
+        if a[1] != b[1]:
+            return None
+        names = {*a[0].split(" or "), *b[0].split(" or ")}
+        return (" or ".join(sorted(names)), a[1], a[2] or b[2])
 
     @property
     def static(self) -> tuple:
