@@ -32,6 +32,7 @@ _TYPES = re.compile(rf"({_TYPE}) *(?:, *|$)")
 _ARGUMENTS = re.compile(rf"{_ARGUMENT} *(?:, *|$)")
 _TILE = re.compile(r"tile<((?:\d+x)+)(ptr<\w+>|\w+)(?:, *([^<>]+))?>")
 _ENTRY = re.compile(r" *(\w+)=")
+_END = re.compile(r" *\}")
 _TOKEN = re.compile(
     r' *(?:("(?:[^"\\]|\\.)*")|(-?\d+\.?\d*(?:e[+-]?\d+)?)|(-?(?:nan|inf))\b'
     rf"|(True|False|None)\b|({_TYPE})|<([^<>]*)>)")
@@ -238,7 +239,7 @@ class _Parser:
         found = self._attributes.get(text)
         if found is None:
             found, at = {}, 1
-            while text[at:] != "}":
+            while not _END.match(text, at):
                 entry = _ENTRY.match(text, at)
                 if entry is None:
                     self._fail(f"cannot read {text[at:]!r}, accepted name=value")
