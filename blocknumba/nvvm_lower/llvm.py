@@ -48,11 +48,6 @@ def floating(value: float) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
-def half(bits: int) -> str:
-    """The literal of the half with these 16 bits."""
-    return f"0xH{bits:04X}"
-
-
 class Module:
     """One translation unit: globals, declarations, function texts and metadata."""
 
@@ -62,11 +57,6 @@ class Module:
         self._functions: dict[str, str] = {}
         self._nodes: dict[str, str] = {}
         self._named: dict[str, list[str]] = {}
-
-    @property
-    def uses_libdevice(self) -> bool:
-        """Whether a function of NVIDIA's mathematics library is called."""
-        return any(name.startswith("__nv_") for name in self._declarations)
 
     def declare(self, name: str, result: str, parameters: Sequence[str], words: str = "") -> None:
         """Declare an external function or an intrinsic, once."""
@@ -80,7 +70,8 @@ class Module:
 
     def constant_bytes(self, data: bytes) -> str:
         """The name of a constant in global memory that holds data."""
-        text = "".join(chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in data)
+        plain = set(range(32, 127)) - set(b'"\\')
+        text = "".join(chr(byte) if byte in plain else f"\\{byte:02X}" for byte in data)
         name = f"text{len(self._globals)}"
         definition = (f'private unnamed_addr addrspace({GLOBAL}) constant [{len(data)} x i8] '
                       f'c"{text}", align 1')

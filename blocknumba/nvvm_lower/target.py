@@ -36,7 +36,8 @@ class Capability(StrEnum):
     VECTOR_256 = "vector_256"  # ld.global.v8.b32 and its like; sm_100
 
 
-_AMPERE = frozenset((Capability.CP_ASYNC, Capability.MMA, Capability.REDUX, Capability.CACHE_POLICY))
+_AMPERE = frozenset(
+    (Capability.CP_ASYNC, Capability.MMA, Capability.REDUX, Capability.CACHE_POLICY))
 _ADA = _AMPERE | {Capability.FP8_CONVERT, Capability.FP8_MMA}
 _HOPPER = _ADA | {
     Capability.ATOM_BF16, Capability.ATOM_128, Capability.ATOM_VECTOR, Capability.STMATRIX,

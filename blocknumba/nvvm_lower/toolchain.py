@@ -69,7 +69,8 @@ class Assembled:
     warnings: tuple[str, ...] = ()
 
 
-def assemble(nvvm_ir: str, target: Target, options: AssembleOptions = AssembleOptions()) -> Assembled:
+def assemble(nvvm_ir: str, target: Target,
+             options: AssembleOptions = AssembleOptions()) -> Assembled:
     """Compile one module that holds one kernel.
 
     Errors: ToolchainError when a tool is missing or refuses; its log is attached.

@@ -10,6 +10,10 @@ BOUNDS = """%start: {0} = value(start) {{}}
 %step: {0} = value(step) {{}}"""
 
 
+ROUNDS = ("%n, %sum, %last = for %start, %stop, %step, %zero, %zero, %zero : int64, int64, int64 "
+          "(%i: {}, %n.1: int64, %sum.1: int64, %last.1: int64)")
+
+
 def counting_kernel(dtype, bounds=BOUNDS, constants=""):
     """Stores the number of rounds, the sum of the indices, and the last index, as int64."""
     parameters = "\n".join(filter(None, (OUT, bounds.format(dtype))))
@@ -18,7 +22,7 @@ def counting_kernel(dtype, bounds=BOUNDS, constants=""):
 %zero = constant {{value=0}} : int64
 %one = constant {{value=1}} : int64
 %two = constant {{value=2}} : int64
-%n, %sum, %last = for %start, %stop, %step, %zero, %zero, %zero : int64, int64, int64 (%i: {dtype}, %n.1: int64, %sum.1: int64, %last.1: int64) {{
+{ROUNDS.format(dtype)} {{
   %wide = cast %i : int64
   %n.2 = add %n.1, %one : int64
   %sum.2 = add %sum.1, %wide : int64

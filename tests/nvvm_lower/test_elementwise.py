@@ -137,10 +137,13 @@ def test_fastmath_lets_them_be_fused():
 def test_select_takes_each_element_from_one_side():
     a, b = np.arange(8, dtype=np.int16), -np.arange(8, dtype=np.int16)
     found = np.zeros(8, np.int16)
-    body = (f"%odd.bits = constant {{value=1}} : int16\n%ones = splat %odd.bits : tile<{SIZE}xint16>\n"
-            f"%odd = and %a, %ones : tile<{SIZE}xint16>\n%is.odd = eq %odd, %ones : tile<{SIZE}xbool>\n"
-            f"%result = select %is.odd, %a, %b : tile<{SIZE}xint16>")
+    body = f"""%one = constant {{value=1}} : int16
+%ones = splat %one : tile<{SIZE}xint16>
+%odd = and %a, %ones : tile<{SIZE}xint16>
+%is.odd = eq %odd, %ones : tile<{SIZE}xbool>
+%result = select %is.odd, %a, %b : tile<{SIZE}xint16>"""
+    text = elementwise_kernel(body, "int16", "int16", result="int16", size=SIZE)
 
-    emulated(elementwise_kernel(body, "int16", "int16", result="int16", size=SIZE), 1, a, b, found, 8)
+    emulated(text, 1, a, b, found, 8)
 
     np.testing.assert_array_equal(found, np.where(a & 1, a, b))

@@ -84,7 +84,8 @@ def test_parameters_have_their_natural_size():
 
     ptx = assembled(text).ptx
 
-    assert re.findall(r"\.param \.[a-z](\d+)", ptx) == ["8", "8", "16", "16", "32", "32", "64", "64"]
+    found = re.findall(r"\.param \.[a-z](\d+)", ptx)
+    assert found == ["8", "8", "16", "16", "32", "32", "64", "64"]
 
 
 def test_a_name_becomes_a_symbol():

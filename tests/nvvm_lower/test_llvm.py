@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from blocknumba.nvvm_lower.llvm import Body, Module, floating, half, integer
+from blocknumba.nvvm_lower.llvm import Body, Module, floating, integer
 
 
 @pytest.mark.parametrize("value, bits, wanted", [
@@ -19,10 +19,6 @@ def test_an_integer_is_written_signed_and_reduced(value, bits, wanted):
     (float("nan"), "0x7FF8000000000000")])
 def test_a_float_is_written_by_its_bits(value, wanted):
     assert floating(value) == wanted
-
-
-def test_a_half_is_written_by_its_bits():
-    assert half(0x3C00) == "0xH3C00"
 
 
 def test_a_pure_instruction_is_written_once():

@@ -116,7 +116,8 @@ def test_arg_reduce_gives_the_first_best(values, kind, size):
     assert found == getattr(np, f"arg{kind}")(x)
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64", "float16", "bfloat16", "float64", "bool"])
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64", "float16", "bfloat16", "float64",
+                                   "bool"])
 @pytest.mark.parametrize("axis", [0, 1])
 def test_arg_reduce_takes_every_dtype(dtype, axis):
     x = small_integers((32, 16), dtype, seed=5)

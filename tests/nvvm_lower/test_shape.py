@@ -30,8 +30,8 @@ def test_reshape_keeps_c_order(old, new):
 
 
 @pytest.mark.parametrize("num_warps", [1, 4])
-@pytest.mark.parametrize("shape, axes", [((4, 8), (1, 0)), ((64, 32), (1, 0)), ((2, 4, 8), (2, 0, 1)),
-                                         ((8, 2, 16), (1, 0, 2))], ids=str)
+@pytest.mark.parametrize("shape, axes", [
+    ((4, 8), (1, 0)), ((64, 32), (1, 0)), ((2, 4, 8), (2, 0, 1)), ((8, 2, 16), (1, 0, 2))], ids=str)
 @pytest.mark.parametrize("dtype", ["int32", "float64", "int8", "float16"])
 def test_transpose_permutes_axes(shape, axes, dtype, num_warps):
     x = numbered(shape, np.uint8).astype(dtype)
@@ -82,8 +82,8 @@ def test_split_takes_a_pair_apart(shape):
     np.testing.assert_array_equal(found, 2 * x[..., 1] - x[..., 0])
 
 
-@pytest.mark.parametrize("starts, part", [((0, 0), (16, 16)), ((32, 16), (32, 16)), ((63, 31), (1, 1)),
-                                          ((8, 0), (8, 32))], ids=str)
+@pytest.mark.parametrize("starts, part", [
+    ((0, 0), (16, 16)), ((32, 16), (32, 16)), ((63, 31), (1, 1)), ((8, 0), (8, 32))], ids=str)
 def test_extract_takes_an_aligned_part(starts, part):
     x = numbered((64, 32))
 

@@ -18,7 +18,8 @@ VECTOR_BYTES = 16  # PTX ISA, "Vectors": the widest access of one thread
 @code(offset)
 def _(emitter: Emitter, op: Op, pointers: Registers, counts: Registers) -> Registers:
     body, dtype = emitter.body, op.operands[1].type.dtype
-    pointer, element = register_type(op.result.type.dtype), memory_type(op.result.type.dtype.pointee)
+    pointer = register_type(op.result.type.dtype)
+    element = memory_type(op.result.type.dtype.pointee)
     result = []
     for address, distance in zip(pointers, counts, strict=True):
         opcode = "sext" if dtype.is_signed else "zext"

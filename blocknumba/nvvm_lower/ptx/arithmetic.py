@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
-from blocknumba.nvvm_lower.target import Capability
 
 _CVT = "cvt"
 _MOV = "mov"
@@ -25,8 +24,8 @@ BFLOAT_PAIR = Assembly("cvt.rn.bf16x2.f32", "cvt.rn.bf16x2.f32 $0, $1, $2;", ("i
 
 # to integers, towards zero, saturating; NaN gives 0 in the 32-bit ones of floats only
 TRUNCATE = {
-    (to, source): Assembly(f"cvt.rzi.{to}.{of}", f"cvt.rzi.{to}.{of} $0, $1;",
-                                     (f"i{to[1:]}",), (source,), _CVT)
+    (to, source): Assembly(f"cvt.rzi.{to}.{of}", f"cvt.rzi.{to}.{of} $0, $1;", (f"i{to[1:]}",),
+                           (source,), _CVT)
     for to in ("s32", "u32", "s64", "u64") for of, source in (("f32", "float"), ("f64", "double"))}
 
 # packing; the low half first ------------------------------------------------------------------
@@ -47,6 +46,7 @@ MINIMUM = Assembly("min.NaN.f32", "min.NaN.f32 $0, $1, $2;", ("float",), ("float
                    "min")
 MAXIMUM = Assembly("max.NaN.f32", "max.NaN.f32 $0, $1, $2;", ("float",), ("float", "float"),
                    "max")
+
 
 def rows() -> list[Assembly]:
     """Every row of this module, for tests."""

@@ -20,7 +20,7 @@ class Assembly:
     text: $0, $1, ... are the results and then the operands; braces open a scope of registers.
     results, operands: LLVM types.
     tied: operands[i] and results[j] share a register, as pairs (i, j).
-    section: the instruction whose section of the PTX ISA manual, chapter "Instructions", describes it.
+    section: the instruction in whose section of the PTX ISA manual it is described.
     needs: the capability that a target must have, beyond the oldest's.
     has_effect: it must be executed exactly as often as it is written, in order.
     touches_memory: loads and stores may not move across it.

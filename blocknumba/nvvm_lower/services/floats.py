@@ -9,6 +9,7 @@ from blocknumba.nvvm_lower.elements import is_narrow, memory_type, register_type
 from blocknumba.nvvm_lower.emitter import Emitter
 from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, I1, floating, integer
 from blocknumba.nvvm_lower.ptx import arithmetic as ptx
+from blocknumba.nvvm_lower.ptx.assembly import Assembly
 from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
 from blocknumba.tile_ir.types import DType, float64
 
@@ -88,7 +89,8 @@ def maximum(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
     return _extremum(emitter, dtype, ptx.MAXIMUM, "fcmp ogt", x, y)
 
 
-def _extremum(emitter: Emitter, dtype: DType, row: ptx.Assembly, better: str, x: str, y: str) -> str:
+def _extremum(emitter: Emitter, dtype: DType, row: Assembly, better: str, x: str,
+              y: str) -> str:
     if dtype != float64:
         return emitter.assembly(row, x, y)[0]
     body = emitter.body
@@ -177,7 +179,7 @@ def copy_sign(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
 
 
 def next_after(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
-    """The next value of this very dtype after x towards y; y if they are equal, NaN if either is."""
+    """The next value of this very dtype after x towards y; y if equal, NaN if either is NaN."""
     body, type_ = emitter.body, memory_type(dtype)
     wide = FLOAT if is_narrow(dtype) else register_type(dtype)
     a, b = ((widen(emitter, dtype, v) for v in (x, y)) if is_narrow(dtype) else (x, y))
