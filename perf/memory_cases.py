@@ -18,7 +18,7 @@ from numba import cuda
 import blocknumba as bn
 
 SUBJECT = "blocknumba"
-ELEMENTS = 2**26  # of a matrix: 128 MiB of float16, more than any L2 cache holds
+MATRIX_BYTES = 2**29  # ten times the L2 cache; long enough that the first and last blocks do not count
 SEED = 0
 
 
@@ -51,7 +51,7 @@ def add_case(size: int) -> Case:
     out = torch.empty_like(x)
     xs, ys, outs = map(cupy.from_dlpack, (x, y, out))
     xn, yn, outn = map(cuda.as_cuda_array, (x, y, out))
-    ours = vector_add.add[bn.cdiv(size, vector_add.BLOCK)]
+    programs = bn.cdiv(size, vector_add.BLOCK)
     theirs = numba_cuda_kernels.add[bn.cdiv(size, 256), 256]
 
     def in_triton(block: int, warps: int) -> torch.Tensor:
@@ -60,7 +60,7 @@ def add_case(size: int) -> Case:
         return out
 
     return Case(3 * size * 4, {
-        SUBJECT: _giving(out, lambda: ours(x, y, out, BLOCK=vector_add.BLOCK)),
+        SUBJECT: _giving(out, lambda: vector_add.add[programs](x, y, out, BLOCK=vector_add.BLOCK)),
         "Triton": _best(in_triton, triton_kernels.ADD_CONFIGURATIONS),
         "Torch": lambda: torch.add(x, y, out=out),
         "CuPy": _giving(out, lambda: cupy.add(xs, ys, out=outs)),
@@ -69,8 +69,8 @@ def add_case(size: int) -> Case:
 
 
 def softmax_case(dtype: torch.dtype, columns: int) -> Case:
-    """Softmax of the rows of a matrix of ELEMENTS elements."""
-    rows = ELEMENTS // columns
+    """Softmax of the rows of a matrix of MATRIX_BYTES."""
+    rows = MATRIX_BYTES // dtype.itemsize // columns
     x = _random(rows, columns).to(dtype)
     y = torch.empty_like(x)
     xs = cupy.from_dlpack(x)
@@ -96,8 +96,8 @@ def softmax_case(dtype: torch.dtype, columns: int) -> Case:
 
 
 def layernorm_case(columns: int) -> Case:
-    """Layer normalisation of the rows of a float16 matrix of ELEMENTS elements."""
-    rows = ELEMENTS // columns
+    """Layer normalisation of the rows of a float16 matrix of MATRIX_BYTES."""
+    rows = MATRIX_BYTES // torch.float16.itemsize // columns
     x = _random(rows, columns).half()
     weight, bias = _random(columns).half(), _random(columns).half()
     y = torch.empty_like(x)

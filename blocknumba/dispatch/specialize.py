@@ -16,7 +16,7 @@ from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.arguments import Argument, ArrayArgument, ScalarArgument
 
 ALIGNMENT = 16  # bytes: the widest access of one thread that every target has
-DIVISIBILITY = 16  # elements: enough for a 16-byte access of any dtype
+DIVISIBILITY = 16  # elements: enough for a 16-byte access of any dtype; smaller powers count too
 # int32 offsets are exact up to 2**31 - 1; a tile may reach past the last element
 NARROW_OFFSETS = 2**31 - 2**20
 
@@ -91,7 +91,7 @@ def integer_class(value: int) -> int:
     """
     if not -(2**63) <= value < 2**64:
         return -1
-    return (3 if value < 2**63 else 5) + (value % DIVISIBILITY == 0)
+    return (DIVISIBILITY if value < 2**63 else 2 * DIVISIBILITY) + _divisibility(value)
 
 
 def _array_argument(facts: ArrayFacts) -> ArrayArgument:
@@ -110,7 +110,8 @@ def _array_argument(facts: ArrayFacts) -> ArrayArgument:
 
 
 def _divisibility(value: int) -> int:
-    return DIVISIBILITY if value % DIVISIBILITY == 0 else 1
+    """The greatest power of two up to DIVISIBILITY that divides value."""
+    return value & -value & DIVISIBILITY - 1 or DIVISIBILITY
 
 
 def _shown(value: object) -> str:

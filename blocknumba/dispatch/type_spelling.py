@@ -69,8 +69,8 @@ def _parse_text(text: str, where: str) -> Argument:
     if dtype is None:
         raise BlockTypeError(f"{where}: given the type {text!r}, {ACCEPTED}")
     multiple = int(found["multiple"]) if found["multiple"] else None
-    require(multiple in (None, 1, DIVISIBILITY), "{}: given the type {!r}, accepted :1 and :16",
-            where, text)
+    require(multiple in (None, 1, 2, 4, 8, DIVISIBILITY),
+            "{}: given the type {!r}, accepted :1, :2, :4, :8 and :16", where, text)
     if found["pointer"]:
         require(found["axes"] is None, "{}: given the type {!r}, {}", where, text, ACCEPTED)
         return _array(dtype, 1, "C", multiple or 1)

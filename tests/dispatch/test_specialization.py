@@ -34,12 +34,14 @@ def test_unit_and_zero_strides_are_constants():
     assert argument(array).strides == (0, None, 1)
 
 
-def test_strides_and_extents_that_are_multiples_of_16_are_known():
+def test_powers_of_two_up_to_16_that_divide_strides_and_extents_are_known():
     found = argument(aligned((3, 32))[:, :17])
 
     assert found.stride_divisibility == (16, 1)
     assert found.extent_divisibility == (1, 1)
     assert argument(aligned((32, 48))).extent_divisibility == (16, 16)
+    assert argument(aligned((6, 1000))).extent_divisibility == (2, 8)
+    assert argument(aligned((6, 1000))).stride_divisibility == (8, 1)
 
 
 @pytest.mark.parametrize("offset, alignment", [(0, 16), (16, 16), (4, 4), (8, 4)])
@@ -62,6 +64,7 @@ def test_an_int_is_specialised_on_being_one_and_on_divisibility():
     assert argument(1) == ScalarArgument(int32, value=1)
     assert argument(32) == argument(0) == ScalarArgument(int32, divisibility=16)
     assert argument(7) == argument(-3) == ScalarArgument(int32)
+    assert argument(1000) == argument(-24) == ScalarArgument(int32, divisibility=8)
     assert argument(2**40) == ScalarArgument(int64, divisibility=16)
     assert argument(2**63 + 1) == ScalarArgument(uint64)
 

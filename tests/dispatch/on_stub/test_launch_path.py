@@ -272,7 +272,7 @@ def test_threads_do_not_mix_their_arguments(stub, compiler):
 
     def work(number):
         for _ in range(50):
-            scale[1](arrays[number], arrays[number], 100 + number, 1.0, B=64)
+            scale[1](arrays[number], arrays[number], 101 + 2 * number, 1.0, B=64)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:
@@ -280,7 +280,7 @@ def test_threads_do_not_mix_their_arguments(stub, compiler):
     for thread in threads:
         thread.join()
 
-    expected = {(array.data.ptr, 100 + number) for number, array in enumerate(arrays)}
+    expected = {(array.data.ptr, 101 + 2 * number) for number, array in enumerate(arrays)}
     assert len(seen) == 400
     assert set(seen) == expected
     assert len(compiler.compilations) == 1
