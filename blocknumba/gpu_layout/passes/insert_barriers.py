@@ -11,12 +11,14 @@ from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.passes.allocate_shared import size_bytes
 from blocknumba.gpu_layout.registers import replication
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
-from blocknumba.tile_ir.ir import Function, Op, Region, Value
+from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.opdef import READS, WRITES
+from blocknumba.tile_ir.ops.atomic import atomic_rmw
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.rebuild import Rebuilder, rebuild
 
 PROGRAM, WARP = "program", "warp"
+ORDERED_ATOMICS = ("exchange",)  # kinds of atomic_rmw whose last one wins
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class _Access:
         equal buffer and layout are made by the same threads; None if another round made it.
     layout: the registers' layout; None for scalars, which one thread writes and every thread reads.
     arrays: of global memory, the arrays it may be in.
+    commutes: of an atomic whose result nothing needs, its kind, if such may come in any order.
     """
 
     writes: bool
@@ -37,6 +40,7 @@ class _Access:
     buffer: Value | None = None
     layout: LinearLayout | None = None
     arrays: Origins = frozenset()
+    commutes: str = ""
 
 
 # What was accessed, and the widest barrier that came since: none (""), or one within warps.
@@ -49,8 +53,8 @@ def insert_barriers(fn: Function, options: LayoutOptions) -> Function:
 
     Dependence is a write and a read, or two writes, in either order, of bytes that may be the same:
     of shared memory by its offsets, of global memory by the arrays the pointers come from.  No
-    barrier is needed where every thread depends on itself only, and one of each warp for itself
-    suffices where what a warp reads was written by it.
+    barrier is needed where every thread depends on itself only or between atomics in which order
+    does not matter; one of each warp for itself suffices where what a warp reads was written by it.
     """
     found = _Finder(fn, options)
 
@@ -73,6 +77,7 @@ class _Finder:
     def __init__(self, fn: Function, options: LayoutOptions):
         self._disjoint = options.arrays_are_disjoint
         self._origins = origins(fn)
+        self._used = {value for op in walk(fn.body) for value in op.operands}
         self.barriers: dict[Op, str] = {}
         self._region(fn.body, {})
 
@@ -135,8 +140,14 @@ class _Finder:
                 buffer=pointer,
                 layout=pointer.type.layout,
                 arrays=self._origins.get(pointer, frozenset()),
+                commutes=self._commutes(op),
             )
         ]
+
+    def _commutes(self, op: Op) -> str:
+        if op.opdef is not atomic_rmw or op.result in self._used:
+            return ""
+        return "" if op.attrs["kind"] in ORDERED_ATOMICS else op.attrs["kind"]
 
     def _scope(self, earlier: _Access, later: _Access) -> str:
         """The barrier that two accesses need between them: none (""), of warps, of the program."""
@@ -157,6 +168,10 @@ class _Finder:
     def _global_scope(self, earlier: _Access, later: _Access, same: bool) -> str:
         if self._disjoint and not earlier.arrays & later.arrays:
             return ""
+        if earlier.commutes and earlier.commutes == later.commutes:
+            return ""
+        if earlier.writes and later.writes and earlier.layout is None and later.layout is None:
+            return ""  # the first thread does both
         if same and earlier.layout is not None and earlier.layout == later.layout:
             masks = replication(earlier.layout)
             if not masks.lane and not masks.warp:
