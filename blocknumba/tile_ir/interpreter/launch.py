@@ -16,39 +16,56 @@ from blocknumba.tile_ir.interpreter.plan import plan
 from blocknumba.tile_ir.ir import Function, Op, walk
 from blocknumba.tile_ir.opdef import READS, WRITES
 
-# of the largest tile of all programs of a chunk: several such tiles stay in a second-level cache
-CHUNK_BYTES = 1 << 18
+# Of the largest tile of all programs of a chunk.  Addresses cost the same for any number of
+# programs, so a chunk is as large as a few such tiles fit a last-level cache.
+CHUNK_BYTES = 1 << 20
 CHUNK_PROGRAMS = 1 << 14
 
 
 def run(fn: Function, grid: tuple[int, int, int], arguments: Mapping[str, object], *,
         debug: bool = False, output: TextIO | None = None) -> None:
-    """Run every program of a grid; arrays among the arguments are changed in place.
+    """Run every program of a grid once: `Interpreter(fn).run`, which see."""
+    Interpreter(fn).run(grid, arguments, debug=debug, output=output)
 
-    arguments: NumPy arrays and scalars by name, as fn.parameters names them.
-    debug: find accesses outside arrays, races between stores of two programs, failed check_index
-        ops and broken promises, and values that are used though the program has not been given
-        them (`undefined`, while control flow alone hands it on); much slower.  Elements of an
-        array that nobody has written are the caller's and are not tracked.  Without it, an access outside the memory between an
-        array's first and last element is still an error: this machine cannot read there.
-    output: where print ops write; standard output by default.
 
-    The order of programs: a chunk of them runs in step, op by op, and where they part ways
-    the programs that take one way run before the others; chunks run one after the other.  In a
-    step, stores and atomics happen in the order of program numbers.  A function with a `loop`
-    that reads by an atomic or a volatile load, as a spin lock does, runs one program at a time,
-    in order; so a program may wait for an earlier one, and waiting for a later one is an error.
-    Errors: BlockIndexError, BlockAssertionError, BlockNameError, LaunchError, RaceError, each with the line.
-    """
-    values, memories = bind(fn, arguments)
-    used = {v for op in walk(fn.body) for v in op.operands}
-    launch = Launch(grid, memories, plan(fn.body), used, debug, output or sys.stdout)
-    total = grid[0] * grid[1] * grid[2]
-    size = _chunk_size(fn)
-    with np.errstate(all="ignore"):
-        for first in range(0, total, size):
-            machine = Machine(launch, np.arange(first, min(first + size, total)))
-            machine.run(fn.body, *values)
+class Interpreter:
+    """A function made ready to run, any number of times and from any thread."""
+
+    def __init__(self, fn: Function):
+        self.function = fn
+        self._plans = plan(fn.body)
+        self._used = frozenset(v for op in walk(fn.body) for v in op.operands)
+        self._chunk = _chunk_size(fn)
+
+    def run(self, grid: tuple[int, int, int], arguments: Mapping[str, object], *,
+            debug: bool = False, output: TextIO | None = None) -> None:
+        """Run every program of a grid; arrays among the arguments are changed in place.
+
+        arguments: NumPy arrays and scalars by name, as the function's parameters name them.
+        debug: find accesses outside arrays, races between stores of two programs, failed
+            check_index ops and broken promises, and values that are used though the program has
+            not been given them (`undefined`); much slower.  Elements of an array that nobody
+            has written are the caller's and are not tracked.  Without it, an access outside the
+            memory between an array's first and last element is still an error: this machine
+            cannot read there.
+        output: where print ops write; standard output by default.
+
+        The order of programs: a chunk of them runs in step, op by op, and where they part ways
+        the programs that take one way run before the others; chunks run one after the other.
+        In a step, atomics happen in the order of program numbers.  A function with a `loop` that
+        reads by an atomic or a volatile load, as a spin lock does, runs one program at a time,
+        in order; so a program may wait for an earlier one, and waiting for a later one is an
+        error.
+        Errors: BlockIndexError, BlockAssertionError, BlockNameError, LaunchError, RaceError,
+        each with the line.
+        """
+        values, memories = bind(self.function, arguments)
+        launch = Launch(grid, memories, self._plans, self._used, debug, output or sys.stdout)
+        total = grid[0] * grid[1] * grid[2]
+        with np.errstate(all="ignore"):
+            for first in range(0, total, self._chunk):
+                programs = np.arange(first, min(first + self._chunk, total))
+                Machine(launch, programs).run(self.function.body, *values)
 
 
 def _chunk_size(fn: Function) -> int:

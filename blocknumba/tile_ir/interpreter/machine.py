@@ -33,7 +33,7 @@ class Launch:
     grid: tuple[int, int, int]
     memories: list[Memory]
     plans: dict[Region, tuple[Step, ...]]
-    used: set[Value]
+    used: frozenset[Value]
     debug: bool
     output: TextIO
     writes: int = 0
@@ -96,18 +96,19 @@ class Machine:
 
     def run(self, region: Region, *tiles: Tile) -> tuple[Tile, ...]:
         """Run a region on its arguments; give the operands of its terminator."""
-        values = self.values
+        values, debug = self.values, self.launch.debug
         values.update(zip(region.args, tiles))
         for step in self.launch.plans[region]:
             op = step.op
             try:
-                tiles = map(self.value, op.operands)
-                result = (self._step(step, list(tiles)) if self.launch.debug
-                          else step.run(self, *tiles))
+                tiles = [values[v] if v in values else self.value(v) for v in op.operands]
+                result = self._step(step, tiles) if debug else step.run(self, *tiles)
             except BlockError as error:
                 raise error.at(op.loc)
-            if op.results:
-                values.update(zip(op.results, result if isinstance(result, tuple) else (result,)))
+            if isinstance(result, tuple):
+                values.update(zip(op.results, result))
+            elif op.results:
+                values[op.results[0]] = result
             for value in step.dead:
                 values.pop(value, None)
         return tuple(map(self.value, region.terminator.operands))

@@ -33,22 +33,16 @@ class Memory:
     """
 
     def __init__(self, number: int, name: str, array: np.ndarray):
-        steps, odd = np.divmod(array.strides, array.itemsize)
-        require(not odd.any(), "{}: strides must be multiples of {} bytes, got {}", name,
-                array.itemsize, array.strides, error=BlockValueError)
-        reach = [(n - 1) * int(s) for n, s in zip(array.shape, steps)]
-        lowest = sum(min(0, r) for r in reach)
-        size = sum(map(abs, reach)) + 1 if array.size else 0
-        forward = array[(*(slice(None, None, -1 if s < 0 else 1) for s in steps), ...)]
+        item = array.itemsize
+        require(not any(s % item for s, n in zip(array.strides, array.shape) if n > 1),
+                "{}: strides must be multiples of {} bytes, got {}", name, item, array.strides,
+                error=BlockValueError)
         self.name, self.array, self.number = name, array, number
-        self.steps = tuple(map(int, steps))
+        self.steps = tuple([s // item for s in array.strides])
         self.address = number << _SHIFT
-        self.origin = self.address + lowest
-        # as unsigned words: NumPy describes no float of 8 bits to itself
-        words = np.lib.stride_tricks.as_strided(
-            forward.view(f"u{array.itemsize}"), (size,), (array.itemsize,),
-            writeable=array.flags.writeable)
-        self.elements = words.view(array.dtype)
+        reach = [(n - 1) * s for n, s in zip(array.shape, self.steps)]
+        self.origin = self.address + (sum([r for r in reach if r < 0]) if array.size else 0)
+        self.elements = array.reshape(-1) if array.flags.c_contiguous else _hull(array, reach)
         self.bytes = self.elements.view(np.uint8)
         self._index_axes = self._axes_by_stride()
 
@@ -94,6 +88,20 @@ class Memory:
                 return None
             reach += abs(self.steps[axis]) * (self.array.shape[axis] - 1)
         return axes
+
+
+def _hull(array: np.ndarray, reach: list[int]) -> np.ndarray:
+    """Everything between the lowest and the highest element, 1-D.
+
+    reach: how far each axis extends, in elements, of either sign.
+    """
+    forward = array[(*(slice(None, None, -1 if r < 0 else 1) for r in reach), ...)]
+    size = sum(map(abs, reach)) + 1 if array.size else 0
+    # as unsigned words: NumPy describes no float of 8 bits to itself
+    words = np.lib.stride_tricks.as_strided(
+        forward.view(f"u{array.itemsize}"), (size,), (array.itemsize,),
+        writeable=array.flags.writeable)
+    return words.view(array.dtype)
 
 
 def bind(fn: Function, arguments: Mapping[str, object]) -> tuple[list[np.ndarray], list[Memory]]:

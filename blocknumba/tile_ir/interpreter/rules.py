@@ -121,14 +121,16 @@ _COMPARISONS = {"lt": (1, 0), "le": (1, -1), "gt": (-1, 0), "ge": (-1, -1)}
 
 
 @rule(*_COMPARISONS)
-def _(op: Op, x: Tile, y: Tile) -> Box | None:
+def _(op: Op, x: Tile, y: Tile) -> Box | np.ndarray | None:
     x, y = as_affine(x), as_affine(y)
-    if x is None or y is None or not x.shape:
+    if x is None or y is None:
         return None
     sign, shift = _COMPARISONS[op.name]
     highest = x.high - y.low if sign > 0 else y.high - x.low
     if highest + shift < 0:
-        return Box((None,) * len(x.shape), x.shape)
+        return Box((None,) * len(x.shape), x.shape) if x.shape else np.ones(1, bool)
+    if not x.shape:
+        return None
     steps = [sign * (a - b) for a, b in zip(x.steps, y.steps)]
     moving = [axis for axis, step in enumerate(steps) if step]
     if len(moving) > 1:

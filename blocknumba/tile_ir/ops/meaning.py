@@ -8,6 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from blocknumba.tile_ir.ops import error_function
+
 
 class Wide:
     """A NumPy function of floats, computed in float32 for float16 and bfloat16 and then rounded.
@@ -218,7 +220,15 @@ def _lgamma(x: float) -> float:
         return math.inf
 
 
-erf = _by_element(math.erf)
-erfc = _by_element(math.erfc)
+def erf(x: np.ndarray) -> np.ndarray:
+    """The error function."""
+    return _narrowed(error_function.erf(x.astype(np.float64)), x.dtype)
+
+
+def erfc(x: np.ndarray) -> np.ndarray:
+    """1 - erf(x)."""
+    return _narrowed(error_function.erfc(x.astype(np.float64)), x.dtype)
+
+
 gamma = _by_element(_gamma)
 lgamma = _by_element(_lgamma)

@@ -1,5 +1,6 @@
 """Meanings that are easy to get almost right, on whole domains."""
 
+import math
 from fractions import Fraction
 
 import ml_dtypes
@@ -159,3 +160,18 @@ def test_huge_floats_become_the_nearest_integer(dtype):
         with np.errstate(over="ignore"):
             found = evaluate("cast", x.astype(given), dtype=dtype)
         assert found.tolist() == [bounds.max, bounds.min, 0, bounds.max, bounds.min, 0, 2]
+
+
+@pytest.mark.parametrize("name", ["erf", "erfc"])
+def test_the_error_functions_are_those_of_the_c_library(name):
+    generator = np.random.default_rng(0)
+    tiny = 10 ** generator.uniform(-320, 2, 2000) * generator.choice([-1, 1], 2000)
+    joints = [0.84375, 1.25, 1 / 0.35, 28.0, 6.0, 0.0, np.inf]
+    x = np.concatenate([generator.uniform(-6, 6, 9000), generator.uniform(6, 27.2, 5000), tiny,
+                        joints, np.negative(joints)])
+
+    found = evaluate(name, x)
+
+    expected = np.array([getattr(math, name)(v) for v in x])
+    assert np.abs(found.view(np.int64) - expected.view(np.int64)).max() <= 4
+    assert np.isnan(evaluate(name, np.array([np.nan]))[0])
