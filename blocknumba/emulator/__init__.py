@@ -15,9 +15,10 @@ from blocknumba.emulator.counters import Count, Report
 from blocknumba.emulator.launch import Options
 from blocknumba.emulator.memory import GlobalMemory
 from blocknumba.emulator.module import Module
+from blocknumba.emulator.tensor_map import TensorMap
 
 __all__ = [
     "AccessError", "Count", "DeadlockError", "EmulatorError", "GlobalMemory", "Module", "Options",
     "ProxyFenceError", "PtxSyntaxError", "RaceError", "Report", "SynchronizationError",
-    "TrapError", "UnknownInstructionError",
+    "TensorMap", "TrapError", "UnknownInstructionError",
 ]

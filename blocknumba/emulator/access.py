@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from blocknumba.emulator.cohort import Cohort
-from blocknumba.emulator.errors import AccessError
+from blocknumba.emulator.cohort import LANES, Cohort
+from blocknumba.emulator.errors import AccessError, RaceError
 from blocknumba.emulator.launch import CLUSTER_RANK_SHIFT
 from blocknumba.emulator.layout import SHARED_BASE
 from blocknumba.emulator.memory import WINDOWS, Bytes, region_of
@@ -98,7 +98,7 @@ def load(cohort: Cohort, space: str, address: np.ndarray, size: int, count: int,
     if space == "generic":
         parts = spaces_of(cohort, address)
         if len(parts) > 1:
-            return _load_mixed(cohort, parts, address, size, count, pc)
+            return _load_mixed(cohort, parts, address, size, count, pc, strong)
         space = parts[0][0]
         address = address - WINDOWS.get(space, 0)
     if space == "param":
@@ -117,13 +117,14 @@ def _gather(source: Bytes, offsets: np.ndarray, size: int, count: int) -> list[n
 
 
 def _load_mixed(cohort: Cohort, parts: Sequence[tuple[str, np.ndarray]], address: np.ndarray,
-                size: int, count: int, pc: int) -> list[np.ndarray]:
+                size: int, count: int, pc: int, strong: bool) -> list[np.ndarray]:
     results = [np.zeros(cohort.lanes, f"u{size}") for _ in range(count)]
     saved = cohort.mask
     for space, mask in parts:
         cohort.mask = mask if saved is None else mask & saved
         if cohort.mask.any():
-            found = load(cohort, space, address - WINDOWS.get(space, 0), size, count, pc)
+            found = load(cohort, space, address - WINDOWS.get(space, 0), size, count, pc,
+                         strong)
             for result, value in zip(results, found):
                 np.copyto(result, value, where=cohort.mask)
     cohort.mask = saved
@@ -144,7 +145,7 @@ def _load_shared(cohort: Cohort, address: np.ndarray, size: int, count: int, pc:
     _check_written(cohort, launch.shared_written, offsets, size, count, "shared")
     launch.counters.shared_access(pc, cohort, address, size * count)
     if launch.races is not None:
-        launch.races.read(cohort, cohort.chosen(offsets), size * count, strong)
+        launch.races.read(cohort, offsets, size * count, strong)
     return _gather(launch.shared, offsets, size, count)
 
 
@@ -216,7 +217,7 @@ def store(cohort: Cohort, space: str, address: np.ndarray, size: int,
         offsets = shared_offsets(cohort, address, cohort.chosen(cohort.blocks), total)
         launch.counters.shared_access(pc, cohort, full_address, total, is_store=True)
         if launch.races is not None:
-            launch.races.write(cohort, offsets, total, strong,
+            launch.races.write(cohort, offsets, total, strong, pc,
                                (launch.shared, size, values))
         _scatter(cohort, launch.shared, offsets, size, values, "shared")
         _mark(launch.shared_written, offsets, size, len(values))
@@ -271,8 +272,8 @@ def _scatter(cohort: Cohort, target: Bytes, offsets: np.ndarray, size: int,
         if (kept != value).any():
             lane = int(np.flatnonzero(kept != value)[0])
             name = _active_name(cohort, lane)
-            raise AccessError(f"{space} store by {name}: another thread stores a different value "
-                              "to the same place in the same instruction")
+            raise RaceError(f"race: {space} store by {name}: another thread stores a different "
+                            "value to the same place in the same instruction")
 
 
 def _mark(written: Bytes | None, offsets: np.ndarray, size: int, count: int) -> None:
@@ -303,7 +304,7 @@ def atomic_targets(cohort: Cohort, space: str, address: np.ndarray, size: int,
         _check_written(cohort, launch.shared_written, offsets, size, 1, "shared")
         launch.counters.shared_access(pc, cohort, full, size)
         if launch.races is not None:
-            launch.races.write(cohort, offsets, size, True, None)
+            launch.races.write(cohort, offsets, size, True, pc, None)
         return [(launch.shared, offsets, lanes)]
     if space != "global":
         raise AccessError(f"atomic: given {space} memory, accepted global or shared")
@@ -314,3 +315,61 @@ def atomic_targets(cohort: Cohort, space: str, address: np.ndarray, size: int,
             raise AccessError(f"atomic on the {segment.name}: it is read-only")
         found.append((segment.bytes, address[chosen] - segment.base, lanes[chosen]))
     return found
+
+
+def global_bytes(cohort: Cohort, address: np.ndarray, size: int) -> np.ndarray:
+    """size bytes from each global address on: (addresses, size)."""
+    found = np.empty((len(address), size), np.uint8)
+    for segment, chosen in cohort.launch.memory.segments_of(address, size):
+        offsets = address[chosen] - segment.base
+        found[chosen] = segment.bytes.data[offsets[:, None] + np.arange(size)]
+    return found
+
+
+def _rows(cohort: Cohort, address: np.ndarray, size: int) -> np.ndarray:
+    """Offsets in shared memory of rows of size bytes, (warps, rows), one lane's each."""
+    if (address & (size - 1)).any():
+        raise AccessError(f"shared access of a row of {size} bytes: misaligned",
+                          hint=f"each row's address must be a multiple of {size}")
+    blocks = np.repeat(cohort.blocks[::LANES], address.shape[1])
+    offsets = shared_offsets(cohort, address.ravel(), blocks, size)
+    return offsets.reshape(address.shape)
+
+
+def load_rows(cohort: Cohort, address: np.ndarray, size: int, pc: int) -> np.ndarray:
+    """Rows of size bytes of shared memory: (warps, rows, size).
+
+    address: (warps, rows).
+    """
+    launch = cohort.launch
+    offsets = _rows(cohort, address, size)
+    places = offsets[:, :, None] + np.arange(size)
+    if launch.shared_written is not None and not launch.shared_written.data[places].all():
+        raise AccessError("shared load of matrices: nothing has written some of their rows")
+    _count_rows(cohort, address, size, pc)
+    if launch.races is not None:
+        launch.races.read_rows(cohort, offsets, size)
+    return launch.shared.data[places]
+
+
+def store_rows(cohort: Cohort, address: np.ndarray, octets: np.ndarray, pc: int) -> None:
+    """Write rows to shared memory.
+
+    address: (warps, rows).   octets: (warps, rows, size).
+    """
+    launch = cohort.launch
+    size = octets.shape[2]
+    offsets = _rows(cohort, address, size)
+    places = offsets[:, :, None] + np.arange(size)
+    _count_rows(cohort, address, size, pc)
+    if launch.races is not None:
+        launch.races.write_rows(cohort, offsets, size, pc)
+    launch.shared.data[places] = octets
+    if launch.shared_written is not None:
+        launch.shared_written.data[places] = 255
+
+
+def _count_rows(cohort: Cohort, address: np.ndarray, size: int, pc: int) -> None:
+    """Count matrices: eight rows to a pass over shared memory."""
+    rows = address.reshape(-1, 8)
+    cohort.launch.counters.shared_rows(pc, rows, np.ones(rows.shape, bool), size, phases=1)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from blocknumba.emulator.cohort import LANES, Cohort
 from blocknumba.emulator.errors import SynchronizationError
 from blocknumba.emulator.waits import Wait
+
+if TYPE_CHECKING:
+    from blocknumba.emulator.launch import Launch
 
 BARRIERS = 16  # PTX ISA, "bar": barrier resources 0 to 15 of a CTA
 
@@ -20,77 +24,102 @@ class Barriers:
     expected: what the instructions said, 0 for all threads of the block.
     generation: how often the barrier was completed.
     live: threads of each block that have not ended.
+    coming, past: what the warps had seen that arrived, since and before the last completion.
     votes: of bar.red, by block, barrier and generation: how many said yes, and how many voted.
     """
 
-    def __init__(self, live: np.ndarray):
-        blocks = len(live)
-        self.live = live.copy()
+    def __init__(self, launch: Launch):
+        blocks = len(launch.block_numbers)
+        self.races = launch.races
+        self.live = np.full(blocks, launch.shape.threads)
         self.arrived = np.zeros((blocks, BARRIERS), np.int64)
         self.expected = np.zeros((blocks, BARRIERS), np.int64)
         self.generation = np.zeros((blocks, BARRIERS), np.int64)
+        if self.races is not None:
+            clocks = (blocks, BARRIERS, 2, self.races.agents)
+            self.coming, self.past = np.zeros(clocks, np.uint32), np.zeros(clocks, np.uint32)
         self.votes: dict[tuple[int, int, int], list[int]] = {}
 
-    def arrive(self, cohort: Cohort, barrier: int, count: int) -> np.ndarray:
-        """All warps of a cohort arrive; the generation that each warp has to see the end of.
+    def arrive(self, cohort: Cohort, barrier: np.ndarray, count: np.ndarray) -> np.ndarray:
+        """All warps of a cohort arrive; the keys (block, barrier, generation) of what each awaits.
 
-        count: threads that take part, 0 for all.
+        barrier: of each warp.   count: threads that take part, 0 for all.
         """
-        if not 0 <= barrier < BARRIERS:
-            raise SynchronizationError(f"bar: given the barrier {barrier}, accepted 0 to 15")
-        if count % LANES:
-            raise SynchronizationError(
-                f"bar: given {count} threads, accepted a multiple of the warp size, {LANES}")
+        _check(barrier, count)
         blocks = cohort.blocks[::LANES]
         present = cohort.launch.live_threads[cohort.warps]
-        waited_for = self.generation[blocks, barrier]
-        here, first = np.unique(blocks, return_index=True)
-        self._agree(here, barrier, count)
-        np.add.at(self.arrived[:, barrier], blocks, np.where(count > 0, LANES, present))
-        self.expected[here, barrier] = count
-        self.complete(here, barrier)
-        return waited_for
+        keys = np.stack((blocks, barrier, self.generation[blocks, barrier]), 1)
+        self._agree(blocks, barrier, count)
+        np.add.at(self.arrived, (blocks, barrier), np.where(count > 0, LANES, present))
+        self.expected[blocks, barrier] = count
+        if self.races is not None:
+            clocks = self.races.snapshot(*self.races.members(cohort))
+            np.maximum.at(self.coming, (blocks, barrier), clocks)
+        here = np.unique(blocks * BARRIERS + barrier)
+        self.complete(here // BARRIERS, here % BARRIERS)
+        return keys
 
-    def _agree(self, blocks: np.ndarray, barrier: int, count: int) -> None:
-        pending = self.arrived[blocks, barrier] > 0
+    def _agree(self, blocks: np.ndarray, barrier: np.ndarray, count: np.ndarray) -> None:
         others = self.expected[blocks, barrier]
-        if (pending & (others != count)).any():
-            other = int(others[pending & (others != count)][0])
+        wrong = (self.arrived[blocks, barrier] > 0) & (others != count)
+        if wrong.any():
+            row = int(wrong.argmax())
             raise SynchronizationError(
-                f"bar: barrier {barrier} given {count or 'all'} threads, but warps already wait "
-                f"there for {other or 'all'}")
+                f"bar: barrier {barrier[row]} given {count[row] or 'all'} threads, but warps "
+                f"already wait there for {others[row] or 'all'}")
 
-    def complete(self, blocks: np.ndarray, barrier: int) -> None:
-        """Open a barrier of these blocks where everyone has arrived."""
-        arrived = self.arrived[blocks, barrier]
-        stated = self.expected[blocks, barrier]
+    def complete(self, blocks: np.ndarray, barrier: np.ndarray) -> None:
+        """Open the barriers where everyone has arrived.
+
+        Errors: SynchronizationError where more have.
+        """
+        arrived, stated = self.arrived[blocks, barrier], self.expected[blocks, barrier]
         needed = np.where(stated > 0, stated, self.live[blocks])
         if (arrived > needed).any():
+            row = int((arrived > needed).argmax())
             raise SynchronizationError(
-                f"bar: {int(arrived.max())} threads at barrier {barrier}, which is for "
-                f"{int(needed[arrived > needed][0])}",
-                hint="a warp came again before the barrier was complete")
-        done = blocks[(arrived == needed) & (arrived > 0)]
-        self.arrived[done, barrier] = 0
-        self.generation[done, barrier] += 1
+                f"bar: {arrived[row]} threads at barrier {barrier[row]}, which is for "
+                f"{needed[row]}", hint="a warp came again before the barrier was complete")
+        done = (arrived == needed) & (arrived > 0)
+        places = (blocks[done], barrier[done])
+        self.arrived[places] = 0
+        self.generation[places] += 1
+        if self.races is not None:
+            self.past[places] = self.coming[places]
+            self.coming[places] = 0
 
     def leave(self, blocks: np.ndarray, threads: np.ndarray) -> None:
         """Threads ended: barriers for all threads no longer wait for them."""
         np.subtract.at(self.live, blocks, threads)
         here = np.unique(blocks)
-        for barrier in np.flatnonzero(self.arrived[here].any(0)):
-            self.complete(here, int(barrier))
+        rows, barrier = np.nonzero(self.arrived[here])
+        if len(rows):
+            self.complete(here[rows], barrier)
 
-    def wait(self, cohort: Cohort, barrier: int, generation: np.ndarray,
+    def wait(self, keys: np.ndarray,
              resume: Callable[[Cohort, np.ndarray], None] | None = None) -> Wait:
-        """What the warps of a cohort wait for after they arrived: keys (block, generation)."""
-        keys = np.stack((cohort.blocks[::LANES], generation), 1)
-
+        """What warps wait for that have arrived."""
         def ready(rows: np.ndarray) -> np.ndarray:
-            return self.generation[rows[:, 0], barrier] > rows[:, 1]
+            return self.generation[rows[:, 0], rows[:, 1]] > rows[:, 2]
 
         def reason(row: np.ndarray) -> str:
-            block = int(row[0])
+            block, barrier = int(row[0]), int(row[1])
             needed = self.expected[block, barrier] or self.live[block]
             return f"barrier {barrier}, {self.arrived[block, barrier]} of {needed} threads there"
-        return Wait(keys, ready, reason, resume)
+
+        def go_on(woken: Cohort, rows: np.ndarray) -> None:
+            if self.races is not None:
+                self.races.acquire(*self.races.members(woken), self.past[rows[:, 0], rows[:, 1]])
+            if resume is not None:
+                resume(woken, rows)
+        return Wait(keys, ready, reason, go_on)
+
+
+def _check(barrier: np.ndarray, count: np.ndarray) -> None:
+    """Refuse numbers that no barrier has."""
+    if (barrier >= BARRIERS).any():
+        raise SynchronizationError(
+            f"bar: given the barrier {barrier.max()}, accepted 0 to {BARRIERS - 1}")
+    if (count % LANES).any():
+        raise SynchronizationError(f"bar: given {count[(count % LANES).argmax()]} threads, "
+                                   f"accepted a multiple of the warp size, {LANES}")

@@ -98,15 +98,16 @@ class Counters:
     def shared_access(self, pc: int, cohort: Cohort, address: np.ndarray, size: int,
                       is_store: bool = False) -> None:
         """Count an access of size bytes at each active lane's shared address."""
-        self.shared_rows(pc, cohort.by_warp(address), cohort.active_by_warp(), size)
+        phases = max(1, size * LANES // PHASE_BYTES)
+        self.shared_rows(pc, cohort.by_warp(address), cohort.active_by_warp(), size, phases)
 
-    def shared_rows(self, pc: int, address: np.ndarray, active: np.ndarray, size: int) -> None:
+    def shared_rows(self, pc: int, address: np.ndarray, active: np.ndarray, size: int,
+                    phases: int) -> None:
         """Count accesses to shared memory: one row for each request, a column for each lane.
 
-        A request of more than 128 bytes is cut into phases: halves or quarters of the warp.
+        phases: passes that a request of more than 128 bytes is cut into.
         """
         count = self._count(pc)
-        phases = max(1, size * LANES // PHASE_BYTES)
         words = max(1, size // BANK_BYTES)
         address = address.reshape(len(address) * phases, -1) // BANK_BYTES
         active = active.reshape(address.shape)

@@ -8,15 +8,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from blocknumba.emulator.barriers import Barriers
+from blocknumba.emulator.cluster_barrier import ClusterBarrier
 from blocknumba.emulator.cohort import LANES, Cohort
 from blocknumba.emulator.counters import Counters
 from blocknumba.emulator.decoding import Step
 from blocknumba.emulator.errors import EmulatorError
 from blocknumba.emulator.layout import Layout
-from blocknumba.emulator.memory import WINDOWS, Bytes, GlobalMemory, region_of
+from blocknumba.emulator.mbarriers import MBarriers
+from blocknumba.emulator.memory import (
+    PARAMETER_WINDOW,
+    WINDOWS,
+    Bytes,
+    GlobalMemory,
+    region_of,
+)
+from blocknumba.emulator.races import Races
 from blocknumba.emulator.scheduler import Scheduler
 from blocknumba.emulator.syntax import Instruction, Program, Variable
+from blocknumba.emulator.tensor_map import SIZE, TensorMap, decode
 from blocknumba.emulator.values import container_of
+from blocknumba.emulator.wgmma import Warpgroups
 
 CLUSTER_RANK_SHIFT = 24  # where a shared::cluster address has the rank of its block, as on sm_90
 
@@ -84,10 +95,13 @@ class Launch:
         watched = options.uninitialized
         self.shared_written = Bytes.zeros(len(self.shared.data)) if watched else None
         self.local_written = Bytes.zeros(len(self.local.data)) if watched else None
-        self.races = None
         self._addresses: dict[Variable, np.ndarray] = {}
         self._index_threads()
-        self.barriers = Barriers(np.full(len(blocks), shape.threads))
+        self.races = Races(self) if options.races else None
+        self.barriers = Barriers(self)
+        self.cluster_barrier = ClusterBarrier(self)
+        self.mbarriers = MBarriers(self.races)
+        self.warpgroups = Warpgroups(self)
         self.scheduler = Scheduler(self, options.seed, options.instruction_limit)
 
     def _index_threads(self) -> None:
@@ -123,6 +137,9 @@ class Launch:
         ended = cohort.active_by_warp().sum(1)
         self.live_threads[cohort.warps] -= ended
         self.barriers.leave(cohort.blocks[::LANES], ended)
+        gone = (ended > 0) & (self.live_threads[cohort.warps] == 0)
+        if gone.any():
+            self.cluster_barrier.leave(cohort.warps[gone])
 
     # ---- addresses
 
@@ -148,6 +165,19 @@ class Launch:
         """Whether generic addresses lie in a space."""
         names = np.array([region_of(int(one)) for one in address])
         return names == ("global" if space == "const" else space)
+
+    def tensor_map_at(self, address: int) -> TensorMap | None:
+        """The tensor map that lies at a generic address, or None."""
+        if region_of(address) == "param":
+            start = address - PARAMETER_WINDOW
+            octets = self.parameters.data[start:start + SIZE]
+        else:
+            segment = self.memory.find(address, address + SIZE)
+            if segment is None:
+                return None
+            octets = segment.bytes.data[address - segment.base:address - segment.base + SIZE]
+        index = decode(octets.tobytes())
+        return None if index is None else self.memory.tensor_maps[index]
 
     # ---- places, for people
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from blocknumba.emulator.errors import AccessError
+from blocknumba.emulator.tensor_map import TensorMap, encode
 
 # Generic addresses.  The emulator's choice: any split of the 64-bit space is as good.
 LOCAL_WINDOW = 1 << 44
@@ -69,9 +70,13 @@ class Segment:
 
 
 class GlobalMemory:
-    """Host arrays at device addresses: what a kernel writes, the arrays have."""
+    """Host arrays at device addresses: what a kernel writes, the arrays have.
+
+    tensor_maps: those that have been placed, by the number that their bytes hold.
+    """
 
     def __init__(self) -> None:
+        self.tensor_maps: list[TensorMap] = []
         self._segments: list[Segment] = []
         self._bases: list[int] = []
         self._by_owner: dict[int, Segment] = {}
@@ -96,6 +101,12 @@ class GlobalMemory:
         segment.high = max(segment.high, last - start)
         segment.writable = segment.writable or array.flags.writeable
         return segment.base + array.__array_interface__["data"][0] - start
+
+    def place(self, tensor_map: TensorMap) -> bytes:
+        """The bytes by which a kernel refers to a tensor map, and its array mapped."""
+        self.map(tensor_map.array)
+        self.tensor_maps.append(tensor_map)
+        return encode(len(self.tensor_maps) - 1)
 
     def _allocate(self, root: np.ndarray, name: str) -> Segment:
         start, end = np.lib.array_utils.byte_bounds(root)

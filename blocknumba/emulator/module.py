@@ -16,14 +16,15 @@ from blocknumba.emulator.linking import Code, link
 from blocknumba.emulator.memory import Bytes, GlobalMemory
 from blocknumba.emulator.parser import parse
 from blocknumba.emulator.syntax import Function, Program, Variable
+from blocknumba.emulator.tensor_map import TensorMap
 from blocknumba.errors import require
 
 MAXIMUM_THREADS = 1024  # of a block; CUDA Programming Guide, "Compute Capabilities"
 # Enough lanes for NumPy to be quick, few enough for a batch to stay in the cache.
 _LANES_OF_A_BATCH = 8192
-_SHARED_BYTES_OF_A_BATCH = 1 << 24
+_SHARED_BYTES_OF_A_BATCH = 1 << 21
 
-Parameter = bytes | np.ndarray | np.generic | int | float
+Parameter = bytes | np.ndarray | np.generic | TensorMap | int | float
 
 
 class Module:
@@ -148,6 +149,8 @@ def _pack(function: Function, layout: Layout, parameters: Sequence[Parameter],
 
 
 def _octets(variable: Variable, value: Parameter, memory: GlobalMemory) -> bytes:
+    if isinstance(value, TensorMap):
+        return memory.place(value)
     if isinstance(value, bytes | bytearray):
         return bytes(value)
     if isinstance(value, np.ndarray):

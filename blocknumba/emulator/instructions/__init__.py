@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from blocknumba.emulator.decoding import Decoder, Site, Step
 from blocknumba.emulator.instructions import (
+    async_copy,
     atomic,
     barrier,
+    cluster,
     control,
     convert,
     floating,
     integer,
     load_store,
+    matrix,
+    mbarrier,
     select,
     warp,
+    warpgroup,
 )
 from blocknumba.emulator.values import FLOATS
 
@@ -32,5 +37,6 @@ _BOTH = integer.TABLE.keys() & floating.TABLE.keys()
 TABLE: dict[str, Decoder] = {
     **integer.TABLE, **floating.TABLE, **{name: _by_type(name) for name in _BOTH},
     **convert.TABLE, **select.TABLE, **load_store.TABLE, **control.TABLE, **warp.TABLE,
-    **barrier.TABLE, **atomic.TABLE,
+    **barrier.TABLE, **atomic.TABLE, **cluster.TABLE, **mbarrier.TABLE, **async_copy.TABLE,
+    **matrix.TABLE, **warpgroup.TABLE,
 }

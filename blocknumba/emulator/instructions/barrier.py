@@ -31,18 +31,12 @@ def require_whole_warps(cohort: Cohort, name: str) -> None:
             hint="move the barrier out of the branch that part of the warp takes")
 
 
-def _number(site: Site, operand: Operand | None) -> Callable[[Cohort], int]:
-    """How to read a barrier or a count that all warps agree on; 0 when it is not given."""
+def _number(site: Site, operand: Operand | None) -> Callable[[Cohort], np.ndarray]:
+    """How to read the barrier or the count of each warp; 0 when it is not given."""
     if operand is None:
-        return lambda cohort: 0
+        return lambda cohort: np.zeros(len(cohort.warps), np.int64)
     read, name = site.read(operand, "u32"), site.words[0]
-
-    def number(cohort: Cohort) -> int:
-        values = warp.uniform(cohort, read, name)
-        if (values != values[0]).any():
-            raise SynchronizationError(f"{name}: warps give different barriers or counts")
-        return int(values[0])
-    return number
+    return lambda cohort: warp.uniform(cohort, read, name).astype(np.int64)
 
 
 def block_barrier(site: Site) -> Step:
@@ -52,15 +46,15 @@ def block_barrier(site: Site) -> Step:
     if site.has("red"):
         return _reducing_barrier(site)
     operands = site.operands
-    read_barrier = _number(site, operands[0])
-    read_count = _number(site, operands[1] if len(operands) > 1 else None)
+    barrier = _number(site, operands[0])
+    count = _number(site, operands[1] if len(operands) > 1 else None)
     waits, name = site.has("sync"), site.instruction.name
 
     def step(cohort: Cohort) -> bool:
         require_whole_warps(cohort, name)
-        barriers, barrier = cohort.launch.barriers, read_barrier(cohort)
-        generation = barriers.arrive(cohort, barrier, read_count(cohort))
-        return waits and barriers.wait(cohort, barrier, generation).begin(cohort)
+        barriers = cohort.launch.barriers
+        keys = barriers.arrive(cohort, barrier(cohort), count(cohort))
+        return waits and barriers.wait(keys).begin(cohort)
     return step
 
 
@@ -70,33 +64,43 @@ def _reducing_barrier(site: Site) -> Step:
     dtype = np.dtype(np.uint32 if mode == "popc" else bool)
     write = site.write(site.operands[0], "u32" if mode == "popc" else "pred")
     read, name = site.read(site.operands[-1], "pred"), site.instruction.name
-    read_barrier = _number(site, site.operands[1])
-    read_count = _number(site, site.operands[2] if len(site.operands) > 3 else None)
+    barrier = _number(site, site.operands[1])
+    count = _number(site, site.operands[2] if len(site.operands) > 3 else None)
 
     def step(cohort: Cohort) -> bool:
         require_whole_warps(cohort, name)
-        barriers, barrier = cohort.launch.barriers, read_barrier(cohort)
-        _vote(cohort, barrier, cohort.by_warp(read(cohort)))
-        generation = barriers.arrive(cohort, barrier, read_count(cohort))
+        barriers, number = cohort.launch.barriers, barrier(cohort)
+        _vote(cohort, number, cohort.by_warp(read(cohort)))
+        keys = barriers.arrive(cohort, number, count(cohort))
 
-        def finish(woken: Cohort, keys: np.ndarray) -> None:
-            tallies = [barriers.votes[int(block), barrier, int(seen)] for block, seen in keys]
+        def finish(woken: Cohort, rows: np.ndarray) -> None:
+            tallies = [barriers.votes[tuple(map(int, row))] for row in rows]
             result = {"popc": [yes for yes, _ in tallies], "or": [yes > 0 for yes, _ in tallies],
                       "and": [yes == voted for yes, voted in tallies]}[mode]
             write(woken, np.repeat(np.array(result, dtype), LANES))
-        return barriers.wait(cohort, barrier, generation, finish).begin(cohort)
+        return barriers.wait(keys, finish).begin(cohort)
     return step
 
 
-def _vote(cohort: Cohort, barrier: int, votes: np.ndarray) -> None:
-    barriers, blocks, active = cohort.launch.barriers, cohort.blocks[::LANES], cohort.active_by_warp()
-    for block, row, present in zip(blocks, votes, active):
-        key = (int(block), barrier, int(barriers.generation[block, barrier]))
-        tally = barriers.votes.setdefault(key, [0, 0])
+def _vote(cohort: Cohort, barrier: np.ndarray, votes: np.ndarray) -> None:
+    """Count the votes of the warps of a cohort at the barriers that they are about to arrive at."""
+    barriers, active = cohort.launch.barriers, cohort.active_by_warp()
+    for block, number, row, present in zip(cohort.blocks[::LANES], barrier, votes, active):
+        generation = int(barriers.generation[block, number])
+        tally = barriers.votes.setdefault((int(block), int(number), generation), [0, 0])
         tally[0] += int((row & present).sum())
         tally[1] += int(present.sum())
 
 
-TABLE: dict[str, Decoder] = {
-    "bar": block_barrier, "barrier": block_barrier, "membar": do_nothing, "fence": do_nothing,
-}
+def fence(site: Site) -> Step:
+    """fence: that of the async proxy matters here, memory is in order otherwise."""
+    if not site.has("proxy") or not any(word.startswith("async") for word in site.words):
+        return do_nothing(site)
+
+    def step(cohort: Cohort) -> None:
+        if cohort.launch.races is not None:
+            cohort.launch.races.fence_proxy(cohort)
+    return step
+
+
+TABLE: dict[str, Decoder] = {"bar": block_barrier, "membar": do_nothing, "fence": fence}

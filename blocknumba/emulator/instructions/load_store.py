@@ -79,5 +79,6 @@ def do_nothing(site: Site) -> Step:
 TABLE: dict[str, Decoder] = {
     "ld": load_step, "ldu": load_step, "st": store_step,
     "prefetch": do_nothing, "prefetchu": do_nothing, "applypriority": do_nothing,
-    "discard": do_nothing, "createpolicy": do_nothing,
+    "discard": do_nothing, "createpolicy": do_nothing, "setmaxnreg": do_nothing,
+    "griddepcontrol": do_nothing,
 }

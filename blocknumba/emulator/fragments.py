@@ -1,0 +1,110 @@
+"""Which element of a matrix each lane's registers hold, for ldmatrix, mma and wgmma."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import ml_dtypes
+import numpy as np
+
+from blocknumba.emulator.cohort import LANES
+
+_LANE = np.arange(LANES)
+_GROUP, _IN_GROUP = _LANE >> 2, _LANE & 3  # PTX ISA, "Matrix Fragments": groupID, threadID_in_group
+
+ELEMENTS: dict[str, np.dtype] = {
+    "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16),
+    "tf32": np.dtype(np.float32), "f32": np.dtype(np.float32), "f64": np.dtype(np.float64),
+    "e4m3": np.dtype(ml_dtypes.float8_e4m3fn), "e5m2": np.dtype(ml_dtypes.float8_e5m2),
+    "s8": np.dtype(np.int8), "u8": np.dtype(np.uint8), "s32": np.dtype(np.int32),
+}
+_TF32_MASK = np.uint32(0xFFFFE000)  # the bits of f32 that tf32 has
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Rows and columns of the elements that registers hold: (registers, elements, lanes)."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+
+
+@cache
+def operand_places(rows: int, depth: int, per_register: int) -> Places:
+    """The first operand of mma, (rows, depth), per_register elements to a register.
+
+    The second operand is (depth, 8): its transpose has the places of rows=8.
+    Source: PTX ISA, "Matrix Fragments for mma.m16n8k16" and its siblings.
+    """
+    halves = rows // 8
+    count = halves * depth // (4 * per_register)
+    register = np.arange(count)[:, None, None]
+    element = np.arange(per_register)[None, :, None]
+    row = _GROUP + 8 * (register % halves) + 0 * element
+    column = (per_register * _IN_GROUP + element
+              + 4 * per_register * (register // halves))
+    return Places(row, column)
+
+
+@cache
+def result_places(rows: int, columns: int, per_register: int) -> Places:
+    """The accumulator of mma, (rows, columns), in registers of per_register elements.
+
+    Also that of one warp of wgmma, whose 16 rows are 16 * warp on.
+    """
+    halves = rows // 8
+    pairs = 2 // per_register  # registers for two neighbours of a row
+    count = halves * columns // 8 * pairs
+    register = np.arange(count)[:, None, None]
+    element = np.arange(per_register)[None, :, None]
+    within = register % (halves * pairs)
+    row = _GROUP + 8 * (within // pairs) + 0 * element
+    column = (8 * (register // (halves * pairs)) + 2 * _IN_GROUP + within % pairs + element)
+    return Places(row, column)
+
+
+def gather(registers: list[np.ndarray], places: Places, shape: tuple[int, int],
+           kind: str) -> np.ndarray:
+    """Matrices of each warp from its registers: (warps, rows, columns).
+
+    registers: (warps, 32) each, of a kind of element.
+    """
+    dtype = ELEMENTS[kind]
+    words = np.stack(registers, 1)  # (warps, registers, lanes)
+    elements = np.ascontiguousarray(words).view(dtype).reshape(*words.shape, -1)
+    matrix = np.zeros((len(words), *shape), dtype)
+    matrix[:, places.rows, places.columns] = elements.swapaxes(2, 3)
+    return matrix
+
+
+def scatter(matrix: np.ndarray, places: Places, container: np.dtype) -> list[np.ndarray]:
+    """The registers of each lane from the matrices of each warp: (warps * 32,) each."""
+    elements = matrix[:, places.rows, places.columns]  # (warps, registers, elements, lanes)
+    words = np.ascontiguousarray(elements.swapaxes(2, 3)).view(container)
+    return [np.ascontiguousarray(words[:, register]).reshape(-1)
+            for register in range(words.shape[1])]
+
+
+def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: str,
+             saturates: bool = False) -> np.ndarray:
+    """a @ b + c in c's dtype: products are exact, the sum is rounded once.
+
+    a: (..., M, K), b: (..., K, N), c: (..., M, N).   kind: of the elements of a.
+    saturates: integers are clamped; otherwise they wrap around.
+    The hardware adds in blocks with less precision.
+    """
+    if c.dtype.kind in "iu":
+        exact = np.rint(a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64)
+        exact = exact + c
+        return (np.clip(exact, -2**31, 2**31 - 1) if saturates else exact).astype(c.dtype)
+    total = _wide(a, kind) @ _wide(b, kind) + c.astype(np.float64)
+    return total.astype(c.dtype)
+
+
+def _wide(matrix: np.ndarray, kind: str) -> np.ndarray:
+    if kind == "tf32":
+        matrix = (matrix.view(np.uint32) & _TF32_MASK).view(np.float32)
+    if matrix.dtype.itemsize < 4 and matrix.dtype.kind != "f":
+        matrix = matrix.astype(np.float32)
+    return matrix.astype(np.float64)

@@ -1,0 +1,112 @@
+"""What a tensor copy knows about its global array: a box of it, and how the box is swizzled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from blocknumba.errors import BlockValueError, require
+
+SIZE = 128  # bytes of a tensor map; CUDA Driver API, CUtensorMap
+_SIGNATURE = b"emulated tensormap"
+_MAXIMUM_RANK, _MAXIMUM_BOX = 5, 256  # CUDA Driver API, cuTensorMapEncodeTiled
+_ALIGNMENT = 16
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TensorMap:
+    """A tiled tensor map, as cuTensorMapEncodeTiled makes them.
+
+    array: the global array; its last axis is the innermost, contiguous one.
+    box: extents of the box, in the order of the array's axes.
+    swizzle: bytes of the pattern: 0, 32, 64 or 128.
+    fill_nan: out-of-bounds elements are NaN instead of 0.
+    """
+
+    array: np.ndarray
+    box: tuple[int, ...]
+    swizzle: int = 0
+    fill_nan: bool = False
+
+    def __post_init__(self):
+        array, box = self.array, self.box
+        require(1 <= array.ndim <= _MAXIMUM_RANK, "TensorMap: given {} axes, accepted 1 to {}",
+                array.ndim, _MAXIMUM_RANK, error=BlockValueError)
+        require(len(box) == array.ndim and all(1 <= extent <= _MAXIMUM_BOX for extent in box),
+                "TensorMap: given the box {}, accepted {} extents of 1 to {}", box, array.ndim,
+                _MAXIMUM_BOX, error=BlockValueError)
+        require(array.strides[-1] == array.itemsize,
+                "TensorMap: given the strides {}, accepted a contiguous last axis", array.strides,
+                error=BlockValueError)
+        require(all(stride % _ALIGNMENT == 0 for stride in array.strides[:-1]),
+                "TensorMap: given the strides {}, accepted multiples of {} bytes", array.strides,
+                _ALIGNMENT, error=BlockValueError)
+        inner = box[-1] * array.itemsize
+        require(inner % _ALIGNMENT == 0, "TensorMap: given {} bytes on the last axis of the box, "
+                "accepted a multiple of {}", inner, _ALIGNMENT, error=BlockValueError)
+        require(self.swizzle in (0, 32, 64, 128) and (not self.swizzle or inner <= self.swizzle),
+                "TensorMap: given a swizzle of {} for {} bytes, accepted 0, 32, 64 or 128 that "
+                "hold them", self.swizzle, inner, error=BlockValueError)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the box in shared memory."""
+        return int(np.prod(self.box)) * self.array.itemsize
+
+    def window(self, start: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+        """The part of the array under a box, and that part's place in the box.
+
+        start: in the order of the array's axes; may be negative or beyond the end.
+        """
+        inside, places = [], []
+        for begin, extent, size in zip(start, self.box, self.array.shape):
+            low, high = max(begin, 0), min(begin + extent, size)
+            high = max(high, low)
+            inside.append(slice(low, high))
+            places.append(slice(low - begin, high - begin))
+        return tuple(inside), tuple(places)
+
+    def load(self, start: tuple[int, ...]) -> np.ndarray:
+        """The box at start as bytes, filled where it is out of bounds."""
+        fill = np.zeros(1, self.array.dtype)
+        if self.fill_nan:
+            fill = np.full(1, np.nan).astype(self.array.dtype)
+        box = np.empty(self.box, self.array.dtype)
+        box[...] = fill
+        inside, places = self.window(start)
+        box[places] = self.array[inside]
+        return box.reshape(-1).view(np.uint8)
+
+    def store(self, start: tuple[int, ...], octets: np.ndarray, combine: np.ufunc | None) -> None:
+        """Write the bytes of a box at start, what is out of bounds not; or combine with them."""
+        box = octets.view(self.array.dtype).reshape(self.box)
+        inside, places = self.window(start)
+        if combine is None:
+            self.array[inside] = box[places]
+        else:
+            self.array[inside] = combine(self.array[inside], box[places])
+
+
+def encode(index: int) -> bytes:
+    """The bytes that stand for the tensor map of a number."""
+    return (_SIGNATURE + index.to_bytes(8, "little")).ljust(SIZE, b"\0")
+
+
+def decode(octets: bytes) -> int | None:
+    """The number of the tensor map that bytes stand for, or None."""
+    if not octets.startswith(_SIGNATURE):
+        return None
+    return int.from_bytes(octets[len(_SIGNATURE):len(_SIGNATURE) + 8], "little")
+
+
+def swizzled(offsets: np.ndarray, swizzle: int) -> np.ndarray:
+    """Byte offsets in shared memory, as a swizzle permutes them.
+
+    The 16-byte chunk within the pattern is combined with the number of the 128-byte row.
+    Source: PTX ISA, "Swizzling Modes".
+    """
+    if not swizzle:
+        return offsets
+    rows = swizzle // 16 - 1
+    return offsets ^ ((offsets >> 7 & rows) << 4)
