@@ -107,7 +107,9 @@ def constant_of(value: Value) -> object | None:
 
 def fold_constants(builder: Builder, op: Op) -> Value | None:
     """The constant that a pure scalar op of constants is."""
-    if len(op.results) != 1 or op.regions or not op.result.type.is_scalar or op.result.type.is_pointer:
+    if len(op.results) != 1 or op.regions:
+        return None
+    if not op.result.type.is_scalar or op.result.type.is_pointer:
         return None
     if any(not value.type.is_scalar for value in op.operands):
         return None

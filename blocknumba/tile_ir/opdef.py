@@ -100,9 +100,9 @@ def op(traits: Trait = Trait.NONE) -> Callable[[Callable[..., Types]], OpDef]:
                 keyword[parameter.name] = parameter.default
                 continue
             positional.append(parameter.name)
-            variadic = variadic or parameter.kind is parameter.VAR_POSITIONAL
-            if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_POSITIONAL:
-                required += 1
+            repeats = parameter.kind is parameter.VAR_POSITIONAL
+            variadic = variadic or repeats
+            required += parameter.default is parameter.empty and not repeats
         defaults = {k: d for k, d in keyword.items() if d is not inspect.Parameter.empty}
         return register(OpDef(rule.__name__.rstrip("_"), tuple(positional), required, variadic,
                               tuple(keyword), defaults, traits, inspect.getdoc(rule) or "", rule))

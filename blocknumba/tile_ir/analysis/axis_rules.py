@@ -276,7 +276,8 @@ def _(facts: Facts, op: Op) -> AxisInfo:
     unit = unit_of(op.result)
 
     def combine(pointer: Axis, count: Axis) -> Axis:
-        run = max(min(pointer.contiguity, count.constancy), min(pointer.constancy, count.contiguity))
+        run = max(min(pointer.contiguity, count.constancy),
+                  min(pointer.constancy, count.contiguity))
         start = min(pointer.start(run, unit), count.start(run) * unit)
         return Axis(run, start, min(pointer.constancy, count.constancy))
 
@@ -367,8 +368,9 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 @rule("flip")
 def _(facts: Facts, op: Op) -> AxisInfo:
     x, flipped, unit = facts[op.operands[0]], attribute(op, "axis"), unit_of(op.result)
-    return AxisInfo(tuple(Axis(1, axis.start(1, unit), axis.constancy) if number == flipped else axis
-                          for number, axis in enumerate(x.axes)), x.value)
+    axes = list(x.axes)
+    axes[flipped] = Axis(1, axes[flipped].start(1, unit), axes[flipped].constancy)
+    return AxisInfo(tuple(axes), x.value)
 
 
 @rule("extract")

@@ -20,7 +20,8 @@ from blocknumba.tile_ir.types import (
 )
 
 # Bits of the significand, the hidden one included.  Source: IEEE 754, OCP FP8.
-_SIGNIFICAND = {float64: 53, float32: 24, float16: 11, bfloat16: 8, float8_e4m3fn: 4, float8_e5m2: 3}
+_SIGNIFICAND = {float64: 53, float32: 24, float16: 11, bfloat16: 8, float8_e4m3fn: 4,
+                float8_e5m2: 3}
 _WIDER = {float8_e4m3fn: {float16, bfloat16, float32, float64},
           float8_e5m2: {float16, bfloat16, float32, float64},
           float16: {float32, float64}, bfloat16: {float32, float64}, float32: {float64}}

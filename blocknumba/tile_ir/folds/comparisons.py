@@ -36,7 +36,8 @@ def half_open(builder: Builder, op: Op) -> Value | None:
     bound = number(y)
     if bound is None or not x.type.dtype.is_integer or bound == x.type.dtype.maximum:
         return None
-    return builder.emit(OPS["lt" if op.name == "le" else "ge"], x, filled(builder, x.type, bound + 1))
+    opdef = elementwise.lt if op.name == "le" else elementwise.ge
+    return builder.emit(opdef, x, filled(builder, x.type, bound + 1))
 
 
 def of_bool(builder: Builder, op: Op) -> Value | None:
