@@ -168,7 +168,7 @@ def _least_shared_cost(source: LinearLayout, destination: LinearLayout, element_
 
 @lru_cache(maxsize=4096)
 def stays_in_warp(source: LinearLayout, destination: LinearLayout) -> bool:
-    """Whether every warp needs only elements that it holds, and that no other warp writes for it."""
+    """Whether every warp needs only elements that it holds and that it alone writes for itself."""
     return _stays_in_warp(source_of(destination, source)) and not replication(source).warp
 
 

@@ -32,7 +32,7 @@ def test_lanes_that_read_one_word_do_not_conflict():
 
 
 def wavefronts(moved):
-    """Passes of one warp, counted: vector accesses take turns by as many lanes as move 128 bytes."""
+    """Passes of one warp, counted: as many lanes at a time as move 128 bytes together."""
     total = 0
     lanes_together = max(1, min(32, 128 * 8 // (moved.vector * moved.element_bits)))
     for group in moved.groups:

@@ -1,0 +1,80 @@
+"""Coalesced layouts of accesses, and what other layouts cost."""
+
+import pytest
+
+from blocknumba.gpu_layout.coalescing import Accesses
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.registers import blocked, reshape, transpose
+from blocknumba.tile_ir.ir import walk
+from blocknumba.tile_ir.parser import parse
+
+OPTIONS = LayoutOptions(num_warps=4)
+
+
+def accesses_of(count, dtype, divisibility, index="%i"):
+    """(accesses, the load, the store) of a kernel that reads and writes a run of elements."""
+    fn = parse(f"""
+kernel copy(
+  %x: ptr<{dtype}> = pointer(x) {{divisibility={divisibility}}}
+  %s: int32 = stride(x, 0) {{divisibility=2}}
+) {{
+  %i = arange {{start=0, size={count}}} : tile<{count}xint32>
+  %ss = splat %s : tile<{count}xint32>
+  %strided = mul %i, %ss : tile<{count}xint32>
+  %xs = splat %x : tile<{count}xptr<{dtype}>>
+  %xp = offset %xs, {index} : tile<{count}xptr<{dtype}>>
+  %a = load %xp : tile<{count}x{dtype}>
+  store %xp, %a
+  return
+}}
+""")
+    load, store = (op for op in walk(fn.body) if op.name in ("load", "store"))
+    return Accesses(fn, OPTIONS), load, store
+
+
+@pytest.mark.parametrize(
+    ("dtype", "divisibility", "vector"),
+    [
+        ("float32", 16, 4),
+        ("float16", 16, 8),
+        ("int8", 16, 16),
+        ("float64", 16, 2),
+        ("float32", 8, 2),
+        ("float32", 4, 1),
+        ("int8", 1, 1),
+    ],
+)
+def test_a_vector_is_16_bytes_or_what_the_address_is_a_multiple_of(dtype, divisibility, vector):
+    accesses, load, _ = accesses_of(4096, dtype, divisibility)
+
+    assert accesses.layout(load) == blocked((4096,), (0,), vector, 4)
+
+
+def test_all_threads_take_part_before_vectors_grow():
+    accesses, load, _ = accesses_of(256, "float32", 16)
+
+    assert accesses.layout(load) == blocked((256,), (0,), 2, 4)
+
+
+def test_elements_with_an_unknown_stride_are_not_vectors():
+    accesses, load, _ = accesses_of(1024, "float32", 16, "%strided")
+
+    assert accesses.layout(load) == blocked((1024,), (0,), 1, 4)
+    assert accesses.is_scattered(load)
+
+
+def test_the_coalesced_layout_costs_least():
+    accesses, load, _ = accesses_of(4096, "float32", 16)
+    coalesced = blocked((4096,), (0,), 4, 4)
+    scalar = blocked((4096,), (0,), 1, 4)
+    strided = reshape(transpose(blocked((64, 64), (1, 0), 1, 4), (1, 0)), (4096,))
+
+    assert accesses.slots(load, coalesced) < accesses.slots(load, scalar)
+    assert accesses.slots(load, scalar) < accesses.slots(load, strided)
+
+
+def test_a_store_costs_more_than_a_load():
+    accesses, load, store = accesses_of(4096, "float32", 16)
+    layout = accesses.layout(load)
+
+    assert accesses.slots(load, layout) < accesses.slots(store, layout)
