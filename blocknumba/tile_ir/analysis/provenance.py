@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from blocknumba.tile_ir.ir import Function, Region, Value, walk
+from collections.abc import Sequence
+
+from blocknumba.tile_ir.carried import carried, is_loop
+from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.opdef import READS, WRITES, Trait
 
 Origins = frozenset[str]
@@ -39,35 +42,39 @@ def _touched(fn: Function, trait: Trait) -> set[str]:
 
 def _visit(region: Region, found: dict[Value, Origins]) -> None:
     for op in region.ops:
-        incoming = _union(op.operands, found)
-        for inner in op.regions:
-            _visit_region(inner, incoming, found)
-        pointers = [value for value in op.results if value.type.is_pointer]
-        if not pointers:
-            continue
-        for inner in op.regions:
-            incoming |= _union(inner.terminator.operands, found)
-        for value in pointers:
-            found[value] = incoming
+        if is_loop(op):
+            _visit_loop(op, found)
+        elif op.name == "if":
+            for inner in op.regions:
+                _visit(inner, found)
+            yielded = (inner.terminator.operands for inner in op.regions)
+            for result, *values in zip(op.results, *yielded, strict=True):
+                _join(result, values, found)
+        else:
+            for inner in op.regions:
+                _visit(inner, found)
+            for value in op.results:
+                _join(value, op.operands, found)
 
 
-def _visit_region(region: Region, incoming: Origins, found: dict[Value, Origins]) -> None:
-    """Visit until what the pointers that are carried round may point into is stable."""
-    pointers = [arg for arg in region.args if arg.type.is_pointer]
-    while True:
-        for arg in pointers:
-            found[arg] = incoming
-        _visit(region, found)
-        carried = _union(region.terminator.operands, found) if pointers else frozenset()
-        if carried <= incoming:
-            return
-        incoming |= carried
+def _visit_loop(loop: Op, found: dict[Value, Origins]) -> None:
+    """Visit until it is stable what the pointers that are carried round may point into."""
+    values = carried(loop)
+    for arg, value in zip(values.args, values.initial, strict=True):
+        _join(arg, (arg, value), found)
+    grown = True
+    while grown:
+        _visit(loop.regions[0], found)
+        grown = False
+        for arg, value in zip(values.args, values.following, strict=True):
+            before = found.get(arg)
+            _join(arg, (arg, value), found)
+            grown = grown or found.get(arg) != before
+    for result, arg, value in zip(loop.results, values.args, values.following, strict=True):
+        _join(result, (arg, value), found)
 
 
-def _union(values: tuple[Value, ...], found: dict[Value, Origins]) -> Origins:
-    """The origins of all pointers among values."""
-    names: Origins = frozenset()
-    for value in values:
-        if value.type.is_pointer:
-            names |= found[value]
-    return names
+def _join(target: Value, sources: Sequence[Value], found: dict[Value, Origins]) -> None:
+    """A pointer made of sources points into what the pointers among them do."""
+    if target.type.is_pointer:
+        found[target] = frozenset().union(*(found.get(value, ()) for value in sources))

@@ -49,7 +49,7 @@ class _Simplifier:
         return None
 
     def _conjunction(self, rebuilder: Rebuilder, op: Op) -> Values | None:
-        """All parts of `a & b & ...`: bounds in pairs, the rest by the shape it is repeated from."""
+        """The parts of `a & b & ...`: bounds in pairs, then by the shape they are repeated from."""
         parts = [part for part in dict.fromkeys(self._flat(op)) if self._ranges[part].low == 0]
         groups: dict[tuple[int, ...] | None, list[Value]] = {}
         for part in parts:
