@@ -48,6 +48,7 @@ class CodeOptions:
     num_warps: warps per program.
     fastmath: approximate division, square root and transcendentals; contraction.
     maxnreg: the most registers a thread may use; None leaves it to the assembler.
+    min_blocks: programs that must fit a multiprocessor at once, which limits registers too.
     lineinfo: keep source lines in the machine code.
     debug: keep checks of accesses and asserts.
     """
@@ -55,6 +56,7 @@ class CodeOptions:
     num_warps: int = 4
     fastmath: bool = False
     maxnreg: int | None = None
+    min_blocks: int = 1
     lineinfo: bool = False
     debug: bool = False
 

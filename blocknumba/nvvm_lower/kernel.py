@@ -50,6 +50,8 @@ def lower(fn: Function, target: Target, options: CodeOptions = CodeOptions()) ->
     properties = {"kernel": 1, "maxntidx": threads}
     if options.maxnreg is not None:
         properties["maxnreg"] = options.maxnreg
+    elif options.min_blocks > 1:
+        properties["minctasm"] = options.min_blocks
     module.annotate(name, f"void ({types})", properties)
     return LoweredKernel(module.text(), name, options.num_warps, shared_bytes(fn),
                          fn.parameters)

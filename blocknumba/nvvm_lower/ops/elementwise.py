@@ -8,11 +8,13 @@ from functools import cache
 from blocknumba.nvvm_lower.elements import is_narrow, register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
 from blocknumba.nvvm_lower.services import bits, floats, integers
+from blocknumba.nvvm_lower.services.address import added
 from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
+from blocknumba.tile_ir.analysis.ranges import Range
 from blocknumba.tile_ir.ir import Op
 from blocknumba.tile_ir.opdef import OPS
 from blocknumba.tile_ir.ops import elementwise as meaning
-from blocknumba.tile_ir.types import DType, bool_, float32
+from blocknumba.tile_ir.types import DType, bool_, float32, int32
 
 Element = Callable[..., str]  # (emitter, dtype, *values) -> value
 
@@ -116,8 +118,18 @@ def _code(emitter: Emitter, op: Op, *operands: Registers) -> Registers:
     return [function(emitter, dtype, *values) for values in zip(*operands, strict=True)]
 
 
-_NAMES = {*LOGICAL, *INTEGRAL, *FLOATING, *EXACT}
+_NAMES = {*LOGICAL, *INTEGRAL, *FLOATING, *EXACT} - {"add"}
 code(*(OPS[name] for name in sorted(_NAMES)))(_code)
+
+
+@code(meaning.add)
+def _(emitter: Emitter, op: Op, x: Registers, y: Registers) -> Registers:
+    """Of int32 it may be an index: what its registers have in common is added once."""
+    if op.result.type.dtype != int32:
+        return _code(emitter, op, x, y)
+    first, second = (emitter.axis_infos.ranges[value] for value in op.operands)
+    bounds = Range(first.low + second.low, first.high + second.high)
+    return [added(emitter.body, emitter.threads, a, b, bounds) for a, b in zip(x, y, strict=True)]
 
 
 @code(meaning.select)

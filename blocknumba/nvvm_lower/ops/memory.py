@@ -7,10 +7,12 @@ from blocknumba.nvvm_lower.elements import memory_type, register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count
 from blocknumba.nvvm_lower.llvm import I64
 from blocknumba.nvvm_lower.services import global_memory
+from blocknumba.nvvm_lower.services.address import element_pointer, moved_pointer
 from blocknumba.nvvm_lower.services.global_memory import Hints
 from blocknumba.tile_ir.ir import Op, Value
 from blocknumba.tile_ir.opdef import attribute
 from blocknumba.tile_ir.ops.memory import load, offset, store
+from blocknumba.tile_ir.types import int32
 
 VECTOR_BYTES = 16  # PTX ISA, "Vectors": the widest access of one thread
 
@@ -20,13 +22,14 @@ def _(emitter: Emitter, op: Op, pointers: Registers, counts: Registers) -> Regis
     body, dtype = emitter.body, op.operands[1].type.dtype
     pointer = register_type(op.result.type.dtype)
     element = memory_type(op.result.type.dtype.pointee)
-    result = []
-    for address, distance in zip(pointers, counts, strict=True):
-        opcode = "sext" if dtype.is_signed else "zext"
-        distance = body.convert(opcode, memory_type(dtype), distance, I64)
-        result.append(body.pure(
-            f"getelementptr {element}, {pointer} {address}, {I64} {distance}"))
-    return result
+    pairs = zip(pointers, counts, strict=True)
+    if dtype == int32:
+        return [moved_pointer(body, emitter.threads, pointer, element, address, distance)
+                for address, distance in pairs]
+    widen = "sext" if dtype.is_signed else "zext"
+    return [element_pointer(body, pointer, element, address,
+                            body.convert(widen, memory_type(dtype), distance, I64))
+            for address, distance in pairs]
 
 
 @code(load)

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from blocknumba.gpu_layout import gf2
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.registers import LANE, LANE_BITS, REGISTER, WARP, Replication
-from blocknumba.nvvm_lower.llvm import I32, Body
+from blocknumba.nvvm_lower.llvm import I32, I64, Body, integer
+from blocknumba.tile_ir.analysis.ranges import Range
+from blocknumba.tile_ir.types import int32
 
 SREG = "llvm.nvvm.read.ptx.sreg."
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """What an int32 is known to be: base + constant, modulo 2**32.
+
+    exact: the sum does not wrap, so it may be widened term by term.
+    """
+
+    base: str
+    constant: int
+    exact: bool
 
 
 class Threads:
     """The coordinates of this thread in its program.
 
     Everything is written where it is first needed and reused after that.
+    sums: values that are another value plus a constant.  The registers of an index tile have one
+        base, so that the addresses made from them are one register and immediate offsets.
     """
 
     def __init__(self, body: Body, num_warps: int):
         self._body = body
         self._num_warps = num_warps
+        self.sums: dict[str, Sum] = {}
 
     @property
     def thread(self) -> str:
@@ -76,8 +95,49 @@ def indices(body: Body, threads: Threads, layout: LinearLayout, start: int = 0) 
     reached = 0
     for column in columns:
         reached |= column
-    return [_offset(body, _joined(body, base, reached, image), start)
-            for image in gf2.images(layout[REGISTER])]
+    found, bounds = [], Range(start, start + (1 << layout.out_bits) - 1)
+    for image in gf2.images(layout[REGISTER]):
+        index = _joined(body, base, reached, image)
+        if not reached & image and image and base != "0":
+            threads.sums[index] = Sum(base, image, exact=True)
+        found.append(added(body, threads, index, str(start), bounds) if start else index)
+    return found
+
+
+def added(body: Body, threads: Threads, x: str, y: str, bounds: Range) -> str:
+    """x + y of int32, the constants in them last.
+
+    bounds: of the exact sum, which may leave int32.
+    """
+    first, second = (threads.sums.get(value, _as_sum(value)) for value in (x, y))
+    constant = first.constant + second.constant
+    base = _plus(body, first.base, second.base)
+    if not constant:
+        return base
+    total = _plus(body, base, integer(constant, 32))
+    if base != "0":
+        exact = first.exact and second.exact and all(
+            int32.minimum <= bound <= int32.maximum  # the sum, and the base by itself
+            for bound in (bounds.low, bounds.high, bounds.low - constant, bounds.high - constant))
+        threads.sums[total] = Sum(base, constant, exact)
+    return total
+
+
+def moved_pointer(body: Body, threads: Threads, pointer: str, element: str, address: str,
+                  distance: str) -> str:
+    """address, of LLVM type pointer to element, moved by distance, an int32, of elements."""
+    known = threads.sums.get(distance)
+    if known is None or not known.exact:
+        wide = body.convert("sext", I32, distance, I64)
+        return element_pointer(body, pointer, element, address, wide)
+    base = body.convert("sext", I32, known.base, I64)
+    lead = element_pointer(body, pointer, element, address, base)
+    return element_pointer(body, pointer, element, lead, str(known.constant))
+
+
+def element_pointer(body: Body, pointer: str, element: str, address: str, distance: str) -> str:
+    """address, of LLVM type pointer to element, moved by distance, an i64, of elements."""
+    return body.pure(f"getelementptr {element}, {pointer} {address}, {I64} {distance}")
 
 
 def coordinates(body: Body, threads: Threads, layout: LinearLayout, axis: int) -> list[str]:
@@ -92,8 +152,14 @@ def coordinates(body: Body, threads: Threads, layout: LinearLayout, axis: int) -
     raise AssertionError(f"{layout} has no axis {axis}")
 
 
-def _offset(body: Body, index: str, start: int) -> str:
-    return body.binary("add", I32, index, str(start)) if start else index
+def _as_sum(value: str) -> Sum:
+    return Sum(value, 0, True) if value.startswith("%") else Sum("0", int(value), True)
+
+
+def _plus(body: Body, x: str, y: str) -> str:
+    if "0" in (x, y):
+        return y if x == "0" else x
+    return body.binary("add", I32, x, y)
 
 
 def _joined(body: Body, base: str, reached: int, constant: int) -> str:
