@@ -68,8 +68,7 @@ def elementwise_kernel(body, *dtypes, result="float32", size=1024, mask=True, mu
 def emulated(text, grid, *parameters, num_warps=4, target="sm_90a", **options):
     """Run a kernel in the emulator; arrays among the parameters are written in place."""
     kernel_ = lowered(text, target, num_warps, **options)
-    tools = AssembleOptions(verify=True,
-                            fastmath=options.get("fastmath", False))
+    tools = AssembleOptions(verify=True, fastmath=options.get("fastmath", False))
     ptx = compile_to_ptx(kernel_.nvvm_ir, Target.parse(target), tools).decode()
     return Module.parse(ptx).launch(kernel_.name, grid, num_warps * 32, parameters,
                                     kernel_.shared_bytes)
