@@ -17,7 +17,8 @@ MIN_REGISTERS = 16  # fewer than this ptxas rounds up
 class Options:
     """The options of one compilation; equal options may share code.
 
-    num_warps: warps per program, a power of two.
+    num_warps: warps per program, a power of two; None leaves it to the compiler, which goes by
+        the largest tile.
     num_stages: buffers of a pipelined loop; 1 turns pipelining off.
     num_ctas: thread blocks per program (a cluster), a power of two.
     fastmath: allow approximate division, square root and transcendentals, and reassociation.
@@ -27,7 +28,7 @@ class Options:
     interpret: run on the CPU even where there is a GPU.
     """
 
-    num_warps: int = 4
+    num_warps: int | None = None
     num_stages: int = 3
     num_ctas: int = 1
     fastmath: bool = False
@@ -37,7 +38,8 @@ class Options:
     interpret: bool = False
 
     def __post_init__(self):
-        _require_power_of_two("num_warps", self.num_warps, MAX_WARPS)
+        if self.num_warps is not None:
+            _require_power_of_two("num_warps", self.num_warps, MAX_WARPS)
         _require_power_of_two("num_ctas", self.num_ctas, MAX_CTAS)
         _require_integer("num_stages", self.num_stages, 1, 16)
         if self.maxnreg is not None:

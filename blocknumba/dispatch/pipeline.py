@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FunctionType
 
 from blocknumba.dispatch.compiled import Compiled, MachineCode
@@ -14,10 +15,13 @@ from blocknumba.dispatch.resources import require_shared_memory
 from blocknumba.dispatch.signature import location
 from blocknumba.dispatch.specialize import Specialization
 from blocknumba.errors import BlockError
+from blocknumba.gpu_layout.default_warps import default_num_warps
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.emitter import CodeOptions
-from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
+from blocknumba.nvvm_lower.kernel import LoweredKernel, assemble_kernel, lower
+from blocknumba.nvvm_lower.target import Target
+from blocknumba.nvvm_lower.toolchain import Assembled
 from blocknumba.tile_ir.ir import Function
 from blocknumba.tile_ir.pipeline import optimise
 from blocknumba.typing.context import Options as TypingOptions
@@ -25,6 +29,9 @@ from blocknumba.typing.frontend import build
 
 # Numba's bytecode analysis and type inference keep global state
 _ONE_AT_A_TIME = threading.RLock()
+
+# per multiprocessor: fewer do not keep memory busy, and more would leave too few registers each
+RESIDENT_THREADS = 1024
 
 
 def compile_function(function: FunctionType, specialization: Specialization,
@@ -63,22 +70,31 @@ def _compile(function: FunctionType, specialization: Specialization,
 def _machine_code(tile: Function, specialization: Specialization,
                   times_ms: dict[str, float]) -> MachineCode:
     options, target = specialization.options, specialization.target
-    code = CodeOptions(options.num_warps, options.fastmath, options.maxnreg, options.lineinfo,
-                       options.debug)
+    num_warps = options.num_warps or default_num_warps(tile)
     with _timed("layout", times_ms):
-        gpu = lay_out(tile, LayoutOptions(options.num_warps, options.num_stages, options.num_ctas,
+        gpu = lay_out(tile, LayoutOptions(num_warps, options.num_stages, options.num_ctas,
                                           arrays_are_disjoint=specialization.disjoint))
     require_shared_memory(gpu, target)
+    threads = num_warps * target.warp_size
+    code = CodeOptions(num_warps, options.fastmath, options.maxnreg,
+                       max(RESIDENT_THREADS // threads, 1), options.lineinfo, options.debug)
+    lowered, assembled = _assemble(gpu, target, code, times_ms)
+    if assembled.spill_bytes and code.min_blocks > 1:
+        lowered, assembled = _assemble(gpu, target, replace(code, min_blocks=1), times_ms)
+    return MachineCode(gpu, lowered.nvvm_ir, assembled, lowered.name, lowered.parameters, threads,
+                       lowered.shared_bytes)
+
+
+def _assemble(gpu: Function, target: Target, code: CodeOptions,
+              times_ms: dict[str, float]) -> tuple[LoweredKernel, Assembled]:
     with _timed("nvvm", times_ms):
         lowered = lower(gpu, target, code)
     with _timed("assemble", times_ms):
-        assembled = assemble_kernel(lowered, target, code)
-    return MachineCode(gpu, lowered.nvvm_ir, assembled, lowered.name, lowered.parameters,
-                       lowered.num_warps * target.warp_size, lowered.shared_bytes)
+        return lowered, assemble_kernel(lowered, target, code)
 
 
 @contextmanager
 def _timed(stage: str, times_ms: dict[str, float]) -> Iterator[None]:
     start = time.perf_counter()
     yield
-    times_ms[stage] = (time.perf_counter() - start) * 1e3
+    times_ms[stage] = times_ms.get(stage, 0.0) + (time.perf_counter() - start) * 1e3

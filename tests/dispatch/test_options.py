@@ -30,7 +30,7 @@ def test_overriding_leaves_the_other_options():
 
 
 def test_equal_options_share_code_and_others_do_not():
-    assert hash(Options(num_warps=4)) == hash(Options())
+    assert hash(Options(num_warps=None)) == hash(Options())
     assert Options(num_stages=2) != Options()
 
 
