@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,12 +22,14 @@ class Path:
     """Lanes that wait for their turn: where they go on, and where they meet the others.
 
     mask: which lanes, None for all.   calls: (return pc, reconvergence) of each call they are in.
+    gave_way: they have waited once already for lanes of their warp at a barrier.
     """
 
     pc: int
     mask: np.ndarray | None
     reconvergence: int
     calls: tuple[tuple[int, int], ...]
+    gave_way: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -111,6 +113,16 @@ class Cohort:
                     return True
         return False
 
+    def give_way(self, pc: int) -> bool:
+        """Let the lanes go first that parted from these, and come back to pc; once only."""
+        if not self.stack or self.stack[-1].pc == self.reconvergence or self.stack[-1].gave_way:
+            return False
+        other = self.stack.pop()
+        self.stack.append(Path(pc, self.mask, self.reconvergence, self.calls, gave_way=True))
+        self.pc, self.mask = other.pc, other.mask
+        self.reconvergence, self.calls = other.reconvergence, other.calls
+        return True
+
     def retire(self) -> bool:
         """End the active lanes; false when no lane is left."""
         self.launch.retire(self)
@@ -129,8 +141,7 @@ class Cohort:
         part = Cohort(self.launch, self.warps[chosen], registers, self.pc, _cut(self.mask, lanes),
                       self.reconvergence, self.calls,
                       wait=self.wait.take(chosen) if self.wait else None)
-        part.stack = [Path(path.pc, _cut(path.mask, lanes), path.reconvergence, path.calls)
-                      for path in self.stack]
+        part.stack = [replace(path, mask=_cut(path.mask, lanes)) for path in self.stack]
         return part
 
     def keep(self, chosen: np.ndarray) -> Cohort:
@@ -177,8 +188,8 @@ class Cohort:
         registers = [merge(*pair) for pair in zip(self.registers, other.registers)]
         joined = Cohort(self.launch, warps[order], registers, self.pc,
                         merge_masks(self.mask, other.mask), self.reconvergence, self.calls)
-        joined.stack = [Path(mine.pc, merge_masks(mine.mask, theirs.mask), mine.reconvergence,
-                             mine.calls) for mine, theirs in zip(self.stack, other.stack)]
+        joined.stack = [replace(mine, mask=merge_masks(mine.mask, theirs.mask))
+                        for mine, theirs in zip(self.stack, other.stack)]
         return joined
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from blocknumba.emulator.errors import PtxSyntaxError
 from blocknumba.emulator.lexer import Token, tokenize
@@ -49,14 +50,14 @@ class _Parser:
         self.position = 0
         # Slot 0 is the condition code of add.cc.
         self.program = Program("", "", {}, {}, ["b32"], text.splitlines())
-        self.files: dict[str, str] = {}
+        self.files = self._file_names()
         self.scope = Scope(None, self.program.register_types)
         self.loc = UNKNOWN
         self.function: Function | None = None
         self.references: list[tuple[Label, Scope]] = []
         self.directives: dict[str, Callable[[], None]] = {
             ".version": self._version, ".target": self._target, ".address_size": self._skip_line,
-            ".file": self._file, ".loc": self._loc, ".section": self._section,
+            ".file": self._skip_line, ".loc": self._loc, ".section": self._section,
             ".pragma": self._skip_statement, ".entry": self._function, ".func": self._function,
             ".alias": self._skip_statement, ".reg": self._registers,
             ".branchtargets": self._skip_statement, ".callprototype": self._skip_statement,
@@ -145,18 +146,23 @@ class _Parser:
             if self.peek() is _END:
                 self.fail(_END, "}")
 
-    def _file(self) -> None:
-        line = self.next().line
-        index = self.next().text
-        self.files[index] = self.next().text.strip('"')
-        self._skip_line(line)
+    def _file_names(self) -> dict[str, str]:
+        """The files of all .file directives: they may come behind the lines that use them."""
+        return {self.tokens[place + 1].text: self.tokens[place + 2].text.strip('"')
+                for place, token in enumerate(self.tokens[:-2]) if token.text == ".file"}
 
     def _loc(self) -> None:
         line = self.next().line
+        caller = None
+        place = self._place()
+        while self.peek().line == line:
+            if self.next().text == "inlined_at":
+                caller = self._place()
+        self.loc = replace(place, caller=caller)
+
+    def _place(self) -> Loc:
         file, row, column = self.next().text, self.number(), self.number()
-        if file in self.files or row:
-            self.loc = Loc(self.files.get(file, ""), row, column - 1 if column else -1)
-        self._skip_line(line)
+        return Loc(self.files.get(file, ""), row, column - 1 if column else -1)
 
     # ---- functions
 
@@ -302,7 +308,9 @@ class _Parser:
         guard, inverted = None, False
         if self.accept("@"):
             inverted = self.accept("!")
-            guard = self.scope.register(self.next().text)
+            guard = self.scope.find(self.next().text)
+            if not isinstance(guard, Register):
+                self.fail(self.peek(-1), "a register that is declared")
         token = self.next()
         if token.kind != "word":
             self.fail(token, "an instruction")

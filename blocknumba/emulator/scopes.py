@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from blocknumba.emulator.errors import PtxSyntaxError
 from blocknumba.emulator.syntax import Label, Register, Variable
 
 _NUMBERED = re.compile(r"(.*?)(\d+)\Z")
@@ -49,16 +48,6 @@ class Scope:
                     return register
             scope = scope.outer
         return None
-
-    def register(self, name: str) -> Register:
-        """The register of a name.
-
-        Errors: PtxSyntaxError when there is none.
-        """
-        found = self.find(name)
-        if not isinstance(found, Register):
-            raise PtxSyntaxError(f"PTX: given {name!r}, accepted the name of a register")
-        return found
 
     def find_label(self, name: str) -> Label | None:
         """The label of a name, seen from here; ask when the function has been read."""

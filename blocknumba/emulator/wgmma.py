@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from blocknumba.emulator.cohort import LANES, Cohort
-from blocknumba.emulator.errors import SynchronizationError
+from blocknumba.emulator.errors import AccessError, SynchronizationError
 from blocknumba.emulator.races import MATRIX
 from blocknumba.emulator.tensor_map import swizzled
 from blocknumba.emulator.waits import Wait
@@ -208,5 +208,10 @@ class Warpgroups:
             octets = (places[:, :, None] + np.arange(dtype.itemsize)).ravel()
             launch.races.async_read(cluster, number, octets,
                                     int(launch.races.agent(number, MATRIX)))
-        bits = np.dtype(f"u{dtype.itemsize}")
-        return lambda: launch.shared.gather(places, dtype.itemsize).astype(bits).view(dtype)
+        written = launch.shared_written
+
+        def read() -> np.ndarray:
+            if written is not None and not written.data[places].all():
+                raise AccessError("wgmma: reads shared memory that nothing has written")
+            return launch.shared.gather(places, dtype.itemsize).view(dtype)
+        return read

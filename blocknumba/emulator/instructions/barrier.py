@@ -14,21 +14,30 @@ from blocknumba.emulator.instructions.load_store import do_nothing
 from blocknumba.emulator.syntax import Operand
 
 
-def require_whole_warps(cohort: Cohort, name: str) -> None:
-    """Refuse a warp whose lanes are not all here.
+def together(step: Step, pc: int, name: str) -> Step:
+    """A step that whole warps execute; lanes that ended do not count.
 
-    Lanes that ended do not count.
+    Lanes that parted from these may end before they would get here, so they go first.
     """
-    if cohort.mask is None:
-        return
-    cohort.part_from_absent()
-    present = cohort.active_by_warp().sum(1)
-    live = cohort.launch.live_threads[cohort.warps]
-    if (present != live).any():
-        row = int(np.flatnonzero(present != live)[0])
-        raise SynchronizationError(
-            f"{name}: executed by {int(present[row])} of the {int(live[row])} threads of a warp",
-            hint="move the barrier out of the branch that part of the warp takes")
+    def run(cohort: Cohort) -> bool | None:
+        if cohort.mask is not None:
+            cohort.part_from_absent()
+            present = cohort.active_by_warp().sum(1)
+            missing = present != cohort.launch.live_threads[cohort.warps]
+            if missing.any() and cohort.give_way(pc):
+                return False
+            if missing.any():
+                raise _part_of_a_warp(cohort, name, int(missing.argmax()), present)
+        return step(cohort)
+    return run
+
+
+def _part_of_a_warp(cohort: Cohort, name: str, row: int,
+                    present: np.ndarray) -> SynchronizationError:
+    live = cohort.launch.live_threads[cohort.warps[row]]
+    return SynchronizationError(
+        f"{name}: executed by {present[row]} of the {live} threads of a warp",
+        hint="move the barrier out of the branch that part of the warp takes")
 
 
 def _number(site: Site, operand: Operand | None) -> Callable[[Cohort], np.ndarray]:
@@ -51,11 +60,10 @@ def block_barrier(site: Site) -> Step:
     waits, name = site.has("sync"), site.instruction.name
 
     def step(cohort: Cohort) -> bool:
-        require_whole_warps(cohort, name)
         barriers = cohort.launch.barriers
         keys = barriers.arrive(cohort, barrier(cohort), count(cohort))
         return waits and barriers.wait(keys).begin(cohort)
-    return step
+    return together(step, site.pc, name)
 
 
 def _reducing_barrier(site: Site) -> Step:
@@ -68,7 +76,6 @@ def _reducing_barrier(site: Site) -> Step:
     count = _number(site, site.operands[2] if len(site.operands) > 3 else None)
 
     def step(cohort: Cohort) -> bool:
-        require_whole_warps(cohort, name)
         barriers, number = cohort.launch.barriers, barrier(cohort)
         _vote(cohort, number, cohort.by_warp(read(cohort)))
         keys = barriers.arrive(cohort, number, count(cohort))
@@ -79,7 +86,7 @@ def _reducing_barrier(site: Site) -> Step:
                       "and": [yes == voted for yes, voted in tallies]}[mode]
             write(woken, np.repeat(np.array(result, dtype), LANES))
         return barriers.wait(keys, finish).begin(cohort)
-    return step
+    return together(step, site.pc, name)
 
 
 def _vote(cohort: Cohort, barrier: np.ndarray, votes: np.ndarray) -> None:

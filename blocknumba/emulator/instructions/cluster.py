@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from blocknumba.emulator.cohort import LANES, Cohort
+from blocknumba.emulator.cohort import Cohort
 from blocknumba.emulator.decoding import Decoder, Site, Step
-from blocknumba.emulator.instructions.barrier import block_barrier, require_whole_warps
+from blocknumba.emulator.instructions.barrier import block_barrier, together
 from blocknumba.emulator.launch import CLUSTER_RANK_SHIFT
 from blocknumba.emulator.syntax import Register
 from blocknumba.emulator.values import dtype_of
@@ -18,17 +18,14 @@ def barrier(site: Site) -> Step:
     """barrier.cluster.arrive and barrier.cluster.wait; barrier.cta is the block's."""
     if not site.has("cluster"):
         return block_barrier(site)
-    name, relaxed = site.instruction.name, site.has("relaxed")
-    if site.has("arrive"):
-        def arrive(cohort: Cohort) -> None:
-            require_whole_warps(cohort, name)
-            cohort.launch.cluster_barrier.arrive(cohort, relaxed)
-        return arrive
+    relaxed = site.has("relaxed")
+
+    def arrive(cohort: Cohort) -> None:
+        cohort.launch.cluster_barrier.arrive(cohort, relaxed)
 
     def wait(cohort: Cohort) -> bool:
-        require_whole_warps(cohort, name)
         return cohort.launch.cluster_barrier.wait(cohort).begin(cohort)
-    return wait
+    return together(arrive if site.has("arrive") else wait, site.pc, site.instruction.name)
 
 
 def map_address(site: Site) -> Step:
