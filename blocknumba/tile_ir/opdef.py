@@ -61,7 +61,8 @@ class OpDef:
     folds: list[Fold] = field(default_factory=list)
 
     def has(self, trait: Trait) -> bool:
-        return bool(self.traits & trait)
+        # of the values: & of two flags makes a third, and passes ask this of every op
+        return self.traits.value & trait.value != 0
 
     def numpy(self, function: Callable) -> Callable:
         """Decorator: the NumPy meaning of a pure op."""

@@ -5,10 +5,9 @@ import random
 import numpy as np
 import pytest
 
-from blocknumba.tile_ir.analysis.axis import MOST, Axis
 from blocknumba.tile_ir.analysis.axis_info import axis_info
 from blocknumba.tile_ir.builder import Builder
-from blocknumba.tile_ir.ir import Function, Parameter, walk
+from blocknumba.tile_ir.ir import Function, Parameter
 from blocknumba.tile_ir.opdef import OPS
 from blocknumba.tile_ir.ops import memory  # noqa: F401  registers the ops
 from blocknumba.tile_ir.types import PointerType, TileType, float32, int32, int64
