@@ -5,16 +5,13 @@ from __future__ import annotations
 from blocknumba.library import (
     cdiv,
     div_rn,
-    empty,
     fdiv,
     next_power_of_2,
-    ones,
     round,
     sigmoid,
     softmax,
     sqrt_rn,
     swizzle2d,
-    zeros,
 )
 from blocknumba.tile_ir.types import (
     bfloat16,
@@ -37,11 +34,14 @@ from blocknumba.typing.constexpr import constexpr
 from blocknumba.typing.functions.create import (
     arange,
     cast,
+    empty,
     full,
     full_like,
     num_programs,
+    ones,
     ones_like,
     program_id,
+    zeros,
     zeros_like,
 )
 from blocknumba.typing.functions.debug import (

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from blocknumba.tile_ir.types import float32
-from blocknumba.typing.functions.create import full
 from blocknumba.typing.functions.elementwise import FLOAT_FUNCTIONS, minimum
 from blocknumba.typing.functions.reduce import max as max_along
 from blocknumba.typing.functions.reduce import sum as sum_along
@@ -19,21 +17,6 @@ def cdiv(x, y):
 def next_power_of_2(n):
     """The least power of two that is not less than n, for a compile-time int, and outside."""
     return 1 << (n - 1).bit_length() if n > 1 else 1
-
-
-def zeros(shape, dtype=float32):
-    """A tile of zeros.   Source: numpy.zeros."""
-    return full(shape, 0, dtype)
-
-
-def ones(shape, dtype=float32):
-    """A tile of ones.   Source: numpy.ones."""
-    return full(shape, 1, dtype)
-
-
-def empty(shape, dtype=float32):
-    """A tile of any values; zeros, so that runs agree.   Source: numpy.empty."""
-    return full(shape, 0, dtype)
 
 
 def sigmoid(x):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 
 from blocknumba.errors import UnsupportedError
@@ -49,8 +50,11 @@ def _of_tile(context: Context, value: Value, name: str) -> object:
         return _TILE_ATTRIBUTES[name](context, value)
     if name in _METHODS:
         return BoundMethod(_METHODS[name], value)
-    raise UnsupportedError(f"{value.type} has no attribute {name!r}, accepted "
-                           f"{', '.join(sorted({*_TILE_ATTRIBUTES, *_METHODS}))}")
+    close = difflib.get_close_matches(name, [*_TILE_ATTRIBUTES, *_METHODS], 3, 0.7)
+    raise UnsupportedError(
+        f"{value.type} has no attribute {name!r}, accepted {', '.join(sorted(_TILE_ATTRIBUTES))} "
+        "and the functions of one tile",
+        hint=f"did you mean {' or '.join(close)}?" if close else "")
 
 
 def _of_structure(context: Context, value: Structure, name: str) -> object:

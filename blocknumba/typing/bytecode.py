@@ -19,7 +19,7 @@ from blocknumba.typing.constexpr import unwrapped
 _REFUSED = {
     "BEFORE_WITH": "with", "BEFORE_ASYNC_WITH": "async with",
     "PUSH_EXC_INFO": "try/except", "CHECK_EXC_MATCH": "try/except",
-    "YIELD_VALUE": "yield", "IMPORT_NAME": "import", "STORE_GLOBAL": "global assignment",
+    "YIELD_VALUE": "yield", "DICT_MERGE": "a call with **", "IMPORT_NAME": "import", "STORE_GLOBAL": "global assignment",
     "DELETE_GLOBAL": "del of a global", "DELETE_SUBSCR": "del of an element",
     "DELETE_ATTR": "del of an attribute", "STORE_ATTR": "assignment to an attribute",
     "MATCH_CLASS": "match", "MATCH_MAPPING": "match", "MATCH_SEQUENCE": "match",
@@ -140,15 +140,22 @@ def _translate(function: types.FunctionType) -> Source:
     except numba_errors.NotDefinedError as error:
         raise BlockNameError(f"name {error.name!r} is used before it is assigned",
                              loc=translator.loc.place) from None
-    except (numba_errors.NumbaError, NotImplementedError) as error:
-        place = getattr(getattr(error, "loc", None), "place", translator.loc.place)
+    except Exception as error:  # what Numba raises for Python it does not know varies
         raise UnsupportedError(f"{function.__name__}: this Python has no meaning in a kernel",
-                               loc=place) from error
+                               loc=_place_of(error, translator)) from error
     for block in function_ir.blocks.values():
         for made in block.find_exprs("make_function"):
             made._kws["globals"] = function.__globals__
     return Source(function, function_ir.blocks, tuple(function_ir.arg_names),
                   inspect.signature(function))
+
+
+def _place_of(error: Exception, translator: _Interpreter) -> Loc:
+    """Where Numba met Python that it does not know."""
+    loc = getattr(error, "loc", None)
+    if loc is None or isinstance(loc, SourceLoc):
+        return getattr(loc, "place", translator.loc.place)
+    return Loc(loc.filename, loc.line, function=translator.func_id.func.__name__)
 
 
 def _refuse_unsupported(function: types.FunctionType) -> None:
@@ -157,10 +164,12 @@ def _refuse_unsupported(function: types.FunctionType) -> None:
         refused = {"YIELD_VALUE", "RETURN_GENERATOR"}
     else:
         refused = _REFUSED.keys()
-    places = None
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in refused:
-            places = places or statement_places(function)
-            what = _REFUSED.get(instruction.opname, "a generator or coroutine")
-            raise UnsupportedError(f"{what}: not supported in a kernel",
-                                   loc=places[instruction.offset].place)
+    found = [i for i in dis.get_instructions(code) if i.opname in refused]
+    if not found:
+        return
+    places = statement_places(function)
+    # cleaning up after a block has no line; what the user wrote has one
+    shown = next((i for i in found if i.offset in places), found[0])
+    what = _REFUSED.get(shown.opname, "a generator or coroutine")
+    place = places[shown.offset].place if shown.offset in places else function_place(function)
+    raise UnsupportedError(f"{what}: not supported in a kernel", loc=place)

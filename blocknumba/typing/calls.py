@@ -37,6 +37,9 @@ def call(context: Context, callee: object, arguments: tuple, keywords: dict[str,
         return builtin(context, *arguments, **keywords)
     if (dtype := _as_dtype(callee)) is not None and len(arguments) == 1 and not keywords:
         return create.convert_scalar(context, arguments[0], dtype)
+    if folding.is_exception(callee):
+        raise UnsupportedError(f"raise {callee.__name__}: not supported in a kernel",
+                               hint="use assert, which is checked with debug=True")
     raise UnsupportedError(f"{describe(callee)} cannot be called in a kernel",
                            hint="call functions of bn, NumPy's where bn has one of the same name, "
                                 "or your own")

@@ -133,7 +133,12 @@ def describe(operand: object) -> str:
     if isinstance(operand, tuple):
         inner = ", ".join(map(describe, operand))
         return f"({inner},)" if len(operand) == 1 else f"({inner})"
-    return f"a {type(operand).__name__.lower()}"
+    return with_article(type(operand).__name__.lower())
+
+
+def with_article(noun: str) -> str:
+    """A noun after "a" or "an"."""
+    return f"an {noun}" if noun[0] in "aeio" else f"a {noun}"
 
 
 def _axis_hint(a: tuple[int, ...], b: tuple[int, ...]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 from numba.core import ir
 
 from blocknumba.errors import BlockError, BlockNameError, BlockTypeError, UnsupportedError
@@ -29,6 +30,7 @@ class Undefined:
 
 
 UNDEFINED = Undefined()
+_REFUSED_GLOBALS = (list, dict, set, np.ndarray)
 _LITERALS = {"build_list": "list", "build_set": "set", "build_map": "dict"}
 
 
@@ -48,6 +50,11 @@ def evaluate(context: Context, node: object, read: Read) -> object:
         return handler(context, node, read)
     if node.value is ir.UNDEFINED:
         raise BlockNameError(f"name {node.name!r} is not defined")
+    if isinstance(node.value, _REFUSED_GLOBALS) and getattr(node.value, "ndim", 1):
+        raise UnsupportedError(
+            f"{node.name}: given a {type(node.value).__name__} of the surrounding program, accepted "
+            "numbers, strings, tuples, dtypes, functions and modules",
+            hint="pass it as an argument" if isinstance(node.value, np.ndarray) else "use a tuple")
     return node.value
 
 

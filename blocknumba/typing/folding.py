@@ -161,6 +161,11 @@ def _fold_cast(expression: ir.Expr, values: dict[str, object]) -> object:
     return values.get(expression.value.name, UNKNOWN)
 
 
+def is_exception(value: object) -> bool:
+    """Whether a value is an exception class."""
+    return isinstance(value, type) and issubclass(value, BaseException)
+
+
 def is_opaque(value: object) -> bool:
     """Whether a value stands for one that exists at run time only, or holds such a one."""
     return isinstance(value, Opaque) or isinstance(value, tuple) and any(map(is_opaque, value))
@@ -177,7 +182,7 @@ def _equal(a: object, b: object) -> bool:
 
 
 def _is_folded(function: object) -> bool:
-    if getattr(function, "__compile_time__", False):
+    if getattr(function, "__compile_time__", False) or is_exception(function):
         return True
     if isinstance(function, (types.BuiltinMethodType, types.MethodType)):
         receiver = function.__self__

@@ -10,6 +10,7 @@ from numba.core import bytecode, ir
 from blocknumba.tile_ir.arguments import Argument
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Function
+from blocknumba.typing.assertions import call_assertions
 from blocknumba.typing.bytecode import function_place, source_of
 from blocknumba.typing.context import Context, Options
 from blocknumba.typing.graph import Graph
@@ -34,6 +35,7 @@ def build(python_function: types.FunctionType, argument_types: Mapping[str, Argu
     source = source_of(python_function)
     constants = bind_constants(source, argument_types, constants or {})
     blocks = specialize(source, argument_types, constants)
+    call_assertions(blocks)
     count_iterations(blocks)
     graph = Graph(blocks, source.entry)
     construct_ssa(blocks, graph)

@@ -12,7 +12,7 @@ from numba.core.typing.context import BaseContext
 from blocknumba.errors import BlockError, BlockTypeError
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.typing import renaming
-from blocknumba.typing.context import Context, Options
+from blocknumba.typing.context import Context, Options, with_article
 from blocknumba.typing.evaluate import evaluate, execute
 from blocknumba.typing.graph import Graph, Label, successors
 from blocknumba.typing.numba_types import (
@@ -203,7 +203,12 @@ def _type_change(phi: ir.Assign, inferer: Inferer, first: types.Type, second: ty
     place = phi.loc.place if now is None else now.place
     earlier = "" if before is None else f" (line {before.place.line})"
     later = "" if now is None else f" (line {now.place.line})"
-    what = f"variable {name!r}" if not renaming.is_temporary(name) else "a conditional expression"
+    if not renaming.is_temporary(name):
+        what = f"variable {name!r}"
+    elif "call" in name and place.caller is not None:
+        what = f"the value that {place.function} returns"
+    else:
+        what = "a conditional expression"
     return BlockTypeError(
         f"{what}: given {_show(first)}{earlier} on one path and {_show(second)}{later} on another, "
         "accepted one type", loc=place, hint=_join_hint(first, second))
@@ -224,5 +229,5 @@ def _join_hint(first: types.Type, second: types.Type) -> str:
 def _show(of: types.Type) -> str:
     if isinstance(of, StructureType):
         inner = ", ".join(map(_show, of.parts))
-        return f"a tuple ({inner})" if of.kind is tuple else f"a {of.kind.__name__.lower()}"
+        return f"a tuple ({inner})" if of.kind is tuple else with_article(of.kind.__name__.lower())
     return str(of).removeprefix("constant ")

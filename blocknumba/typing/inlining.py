@@ -97,7 +97,7 @@ class Inliner:
             inlined = self._blocks[new] = ir.Block(block.scope, body.place(source.blocks[label].loc))
             inlined.body = body.statements(label, arguments)
             if isinstance(last := inlined.body[-1], ir.Return):
-                inlined.body[-1:] = [ir.Assign(last.value, statement.target, statement.loc),
+                inlined.body[-1:] = [ir.Assign(last.value, statement.target, last.loc),
                                      ir.Jump(after, last.loc)]
         rest = self._blocks[after] = ir.Block(block.scope, statement.loc)
         return rest

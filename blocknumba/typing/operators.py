@@ -52,6 +52,8 @@ def _apply_unary(context: Context, function: Callable, x: object) -> object:
 def _apply_binary(context: Context, function: Callable, x: object, y: object) -> object:
     if function is operator.matmul:
         return dot.rule(context, x, y)
+    if function is operator.contains and isinstance(x, tuple):
+        return _contains(context, x, y)
     if function not in BINARY:
         symbol = _SYMBOL.get(function, getattr(function, "__name__", str(function)))
         raise UnsupportedError(f"{symbol}: given {describe(x)} and {describe(y)}, accepted "
@@ -69,6 +71,15 @@ def _apply_binary(context: Context, function: Callable, x: object, y: object) ->
     if isinstance(x, tuple) or isinstance(y, tuple):
         return _apply_to_tuples(context, function, x, y)
     return elementwise.binary(context, BINARY[function], x, y)
+
+
+def _contains(context: Context, items: tuple, x: object) -> object:
+    """x in items, of scalars."""
+    found: object = False
+    for item in items:
+        found = apply_operator(context, operator.or_,
+                               (found, apply_operator(context, operator.eq, (x, item))))
+    return found
 
 
 def _apply_to_tuples(context: Context, function: Callable, x: object, y: object) -> object:

@@ -21,8 +21,9 @@ def static(name: str, value: object) -> object:
 
 def static_int(name: str, value: object) -> int:
     """An int known at compile time."""
+    known = static(name, value)
     try:
-        return operator.index(static(name, value))
+        return operator.index(known)
     except TypeError:
         raise BlockTypeError(f"{name} must be an int, got {describe(value)}") from None
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import bool_
+from blocknumba.tile_ir.ops.create import require_shape
+from blocknumba.tile_ir.types import bool_, float32
 from blocknumba.typing import promotion
 from blocknumba.typing.context import describe
 from blocknumba.typing.function import function
@@ -50,8 +51,25 @@ def full(context, shape, value, dtype=None):
     to = None if dtype is None else static_dtype("full", dtype)
     scalar = _fill_value(context, value, to)
     require(scalar.type.is_scalar, "full: value must be a scalar, got {}", scalar.type)
-    extents = static_shape("full", shape)
-    return context.broadcast_to(scalar, extents, "full") if extents else scalar
+    return _filled(context, "full", scalar, shape)
+
+
+@function
+def zeros(context, shape, dtype=float32):
+    """A tile of zeros.   Source: numpy.zeros."""
+    return _filled(context, "zeros", context.constant(0, static_dtype("zeros", dtype)), shape)
+
+
+@function
+def ones(context, shape, dtype=float32):
+    """A tile of ones.   Source: numpy.ones."""
+    return _filled(context, "ones", context.constant(1, static_dtype("ones", dtype)), shape)
+
+
+@function
+def empty(context, shape, dtype=float32):
+    """A tile of any values; they are zeros, so that runs agree.   Source: numpy.empty."""
+    return _filled(context, "empty", context.constant(0, static_dtype("empty", dtype)), shape)
 
 
 @function
@@ -94,6 +112,12 @@ def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
 def convert_scalar(context, x, dtype):
     """`float32(x)`, `int(x)`: x converted to dtype."""
     return cast.rule(context, x, dtype)
+
+
+def _filled(context, name, scalar, shape) -> Value:
+    extents = static_shape(name, shape)
+    require_shape(name, extents)
+    return context.broadcast_to(scalar, extents, name) if extents else scalar
 
 
 def _full_like(context, x, value) -> Value:

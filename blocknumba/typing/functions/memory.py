@@ -124,7 +124,7 @@ def _element(context: Context, what: str, operand: object, target: Value) -> Val
         value = context.value(operand, dtype, what)
     if value.type.shape and not target.type.shape:
         raise BlockTypeError(f"{what}: given {describe(operand)}, accepted a scalar",
-                             hint="the pointer is a scalar; add offsets to it")
+                             hint="one element is named: index with a span, or add offsets to the pointer")
     return context.broadcast_to(value, target.type.shape, what)
 
 
