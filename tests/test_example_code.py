@@ -74,7 +74,7 @@ def test_streaming_example_loads_16_bytes_at_a_time(name):
 
 def test_softmax_reads_and_writes_each_element_once():
     compiled = bn.compile(*STREAMING["softmax f32"], target="sm_90a")
-    threads = 32 * compiled.specialization.options.num_warps
+    threads = compiled.machine.threads
     assert sum(compiled.stats.loads) * threads == 1024 * 4
     assert compiled.asm["ptx"].count("st.global.v4.b32") * 16 * threads == 1024 * 4
 
