@@ -1,4 +1,4 @@
-"""The public names of the language: `import blocknumba as bn` or `import blocknumba.language as tl`."""
+"""The public names of the language, for `import blocknumba.language as tl` too."""
 
 from __future__ import annotations
 

@@ -96,7 +96,8 @@ def _add_gather(context: Context, gathered: _Access, array: Array, axis: int, in
         gathered.masks.append(binary(context, "ge", index, 0))
 
 
-def _add_scalar(context: Context, gathered: _Access, array: Array, axis: int, entry: object) -> None:
+def _add_scalar(context: Context, gathered: _Access, array: Array, axis: int,
+                entry: object) -> None:
     extent, stride = array.extents[axis], array.strides[axis]
     position = from_start(context, entry, extent)
     gathered.offset = _plus(context, gathered.offset, multiply(context, array, position, stride))

@@ -72,7 +72,8 @@ def reference(array: Array, entries: tuple) -> Reference:
     Errors: the wrong number of indices; slices whose length is not known at compile time.
     """
     require_rank(array, len(entries), len(entries) == array.rank)
-    return Reference(array, tuple([_entry(array, entry, axis) for axis, entry in enumerate(entries)]))
+    checked = [_entry(array, entry, axis) for axis, entry in enumerate(entries)]
+    return Reference(array, tuple(checked))
 
 
 def is_scalar_int(entry: object) -> bool:
@@ -135,8 +136,8 @@ def _entry(array: Array, entry: object, axis: int) -> object:
         return entry
     if isinstance(entry, slice):
         raise BlockTypeError(
-            f"{array.name}: axis {axis} is given a slice whose length is not known at compile time, "
-            "accepted spans, ints, int tiles and slices start : start + SIZE",
+            f"{array.name}: axis {axis} is given a slice whose length is not known at compile "
+            "time, accepted spans, ints, int tiles and slices start : start + SIZE",
             hint="write bn.span(start, SIZE)")
     hint = "use a mask: bn.load(x.at[...], mask=m)" if isinstance(entry, Value) and (
         not entry.type.is_pointer and entry.type.dtype.name == "bool") else ""

@@ -20,8 +20,8 @@ def call_assertions(blocks: dict[int, ir.Block]) -> None:
         for failing, passing in ((last.falsebr, last.truebr), (last.truebr, last.falsebr)):
             message = _message(blocks[failing])
             if message is not None:
-                block.body[-1:] = [*_check(block, last, message, failing == last.truebr),
-                                   ir.Jump(passing, last.loc)]
+                check = _check(block, last, message, failing == last.truebr)
+                block.body[-1:] = [*check, ir.Jump(passing, last.loc)]
                 break
 
 
@@ -52,7 +52,8 @@ def _is_assertion_error(statement: ir.Assign | None) -> bool:
     return statement is not None and getattr(statement.value, "value", None) is AssertionError
 
 
-def _check(block: ir.Block, last: ir.Branch, message: list[ir.Stmt], is_negated: bool) -> list[ir.Stmt]:
+def _check(block: ir.Block, last: ir.Branch, message: list[ir.Stmt],
+           is_negated: bool) -> list[ir.Stmt]:
     scope, loc, name = block.scope, last.loc, last.cond.name
     statements, condition = list(message), last.cond
     if is_negated:
@@ -60,6 +61,7 @@ def _check(block: ir.Block, last: ir.Branch, message: list[ir.Stmt], is_negated:
         statements.append(ir.Assign(ir.Expr.unary("not", last.cond, loc), condition, loc))
     function = ir.Var(scope, f"{name}.assert", loc)
     call = ir.Expr.call(function, [condition, *(s.target for s in message[-1:])], (), loc)
-    return [*statements, ir.Assign(ir.FreeVar(0, "device_assert", device_assert, loc), function, loc),
+    callee = ir.FreeVar(0, "device_assert", device_assert, loc)
+    return [*statements, ir.Assign(callee, function, loc),
             ir.Assign(call, ir.Var(scope, f"{name}.asserted", loc), loc)]
 

@@ -19,7 +19,8 @@ from blocknumba.typing.constexpr import unwrapped
 _REFUSED = {
     "BEFORE_WITH": "with", "BEFORE_ASYNC_WITH": "async with",
     "PUSH_EXC_INFO": "try/except", "CHECK_EXC_MATCH": "try/except",
-    "YIELD_VALUE": "yield", "DICT_MERGE": "a call with **", "IMPORT_NAME": "import", "STORE_GLOBAL": "global assignment",
+    "YIELD_VALUE": "yield", "DICT_MERGE": "a call with **", "IMPORT_NAME": "import",
+    "STORE_GLOBAL": "global assignment",
     "DELETE_GLOBAL": "del of a global", "DELETE_SUBSCR": "del of an element",
     "DELETE_ATTR": "del of an attribute", "STORE_ATTR": "assignment to an attribute",
     "MATCH_CLASS": "match", "MATCH_MAPPING": "match", "MATCH_SEQUENCE": "match",

@@ -67,7 +67,7 @@ def _float(context: Context, x: object = 0.0) -> object:
 def _len(context: Context, x: object) -> object:
     if isinstance(x, tuple):
         return len(x)
-    extents = getattr(x.type, "shape", None) if isinstance(x, Value) else getattr(x, "extents", None)
+    extents = x.type.shape if isinstance(x, Value) else getattr(x, "extents", None)
     if not extents:
         raise UnsupportedError(f"len: given {describe(x)}, accepted a tuple, a tile or an array")
     return extents[0]

@@ -180,7 +180,8 @@ def _closure(node: ir.Expr, knowledge: Knowledge) -> Closure:
     defaults = node.defaults or ()
     if isinstance(defaults, ir.Var):
         defaults = knowledge.tuples[defaults.name]
-    return Closure(node.code, node.globals, dict(zip(node.code.co_freevars, captured)), tuple(defaults))
+    variables = dict(zip(node.code.co_freevars, captured))
+    return Closure(node.code, node.globals, variables, tuple(defaults))
 
 
 def _live_targets(last: ir.Stmt, values: dict[str, object]) -> Collection[int]:

@@ -52,8 +52,8 @@ def evaluate(context: Context, node: object, read: Read) -> object:
         raise BlockNameError(f"name {node.name!r} is not defined")
     if isinstance(node.value, _REFUSED_GLOBALS) and getattr(node.value, "ndim", 1):
         raise UnsupportedError(
-            f"{node.name}: given a {type(node.value).__name__} of the surrounding program, accepted "
-            "numbers, strings, tuples, dtypes, functions and modules",
+            f"{node.name}: given a {type(node.value).__name__} of the surrounding program, "
+            "accepted numbers, strings, tuples, dtypes, functions and modules",
             hint="pass it as an argument" if isinstance(node.value, np.ndarray) else "use a tuple")
     return node.value
 
@@ -61,7 +61,8 @@ def evaluate(context: Context, node: object, read: Read) -> object:
 def execute(context: Context, statement: ir.Stmt, read: Read) -> None:
     """Emit the ops of a statement that is not an assignment of a variable."""
     if isinstance(statement, ir.SetItem):
-        store_item(context, *(read(v) for v in (statement.target, statement.index, statement.value)))
+        given = (statement.target, statement.index, statement.value)
+        store_item(context, *map(read, given))
         return
     raise UnsupportedError(f"{type(statement).__name__}: not supported in a kernel")
 
@@ -106,7 +107,8 @@ def _tuple(context: Context, node: ir.Expr, read: Read) -> tuple:
 def _unpack(context: Context, node: ir.Expr, read: Read) -> tuple:
     value = read(node.value)
     if not isinstance(value, tuple):
-        raise BlockTypeError(f"unpacking: given {describe(value)}, accepted a tuple of {node.count}")
+        raise BlockTypeError(f"unpacking: given {describe(value)}, accepted a tuple of "
+                             f"{node.count}")
     if len(value) != node.count:
         raise BlockTypeError(f"unpacking: given {len(value)} values, accepted {node.count}")
     return value
@@ -122,8 +124,9 @@ def _iterate(context: Context, node: ir.Expr, read: Read) -> Iteration:
         return value
     if isinstance(value, range):
         return call(context, range, (value.start, value.stop, value.step), {})
-    raise UnsupportedError(f"for: given {describe(value)}, accepted range, static_range, spans or a "
-                           "tuple", hint="a loop over a tile's elements is an operation on the tile")
+    raise UnsupportedError(
+        f"for: given {describe(value)}, accepted range, static_range, spans or a tuple",
+        hint="a loop over a tile's elements is an operation on the tile")
 
 
 def _start(context: Context, node: ir.Expr, read: Read) -> Value:

@@ -194,7 +194,8 @@ def _is_folded(function: object) -> bool:
         return False
 
 
-def _guarded(function: Callable, arguments: Sequence[object], keywords: dict[str, object]) -> object:
+def _guarded(function: Callable, arguments: Sequence[object],
+             keywords: dict[str, object]) -> object:
     try:
         with np.errstate(all="ignore"):
             return function(*arguments, **keywords)

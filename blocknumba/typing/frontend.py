@@ -46,7 +46,8 @@ def build(python_function: types.FunctionType, argument_types: Mapping[str, Argu
     identity = bytecode.FunctionIdentity.from_function(python_function)
     function_ir = ir.FunctionIR(blocks, False, identity, None, {}, len(source.arguments),
                                 source.arguments)
-    inferer = Inferer(BlockTypingContext(), function_ir, graph, parameters.stand_ins(), options, wide)
+    inferer = Inferer(BlockTypingContext(), function_ir, graph, parameters.stand_ins(), options,
+                      wide)
     variable_types = inferer.infer()
     graph = keep_live_edges(blocks, graph, inferer.live_edges)
 

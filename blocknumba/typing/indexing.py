@@ -33,9 +33,9 @@ def store_item(context: Context, target: object, index: object, value: object) -
     """target[index] = value."""
     entries = index if isinstance(index, tuple) else (index,)
     if not isinstance(target, Array):
-        raise BlockTypeError(f"assignment to an element: given {describe(target)}, accepted an array",
-                             hint="tiles do not change; make a new one with bn.where"
-                             if isinstance(target, Value) else "")
+        hint = "tiles do not change; make a new one with bn.where"
+        raise BlockTypeError(f"assignment to an element: given {describe(target)}, accepted an "
+                             "array", hint=hint if isinstance(target, Value) else "")
     store.rule(context, reference(target, normalized(context, target, entries)), value)
 
 
@@ -46,4 +46,5 @@ def _tuple_item(value: tuple, index: object) -> object:
         raise BlockValueError(f"index: {describe(index)} is out of range for {len(value)} "
                               "values") from None
     except TypeError:
-        raise BlockTypeError(f"index: given {describe(index)}, accepted an int or a slice") from None
+        raise BlockTypeError(f"index: given {describe(index)}, accepted an int or a "
+                             "slice") from None

@@ -127,7 +127,8 @@ class _LiveNetwork(ConstraintNetwork):
                         self.changes += 1
         return errors
 
-    def _run_block(self, label: Label, inferer: Inferer, errors: list[BlockError]) -> tuple[Label, ...]:
+    def _run_block(self, label: Label, inferer: Inferer,
+                   errors: list[BlockError]) -> tuple[Label, ...]:
         block = inferer.blocks[label]
         try:
             for statement in block.body[:-1]:

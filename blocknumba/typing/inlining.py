@@ -70,7 +70,8 @@ class Inliner:
         code = closure.code
         if code not in self._closures:
             cells = tuple(types.CellType() for _ in code.co_freevars)
-            self._closures[code] = types.FunctionType(code, closure.globals, code.co_name, None, cells)
+            self._closures[code] = types.FunctionType(code, closure.globals, code.co_name, None,
+                                                      cells)
         return self._closures[code]
 
     def _inline(self, block: ir.Block, statement: ir.Assign, call: Call,
@@ -94,7 +95,8 @@ class Inliner:
         body.label = labels.__getitem__
         block.append(ir.Jump(labels[source.entry], statement.loc))
         for label, new in labels.items():
-            inlined = self._blocks[new] = ir.Block(block.scope, body.place(source.blocks[label].loc))
+            place = body.place(source.blocks[label].loc)
+            inlined = self._blocks[new] = ir.Block(block.scope, place)
             inlined.body = body.statements(label, arguments)
             if isinstance(last := inlined.body[-1], ir.Return):
                 inlined.body[-1:] = [ir.Assign(last.value, statement.target, last.loc),
@@ -155,7 +157,7 @@ class _Body:
 
 
 def python_function(value: object) -> types.FunctionType | None:
-    """The Python function of a value that stands for one: itself, or what a decorator made of it."""
+    """The Python function that a value stands for: itself, or what a decorator made of it."""
     if isinstance(value, types.FunctionType):
         return value
     if isinstance(value, type):
@@ -173,7 +175,8 @@ def _bind(source: Source, call: Call, expression: ir.Expr, knowledge: Knowledge,
     positional = list(expression.args)
     if expression.vararg is not None:
         if expression.vararg.name not in knowledge.tuples:
-            raise UnsupportedError("a call with *: accepted a tuple whose length is known", loc=site)
+            raise UnsupportedError("a call with *: accepted a tuple whose length is known",
+                                   loc=site)
         positional += knowledge.tuples[expression.vararg.name]
     if call.receiver is not None:
         positional.insert(0, call.receiver)
@@ -181,7 +184,8 @@ def _bind(source: Source, call: Call, expression: ir.Expr, knowledge: Knowledge,
     if call.defaults:
         parameters = list(signature.parameters.values())
         start = len(parameters) - len(call.defaults)
-        parameters[start:] = [p.replace(default=d) for p, d in zip(parameters[start:], call.defaults)]
+        last = zip(parameters[start:], call.defaults)
+        parameters[start:] = [p.replace(default=default) for p, default in last]
         signature = signature.replace(parameters=parameters)
     try:
         bound = signature.bind(*positional, **dict(expression.kws))

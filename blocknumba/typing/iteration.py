@@ -68,7 +68,8 @@ def _rewrite(statement: ir.Stmt, roots: dict[str, ir.Var], pairs: dict[str, str]
     return [statement]
 
 
-def _step(operation: str, node: ir.Expr, roots: dict[str, ir.Var], pairs: dict[str, str]) -> ir.Expr:
+def _step(operation: str, node: ir.Expr, roots: dict[str, ir.Var],
+          pairs: dict[str, str]) -> ir.Expr:
     root = roots[pairs[node.value.name]]
     return ir.Expr(operation, node.loc, iterator=root, counter=_counter(root))
 

@@ -121,7 +121,8 @@ def joined(a: types.Type, b: types.Type) -> types.Type | None:
             return other
         if isinstance(this, ConstantType) and isinstance(other, RuntimeType):
             return _with_constant(other, this.value)
-        if isinstance(this, StructureType) and this.kind is Array and isinstance(other, RuntimeType):
+        is_array = isinstance(this, StructureType) and this.kind is Array
+        if is_array and isinstance(other, RuntimeType):
             return other if this.parts[0] == other else None
     if isinstance(a, RuntimeType) and isinstance(b, RuntimeType):
         return _joined_tiles(a.tile, b.tile)

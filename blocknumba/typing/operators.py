@@ -96,9 +96,11 @@ def _apply_to_tuples(context: Context, function: Callable, x: object, y: object)
         for a, b in zip(parts_of(x), parts_of(y)):
             same = apply_operator(context, operator.eq, (a, b))
             equal = apply_operator(context, operator.and_, (equal, same))
-        return equal if function is operator.eq else apply_operator(context, operator.not_, (equal,))
-    name = BINARY[function]
-    raise BlockTypeError(f"{name}: given {describe(x)} and {describe(y)}, accepted tiles and numbers")
+        if function is operator.eq:
+            return equal
+        return apply_operator(context, operator.not_, (equal,))
+    raise BlockTypeError(f"{BINARY[function]}: given {describe(x)} and {describe(y)}, accepted "
+                         "tiles and numbers")
 
 
 def _identity(function: Callable, x: object, y: object) -> bool:

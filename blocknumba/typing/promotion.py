@@ -148,8 +148,8 @@ def _strong_dtype(operands: Sequence[object]) -> DType:
     counted = floats if floats else []
     for operand in operands:
         dtype = strong_dtype(operand)
-        is_scalar_integer = dtype.is_integer and isinstance(operand, Value) and operand.type.is_scalar
-        if not dtype.is_float and not (floats and is_scalar_integer):
+        is_scalar = isinstance(operand, Value) and operand.type.is_scalar
+        if not dtype.is_float and not (floats and is_scalar and dtype.is_integer):
             counted.append(dtype)
     result = counted[0]
     for dtype in counted[1:]:

@@ -71,7 +71,8 @@ def rename_statement(statement: ir.Stmt, read: Rename, write: Rename,
     if isinstance(statement, ir.Jump):
         return ir.Jump(label(statement.target), loc)
     if isinstance(statement, ir.Branch):
-        return ir.Branch(read(statement.cond), label(statement.truebr), label(statement.falsebr), loc)
+        targets = label(statement.truebr), label(statement.falsebr)
+        return ir.Branch(read(statement.cond), *targets, loc)
     if isinstance(statement, ir.Return):
         return ir.Return(read(statement.value), loc)
     if isinstance(statement, ir.SetItem):

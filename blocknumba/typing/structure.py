@@ -157,7 +157,8 @@ class Structurer:
             sides = [ways.of.get(target) for _, ways in arms]
             flag: Value | bool | int = True
             if len(targets) > 1:
-                flag = self._flag(condition, columns, [side.flag if side else False for side in sides])
+                flags = [side.flag if side else False for side in sides]
+                flag = self._flag(condition, columns, flags)
             given = next(side for side in sides if side)
             values = [columns.add([side.values[i] if side else None for side in sides])
                       for i in range(len(given.values))]
@@ -257,9 +258,11 @@ class Structurer:
         branch = self._blocks[header].body[-1]
         over = counted.over
         # the op counts by itself
-        self._phis[header] = [phi for phi in self._phis[header] if phi.target.name != counted.counter]
+        self._phis[header] = [phi for phi in self._phis[header]
+                              if phi.target.name != counted.counter]
         initial = self._values_of_phis(header)
-        with builder.region(over.start.type, *(v.type for v in initial)) as (region, (index, *carried)):
+        types = (over.start.type, *(v.type for v in initial))
+        with builder.region(*types) as (region, (index, *carried)):
             self._bind(header, carried)
             self._translator.enter_counted(self._blocks[header], counted, index)
             self._inside.append(loop)
@@ -306,7 +309,8 @@ class _Columns:
     def add(self, row: list[Value | bool | None]) -> Value | int | bool:
         """The index of a result with this row, or the value itself when no result is needed."""
         values = [v for v in row if isinstance(v, Value)]
-        if values and all(v is values[0] for v in values) and not any(isinstance(v, bool) for v in row):
+        is_flag = any(isinstance(v, bool) for v in row)
+        if values and not is_flag and all(v is values[0] for v in values):
             if not any(id(values[0]) in defined for defined in self._defined):
                 return values[0]
         key = tuple(v if v is None or isinstance(v, bool) else id(v) for v in row)

@@ -111,7 +111,8 @@ class Translator:
             elif not _is_expression(statement, "phi"):
                 self._statement(statement)
 
-    def note_counters(self, header: ir.Block, initial: list[Value], carried: tuple[Value, ...]) -> None:
+    def note_counters(self, header: ir.Block, initial: list[Value],
+                      carried: tuple[Value, ...]) -> None:
         """Learn which carried values count up from at least 0."""
         for statement in header.body:
             if not _is_expression(statement, iteration.VALID):

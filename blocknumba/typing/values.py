@@ -37,7 +37,7 @@ class Structure:
 
     @classmethod
     def joined_static(cls, a: tuple, b: tuple) -> tuple | None:
-        """The static of a variable that has a on one path and b on another; None if there is none."""
+        """The static of a variable that has a or b; None if there is none."""
         return a if a == b else None
 
 

@@ -84,12 +84,14 @@ class ProgramMaker:
         if kind < 0.15:
             return ["a, b = b, a"] if kind < 0.08 else ["a, b, c = c, a % 11, b"]
         operator = self._random.choice(["=", "+=", "-="])
-        return [f"{variable} {operator} {self._expression()}", f"{variable} = {variable} % {MODULUS}"]
+        return [f"{variable} {operator} {self._expression()}",
+                f"{variable} = {variable} % {MODULUS}"]
 
     def _if(self, depth: int, in_loop: bool, result: str) -> list[str]:
         lines = [f"if {self._condition()}:", *_indented(self._block(depth + 1, in_loop, result))]
         if self._random.random() < 0.3:
-            lines += [f"elif {self._condition()}:", *_indented(self._block(depth + 1, in_loop, result))]
+            lines += [f"elif {self._condition()}:",
+                      *_indented(self._block(depth + 1, in_loop, result))]
         if self._random.random() < 0.6:
             lines += ["else:", *_indented(self._block(depth + 1, in_loop, result))]
         return lines

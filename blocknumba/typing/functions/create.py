@@ -99,7 +99,8 @@ def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
     Source: numpy.ndarray.astype, numpy.ndarray.view.
     """
     to = static_dtype("cast", dtype)
-    value = _fill_value(context, x, to) if promotion.is_literal(x) else context.value(x, what="cast")
+    is_literal = promotion.is_literal(x)
+    value = _fill_value(context, x, to) if is_literal else context.value(x, what="cast")
     if bitcast:
         return context.emit("bitcast", value, dtype=to.name)
     rounding = _ROUNDINGS[static_choice("cast: fp_downcast_rounding", fp_downcast_rounding,

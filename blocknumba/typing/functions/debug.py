@@ -64,7 +64,8 @@ def device_assert(context, condition, message="", mask=None):
     checked = context.cast(context.value(condition, what="device_assert"), bool_)
     if mask is not None:
         ignored = context.emit("invert", context.cast(context.value(mask), bool_))
-        checked = context.emit("or", *context.broadcast_together([checked, ignored], "device_assert"))
+        both = context.broadcast_together([checked, ignored], "device_assert")
+        checked = context.emit("or", *both)
     context.emit("assert", checked, message=str(static("device_assert: message", message)))
 
 
@@ -91,7 +92,8 @@ def _hint(name: str, promise: str, doc: str) -> BlockFunction:
 
 
 multiple_of = _hint("multiple_of", "divisibility",
-                    "x, promised to start each run of consecutive elements at a multiple of values.")
+                    "x, promised to start each run of consecutive elements at a multiple of "
+                    "values.")
 max_contiguous = _hint("max_contiguous", "contiguity",
                        "x, promised to consist of aligned runs of values elements that rise by 1.")
 max_constancy = _hint("max_constancy", "constancy",

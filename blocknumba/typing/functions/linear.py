@@ -35,8 +35,8 @@ def dot(context, a, b, acc=None, input_precision=None, allow_tf32=None, out_dtyp
     shape = (*a.type.shape[:-1], b.type.shape[-1])
     if acc is None:
         acc = context.broadcast_to(context.constant(0, dtype), shape)
-    require(isinstance(acc, Value) and acc.type.shape == shape, "dot: acc must be of shape {}, got {}",
-            shape, describe(acc))
+    require(isinstance(acc, Value) and acc.type.shape == shape,
+            "dot: acc must be of shape {}, got {}", shape, describe(acc))
     return context.emit("dot", a, b, context.cast(acc, dtype), precision=chosen)
 
 

@@ -63,15 +63,17 @@ def atomic_cas(context, pointer, cmp, val, sem="acq_rel", scope="gpu"):
                         scope=static("scope", scope))
 
 
-def access(context: Context, name: str, pointer: object, mask: object) -> tuple[Value, Value | None]:
+def access(context: Context, name: str, pointer: object,
+           mask: object) -> tuple[Value, Value | None]:
     """The pointers of an access and the mask of those that may be followed, None for all."""
     bounds = None
     if isinstance(pointer, Reference):
         target, bounds = address(context, pointer)
     else:
         target = as_pointer(context, pointer)
-    require(target is not None, "{}: given {}, accepted a pointer, a tile of pointers or array.at[...]",
-            name, describe(pointer), hint="index the array: x[i], or add offsets to it: x + offs")
+    require(target is not None,
+            "{}: given {}, accepted a pointer, a tile of pointers or array.at[...]", name,
+            describe(pointer), hint="index the array: x[i], or add offsets to it: x + offs")
     if mask is None or mask is True:
         return target, bounds
     given = context.value(mask, what=f"{name}: mask")
@@ -89,7 +91,8 @@ def as_pointer(context: Context, pointer: object) -> Value | None:
     return pointer if isinstance(pointer, Value) and pointer.type.is_pointer else None
 
 
-def move_pointer(context: Context, pointer: object, count: object, backwards: bool = False) -> Value:
+def move_pointer(context: Context, pointer: object, count: object,
+                 backwards: bool = False) -> Value:
     """pointer + count, or pointer - count, in elements.
 
     Errors: a count that is not an integer.
@@ -124,7 +127,8 @@ def _element(context: Context, what: str, operand: object, target: Value) -> Val
         value = context.value(operand, dtype, what)
     if value.type.shape and not target.type.shape:
         raise BlockTypeError(f"{what}: given {describe(operand)}, accepted a scalar",
-                             hint="one element is named: index with a span, or add offsets to the pointer")
+                             hint="one element is named: index with a span, or add offsets to "
+                                  "the pointer")
     return context.broadcast_to(value, target.type.shape, what)
 
 

@@ -43,7 +43,8 @@ def expand_dims(context, x, axis):
     given = axis if isinstance(axis, tuple) else (axis,)
     axes = static_axes("expand_dims", axis, len(tile.type.shape) + len(given))
     extents = iter(tile.type.shape)
-    shape = tuple(1 if i in axes else next(extents) for i in range(len(tile.type.shape) + len(axes)))
+    rank = len(tile.type.shape) + len(axes)
+    shape = tuple(1 if i in axes else next(extents) for i in range(rank))
     return context.emit("reshape", tile, shape=shape) if tile.type.shape else (
         context.broadcast_to(tile, shape))
 
@@ -56,8 +57,10 @@ def squeeze(context, x, axis=None):
     axes = static_axes("squeeze", axis, len(shape)) if axis is not None else tuple(
         i for i, n in enumerate(shape) if n == 1)
     for i in axes:
-        require(shape[i] == 1, "squeeze: axis {} of {} has extent {}, accepted 1", i, shape, shape[i])
-    return _reshaped(context, "squeeze", tile, tuple(n for i, n in enumerate(shape) if i not in axes))
+        require(shape[i] == 1, "squeeze: axis {} of {} has extent {}, accepted 1", i, shape,
+                shape[i])
+    left = tuple(n for i, n in enumerate(shape) if i not in axes)
+    return _reshaped(context, "squeeze", tile, left)
 
 
 @function

@@ -153,8 +153,8 @@ def _index(context: Context, number: object) -> Value:
 
 
 def _tile_count(context: Context, extent: object, size: int) -> Value:
-    return context.value(binary(context, "floordiv", binary(context, "add", extent, size - 1), size),
-                         int32)
+    rounded = binary(context, "add", extent, size - 1)
+    return context.value(binary(context, "floordiv", rounded, size), int32)
 
 
 def _same(context: Context, iteration: Iteration, counter: Value) -> Value:
