@@ -103,7 +103,7 @@ FLOATING: dict[str, Element] = {
     "isnan": floats.is_nan, "isinf": floats.is_infinite, "isfinite": floats.is_finite,
     "sqrt": floats.intrinsic("llvm.sqrt"), "floor": floats.intrinsic("llvm.floor"),
     "ceil": floats.intrinsic("llvm.ceil"), "trunc": floats.intrinsic("llvm.trunc"),
-    "rint": floats.intrinsic("llvm.rint"),
+    "rint": floats.intrinsic("llvm.nvvm.round"),
     **{name: floats.library(name) for name in floats.LIBRARY},
 }
 # the same for all dtypes: on the bits of a float of any width, or by an instruction for each

@@ -36,10 +36,11 @@ def arithmetic(opcode: str) -> Element:
 
 
 def intrinsic(name: str) -> Element:
-    """An LLVM intrinsic on float or double."""
+    """An intrinsic on float or double: LLVM's, or NVVM's where NVVM IR has not LLVM's."""
     def emit(emitter: Emitter, dtype: DType, *values: str) -> str:
         type_ = register_type(dtype)
-        return emitter.body.call(type_, f"{name}.f{dtype.bits}",
+        suffix = type_[0] if name.startswith("llvm.nvvm.") else f"f{dtype.bits}"
+        return emitter.body.call(type_, f"{name}.{suffix}",
                                  *[f"{type_} {value}" for value in values], words=_PURE)
     return emit
 
@@ -59,7 +60,7 @@ def library(name: str) -> Element:
     return emit
 
 
-_fabs, _floor = intrinsic("llvm.fabs"), intrinsic("llvm.floor")
+_fabs, _floor = intrinsic("llvm.nvvm.fabs"), intrinsic("llvm.floor")
 
 
 def is_nan(emitter: Emitter, dtype: DType, x: str) -> str:
