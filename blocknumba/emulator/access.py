@@ -69,6 +69,9 @@ def shared_offsets(cohort: Cohort, address: np.ndarray, blocks: np.ndarray, size
             raise AccessError(f"shared {what}: given the rank {int(rank.max())}, accepted "
                               f"0 to {launch.shape.cluster_blocks - 1}")
         blocks = blocks - launch.cluster_rank(blocks) + rank
+        if (launch.barriers.live[blocks] == 0).any():
+            raise AccessError(f"shared {what}: the block that it reaches has ended",
+                              hint="the cluster meets once more before its blocks end")
     elif high != int(address.max()) or low != int(address.min()):
         raise AccessError(f"shared {what} at {int(address.max()):#x}: out of bounds")
     return own + blocks * launch.shared_stride

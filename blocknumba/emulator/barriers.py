@@ -51,7 +51,6 @@ class Barriers:
         keys = np.stack((blocks, barrier, self.generation[blocks, barrier]), 1)
         self._agree(blocks, barrier, count)
         np.add.at(self.arrived, (blocks, barrier), np.where(count > 0, LANES, present))
-        self.expected[blocks, barrier] = count
         if self.races is not None:
             clocks = self.races.snapshot(*self.races.members(cohort))
             np.maximum.at(self.coming, (blocks, barrier), clocks)
@@ -60,13 +59,16 @@ class Barriers:
         return keys
 
     def _agree(self, blocks: np.ndarray, barrier: np.ndarray, count: np.ndarray) -> None:
+        """Note how many threads each barrier is for, which all that arrive there must say."""
+        fresh = self.arrived[blocks, barrier] == 0
+        self.expected[blocks[fresh], barrier[fresh]] = count[fresh]
         others = self.expected[blocks, barrier]
-        wrong = (self.arrived[blocks, barrier] > 0) & (others != count)
+        wrong = others != count
         if wrong.any():
             row = int(wrong.argmax())
             raise SynchronizationError(
-                f"bar: barrier {barrier[row]} given {count[row] or 'all'} threads, but warps "
-                f"already wait there for {others[row] or 'all'}")
+                f"bar: barrier {barrier[row]} given {count[row] or 'all'} threads, but other "
+                f"warps say {others[row] or 'all'}")
 
     def complete(self, blocks: np.ndarray, barrier: np.ndarray) -> None:
         """Open the barriers where everyone has arrived.

@@ -44,8 +44,8 @@ class Races:
         self.clusters = len(launch.block_numbers) // cluster
         self.agents = self.warps * _AGENTS + _MBARRIERS
         self.seen = np.zeros((self.clusters, self.warps, 2, self.agents), np.uint32)
-        self._own = np.arange(self.warps)
-        self.seen[:, self._own, :, self._own] = 1
+        own = np.arange(self.warps)
+        self.seen[:, own, GENERIC, own] = 1
         size = len(launch.shared.data)
         self.write_agent = np.zeros(size, np.uint16)
         self.write_clock = np.zeros(size, np.uint32)
