@@ -12,7 +12,7 @@ import vector_add
 
 import blocknumba as bn
 
-TARGETS = ("sm_80", "sm_90a", "sm_100a")
+TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120")
 VECTOR, HALF_VECTOR = "f32[::1]:16", "f16[::1]:16"
 MATRIX, HALF_MATRIX = "f32[:,::1]:16", "f16[:,::1]:16"
 LAYERNORM = (HALF_MATRIX, HALF_VECTOR, HALF_VECTOR, HALF_MATRIX, VECTOR, VECTOR, "f32")

@@ -76,8 +76,9 @@ def _machine_code(tile: Function, specialization: Specialization,
                                           arrays_are_disjoint=specialization.disjoint))
     require_shared_memory(gpu, target)
     threads = num_warps * target.warp_size
-    code = CodeOptions(num_warps, options.fastmath, options.maxnreg,
-                       max(RESIDENT_THREADS // threads, 1), options.lineinfo, options.debug)
+    blocks = min(max(RESIDENT_THREADS // threads, 1), target.blocks_per_processor)
+    code = CodeOptions(num_warps, options.fastmath, options.maxnreg, blocks, options.lineinfo,
+                       options.debug)
     lowered, assembled = _assemble(gpu, target, code, times_ms)
     if assembled.spill_bytes and code.min_blocks > 1:
         lowered, assembled = _assemble(gpu, target, replace(code, min_blocks=1), times_ms)

@@ -13,7 +13,8 @@ from pathlib import Path
 from blocknumba.errors import BlockError
 from blocknumba.nvvm_lower.target import Target
 
-_CUDA_MAJOR, _PTX_MAJOR = 13, 9  # CUDA 13.m reads PTX up to 9.m.  Source: PTX ISA, "Release Notes"
+# The newest PTX that CUDA 12.m reads; CUDA 13.m reads 9.m.  Source: PTX ISA, "Release Notes"
+_PTX_OF_CUDA_12 = {3: (8, 3), 4: (8, 4), 5: (8, 5), 6: (8, 5), 7: (8, 6), 8: (8, 7), 9: (8, 8)}
 _VERSION = re.compile(rb"^\.version (\d+)\.(\d+)", re.MULTILINE)
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -146,10 +147,11 @@ def cap_version(ptx: bytes, newest: tuple[int, int]) -> bytes:
 def linker_ptx_version() -> tuple[int, int]:
     """The newest PTX version that the installed nvJitLink reads."""
     major, minor = _tool("nvjitlink").version()
-    if major != _CUDA_MAJOR:
-        raise ToolchainError(f"nvjitlink: given version {major}.{minor}, accepted {_CUDA_MAJOR}.x",
+    newest = (9, minor) if major == 13 else _PTX_OF_CUDA_12.get(minor) if major == 12 else None
+    if newest is None:
+        raise ToolchainError(f"nvjitlink: given version {major}.{minor}, accepted 12.3 to 13.x",
                              tool="nvjitlink", hint=_INSTALL)
-    return _PTX_MAJOR, minor
+    return newest
 
 
 @cache
