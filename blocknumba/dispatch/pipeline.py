@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from types import FunctionType
 
 from blocknumba.dispatch.compiled import Compiled, MachineCode
@@ -15,13 +14,11 @@ from blocknumba.dispatch.resources import require_shared_memory
 from blocknumba.dispatch.signature import location
 from blocknumba.dispatch.specialize import Specialization
 from blocknumba.errors import BlockError
-from blocknumba.gpu_layout.default_warps import default_num_warps
+from blocknumba.gpu_layout.default_warps import MOST_WARPS, default_num_warps
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.emitter import CodeOptions
-from blocknumba.nvvm_lower.kernel import LoweredKernel, assemble_kernel, lower
-from blocknumba.nvvm_lower.target import Target
-from blocknumba.nvvm_lower.toolchain import Assembled
+from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
 from blocknumba.tile_ir.ir import Function
 from blocknumba.tile_ir.pipeline import optimise
 from blocknumba.typing.context import Options as TypingOptions
@@ -69,29 +66,45 @@ def _compile(function: FunctionType, specialization: Specialization,
 
 def _machine_code(tile: Function, specialization: Specialization,
                   times_ms: dict[str, float]) -> MachineCode:
+    """The first of the attempts that does not spill, else the one that spills least."""
+    spilling = []
+    for num_warps, min_blocks in _attempts(tile, specialization):
+        machine = _attempt(tile, specialization, num_warps, min_blocks, times_ms)
+        if not machine.assembled.spill_bytes:
+            return machine
+        spilling.append(machine)
+    return min(spilling, key=lambda machine: machine.assembled.spill_bytes)
+
+
+def _attempts(tile: Function, specialization: Specialization) -> Iterator[tuple[int, int]]:
+    """num_warps and min_blocks to try: more programs at once first, more registers each last."""
+    chosen, target = specialization.options.num_warps, specialization.target
+    num_warps = chosen or default_num_warps(tile)
+    if specialization.options.maxnreg is not None:
+        yield num_warps, 1
+        return
+    more = num_warps if chosen else min(2 * num_warps, MOST_WARPS)
+    for warps in sorted({num_warps, more}):
+        blocks = max(RESIDENT_THREADS // (warps * target.warp_size), 1)
+        yield warps, min(blocks, target.blocks_per_processor)
+    yield num_warps, 1
+
+
+def _attempt(tile: Function, specialization: Specialization, num_warps: int, min_blocks: int,
+             times_ms: dict[str, float]) -> MachineCode:
     options, target = specialization.options, specialization.target
-    num_warps = options.num_warps or default_num_warps(tile)
     with _timed("layout", times_ms):
         gpu = lay_out(tile, LayoutOptions(num_warps, options.num_stages, options.num_ctas,
                                           arrays_are_disjoint=specialization.disjoint))
     require_shared_memory(gpu, target)
-    threads = num_warps * target.warp_size
-    blocks = min(max(RESIDENT_THREADS // threads, 1), target.blocks_per_processor)
-    code = CodeOptions(num_warps, options.fastmath, options.maxnreg, blocks, options.lineinfo,
+    code = CodeOptions(num_warps, options.fastmath, options.maxnreg, min_blocks, options.lineinfo,
                        options.debug)
-    lowered, assembled = _assemble(gpu, target, code, times_ms)
-    if assembled.spill_bytes and code.min_blocks > 1:
-        lowered, assembled = _assemble(gpu, target, replace(code, min_blocks=1), times_ms)
-    return MachineCode(gpu, lowered.nvvm_ir, assembled, lowered.name, lowered.parameters, threads,
-                       lowered.shared_bytes)
-
-
-def _assemble(gpu: Function, target: Target, code: CodeOptions,
-              times_ms: dict[str, float]) -> tuple[LoweredKernel, Assembled]:
     with _timed("nvvm", times_ms):
         lowered = lower(gpu, target, code)
     with _timed("assemble", times_ms):
-        return lowered, assemble_kernel(lowered, target, code)
+        assembled = assemble_kernel(lowered, target, code)
+    return MachineCode(gpu, lowered.nvvm_ir, assembled, lowered.name, lowered.parameters,
+                       num_warps * target.warp_size, lowered.shared_bytes)
 
 
 @contextmanager

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from blocknumba.tile_ir.ir import Function, walk
+from blocknumba.tile_ir.ops.memory import load
 from blocknumba.tile_ir.types import TileType
 
 # 32 words a thread: the reductions of a row meet few warps, and three or four programs still share
 # a multiprocessor.   Source: perf/sweep_warps.py, perf/NOTES.md
 WORDS_PER_WARP = 1024
 MOST_WARPS = 16
+LOADS_IN_FLIGHT = 3  # tiles loaded that the registers of a largest tile have room for in turn
 WORD_BITS = 32
 
 
 def default_num_warps(fn: Function) -> int:
     """A power of two from 1 to MOST_WARPS: one warp per WORDS_PER_WARP of the largest tile.
 
-    An element takes at least one word, as it does in a register once it is computed with.
+    An element takes at least one word, as it does in a register once it is computed with.  A
+    kernel that loads much more than its largest tile, as a stencil does, counts its loads.
     """
-    words = max((_words(value.type) for op in walk(fn.body) for value in op.results), default=1)
-    return min(max(words // WORDS_PER_WARP, 1), MOST_WARPS)
+    ops = tuple(walk(fn.body))
+    largest = max((_words(value.type) for op in ops for value in op.results), default=1)
+    loaded = sum(_words(op.result.type) for op in ops if op.opdef is load)
+    warps = max(largest, loaded // LOADS_IN_FLIGHT) // WORDS_PER_WARP
+    return min(1 << max(warps, 1).bit_length() - 1, MOST_WARPS)
 
 
 def _words(tile: TileType) -> int:
