@@ -40,7 +40,8 @@ class Kernel:
         self._launchers: dict[tuple, Callable[..., Compiled]] = {}
         self._compiled: dict[Specialization, Compiled] = {}
         self._captures: dict[tuple[FunctionType, ...], Captures] = {}
-        self._lock = threading.RLock()
+        self._compiling: dict[Specialization, threading.RLock] = {}
+        self._lock = threading.Lock()
 
     @property
     def py_func(self) -> FunctionType:
@@ -79,6 +80,8 @@ class Kernel:
         compiled = self._compiled.get(specialization)
         if compiled is None:
             with self._lock:
+                lock = self._compiling.setdefault(specialization, threading.RLock())
+            with lock:  # of this specialization: others compile meanwhile
                 compiled = self._compiled.get(specialization)
                 if compiled is None:
                     compiled = compile_function(self.python_function, specialization, constants)

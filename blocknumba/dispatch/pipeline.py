@@ -24,7 +24,8 @@ from blocknumba.tile_ir.pipeline import optimise
 from blocknumba.typing.context import Options as TypingOptions
 from blocknumba.typing.frontend import build
 
-# Numba's bytecode analysis and type inference keep global state
+# Numba's bytecode analysis and type inference keep global state; all after them does not, and
+# libNVVM and nvJitLink release the GIL, so that several threads compile at once
 _ONE_AT_A_TIME = threading.RLock()
 
 # per multiprocessor: fewer do not keep memory busy, and more would leave too few registers each
@@ -39,23 +40,22 @@ def compile_function(function: FunctionType, specialization: Specialization,
     Errors: those of the user's code, as BlockErrors that show it; anything else is a bug of
     ours, and says which kernel met it.
     """
-    with _ONE_AT_A_TIME:
-        try:
-            return _compile(function, specialization, constants)
-        except BlockError:
-            raise
-        except Exception as error:
-            error.add_note(f"blocknumba failed to compile {function.__name__} "
-                           f"({location(function)}) for "
-                           f"{specialization.target or 'the interpreter'}: this is a bug of ours")
-            raise
+    try:
+        return _compile(function, specialization, constants)
+    except BlockError:
+        raise
+    except Exception as error:
+        error.add_note(f"blocknumba failed to compile {function.__name__} "
+                       f"({location(function)}) for "
+                       f"{specialization.target or 'the interpreter'}: this is a bug of ours")
+        raise
 
 
 def _compile(function: FunctionType, specialization: Specialization,
              constants: Mapping[str, object]) -> Compiled:
     options, target = specialization.options, specialization.target
     times_ms: dict[str, float] = {}
-    with _timed("typing", times_ms):
+    with _ONE_AT_A_TIME, _timed("typing", times_ms):
         tile = build(function, dict(specialization.arguments), constants,
                      TypingOptions(debug=options.debug))
     with _timed("tile", times_ms):
