@@ -38,7 +38,7 @@ def _active_name(cohort: Cohort, lane: int) -> str:
     return cohort.launch.thread_name(cohort, int(lanes[lane]))
 
 
-def spaces_of(cohort: Cohort, address: np.ndarray) -> list[tuple[str, np.ndarray]]:
+def spaces_of(address: np.ndarray) -> list[tuple[str, np.ndarray]]:
     """The spaces of generic addresses, each with the mask of the lanes that are in it."""
     first, last = int(address.min()), int(address.max())
     space = region_of(first)
@@ -99,7 +99,7 @@ def load(cohort: Cohort, space: str, address: np.ndarray, size: int, count: int,
         address = np.where(cohort.mask, address, address[int(cohort.mask.argmax())])
     check_alignment(cohort, address, size * count, space)
     if space == "generic":
-        parts = spaces_of(cohort, address)
+        parts = spaces_of(address)
         if len(parts) > 1:
             return _load_mixed(cohort, parts, address, size, count, pc, strong)
         space = parts[0][0]
@@ -208,7 +208,7 @@ def store(cohort: Cohort, space: str, address: np.ndarray, size: int,
     address = cohort.chosen(address)
     values = [cohort.chosen(value) for value in values]
     if space == "generic":
-        parts = spaces_of(cohort, address)
+        parts = spaces_of(address)
         if len(parts) > 1:
             _store_mixed(cohort, parts, full_address, size, values, pc)
             return
@@ -218,7 +218,7 @@ def store(cohort: Cohort, space: str, address: np.ndarray, size: int,
     launch = cohort.launch
     if space == "shared":
         offsets = shared_offsets(cohort, address, cohort.chosen(cohort.blocks), total)
-        launch.counters.shared_access(pc, cohort, full_address, total, is_store=True)
+        launch.counters.shared_access(pc, cohort, full_address, total)
         if launch.races is not None:
             launch.races.write(cohort, offsets, total, strong, pc,
                                (launch.shared, size, values))
@@ -254,7 +254,7 @@ def _store_global(cohort: Cohort, address: np.ndarray, full_address: np.ndarray,
                   values: Sequence[np.ndarray], pc: int) -> None:
     launch = cohort.launch
     total = size * len(values)
-    launch.counters.global_access(pc, cohort, full_address, total, is_store=True)
+    launch.counters.global_access(pc, cohort, full_address, total)
     segment = launch.memory.find(int(address.min()), int(address.max()) + total)
     found = [(segment, None)] if segment is not None else _segments(cohort, address, total)
     for segment, chosen in found:
@@ -296,7 +296,7 @@ def atomic_targets(cohort: Cohort, space: str, address: np.ndarray, size: int,
     lanes = np.flatnonzero(cohort.active_lanes())
     address = full[lanes]
     if space == "generic":
-        parts = spaces_of(cohort, address)
+        parts = spaces_of(address)
         if len(parts) > 1:
             raise AccessError("atomic: given addresses in several spaces, accepted one")
         space = parts[0][0]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from blocknumba.emulator.control_flow import EXIT
+from blocknumba.emulator.syntax import Variable
 from blocknumba.emulator.waits import Wait
 
 if TYPE_CHECKING:
@@ -17,18 +19,30 @@ LANES = 32  # threads of a warp; CUDA Programming Guide, "SIMT Architecture"
 _LANE_NUMBERS = np.arange(LANES)
 
 
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Where a call goes back to.
+
+    reconvergence: of the caller there.   results: (from, to) variables that are copied then.
+    """
+
+    pc: int
+    reconvergence: int
+    results: tuple[tuple[Variable, Variable], ...]
+
+
 @dataclass(slots=True)
 class Path:
     """Lanes that wait for their turn: where they go on, and where they meet the others.
 
-    mask: which lanes, None for all.   calls: (return pc, reconvergence) of each call they are in.
+    mask: which lanes, None for all.   calls: those that they are in, outermost first.
     gave_way: they have waited once already for lanes of their warp at a barrier.
     """
 
     pc: int
     mask: np.ndarray | None
     reconvergence: int
-    calls: tuple[tuple[int, int], ...]
+    calls: tuple[Return, ...]
     gave_way: bool = False
 
 
@@ -49,7 +63,7 @@ class Cohort:
     pc: int
     mask: np.ndarray | None = None
     reconvergence: int = EXIT
-    calls: tuple[tuple[int, int], ...] = ()
+    calls: tuple[Return, ...] = ()
     stack: list[Path] = field(default_factory=list)
     wait: Wait | None = None
     fuel: int = 0
@@ -89,18 +103,15 @@ class Cohort:
 
     # ---- divergence
 
-    def diverge(self, taken: np.ndarray, target: int, fall: int, meeting: int) -> None:
-        """Part: the lanes in taken go to target, the other active ones to fall."""
-        other = ~taken if self.mask is None else self.mask & ~taken
+    def diverge(self, ways: Sequence[tuple[int, np.ndarray]], meeting: int) -> None:
+        """Part: (pc, lanes) for each way, the first goes first; they meet again at meeting."""
         if meeting != self.reconvergence or not self.stack:
             self.stack.append(Path(meeting, self.mask, self.reconvergence, self.calls))
             self.reconvergence = meeting
-        if target == meeting:
-            self.mask, self.pc = other, fall
-            return
-        if fall != meeting:
-            self.stack.append(Path(fall, other, meeting, self.calls))
-        self.mask, self.pc = taken, target
+        for pc, mask in reversed(ways):
+            if pc != meeting:
+                self.stack.append(Path(pc, mask, meeting, self.calls))
+        self.next_path()
 
     def next_path(self) -> bool:
         """Go on with the lanes that waited; false when there are none left."""

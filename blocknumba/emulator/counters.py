@@ -81,8 +81,7 @@ class Counters:
             count = self.counts[pc] = Count()
         return count
 
-    def global_access(self, pc: int, cohort: Cohort, address: np.ndarray, size: int,
-                      is_store: bool = False) -> None:
+    def global_access(self, pc: int, cohort: Cohort, address: np.ndarray, size: int) -> None:
         """Count an access of size bytes at each active lane's address."""
         count = self._count(pc)
         active = cohort.active_by_warp()
@@ -95,8 +94,7 @@ class Counters:
         count.sectors += int(touched.sum())
         count.ideal_sectors += int(np.minimum(touched, -(-lanes * size // SECTOR_BYTES)).sum())
 
-    def shared_access(self, pc: int, cohort: Cohort, address: np.ndarray, size: int,
-                      is_store: bool = False) -> None:
+    def shared_access(self, pc: int, cohort: Cohort, address: np.ndarray, size: int) -> None:
         """Count an access of size bytes at each active lane's shared address."""
         phases = max(1, size * LANES // PHASE_BYTES)
         self.shared_rows(pc, cohort.by_warp(address), cohort.active_by_warp(), size, phases)

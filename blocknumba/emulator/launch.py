@@ -124,8 +124,10 @@ class Launch:
 
     def run(self, entry: int) -> None:
         """Run all resident blocks to their end."""
-        registers = [np.full(1, -1, np.int64).astype(container_of(type_))
-                     for type_ in self.program.register_types]
+        types = self.program.register_types
+        contents = {type_: np.full(1, -1, np.int64).astype(container_of(type_))
+                    for type_ in set(types)}
+        registers = [contents[type_] for type_ in types]
         mask = None if self.exists.all() else self.exists
         warps = np.arange(len(self.live_threads))
         self.scheduler.add(Cohort(self, warps, registers, entry, mask))

@@ -121,11 +121,12 @@ def _successors(function: Function, piece: _Piece, index: int) -> list[int]:
 
 def _labels(instruction: Instruction) -> list[Label]:
     found = [operand.target for operand in instruction.operands if isinstance(operand, Symbol)]
-    return [label for label in found if isinstance(label, Label) and label.index >= 0]
+    labels = [label for label in found if isinstance(label, Label) and label.index >= 0]
+    return [target for label in labels for target in label.targets or (label,)]
 
 
 def _raise(error: UnknownInstructionError) -> Step:
-    def step(cohort: Cohort) -> None:
+    def step(_: Cohort) -> None:
         raise UnknownInstructionError(error.message)
     return step
 

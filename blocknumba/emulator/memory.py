@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import ctypes
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -163,7 +164,6 @@ class GlobalMemory:
 
 def _bytes_at(root: np.ndarray, start: int, end: int) -> object:
     """The memory of an array, strided or not, as a buffer."""
-    if root.flags.c_contiguous and root.dtype.hasobject is False:
+    if root.flags.c_contiguous:
         return memoryview(root.reshape(-1).view(np.uint8)) if root.size else b""
-    import ctypes
     return (ctypes.c_uint8 * (end - start)).from_address(start)

@@ -60,7 +60,7 @@ class _Parser:
             ".file": self._skip_line, ".loc": self._loc, ".section": self._section,
             ".pragma": self._skip_statement, ".entry": self._function, ".func": self._function,
             ".alias": self._skip_statement, ".reg": self._registers,
-            ".branchtargets": self._skip_statement, ".callprototype": self._skip_statement,
+            ".callprototype": self._skip_statement,
             **dict.fromkeys(_SPACES, self._variable),
         }
 
@@ -221,15 +221,32 @@ class _Parser:
             self.directives[token.text]()
         elif token.kind == "word" and self.peek(1).text == ":":
             self.position += 2
-            self.scope.labels[token.text] = Label(token.text, len(self.function.body))
+            label = Label(token.text, len(self.function.body))
+            self.scope.labels[token.text] = label
+            if self.accept(".branchtargets"):
+                label.targets = self._branch_targets()
         elif not self.accept(";"):
             self._instruction()
 
     def _resolve_labels(self) -> None:
         for label, scope in self.references:
             found = scope.find_label(label.name)
-            label.index = found.index if found else -1
+            if found is not None:
+                label.index, label.targets = found.index, found.targets
         self.references.clear()
+
+    def _branch_targets(self) -> tuple[Label, ...]:
+        targets = []
+        while not self.accept(";"):
+            targets.append(self._reference(self.next().text))
+            self.accept(",")
+        return tuple(targets)
+
+    def _reference(self, name: str) -> Label:
+        """A label that may be defined later."""
+        label = Label(name)
+        self.references.append((label, self.scope))
+        return label
 
     # ---- declarations
 
@@ -349,7 +366,8 @@ class _Parser:
         if token.kind != "word":
             self.fail(token, "an operand")
         operand = self._named(token)
-        if isinstance(operand, Symbol) and self.peek().text in "+-" and self.peek(1).kind == "number":
+        has_offset = self.peek().text in "+-" and self.peek(1).kind == "number"
+        if isinstance(operand, Symbol) and has_offset:
             return Address(operand, self._offset())
         return operand
 
@@ -363,9 +381,7 @@ class _Parser:
             return Symbol(token.text, found)
         if token.text.startswith("%"):
             return Special(token.text)
-        label = Label(token.text)
-        self.references.append((label, self.scope))
-        return Symbol(token.text, label)
+        return Symbol(token.text, self._reference(token.text))
 
     def _list(self, end: str) -> tuple[Operand, ...]:
         items = []

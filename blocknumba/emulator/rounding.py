@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
@@ -65,7 +65,6 @@ def fma_exactly(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray
 
 def _fma_of_integers(a: float, b: float, c: float) -> tuple[float, float]:
     """fma_exactly for one lane of any size, by rational arithmetic."""
-    from fractions import Fraction
     exact = Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c))
     if exact == 0:
         return float(a) * float(b) + float(c), 0.0
@@ -83,22 +82,11 @@ def narrow(value: np.ndarray, dtype: np.dtype, mode: str) -> np.ndarray:
     mode: rn to nearest even, rz to zero, rm down, rp up, rna to nearest away from zero.
     Overflow: to infinity, or to the largest finite value where the mode rounds towards it.
     """
-    if mode == "rn":
-        return value.astype(np.float32).astype(dtype) if dtype == BFLOAT16 and _exact32(
-            value) else _nearest(value, dtype)
     result = _nearest(value, dtype)
+    if mode == "rn":
+        return result
     back = result.astype(np.float64)
-    return direct(result, value - back if np.isfinite(back).all() else _difference(value, back),
-                  mode)
-
-
-def _exact32(value: np.ndarray) -> bool:
-    return bool((value.astype(np.float32).astype(np.float64) == value).all())
-
-
-def _difference(value: np.ndarray, back: np.ndarray) -> np.ndarray:
-    """value - back where the sign is that of the exact difference, and inf - inf is 0."""
-    return np.where(value == back, 0.0, value - back)
+    return direct(result, np.where(value == back, 0.0, value - back), mode)  # inf - inf is 0
 
 
 def _nearest(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -133,9 +121,6 @@ def direct(nearest: np.ndarray, error: np.ndarray, mode: str) -> np.ndarray:
     crosses = (step == -1) & (bits << 1 == 0)
     moved = np.where(crosses, bits, bits + step.astype(integer))
     return moved.astype(integer).view(nearest.dtype)
-
-
-Operation = Callable[..., tuple[np.ndarray, np.ndarray]]
 
 
 def quotient(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -41,7 +41,7 @@ class Scheduler:
                 return self._joined(other.join(cohort))
         return cohort
 
-    def elapsed(self, cohort: Cohort) -> int:
+    def elapsed(self) -> int:
         """A clock for the kernel."""
         return sum(self.launch.counters.executed)
 
@@ -124,9 +124,10 @@ class Scheduler:
         for cohort in self.waiting:
             for row, warp in enumerate(cohort.warps):
                 block, number = divmod(int(warp), self.launch.warps_per_block)
-                lines.append((block, number, f"  block {self.launch.block_name(block)} warp {number}"
-                              f" at {self.launch.place_of(cohort.pc - 1)}: waits for "
-                              f"{cohort.wait.reason(cohort.wait.keys[row])}"))
+                reason = cohort.wait.reason(cohort.wait.keys[row])
+                lines.append((block, number, f"  block {self.launch.block_name(block)} warp "
+                              f"{number} at {self.launch.place_of(cohort.pc - 1)}: waits for "
+                              f"{reason}"))
         text = "\n".join([line for _, _, line in sorted(lines)])
         return DeadlockError(f"deadlock: all {len(lines)} warps that are left wait\n{text}")
 

@@ -57,7 +57,7 @@ def _lane_mask(name: str) -> Special:
 
 def _clock(cohort: Cohort) -> np.ndarray:
     """The number of instructions so far: time passes, at no particular speed."""
-    return np.array([cohort.launch.scheduler.elapsed(cohort)], np.uint64)
+    return np.array([cohort.launch.scheduler.elapsed()], np.uint64)
 
 
 SPECIALS: dict[str, Special] = {

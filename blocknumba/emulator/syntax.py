@@ -67,10 +67,14 @@ class Symbol:
 
 @dataclass(eq=False, slots=True)
 class Label:
-    """A place in a function; index is that of the next instruction."""
+    """A place in a function, or a list of them.
+
+    index: of the next instruction.   targets: of .branchtargets, in order.
+    """
 
     name: str
     index: int = -1
+    targets: tuple[Label, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

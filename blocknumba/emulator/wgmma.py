@@ -190,7 +190,7 @@ class Warpgroups:
         if not flights.groups and not flights.open:
             flights.results.clear()
 
-    def read_operand(self, cohort: Cohort, warp: int, word: int, rows: int, dtype: np.dtype,
+    def read_operand(self, warp: int, word: int, rows: int, dtype: np.dtype,
                      transposed: bool) -> Callable[[], np.ndarray]:
         """An operand in shared memory, (rows, depth), to be read when the product is computed."""
         launch = self.launch

@@ -38,14 +38,19 @@ def run(body: str, *arrays: np.ndarray, block: int = 32, grid: int = 1, shared_b
 
 
 def evaluate(instruction: str, result: np.dtype, *operands: np.ndarray) -> np.ndarray:
-    """An instruction on vectors, one element to a thread.
+    """An instruction on vectors, one element to a thread, as evaluation has it."""
+    output = np.zeros(len(operands[0]), result)
+    Module.parse(evaluation(instruction, output.dtype, *operands)).launch(
+        "k", 1, len(output), [output, *operands])
+    return output
+
+
+def evaluation(instruction: str, result: np.dtype, *operands: np.ndarray) -> str:
+    """A module that applies an instruction to vectors, one element to a thread.
 
     instruction: $0 is the result and $1, $2, ... are the operands, in registers of their width.
     """
-    loads, names = [], ["%r300"]
-    result = np.dtype(result)
-    count = len(operands[0])
-    names[0] = _register(result, 0)
+    loads, names = [], [_register(np.dtype(result), 0)]
     for place, operand in enumerate(operands, 1):
         name = _register(operand.dtype, place)
         names.append(name)
@@ -53,11 +58,9 @@ def evaluate(instruction: str, result: np.dtype, *operands: np.ndarray) -> np.nd
                      + f"ld.global.b{8 * operand.itemsize} {name}, [%rd60];")
     for place in reversed(range(len(names))):
         instruction = instruction.replace(f"${place}", names[place])
-    store = f"st.global.b{8 * result.itemsize} [%rd60], {names[0]};"
-    output = np.zeros(count, result)
-    body = "\n".join([*loads, instruction, _address(1, result.itemsize), store])
-    run(body, output, *operands, block=count)
-    return output
+    size = np.dtype(result).itemsize
+    store = f"st.global.b{8 * size} [%rd60], {names[0]};"
+    return module("\n".join([*loads, instruction, _address(1, size), store]), len(names))
 
 
 def _register(dtype: np.dtype, place: int) -> str:

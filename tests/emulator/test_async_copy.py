@@ -24,8 +24,8 @@ _INIT = f"""{_LEADER} mov.u32 %r20, barrier; mov.u32 %r21, buffer; mov.u32 %r22,
 
 def wait(parity, barrier="%r20"):
     """Wait for a phase of an mbarrier."""
-    return (f"{{ .reg .pred q; L: mbarrier.try_wait.parity.shared::cta.b64 q, [{barrier}], {parity};"
-            " @q bra D; bra L; D: }")
+    return (f"{{ .reg .pred q; L: mbarrier.try_wait.parity.shared::cta.b64 q, [{barrier}], "
+            f"{parity}; @q bra D; bra L; D: }}")
 
 
 def expect(size):
@@ -213,11 +213,12 @@ def test_three_axes_count_from_the_innermost():
     assert target[0, :4, :8].tolist() == source[2, 4:8, 8:16].tolist()
 
 
+_ONES = np.ones((8, 32), np.float32)
 _CHANGE = "mov.b32 %r9, 0; mad.lo.u32 %r8, %r1, 4, %r21; st.shared.b32 [%r8], %r9;"
 
 
 def test_what_the_generic_proxy_wrote_needs_a_fence():
-    source, target = np.ones((8, 32), np.float32), np.ones((8, 32), np.float32)
+    source, target = _ONES.copy(), _ONES.copy()
     with pytest.raises(ProxyFenceError, match="(?s)without a fence.*fence.proxy.async"):
         copy_box(source, target, (8, 32), (0, 0), (0, 0), 128, f"{_CHANGE} bar.sync 0;")
     copy_box(source, target, (8, 32), (0, 0), (0, 0), 128,
@@ -227,8 +228,8 @@ def test_what_the_generic_proxy_wrote_needs_a_fence():
 
 def test_a_fence_of_another_proxy_does_not_help():
     with pytest.raises(ProxyFenceError):
-        copy_box(np.ones((8, 32), np.float32), np.ones((8, 32), np.float32), (8, 32), (0, 0), (0, 0),
-                 128, f"{_CHANGE} fence.acq_rel.cta; bar.sync 0;")
+        copy_box(_ONES.copy(), _ONES.copy(), (8, 32), (0, 0), (0, 0), 128,
+                 f"{_CHANGE} fence.acq_rel.cta; bar.sync 0;")
 
 
 def test_reading_a_box_before_the_wait_is_a_race():
@@ -259,8 +260,8 @@ def test_too_few_bytes_are_a_deadlock():
 
 def test_a_box_at_a_misaligned_shared_address_is_found():
     with pytest.raises(AccessError, match="misaligned, accepted a multiple of 128"):
-        copy_box(np.ones((8, 32), np.float32), np.ones((8, 32), np.float32), (8, 32), (0, 0), (0, 0),
-                 128, "add.u32 %r21, %r21, 64;")
+        copy_box(_ONES.copy(), _ONES.copy(), (8, 32), (0, 0), (0, 0), 128,
+                 "add.u32 %r21, %r21, 64;")
 
 
 @pytest.mark.parametrize("shape, box, swizzle, message", [

@@ -94,7 +94,8 @@ def test_a_multicast_reaches_every_block_and_its_mbarrier():
         D: }} mad.lo.u32 %r5, %r1, 4, %r21; ld.shared.f32 %f1, [%r5+128];
         mad.lo.u32 %r6, %r3, 32, %r1; mad.wide.u32 %rd9, %r6, 4, %rd2; st.global.f32 [%rd9], %f1;
         {_CLUSTER}"""
-    text = module(body, 2, _SHARED).replace(".param .u64 p0", ".param .align 64 .b8 p0[128]").replace(
+    text = module(body, 2, _SHARED).replace(
+        ".param .u64 p0", ".param .align 64 .b8 p0[128]").replace(
         "ld.param.u64 %rd1, [p0];", "mov.b64 %rd1, p0; cvta.param.u64 %rd1, %rd1;")
     Module.parse(text).launch("k", 2, 32, [TensorMap(source, (8, 32)), output], cluster=2)
     assert output.tolist() == [source[1].tolist()] * 2

@@ -115,3 +115,14 @@ def test_blocks_and_threads_have_their_indices():
     Module.parse(text).launch("k", (3, 2), (4, 2), [output], resident_blocks=2)
     for by, bx, ty, tx in np.ndindex(2, 3, 2, 4):
         assert output[by, bx, ty, tx].tolist() == [by * 3 + bx, ty, tx]
+
+
+def test_a_table_of_labels_sends_each_lane_its_own_way():
+    output = np.zeros(32, np.int32)
+    run(f"""rem.u32 %r3, %r1, 3; brx.idx %r3, TABLE;
+        TABLE: .branchtargets ONE, TWO, THREE;
+        ONE: mov.b32 %r2, 10; bra JOIN;
+        TWO: mov.b32 %r2, 20; bra JOIN;
+        THREE: mov.b32 %r2, 30;
+        JOIN: add.s32 %r2, %r2, 1; {_STORE}""", output)
+    assert output.tolist() == [11 + 10 * (thread % 3) for thread in range(32)]

@@ -9,8 +9,8 @@ _FLOATS = {"f16": np.dtype(np.float16), "f32": np.dtype(np.float32), "f64": np.d
 _INTEGERS = {"s8": np.dtype(np.int8), "u8": np.dtype(np.uint8), "s16": np.dtype(np.int16),
              "u16": np.dtype(np.uint16), "s32": np.dtype(np.int32), "u32": np.dtype(np.uint32),
              "s64": np.dtype(np.int64), "u64": np.dtype(np.uint64)}
-_VALUES = [0.0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 0.49, 127.5, 128.5, 255.6, -129.0, 32767.6, 65535.4,
-           3e9, -3e9, 5e9, 1e19, 2e19, -1e19, np.inf, -np.inf]
+_VALUES = [0.0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 0.49, 127.5, 128.5, 255.6, -129.0, 32767.6,
+           65535.4, 3e9, -3e9, 5e9, 1e19, 2e19, -1e19, np.inf, -np.inf]
 
 
 def in_range(exact, dtype):

@@ -58,7 +58,7 @@ def test_a_removed_barrier_is_found():
 
 def test_a_staging_buffer_that_is_reused_too_early_is_found():
     with pytest.raises(RaceError, match="a bulk copy of warp .* may still be reading"):
-        CLUSTERED.run(_SHAPE, faulty(CLUSTERED, "bulk.wait_group.read 1;", "bulk.wait_group.read 9;"))
+        CLUSTERED.run(_SHAPE, faulty(CLUSTERED, "wait_group.read 1;", "wait_group.read 9;"))
 
 
 def test_a_stage_that_is_released_too_early_is_found():

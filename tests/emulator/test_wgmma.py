@@ -162,7 +162,8 @@ def test_results_are_not_there_before_the_wait():
 
 
 def test_a_wait_leaves_the_latest_groups_in_flight():
-    body = "{fence} {first} {commit} {second} {commit} wgmma.wait_group.sync.aligned 1; {store} {wait}"
+    body = ("{fence} {first} {commit} {second} {commit} wgmma.wait_group.sync.aligned 1;"
+            "{store} {wait}")
     got, _, _ = product(8, "f16", "f16", body=body)
     assert np.isnan(got).all()
 

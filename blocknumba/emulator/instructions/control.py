@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from blocknumba.emulator.cohort import Cohort
+from blocknumba.emulator.cohort import Cohort, Return
 from blocknumba.emulator.control_flow import EXIT
 from blocknumba.emulator.decoding import Decoder, Site, Step
 from blocknumba.emulator.errors import TrapError, UnknownInstructionError
 from blocknumba.emulator.syntax import Group, Label, Symbol, Variable
 
 ENDED = -1  # the pc of a cohort whose threads have all ended
+_DEEPEST_CALL = 64  # local variables have one place each, so a function cannot call itself
 
 
 def target_of(site: Site) -> int:
@@ -65,8 +68,34 @@ def conditional(site: Site, target: int, inverted: bool) -> Step:
         if jumping == present:
             cohort.pc = target
         else:
-            cohort.diverge(taken, target, fall, meeting)
+            other = ~taken if cohort.mask is None else cohort.mask & ~taken
+            cohort.diverge(((target, taken), (fall, other)), meeting)
         return backward and _take_backward(cohort)
+    return step
+
+
+def jump_by_table(site: Site) -> Step:
+    """brx.idx index, table: each lane to the label of its index."""
+    read = site.read(site.operands[0], "u32")
+    symbol = site.operands[1]
+    label = symbol.target if isinstance(symbol, Symbol) else None
+    if not isinstance(label, Label) or not label.targets:
+        raise site.refuse("given {}, accepted a list of labels", symbol)
+    places = np.array([site.place_of(target) for target in label.targets])
+    meeting = site.meeting
+
+    def step(cohort: Cohort) -> None:
+        index = cohort.spread(read(cohort))
+        if (cohort.chosen(index) >= len(places)).any():
+            raise TrapError(f"brx.idx: given the index {int(index.max())}, accepted 0 to "
+                            f"{len(places) - 1}")
+        targets = places[np.minimum(index, len(places) - 1)]
+        ways = [(int(place), (targets == place) & cohort.active_lanes())
+                for place in np.unique(cohort.chosen(targets))]
+        if len(ways) == 1:
+            cohort.pc = ways[0][0]
+        else:
+            cohort.diverge(ways, meeting)
     return step
 
 
@@ -82,27 +111,27 @@ def call(site: Site) -> Step:
     entry, back = site.entries[name], site.pc + 1
     inbound = [(_variable(argument), parameter)
                for argument, parameter in zip(arguments, callee.parameters, strict=True)]
-    outbound = [(result, _variable(operand))
-                for operand, result in zip(results, callee.results, strict=True)]
+    outbound = tuple([(result, _variable(operand))
+                      for operand, result in zip(results, callee.results, strict=True)])
 
     def step(cohort: Cohort) -> None:
-        if len(cohort.calls) > 64:
-            raise UnknownInstructionError(f"call: {name} is recursive")
+        if len(cohort.calls) == _DEEPEST_CALL:
+            raise UnknownInstructionError(f"call: {name} is recursive, accepted functions that "
+                                          "are not")
         _copy(cohort, inbound)
-        cohort.calls = (*cohort.calls, (back, cohort.reconvergence))
+        cohort.calls = (*cohort.calls, Return(back, cohort.reconvergence, outbound))
         cohort.reconvergence = EXIT
         cohort.pc = entry
-    step.outbound = outbound
     return step
 
 
-def leave(site: Site) -> Step:
+def leave(_: Site) -> Step:
     """The end of a device function, where all its lanes meet."""
     def step(cohort: Cohort) -> None:
-        (cohort.pc, cohort.reconvergence) = cohort.calls[-1]
-        cohort.calls = cohort.calls[:-1]
-        outbound = cohort.launch.code[cohort.pc - 1].outbound
-        _copy(cohort, outbound)
+        *outer, last = cohort.calls
+        cohort.calls = tuple(outer)
+        cohort.pc, cohort.reconvergence = last.pc, last.reconvergence
+        _copy(cohort, last.results)
     return step
 
 
@@ -112,7 +141,7 @@ def _variable(operand: object) -> Variable:
     raise UnknownInstructionError(f"call: given {operand}, accepted a variable of param space")
 
 
-def _copy(cohort: Cohort, pairs: list[tuple[Variable, Variable]]) -> None:
+def _copy(cohort: Cohort, pairs: Sequence[tuple[Variable, Variable]]) -> None:
     """Copy variables of local memory, in the active threads."""
     launch = cohort.launch
     threads = cohort.chosen(cohort.threads)[:, None] * launch.local_stride
@@ -125,7 +154,7 @@ def _copy(cohort: Cohort, pairs: list[tuple[Variable, Variable]]) -> None:
                 buffer.data[target_at] = buffer.data[source_at]
 
 
-def end(site: Site) -> Step:
+def end(_: Site) -> Step:
     """exit, and ret from a kernel."""
     def step(cohort: Cohort) -> bool:
         if cohort.retire():
@@ -154,12 +183,12 @@ def trap(site: Site) -> Step:
     return step
 
 
-def sleep(site: Site) -> Step:
+def sleep(_: Site) -> Step:
     """nanosleep: another cohort's turn."""
     return lambda cohort: True
 
 
 TABLE: dict[str, Decoder] = {
-    "bra": jump, "call": call, "ret": return_, "exit": end, "trap": trap, "brkpt": trap,
-    "nanosleep": sleep,
+    "bra": jump, "brx": jump_by_table, "call": call, "ret": return_, "exit": end, "trap": trap,
+    "brkpt": trap, "nanosleep": sleep,
 }

@@ -81,7 +81,7 @@ def _scalar(site: Site, to: str, source: str) -> Function:
         mode = next((word for word in site.words if word in _TO_INTEGER), "rzi")
         function: Function = lambda value: float_to_integer(value, dtype, mode)  # noqa: E731
     else:
-        function = _between_floats(site, to, source, dtype)
+        function = _between_floats(site, dtype)
     if before is None:
         return function
     after = flush if to == "f32" else (lambda value: value)
@@ -104,7 +104,7 @@ def _from_integer(site: Site, to: str, dtype: np.dtype) -> Function:
     return clamp
 
 
-def _between_floats(site: Site, to: str, source: str, dtype: np.dtype) -> Function:
+def _between_floats(site: Site, dtype: np.dtype) -> Function:
     integral = next((word for word in site.words if word in _TO_INTEGER), None)
     mode = rounding_mode(site.words)
     if integral is not None:

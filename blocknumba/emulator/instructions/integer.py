@@ -10,6 +10,7 @@ from blocknumba.emulator.decoding import Decoder, Site, Step
 from blocknumba.emulator.syntax import Register
 from blocknumba.emulator.values import dtype_of
 
+_CARRY = Register(0, "b32", "%cc")  # the condition code; the parser keeps slot 0 for it
 _WIDER = {"u8": "u16", "s8": "s16", "u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 
 
@@ -256,19 +257,13 @@ def multiply_24(site: Site) -> Step:
     return site.compute(apply, type_, [type_] * (len(site.operands) - 1))
 
 
-def carry_slot(site: Site) -> Register:
-    """The condition code register."""
-    return Register(0, "b32", "%cc")
-
-
 def with_carry(site: Site) -> Step:
     """add, addc, sub, subc, mad and madc where .cc or the carry takes part."""
     name, type_ = site.words[0], _type(site)
     unsigned = dtype_of(type_.replace("s", "u"))
     reads = [site.read(operand, type_) for operand in site.operands[1:]]
     write = site.write(site.operands[0], type_.replace("s", "u"))
-    carry = carry_slot(site)
-    read_carry, write_carry = site.read(carry, "u32"), site.write(carry, "u32")
+    read_carry, write_carry = site.read(_CARRY, "u32"), site.write(_CARRY, "u32")
     consumes, produces = name in ("addc", "subc", "madc"), site.has("cc")
     product = multiply_high if site.has("hi") else np.multiply
     subtracts = name.startswith("sub")

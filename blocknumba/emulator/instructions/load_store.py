@@ -71,7 +71,7 @@ def store_step(site: Site) -> Step:
     return step
 
 
-def do_nothing(site: Site) -> Step:
+def do_nothing(_: Site) -> Step:
     """An instruction that only gives a hint."""
     return lambda cohort: None
 

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from blocknumba.emulator.access import check_alignment, load_rows, store_rows
+from blocknumba.emulator.access import load_rows, store_rows
 from blocknumba.emulator.cohort import LANES, Cohort
 from blocknumba.emulator.decoding import Decoder, Site, Step
 from blocknumba.emulator.errors import SynchronizationError

@@ -25,7 +25,7 @@ def shared_places(cohort: Cohort, address: np.ndarray, size: int, what: str) -> 
     if (address & (size - 1)).any():
         raise AccessError(f"{what}: misaligned, accepted an address that is a multiple of {size}")
     if int(address.max()) >= SHARED_WINDOW:
-        (space, _), *more = spaces_of(cohort, address)
+        (space, _), *more = spaces_of(address)
         if more or space != "shared":
             raise AccessError(f"{what}: given {space} memory, accepted shared")
         address = address - WINDOWS["shared"]

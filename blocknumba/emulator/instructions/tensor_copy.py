@@ -11,8 +11,7 @@ from blocknumba.emulator.cohort import LANES, Cohort
 from blocknumba.emulator.decoding import Site, Step
 from blocknumba.emulator.errors import AccessError, SynchronizationError
 from blocknumba.emulator.instructions.mbarrier import SIZE
-from blocknumba.emulator.launch import CLUSTER_RANK_SHIFT
-from blocknumba.emulator.races import BULK, GENERIC
+from blocknumba.emulator.races import BULK
 from blocknumba.emulator.syntax import Address
 from blocknumba.emulator.tensor_map import TensorMap, swizzled
 from blocknumba.emulator.values import DTYPES, dtype_of

@@ -81,7 +81,7 @@ def start(site: Site) -> Step:
             lanes = warpgroups.lanes_of(cohort, warp)
             row = lanes.start // LANES
             words = [int(column[row]) for column in descriptors]
-            second = warpgroups.read_operand(cohort, warp, words[-1], product.columns,
+            second = warpgroups.read_operand(warp, words[-1], product.columns,
                                              ELEMENTS[product.right], product.transposed[1])
             first = _first(cohort, product, warp, words[0], lanes)
             addend = [value[lanes].copy() for value in before] if keeps[row] else None
@@ -97,7 +97,7 @@ def _first(cohort: Cohort, product: Product, warp: int, word: int,
     """The first operand, (64, depth): from registers now, or from shared memory later."""
     dtype = ELEMENTS[product.left]
     if not product.from_registers:
-        return cohort.launch.warpgroups.read_operand(cohort, warp, word, _ROWS, dtype,
+        return cohort.launch.warpgroups.read_operand(warp, word, _ROWS, dtype,
                                                      product.transposed[0])
     registers = [cohort.spread(read(cohort))[lanes].reshape(WARPS, LANES)
                  for read in product.first]
@@ -168,7 +168,7 @@ def _see_reads(cohort: Cohort, warp: int, behind: int) -> None:
         races.acquire_agent(cluster, number + member, agent, clock)
 
 
-def fence(site: Site) -> Step:
+def fence(_: Site) -> Step:
     """wgmma.fence: orders registers, which the emulator copies when a product is started."""
     return lambda cohort: None
 
