@@ -14,6 +14,7 @@ from blocknumba.typing import folding
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.functions import create, debug, elementwise, reduce, shape, spans
+from blocknumba.typing.operators import apply_operator, is_operator
 from blocknumba.typing.values import BoundMethod, is_constant
 
 _FLOATS = elementwise.FLOAT_FUNCTIONS
@@ -33,6 +34,8 @@ def call(context: Context, callee: object, arguments: tuple, keywords: dict[str,
             return value
     if (spelled := _lookup(callee)) is not None:
         return _call_function(context, spelled, arguments, keywords)
+    if is_operator(callee) and not keywords:
+        return apply_operator(context, callee, arguments)
     if (builtin := _lookup_builtin(callee)) is not None:
         return builtin(context, *arguments, **keywords)
     if (dtype := _as_dtype(callee)) is not None and len(arguments) == 1 and not keywords:

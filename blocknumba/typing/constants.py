@@ -50,6 +50,7 @@ class Knowledge:
     values: id of an assignment that can run -> the value it always gives, or UNKNOWN.
     callees: id of a call statement -> the function it calls, where that is known.
     iterables: id of a getiter statement -> the value iterated over, where that is known.
+    starred: id of a call statement -> what its * argument is made of, None if not known.
     tuples: name of a variable -> the variables that the tuple in it is made of.
     reached: labels of the blocks that can run.
     """
@@ -57,6 +58,7 @@ class Knowledge:
     values: dict[int, object] = field(default_factory=dict)
     callees: dict[int, object] = field(default_factory=dict)
     iterables: dict[int, object] = field(default_factory=dict)
+    starred: dict[int, tuple | None] = field(default_factory=dict)
     tuples: dict[str, tuple[ir.Var, ...]] = field(default_factory=dict)
     reached: set[int] = field(default_factory=set)
     closures: dict[int, Closure] = field(default_factory=dict)
@@ -146,17 +148,20 @@ def _follow(statement: ir.Assign, values: dict[str, object], facts: dict[str, Fa
         value = _value_of(node, values, facts)
     except BlockError as error:
         raise error.at(statement.loc.place) from None
-    if isinstance(node, ir.Var) and node.name in knowledge.tuples:
-        knowledge.tuples[target] = knowledge.tuples[node.name]
-    elif isinstance(node, ir.Expr):
+    if isinstance(node, ir.Expr):
         if node.op == "call":
             knowledge.callees[id(statement)] = values.get(node.func.name, UNKNOWN)
+            if node.vararg is not None:
+                knowledge.starred[id(statement)] = _items(node.vararg, values, knowledge)
         elif node.op == "getiter":
             knowledge.iterables[id(statement)] = values.get(node.value.name, UNKNOWN)
         elif node.op == "build_tuple":
             knowledge.tuples[target] = tuple(node.items)
         elif node.op == "make_function":
             value = knowledge.closures.setdefault(id(node), _closure(node, knowledge))
+    source = node.value if isinstance(node, ir.Expr) and node.op == "cast" else node
+    if isinstance(source, ir.Var) and source.name in knowledge.tuples:
+        knowledge.tuples[target] = knowledge.tuples[source.name]
     values[target] = value
     knowledge.values[id(statement)] = value
 
@@ -173,6 +178,14 @@ def _value_of(node: object, values: dict[str, object], facts: dict[str, Facts]) 
     if node.op == "getattr" and isinstance(holder := values.get(node.value.name), Facts):
         return holder.get(node.attr)
     return folding.fold_expression(node, values)
+
+
+def _items(variable: ir.Var, values: dict[str, object], knowledge: Knowledge) -> tuple | None:
+    """What a tuple is made of, as values or variables; None when that is not known."""
+    value = values.get(variable.name, UNKNOWN)
+    if isinstance(value, tuple) and not folding.is_opaque(value):
+        return value
+    return knowledge.tuples.get(variable.name)
 
 
 def _closure(node: ir.Expr, knowledge: Knowledge) -> Closure:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 
 class constexpr:  # noqa: N801 - Triton's spelling
     """`BLOCK: bn.constexpr` makes a parameter a compile-time constant.
@@ -18,5 +20,9 @@ class constexpr:  # noqa: N801 - Triton's spelling
 
 
 def unwrapped(value: object) -> object:
-    """The value of a constexpr, and any other value as it is."""
-    return value.value if isinstance(value, constexpr) else value
+    """What a kernel reads from a variable outside: the value of a constexpr, of an array
+    without axes its element, and any other value as it is.
+    """
+    if isinstance(value, constexpr):
+        return value.value
+    return value[()] if isinstance(value, np.ndarray) and not value.ndim else value

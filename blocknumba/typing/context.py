@@ -66,7 +66,7 @@ class Context:
             dtype = dtype or promotion.default_dtype(operand)
             promotion.require_fits(operand, dtype, what)
             return self.constant(operand, dtype)
-        if isinstance(operand, np.generic) or isinstance(operand, np.ndarray) and operand.ndim == 0:
+        if isinstance(operand, np.generic):
             own = self.constant(operand.item(), dtype_of(operand.dtype))
             return own if dtype is None else self.cast(own, dtype)
         raise BlockTypeError(f"{what}: given {describe(operand)}, accepted a tile or a number")

@@ -50,7 +50,7 @@ def evaluate(context: Context, node: object, read: Read) -> object:
         return handler(context, node, read)
     if node.value is ir.UNDEFINED:
         raise BlockNameError(f"name {node.name!r} is not defined")
-    if isinstance(node.value, _REFUSED_GLOBALS) and getattr(node.value, "ndim", 1):
+    if isinstance(node.value, _REFUSED_GLOBALS):
         raise UnsupportedError(
             f"{node.name}: given a {type(node.value).__name__} of the surrounding program, "
             "accepted numbers, strings, tuples, dtypes, functions and modules",

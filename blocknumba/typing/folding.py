@@ -40,6 +40,11 @@ _FOLDED = {
     for name in ("abs", "all", "any", "bool", "callable", "chr", "divmod", "float", "format",
                  "getattr", "hasattr", "int", "isinstance", "issubclass", "len", "max", "min",
                  "ord", "pow", "repr", "round", "slice", "str", "sum", "tuple", "type")
+} | {
+    getattr(operator, name)
+    for name in ("add", "and_", "contains", "eq", "floordiv", "ge", "getitem", "gt", "index",
+                 "inv", "is_", "is_not", "le", "lshift", "lt", "mod", "mul", "ne", "neg", "not_",
+                 "or_", "pos", "pow", "rshift", "sub", "truediv", "truth", "xor")
 } | {value for value in vars(math).values() if callable(value)} | _TUPLE_MAKERS
 
 

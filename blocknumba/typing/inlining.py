@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import types
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from numba.core import ir
@@ -48,12 +49,21 @@ class Inliner:
             body, block.body = block.body, []
             for statement in body:
                 call = self._call_of(statement, knowledge)
-                if call is None:
+                is_open = knowledge.starred.get(id(statement), ()) is None
+                if call is None or is_open:
                     block.append(statement)
                     continue
                 found = True
                 block = self._inline(block, statement, call, knowledge)
         return found
+
+    def refuse_open_calls(self, knowledge: Knowledge) -> None:
+        """Raise when a call is left because what its * argument is made of is not known."""
+        for block in self._blocks.values():
+            for statement in block.body:
+                if self._call_of(statement, knowledge) is not None:
+                    raise UnsupportedError("a call with *: accepted a tuple whose length is known",
+                                           loc=statement.loc.place)
 
     def _call_of(self, statement: ir.Stmt, knowledge: Knowledge) -> Call | None:
         callee = knowledge.callees.get(id(statement))
@@ -83,7 +93,9 @@ class Inliner:
                                    f"compile time", loc=_outermost(site))
         source = source_of(call.function)
         body = _Body(source, call, next(self._numbers), block.scope, site)
-        arguments = _bind(source, call, statement.value, knowledge, site)
+        starred = [self._as_variable(block, item, statement.loc)
+                   for item in knowledge.starred.get(id(statement), ())]
+        arguments = _bind(source, call, statement.value, starred, site)
         if len(source.blocks) == 1 and isinstance(source.blocks[source.entry].body[-1], ir.Return):
             block.body += body.statements(source.entry, arguments)
             value = block.body.pop().value
@@ -103,6 +115,14 @@ class Inliner:
                                      ir.Jump(after, last.loc)]
         rest = self._blocks[after] = ir.Block(block.scope, statement.loc)
         return rest
+
+    def _as_variable(self, block: ir.Block, item: object, loc: SourceLoc) -> ir.Var:
+        """A variable that holds an item of a * argument."""
+        if isinstance(item, ir.Var):
+            return item
+        variable = ir.Var(block.scope, f"$starred@{next(self._numbers)}", loc)
+        block.append(ir.Assign(constant_node(item, variable.name, loc), variable, loc))
+        return variable
 
 
 class _Body:
@@ -169,15 +189,10 @@ def python_function(value: object) -> types.FunctionType | None:
     return None
 
 
-def _bind(source: Source, call: Call, expression: ir.Expr, knowledge: Knowledge,
+def _bind(source: Source, call: Call, expression: ir.Expr, starred: Sequence[ir.Var],
           site: Loc) -> dict[str, object]:
     """Parameter name -> variable, or value, or the expression that makes the tuple of *args."""
-    positional = list(expression.args)
-    if expression.vararg is not None:
-        if expression.vararg.name not in knowledge.tuples:
-            raise UnsupportedError("a call with *: accepted a tuple whose length is known",
-                                   loc=site)
-        positional += knowledge.tuples[expression.vararg.name]
+    positional = [*expression.args, *starred]
     if call.receiver is not None:
         positional.insert(0, call.receiver)
     signature = source.signature

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from types import BuiltinFunctionType
 
 from blocknumba.errors import BlockTypeError, UnsupportedError
 from blocknumba.tile_ir.ir import Value
 from blocknumba.typing import folding
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions import elementwise
-from blocknumba.typing.functions.linear import dot
 from blocknumba.typing.functions.memory import as_pointer, move_pointer
 from blocknumba.typing.functions.spans import shift_span
 from blocknumba.typing.values import Span, is_constant, parts_of
@@ -24,8 +24,13 @@ BINARY = {
     operator.gt: "gt", operator.ge: "ge",
 }
 _UNARY = {operator.neg: "neg", operator.invert: "invert"}
-_SYMBOL = {operator.is_: "is", operator.is_not: "is not", operator.contains: "in",
-           operator.matmul: "@"}
+_SYMBOL = {operator.contains: "in", operator.matmul: "@"}
+
+
+def is_operator(function: object) -> bool:
+    """Whether a function is the function of an operator, as in Python's module operator."""
+    return isinstance(function, BuiltinFunctionType) and (
+        function in BINARY or function in _UNARY or function in (operator.not_, operator.pos))
 
 
 def apply_operator(context: Context, function: Callable, operands: tuple) -> object:
@@ -50,8 +55,6 @@ def _apply_unary(context: Context, function: Callable, x: object) -> object:
 
 
 def _apply_binary(context: Context, function: Callable, x: object, y: object) -> object:
-    if function is operator.matmul:
-        return dot.rule(context, x, y)
     if function is operator.contains and isinstance(x, tuple):
         return _contains(context, x, y)
     if function not in BINARY:

@@ -8,9 +8,10 @@ answer, ours is another, in these cases and no others:
 - A Python int literal on its own, or with bools, is int32 when it fits, else int64.
 - Integers that an operation turns into floats (true division, exp, sqrt, mean ...) become
   float32; 64-bit integers become float64.  NumPy makes float64 of all of them.
-- An integer scalar that meets a float takes the float's dtype, as a Python int does: the
-  scalars of a kernel (arguments, extents, loop variables, program ids) are Python ints to
-  whoever writes it.  Two tiles follow the table: int32 and float32 make float64.
+- A scalar that meets a tile of another kind is weak, as a Python number is: beside a float, an
+  integer scalar takes the float's dtype; beside integer tiles, a float scalar keeps its own, or
+  makes float32.  The scalars of a kernel (arguments, extents, loop variables, program ids) are
+  Python numbers to whoever writes it.  Two tiles follow the table: int32 and float32 make float64.
 - bfloat16 stands beside float16: the two together, or bfloat16 with an integer of 16 bits or
   more, make float32.
 """
@@ -18,7 +19,7 @@ answer, ours is another, in these cases and no others:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 import numpy as np
 
@@ -145,16 +146,21 @@ def _literals_dtype(literals: Sequence[bool | int | float]) -> DType:
 
 def _strong_dtype(operands: Sequence[object]) -> DType:
     floats = [strong_dtype(x) for x in operands if strong_dtype(x).is_float]
-    counted = floats if floats else []
+    counted = list(floats)
     for operand in operands:
         dtype = strong_dtype(operand)
-        is_scalar = isinstance(operand, Value) and operand.type.is_scalar
-        if not dtype.is_float and not (floats and is_scalar and dtype.is_integer):
+        if not dtype.is_float and not (floats and dtype.is_integer and _is_scalar(operand)):
             counted.append(dtype)
-    result = counted[0]
-    for dtype in counted[1:]:
-        result = promote(result, dtype)
+    result = reduce(promote, counted)
+    are_scalars = all(_is_scalar(x) for x in operands if strong_dtype(x).is_float)
+    if floats and are_scalars and len(counted) > len(floats):
+        own = reduce(promote, floats)
+        return own if own.bits >= 32 or result.bits < 32 else float32
     return result
+
+
+def _is_scalar(operand: object) -> bool:
+    return not (isinstance(operand, Value) and operand.type.shape)
 
 
 def _with_literal(dtype: DType, literal: bool | int | float) -> DType:

@@ -37,6 +37,7 @@ def specialize(source: Source, arguments: Mapping[str, Argument],
             break
         _limit_size(blocks, source)
     refuse_static_loops(blocks, knowledge)
+    inliner.refuse_open_calls(knowledge)
     constants.drop_unused_temporaries(blocks)
     return blocks
 

@@ -10,6 +10,7 @@ from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.function import function
 from blocknumba.typing.static_values import static_axes, static_axis, static_shape
+from blocknumba.typing.values import is_constant
 
 
 @function
@@ -175,30 +176,57 @@ def _first_byte(context: Context, tile: Value) -> Value:
 
 
 def index_tile(context: Context, tile: Value, index: tuple) -> Value:
-    """tile[index] for index of `:`, None and `...`: axes of extent 1 are added.
+    """tile[index] for an index of `:`, None, `...`, and of ints and slices known at compile time.
 
-    Errors: anything else in index; more `:` than axes.
+    Errors: an index known at run time; a slice that does not start at a multiple of its length.
     """
-    rank = len(tile.type.shape)
-    kept = sum(entry is not None and entry is not Ellipsis for entry in index)
-    shape, axis = [], 0
-    for entry in index:
+    shape = tile.type.shape
+    starts, lengths, result = [], [], []
+    for entry in _expanded(tile, index):
         if entry is None:
-            shape.append(1)
-        elif entry is Ellipsis:
-            shape += tile.type.shape[axis:rank - kept + axis]
-            axis += rank - kept
-        elif isinstance(entry, slice) and entry == slice(None):
-            require(axis < rank, "index: given {} axes, accepted at most {} for {}", kept, rank,
-                    tile.type)
-            shape.append(tile.type.shape[axis])
-            axis += 1
-        else:
-            raise BlockTypeError(f"index: given {describe(entry)} for {tile.type}, accepted ':', "
-                                 "None and '...'",
-                                 hint="a tile is not an array: use bn.where or a reduction to pick "
-                                      "elements, or index the array it was loaded from")
-    return _reshaped(context, "index", tile, (*shape, *tile.type.shape[axis:]))
+            result.append(1)
+            continue
+        axis = len(starts)
+        require(axis < len(shape), "index: given {} axes, accepted at most {} for {}", axis + 1,
+                len(shape), tile.type)
+        start, length = _part(tile, entry, shape[axis])
+        starts.append(start)
+        lengths.append(length)
+        if isinstance(entry, slice):
+            result.append(length)
+    starts += [0] * (len(shape) - len(starts))
+    result += shape[len(lengths):]
+    lengths += shape[len(lengths):]
+    if tuple(lengths) != shape:
+        tile = context.emit("extract", tile, starts=tuple(starts), shape=tuple(lengths))
+    return _reshaped(context, "index", tile, tuple(result))
+
+
+def _expanded(tile: Value, index: tuple) -> tuple:
+    """index with '...' replaced by the ':' that it stands for."""
+    places = [i for i, entry in enumerate(index) if entry is Ellipsis]
+    if not places:
+        return index
+    require(len(places) == 1, "index: given '...' twice, accepted once")
+    named = sum(entry is not None for entry in index) - 1
+    missing = max(0, len(tile.type.shape) - named)
+    return (*index[:places[0]], *(slice(None),) * missing, *index[places[0] + 1:])
+
+
+def _part(tile: Value, entry: object, extent: int) -> tuple[int, int]:
+    """Start and length of what an index takes of an axis."""
+    if isinstance(entry, int) and not isinstance(entry, bool):
+        require(-extent <= entry < extent, "index: {} is out of range for {}", entry, tile.type)
+        return entry % extent, 1
+    if isinstance(entry, slice) and is_constant(entry):
+        taken = range(extent)[entry]
+        require(len(taken) and taken.step == 1, "index: given the slice {}:{}:{} of {}, accepted "
+                "some elements with step 1", entry.start, entry.stop, entry.step, tile.type)
+        return taken.start, len(taken)
+    raise BlockTypeError(f"index: given {describe(entry)} for {tile.type}, accepted ':', None, '...' "
+                         "and compile-time ints and slices",
+                         hint="a tile is not an array: use bn.where or a reduction to pick "
+                              "elements, or index the array it was loaded from")
 
 
 def _tile(context: Context, name: str, x: object) -> Value:
