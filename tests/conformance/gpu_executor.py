@@ -1,0 +1,66 @@
+"""Runs cases on a GPU."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+
+from blocknumba.dispatch.driver import Driver, host_pointer
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.pipeline import lay_out
+from blocknumba.nvvm_lower.emitter import CodeOptions
+from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
+from blocknumba.nvvm_lower.target import Target
+from blocknumba.tile_ir.ir import Parameter
+
+from case import Case
+
+STREAM = 0
+
+
+class Gpu:
+    """The current device, with programs of a number of warps."""
+
+    def __init__(self, driver: Driver, num_warps: int):
+        self._driver, self._num_warps = driver, num_warps
+        driver.enter_thread(driver.current_device())
+        self._target = Target.of_capability(driver.capability(driver.current_device()))
+
+    def run(self, case: Case) -> dict[str, np.ndarray]:
+        """The arrays that a case writes."""
+        driver, arrays = self._driver, _copies(case)
+        code = CodeOptions(self._num_warps)
+        lowered = lower(lay_out(case.function, LayoutOptions(self._num_warps)), self._target, code)
+        kernel = driver.load_kernel(assemble_kernel(lowered, self._target, code).cubin,
+                                    lowered.name)
+        memory = {name: self._upload(array) for name, array in arrays.items()}
+        values = [_value(parameter, case, memory) for parameter in lowered.parameters]
+        addresses = (ctypes.c_void_p * max(1, len(values)))(*map(host_pointer, values))
+        driver.check(str(case), driver.api.cuLaunchKernel(
+            kernel, *case.grid, code.num_warps * self._target.warp_size, 1, 1,
+            lowered.shared_bytes, STREAM, ctypes.addressof(addresses), 0))
+        for name in case.expected:
+            driver.copy_to_host(host_pointer(arrays[name]), memory[name], arrays[name].nbytes,
+                                STREAM)
+        driver.synchronize(STREAM)
+        for pointer in memory.values():
+            driver.free(pointer, STREAM)
+        return {name: arrays[name] for name in case.expected}
+
+    def _upload(self, array: np.ndarray) -> int:
+        pointer = self._driver.allocate(max(array.nbytes, 1), STREAM)
+        self._driver.copy_to_device(pointer, host_pointer(array), array.nbytes, STREAM)
+        return pointer
+
+
+def _copies(case: Case) -> dict[str, np.ndarray]:
+    return {name: np.array(value, order="C") for name, value in case.arguments.items()
+            if isinstance(value, np.ndarray)}
+
+
+def _value(parameter: Parameter, case: Case, memory: dict[str, int]) -> np.ndarray:
+    """What a kernel parameter is, in memory of its own size."""
+    if parameter.kind == "pointer":
+        return np.array(memory[parameter.argument], np.uint64)
+    return np.array(case.arguments[parameter.argument])
