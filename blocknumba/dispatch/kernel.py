@@ -9,6 +9,7 @@ from types import FunctionType
 
 from blocknumba.dispatch.call import Arguments, Call, place_of, read_arguments, resolve_grid
 from blocknumba.dispatch.captures import Captures, capture, python_function
+from blocknumba.dispatch.compilation import compile_function
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.driver import Driver, find_driver
 from blocknumba.dispatch.launcher import generate_launcher
@@ -70,7 +71,7 @@ class Kernel:
         bound, changes = self.signature.bind(arguments, keywords)
         options = self.options.override(changes)
         resolve_grid(grid, self.signature, bound, options)
-        return self._prepare(bound, options).compiled
+        return self.prepare(bound, options).compiled
 
     def compile(self, specialization: Specialization, constants: Mapping[str, object]) -> Compiled:
         """The code for a specialization, compiled once however many threads ask.
@@ -87,6 +88,17 @@ class Kernel:
                     compiled = compile_function(self.python_function, specialization, constants)
                     self._compiled[specialization] = compiled
         return compiled
+
+    def prepare(self, bound: Mapping[str, object], options: Options) -> Call:
+        """Read the arguments of a call, given by name, and find or compile the code for them."""
+        arguments = read_arguments(self.signature, bound)
+        driver, device = place_of(self.signature, arguments, options)
+        target = None if driver is None else _target(driver, device)
+        specialization, captures = self.specialize(_described(arguments), arguments.constants,
+                                                   options, target,
+                                                   are_disjoint(arguments.arrays.values()))
+        compiled = self.compile(specialization, arguments.constants)
+        return Call(self.signature, arguments, captures, compiled, driver, device)
 
     def captures(self, constants: Mapping[str, object]) -> Captures:
         """The globals and closure variables that the code reads now.
@@ -170,27 +182,17 @@ class Kernel:
              changes: dict[str, object]) -> tuple[Plan | None, Call]:
         options = self.options.override(changes)
         extents = resolve_grid(grid, self.signature, bound, options)
-        call = self._prepare(bound, options)
+        call = self.prepare(bound, options)
         return call.run(extents, stream), call
-
-    def _prepare(self, bound: Mapping[str, object], options: Options) -> Call:
-        arguments = read_arguments(self.signature, bound)
-        driver, device = place_of(self.signature, arguments, options)
-        target = None if driver is None else _target(driver, device)
-        specialization, captures = self.specialize(_described(arguments), arguments.constants,
-                                                   options, target,
-                                                   are_disjoint(arguments.arrays.values()))
-        compiled = self.compile(specialization, arguments.constants)
-        return Call(self.signature, arguments, captures, compiled, driver, device)
 
 
 class Launch:
     """A kernel with a grid and a stream, waiting for its arguments."""
 
-    __slots__ = ("_kernel", "_grid", "_stream")
+    __slots__ = ("_kernel", "grid", "stream")
 
     def __init__(self, kernel: Kernel, grid: object, stream: object):
-        self._kernel, self._grid, self._stream = kernel, grid, stream
+        self._kernel, self.grid, self.stream = kernel, grid, stream
 
     def __call__(self, *arguments: object, stream: object = None, **keywords: object) -> Compiled:
         """Launch, without waiting for the GPU; the compiled kernel.
@@ -203,7 +205,7 @@ class Launch:
         launcher = kernel._launchers.get(form)
         if launcher is None:
             launcher = kernel._launcher(form, arguments, keywords)
-        return launcher(self._grid, self._stream if stream is None else stream, *arguments,
+        return launcher(self.grid, self.stream if stream is None else stream, *arguments,
                         **keywords)
 
 
@@ -220,15 +222,6 @@ def jit(function: FunctionType | None = None, /, **options: object) -> Kernel | 
     if function is None:
         return lambda inner: Kernel(inner, chosen)
     return Kernel(function, chosen)
-
-
-def compile_function(function: FunctionType, specialization: Specialization,
-                     constants: Mapping[str, object]) -> Compiled:
-    """See pipeline.compile_function."""
-    # here and not above: numba takes longer to import than all of blocknumba
-    from blocknumba.dispatch import pipeline
-
-    return pipeline.compile_function(function, specialization, constants)
 
 
 def default_target() -> Target | None:

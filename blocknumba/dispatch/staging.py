@@ -12,11 +12,11 @@ from blocknumba.dispatch.arrays import ArrayFacts, host_view
 from blocknumba.dispatch.driver import Driver, host_pointer
 from blocknumba.errors import LaunchError
 
-_PAGE = 256  # cuMemAlloc's alignment, which copies keep: facts stay true of the copy
+PAGE = 256  # cuMemAlloc's alignment, which copies keep: facts stay true of the copy
 
 
 @dataclass(slots=True)
-class _Range:
+class Range:
     """Bytes [low, high) of memory that several arrays may share.
 
     names: the arguments within.
@@ -42,7 +42,7 @@ class DeviceCopies:
                  device: int, stream: int):
         self._driver, self._device, self._stream = driver, device, stream
         self._arrays = {name: facts for name, facts in arrays.items() if facts.device is None}
-        self._ranges = _merged_ranges(self._arrays, stored)
+        self._ranges = merged_ranges(self._arrays, stored)
         self._allocations: list[int] = []
 
     def __enter__(self) -> dict[str, ArrayFacts]:
@@ -68,11 +68,11 @@ class DeviceCopies:
         with contextlib.suppress(LaunchError):  # the first error is the one to show
             self._free()
 
-    def _copy_in(self, part: _Range) -> None:
+    def _copy_in(self, part: Range) -> None:
         size = part.high - part.low
         if not size:
             return  # an empty array: its copy is at the null pointer
-        offset = part.low % _PAGE
+        offset = part.low % PAGE
         allocation = self._driver.allocate(size + offset, self._stream)
         self._allocations.append(allocation)
         part.copy = allocation + offset
@@ -98,15 +98,15 @@ class HostCopies:
                  stream: int):
         self._driver, self._stream = driver, stream
         self._arrays = {name: facts for name, facts in arrays.items() if facts.device is not None}
-        self._ranges = _merged_ranges(self._arrays, stored)
+        self._ranges = merged_ranges(self._arrays, stored)
         self._memory: list[np.ndarray] = []
 
     def __enter__(self) -> dict[str, np.ndarray]:
         """The arguments, as NumPy arrays."""
         views: dict[str, np.ndarray] = {}
         for part in self._ranges:
-            memory = np.empty(part.high - part.low + _PAGE, np.uint8)
-            part.copy = host_pointer(memory) + (part.low - host_pointer(memory)) % _PAGE
+            memory = np.empty(part.high - part.low + PAGE, np.uint8)
+            part.copy = host_pointer(memory) + (part.low - host_pointer(memory)) % PAGE
             self._memory.append(memory)
             if part.high > part.low:
                 self._driver.copy_to_host(part.copy, part.low, part.high - part.low, self._stream)
@@ -127,20 +127,20 @@ class HostCopies:
         self._driver.synchronize(self._stream)
 
 
-def _merged_ranges(arrays: Mapping[str, ArrayFacts], stored: frozenset[str]) -> list[_Range]:
+def merged_ranges(arrays: Mapping[str, ArrayFacts], stored: frozenset[str]) -> list[Range]:
     """The disjoint ranges of bytes that the arrays are in, in order of address."""
-    ranges: list[_Range] = []
+    ranges: list[Range] = []
     whole = {name: facts for name, facts in arrays.items() if facts.size}
     for name, facts in sorted(whole.items(), key=lambda item: item[1].byte_range()):
         low, high = facts.byte_range()
         if not ranges or low >= ranges[-1].high:
-            ranges.append(_Range(low, high, []))
+            ranges.append(Range(low, high, []))
         part = ranges[-1]
         part.high = max(part.high, high)
         part.names.append(name)
         if name in stored:
             before = part.stored or (low, high)
             part.stored = min(before[0], low), max(before[1], high)
-    empty = [_Range(facts.pointer, facts.pointer, [name])
+    empty = [Range(facts.pointer, facts.pointer, [name])
              for name, facts in arrays.items() if name not in whole]
     return ranges + empty
