@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from blocknumba.errors import BlockValueError, require
 
+LEVELS = ("tile", "gpu", "nvvm", "ptx", "sass")  # of the code, as text
+DEFAULT_CACHE_BYTES = 1 << 30
 _YES = frozenset(("1", "true", "yes", "on"))
 _NO = frozenset(("", "0", "false", "no", "off"))
+_SIZE = re.compile(r"(\d+)([kmg]?)", re.IGNORECASE)
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+# where NVIDIA's libraries are looked for besides Python's packages
+_TOOLKIT_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX", "LD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,24 +26,79 @@ class Settings:
     """What the environment asked for when blocknumba was imported.
 
     interpret: BLOCKNUMBA_INTERPRET=1 runs every kernel on the CPU, even where there is a GPU.
+    cache: BLOCKNUMBA_CACHE=0 neither reads nor writes compiled kernels on disk.
+    cache_folder: BLOCKNUMBA_CACHE_DIR, where they are; by default the user's folder for caches.
+        None when there is no home directory.
+    cache_bytes: BLOCKNUMBA_CACHE_SIZE ("500M", "2G"), the most that they may take; least recently
+        used ones go first.
+    dump: BLOCKNUMBA_DUMP=tile,ptx writes these levels of each compiled kernel to standard error.
+    time: BLOCKNUMBA_TIME=1 writes how long each compilation took to standard error.
+    toolkit: the variables that say where CUDA is.
     """
 
     interpret: bool = False
+    cache: bool = True
+    cache_folder: Path | None = None
+    cache_bytes: int = DEFAULT_CACHE_BYTES
+    dump: tuple[str, ...] = ()
+    time: bool = False
+    toolkit: tuple[str, ...] = ()
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
     """The settings that an environment asks for.
 
-    Errors: BlockValueError for a variable that is neither a yes nor a no.
+    Errors: BlockValueError for a variable that does not say what it should.
     """
-    return Settings(interpret=_flag(environment, "BLOCKNUMBA_INTERPRET"))
+    return Settings(interpret=_flag(environment, "BLOCKNUMBA_INTERPRET"),
+                    cache=_flag(environment, "BLOCKNUMBA_CACHE", "1"),
+                    cache_folder=_cache_folder(environment),
+                    cache_bytes=_size(environment, "BLOCKNUMBA_CACHE_SIZE", DEFAULT_CACHE_BYTES),
+                    dump=_levels(environment, "BLOCKNUMBA_DUMP"),
+                    time=_flag(environment, "BLOCKNUMBA_TIME"),
+                    toolkit=tuple(f"{name}={environment[name]}" for name in _TOOLKIT_VARIABLES
+                                  if environment.get(name)))
 
 
-def _flag(environment: Mapping[str, str], name: str) -> bool:
-    text = environment.get(name, "").strip().lower()
+def _flag(environment: Mapping[str, str], name: str, default: str = "") -> bool:
+    text = environment.get(name, default).strip().lower()
     require(text in _YES | _NO, "{}: given {!r}, accepted 0 or 1", name, text,
             error=BlockValueError)
     return text in _YES
+
+
+def _size(environment: Mapping[str, str], name: str, default: int) -> int:
+    text = environment.get(name, "").strip()
+    found = _SIZE.fullmatch(text)
+    require(found or not text, "{}: given {!r}, accepted bytes, as 500M or 2G", name, text,
+            error=BlockValueError)
+    return int(found[1]) * _UNITS[found[2].lower()] if found else default
+
+
+def _levels(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
+    given = [level.strip() for level in environment.get(name, "").lower().split(",")]
+    given = [level for level in given if level not in _NO]
+    if given == ["all"] or given == ["1"]:
+        return LEVELS
+    unknown = [level for level in given if level not in LEVELS]
+    require(not unknown, "{}: given {}, accepted all, {}", name, ", ".join(unknown),
+            ", ".join(LEVELS), error=BlockValueError)
+    return tuple(given)
+
+
+def _cache_folder(environment: Mapping[str, str]) -> Path | None:
+    """Source: XDG Base Directory Specification; elsewhere the system's folder of the same kind."""
+    chosen = environment.get("BLOCKNUMBA_CACHE_DIR", "").strip()
+    if chosen:
+        return Path(os.path.expanduser(chosen)).absolute()
+    variable, below = {"win32": ("LOCALAPPDATA", "AppData/Local"),
+                       "darwin": ("", "Library/Caches")}.get(sys.platform,
+                                                             ("XDG_CACHE_HOME", ".cache"))
+    caches = Path(environment.get(variable, ""))
+    if not caches.is_absolute():
+        home = environment.get("HOME") or environment.get("USERPROFILE") or ""
+        caches = Path(home, below)
+    return caches / "blocknumba" if caches.is_absolute() else None
 
 
 SETTINGS = read_settings(os.environ)

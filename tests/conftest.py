@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
-import emulated_gpu
-import pytest
-from tile_files import pytest_addoption, pytest_collect_file  # noqa: F401  hooks
+os.environ["BLOCKNUMBA_CACHE"] = "0"  # before blocknumba is imported: tests see what they compile
 
-from blocknumba.dispatch.driver import find_driver
+import emulated_gpu  # noqa: E402
+import pytest  # noqa: E402
+from tile_files import pytest_addoption, pytest_collect_file  # noqa: E402, F401  hooks
+
+from blocknumba.dispatch.driver import find_driver  # noqa: E402
 
 
 CPU, GPU, EMULATOR = "cpu", "gpu", "emulator"

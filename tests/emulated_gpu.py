@@ -38,7 +38,7 @@ def _prepare(kernel: Kernel, bound: dict, options: object, target: str) -> Call:
     """The call as it is prepared where there is a GPU of this kind."""
     with (mock.patch.object(kernel_module, "place_of", lambda *_: (object(), 0)),
           mock.patch.object(kernel_module, "_target", lambda *_: Target.parse(target))):
-        return kernel._prepare(bound, options)
+        return kernel.prepare(bound, options)
 
 
 @cache

@@ -33,13 +33,17 @@ class Captures:
 
 
 @dataclass(frozen=True, slots=True)
-class _Variable:
-    """A place that holds a captured value: a name in a namespace, or a closure cell."""
+class Variable:
+    """A place that holds a captured value: a name in a namespace, or a closure cell.
+
+    is_read: the code uses the value itself; it is not just a module on the way to another.
+    """
 
     path: str
     place: dict | CellType
     name: str
     value: object
+    is_read: bool = True
 
 
 def capture(functions: tuple[FunctionType, ...]) -> Captures:
@@ -47,23 +51,23 @@ def capture(functions: tuple[FunctionType, ...]) -> Captures:
 
     Errors: BlockTypeError for a captured value that cannot be a constant.
     """
-    found: dict[tuple[int, str], _Variable] = {}
+    found: dict[tuple[int, str], Variable] = {}
     pending, seen = list(functions), set()
     while pending:
         function = pending.pop()
         if function in seen:
             continue
         seen.add(function)
-        for variable in _variables(function):
+        for variable in variables(function):
             found.setdefault((id(variable.place), variable.name), variable)
             inner = python_function(variable.value)
-            if inner is not None and not _is_stable(inner.__module__):
+            if inner is not None and not is_stable(inner.__module__):
                 pending.append(inner)
-    variables = sorted(found.values(), key=lambda variable: variable.path)
-    values = tuple((variable.path, _frozen(variable)) for variable in variables)
-    if any(isinstance(variable.value, _MUTABLE) for variable in variables):
+    ordered = sorted(found.values(), key=lambda variable: variable.path)
+    values = tuple((variable.path, _frozen(variable)) for variable in ordered)
+    if any(isinstance(variable.value, _MUTABLE) for variable in ordered):
         return Captures(values, _never)
-    return Captures(values, _identity_check(variables))
+    return Captures(values, _identity_check(ordered))
 
 
 def python_function(value: object) -> FunctionType | None:
@@ -74,7 +78,8 @@ def python_function(value: object) -> FunctionType | None:
     return inner if isinstance(inner, FunctionType) else None
 
 
-def _variables(function: FunctionType) -> Iterator[_Variable]:
+def variables(function: FunctionType) -> Iterator[Variable]:
+    """The variables outside that a function's own code reads, and the modules they are in."""
     module = function.__module__
     for path in _global_paths(function.__code__):
         yield from _resolve(module, function.__globals__, path)
@@ -82,18 +87,18 @@ def _variables(function: FunctionType) -> Iterator[_Variable]:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         value = _cell_contents(cell)
         if value is not _MISSING:
-            yield _Variable(f"{qualified}.{name}", cell, name, value)
+            yield Variable(f"{qualified}.{name}", cell, name, value)
 
 
-def _resolve(prefix: str, namespace: dict, path: tuple[str, ...]) -> Iterator[_Variable]:
+def _resolve(prefix: str, namespace: dict, path: tuple[str, ...]) -> Iterator[Variable]:
     """The variable at the end of a path, and the modules on the way to it."""
-    for name in path:
+    for number, name in enumerate(path, 1):
         value = namespace.get(name, _MISSING)
         if value is _MISSING:
             return  # a builtin, or a mistake that typing reports
         prefix = f"{prefix}.{name}"
-        yield _Variable(prefix, namespace, name, value)
-        if not isinstance(value, ModuleType) or _is_stable(value.__name__):
+        yield Variable(prefix, namespace, name, value, number == len(path))
+        if not isinstance(value, ModuleType) or is_stable(value.__name__):
             return
         namespace = vars(value)
 
@@ -104,21 +109,20 @@ def _global_paths(code: CodeType) -> tuple[tuple[str, ...], ...]:
     paths: dict[tuple[str, ...], None] = {}
     current: tuple[str, ...] = ()
     for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            current = (instruction.argval,)
-        elif current and instruction.opname in _ATTRIBUTE_INSTRUCTIONS:
+        if current and instruction.opname in _ATTRIBUTE_INSTRUCTIONS:
             current = (*current, instruction.argval)
-        else:
-            current = ()
+            continue
         if current:
             paths[current] = None
+        reads = instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+        current = (instruction.argval,) if reads else ()
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             paths.update(dict.fromkeys(_global_paths(constant)))
     return tuple(paths)
 
 
-def _frozen(variable: _Variable) -> Hashable:
+def _frozen(variable: Variable) -> Hashable:
     value = variable.value
     if isinstance(value, ModuleType) or python_function(value) is not None:
         return value
@@ -127,7 +131,7 @@ def _frozen(variable: _Variable) -> Hashable:
     return freeze(value, variable.path)
 
 
-def _identity_check(variables: list[_Variable]) -> Callable[[], bool]:
+def _identity_check(variables: list[Variable]) -> Callable[[], bool]:
     """A function that compares every variable with what it was, as fast as Python can."""
     scope: dict[str, object] = {"missing": _MISSING}
     tests = []
@@ -143,7 +147,8 @@ def _never() -> bool:
     return False
 
 
-def _is_stable(module: str | None) -> bool:
+def is_stable(module: str | None) -> bool:
+    """Whether nobody changes the attributes of a module while a program runs."""
     return (module or "").partition(".")[0] in _STABLE
 
 

@@ -6,10 +6,12 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from blocknumba.dispatch.driver import Driver
 from blocknumba.dispatch.effects import Effects
 from blocknumba.dispatch.specialize import Specialization
+from blocknumba.dispatch.stored_function import StoredFunction
 from blocknumba.errors import BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.nvvm_lower.toolchain import Assembled, disassemble
@@ -23,13 +25,13 @@ _GLOBAL_LOAD = re.compile(r"ld\.global\S*?(?:\.v(\d+))?\.[bfsu](\d+)\b")
 class MachineCode:
     """The lower half of a compilation, for one target.
 
-    gpu: GPU-layout IR.  nvvm: NVVM IR text.  assembled: PTX, cubin and the assembler's report.
+    gpu: GPU-layout IR as text.  nvvm: NVVM IR.  assembled: PTX, cubin, the assembler's report.
     symbol: the kernel's name in the cubin.
     parameters: of the kernel in the cubin, in order.
     threads: per block.  shared_bytes: dynamic shared memory per block.
     """
 
-    gpu: Function
+    gpu: str
     nvvm: str
     assembled: Assembled
     symbol: str
@@ -63,20 +65,27 @@ class Compiled:
     """One specialization of a kernel.
 
     name: of the kernel.
-    tile: optimised tile IR.  effects: which arrays it reads and stores to.
+    source: optimised tile IR, perhaps as it came from the disk.
+    effects: which arrays it reads and stores to.
     machine: the code for the target; None when it was compiled for the interpreter.
-    times_ms: how long each stage took.
+    times_ms: how long each stage took; only "cache" when it came from the disk.
     """
 
     name: str
     specialization: Specialization
-    tile: Function
+    source: Function | StoredFunction
     effects: Effects
     machine: MachineCode | None
     times_ms: Mapping[str, float]
     _kernel: int | None = None
     _prepared: set[int] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @cached_property
+    def tile(self) -> Function:
+        """Optimised tile IR."""
+        stored = isinstance(self.source, StoredFunction)
+        return self.source.read() if stored else self.source
 
     @property
     def asm(self) -> Mapping[str, str | bytes]:
@@ -99,6 +108,11 @@ class Compiled:
         return Stats(assembled.registers, assembled.spill_bytes, assembled.stack_bytes,
                      shared_bytes, blocks * machine.threads / target.threads_per_processor, loads,
                      assembled.warnings)
+
+    def tile_text(self) -> str:
+        """The text of the tile IR, which need not be parsed for it."""
+        stored = isinstance(self.source, StoredFunction)
+        return self.source.text if stored else text(self.source)
 
     def handle(self, driver: Driver, device: int) -> int:
         """The kernel in the driver, ready to be launched on a device."""
@@ -129,10 +143,10 @@ class Assembly(Mapping[str, str | bytes]):
 
     def __init__(self, compiled: Compiled):
         machine = compiled.machine
-        self._makers: dict[str, Callable[[], str | bytes]] = {"tile": lambda: text(compiled.tile)}
+        self._makers: dict[str, Callable[[], str | bytes]] = {"tile": compiled.tile_text}
         if machine is not None:
             self._makers |= {
-                "gpu": lambda: text(machine.gpu),
+                "gpu": lambda: machine.gpu,
                 "nvvm": lambda: machine.nvvm,
                 "ptx": lambda: machine.assembled.ptx,
                 "sass": lambda: disassemble(machine.assembled.cubin),

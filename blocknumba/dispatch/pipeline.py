@@ -21,6 +21,7 @@ from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
 from blocknumba.tile_ir.ir import Function
 from blocknumba.tile_ir.pipeline import optimise
+from blocknumba.tile_ir.printer import text
 from blocknumba.typing.context import Options as TypingOptions
 from blocknumba.typing.frontend import build
 
@@ -103,7 +104,7 @@ def _attempt(tile: Function, specialization: Specialization, num_warps: int, min
         lowered = lower(gpu, target, code)
     with _timed("assemble", times_ms):
         assembled = assemble_kernel(lowered, target, code)
-    return MachineCode(gpu, lowered.nvvm_ir, assembled, lowered.name, lowered.parameters,
+    return MachineCode(text(gpu), lowered.nvvm_ir, assembled, lowered.name, lowered.parameters,
                        num_warps * target.warp_size, lowered.shared_bytes)
 
 

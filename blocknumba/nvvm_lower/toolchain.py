@@ -155,6 +155,12 @@ def linker_ptx_version() -> tuple[int, int]:
 
 
 @cache
+def libraries() -> tuple[Path, ...]:
+    """The files that compile: libNVVM, nvJitLink and libdevice."""
+    return _library("nvvm"), _library("nvJitLink"), _libdevice_file()
+
+
+@cache
 def versions() -> str:
     """Which builds of the tools are in use, for cache keys and bug reports."""
     return " ".join(_build(name) for name in ("nvvm", "nvJitLink"))
@@ -251,12 +257,17 @@ def _build(name: str) -> str:
 
 @cache
 def _libdevice() -> bytes:
-    """The bitcode of NVIDIA's mathematics library, the one that belongs to libNVVM."""
+    """The bitcode of NVIDIA's mathematics library."""
+    return _libdevice_file().read_bytes()
+
+
+def _libdevice_file() -> Path:
+    """NVIDIA's mathematics library, the one that belongs to libNVVM."""
     home = _library("nvvm").parents[1]
     for folder in (home / "libdevice", home / "nvvm" / "libdevice"):  # the toolkit, the wheel
         file = folder / "libdevice.10.bc"
         if file.exists():
-            return file.read_bytes()
+            return file
     raise ToolchainError(f"mathematics: libdevice.10.bc was not found under {home}",
                          tool="libdevice", hint=_INSTALL)
 

@@ -1,0 +1,267 @@
+"""The name of a compilation in the cache on disk: a digest of all that its result depends on."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import operator
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+
+import numpy as np
+
+import blocknumba
+from blocknumba.dispatch.captures import is_stable, python_function, variables
+from blocknumba.dispatch.specialize import Specialization
+from blocknumba.settings import SETTINGS
+from blocknumba.tile_ir.types import DType
+from blocknumba.typing.constexpr import constexpr
+from blocknumba.typing.function import BlockFunction
+
+FORMAT = 1  # of the digest and of the entries
+_DIGEST_BYTES = 20
+# what takes part in a compilation, as the names of installed packages begin
+_PACKAGES = re.compile(r"(numba|numba_cuda|llvmlite|numpy|ml_dtypes|cuda_\w+|nvidia_\w+)-\d",
+                       re.IGNORECASE)
+_METADATA = (".dist-info", ".egg-info")
+_ADDRESSES = re.compile(r" at 0x[0-9a-f]+")
+
+
+class Unknowable(Exception):
+    """A value whose meaning a digest cannot hold; a kernel that reads one is compiled each time."""
+
+
+def fingerprint(function: FunctionType, specialization: Specialization,
+                constants: Mapping[str, object]) -> str | None:
+    """The digest of a compilation, the same in every process; None when there is none.
+
+    It holds the code of the kernel and of every function that it reaches, the values that they
+    read, the specialization, and the versions of everything that compiles.  Where a kernel is in
+    its file counts only when its code says so: on the CPU, with debug and with lineinfo.
+    """
+    options = specialization.options
+    placed = specialization.target is None or options.debug or options.lineinfo
+    writer = _Writer(placed)
+    try:
+        writer.add("blocknumba", FORMAT, environment(), repr(specialization.arguments),
+                   repr(options), str(specialization.target), specialization.disjoint)
+        writer.value(function)
+        for name, value in constants.items():
+            writer.add("constant", name)
+            writer.value(value)
+    except Unknowable:
+        return None
+    return writer.digest()
+
+
+@cache
+def environment() -> str:
+    """The versions of all that takes part in a compilation, without loading any of it.
+
+    Which libNVVM compiles is known only when it is loaded: entries say it, and this says where it
+    is looked for.  Errors: Unknowable when numba's version cannot be seen.
+    """
+    packages = sorted(_packages(sys.path))
+    if not any(name.startswith("numba-") for name in packages):
+        raise Unknowable("numba")
+    python = (sys.implementation.cache_tag, sys.version_info[:2], sys.platform, sys.byteorder)
+    return repr((source_digest(), packages, python, np.__version__, SETTINGS.toolkit))
+
+
+@cache
+def source_digest() -> str:
+    """A digest of blocknumba's own code."""
+    state = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    home = Path(blocknumba.__file__).parent
+    for file in sorted(home.rglob("*.py")):
+        text = file.read_bytes()
+        state.update(f"{file.relative_to(home)}:{len(text)}:".encode() + text)
+    return state.hexdigest()
+
+
+def _packages(folders: Iterable[str]) -> Iterable[str]:
+    """The folders of metadata of installed packages: "numba-0.63.0.dist-info"."""
+    for folder in folders:
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            continue  # an archive, or nothing at all
+        for name in names:
+            if name.endswith(_METADATA) and _PACKAGES.match(name):
+                yield name.lower()
+
+
+class _Writer:
+    """Writes values into a digest so that different values are different texts."""
+
+    def __init__(self, placed: bool):
+        self._state = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+        self._placed = placed
+        self._seen: dict[int, int] = {}  # the number of each function met before, by its id
+
+    def digest(self) -> str:
+        """Of everything so far."""
+        return self._state.hexdigest()
+
+    def add(self, *words: object) -> None:
+        """Words whose str says all."""
+        for word in words:
+            text = str(word).encode("utf-8", "surrogatepass")
+            self._state.update(b"%d:%s" % (len(text), text))
+
+    def value(self, value: object) -> None:
+        """A value that a kernel may read.  Errors: Unknowable."""
+        inner = python_function(value)
+        if inner is not None:
+            self._function(inner)
+            return
+        for classes, write in _WRITERS:
+            if isinstance(value, classes):
+                write(self, value)
+                return
+        raise Unknowable(type(value).__name__)
+
+    def plain(self, value: object) -> None:
+        """A value that repr says exactly, unless its class is a user's own."""
+        if type(value) not in _PLAIN:
+            raise Unknowable(type(value).__name__)
+        self.add(type(value).__name__, repr(value))
+
+    def items(self, values: tuple) -> None:
+        """A tuple of any class."""
+        if type(values) is not tuple:
+            self.type(type(values))
+        self.add("tuple", len(values))
+        for item in values:
+            self.value(item)
+
+    def set(self, values: frozenset) -> None:
+        """A set, which has no order."""
+        digests = []
+        for item in values:
+            inner = _Writer(self._placed)
+            inner.value(item)
+            digests.append(inner.digest())
+        self.add("frozenset", *sorted(digests))
+
+    def array(self, value: np.generic | np.ndarray) -> None:
+        """A number or an array of NumPy's."""
+        if value.dtype.hasobject:
+            raise Unknowable("object")
+        self.add("array", type(value).__name__, value.dtype.str, value.dtype.name, value.shape,
+                 value.tobytes().hex())
+
+    def dtype(self, value: np.dtype) -> None:
+        """A dtype of NumPy's."""
+        self.add("dtype", value.str, value.name, value.descr)
+
+    def marked(self, value: constexpr) -> None:
+        """A value that is marked as a constant."""
+        self.add("constexpr")
+        self.value(value.value)
+
+    def slice(self, value: slice) -> None:
+        """A slice of numbers."""
+        self.add("slice")
+        self.items((value.start, value.stop, value.step))
+
+    def named(self, value: object) -> None:
+        """A function, class or ufunc that its name says, of a module that its version says."""
+        module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+        name = name or getattr(value, "__name__", None)
+        if isinstance(value, np.ufunc):
+            module = "numpy"
+        known = is_stable(module) or module in sys.stdlib_module_names
+        if not known or _found(module, name) is not value:
+            raise Unknowable(f"{module}.{name}")
+        self.add("named", module, name)
+
+    def type(self, value: type) -> None:
+        """A class; a user's only when it is an enumeration or a named tuple without methods."""
+        if is_stable(value.__module__) or value.__module__ in sys.stdlib_module_names:
+            self.named(value)
+            return
+        if any(getattr(member, "__module__", None) == value.__module__
+               for member in vars(value).values() if python_function(member)):
+            raise Unknowable(value.__qualname__)
+        self.add("class", value.__module__, value.__qualname__)
+        if issubclass(value, enum.Enum):
+            for name, member in value.__members__.items():
+                self.add("member", name)
+                self.value(member.value)
+        elif issubclass(value, tuple) and hasattr(value, "_fields"):
+            self.add("fields", *value._fields)
+        else:
+            raise Unknowable(value.__qualname__)
+
+    def member(self, value: enum.Enum) -> None:
+        """A member of an enumeration."""
+        self.type(type(value))
+        self.add("member", value.name)
+
+    def code(self, code: CodeType) -> None:
+        """Bytecode with everything that it names."""
+        self.add("code", code.co_name, code.co_code.hex(), code.co_names, code.co_varnames,
+                 code.co_freevars, code.co_cellvars, code.co_argcount, code.co_kwonlyargcount,
+                 code.co_posonlyargcount, code.co_flags, code.co_exceptiontable.hex())
+        if self._placed:
+            self.add(code.co_filename, code.co_firstlineno, code.co_linetable.hex())
+        self.value(code.co_consts)
+
+    def _function(self, function: FunctionType) -> None:
+        """A function: its name when its version says all, else its code and what that reads."""
+        module, name = function.__module__, function.__qualname__
+        if is_stable(module) and python_function(_found(module, name)) is function:
+            self.add("named", module, name)
+            return
+        if id(function) in self._seen:
+            self.add("again", self._seen[id(function)])
+            return
+        self._seen[id(function)] = len(self._seen)
+        self.add("function", function.__name__)
+        self.code(function.__code__)
+        for name, annotation in function.__annotations__.items():
+            self.add("annotation", name, annotation if isinstance(annotation, str)
+                     else _ADDRESSES.sub("", repr(annotation)))
+        self.value(function.__defaults__ or ())
+        for name, value in sorted((function.__kwdefaults__ or {}).items()):
+            self.add("default", name)
+            self.value(value)
+        for variable in variables(function):
+            self.add("variable", variable.path)
+            if not isinstance(variable.value, ModuleType):
+                self.value(variable.value)
+            elif variable.is_read and not is_stable(variable.value.__name__):
+                raise Unknowable(variable.path)  # any of its attributes may be read
+            else:
+                self.add("module", variable.value.__name__)
+
+
+def _found(module: str | None, name: str | None) -> object:
+    """What a module has under a name with dots; None when there is no such thing."""
+    try:
+        return operator.attrgetter(name or "")(sys.modules.get(module or ""))
+    except AttributeError:
+        return None
+
+
+_PLAIN = frozenset((bool, int, float, complex, str, bytes, range, DType, type(None), type(...)))
+# by the first that fits: members of enumerations may be ints, and NumPy's float64 is a float
+_WRITERS: tuple[tuple[tuple[type, ...], Callable[[_Writer, object], None]], ...] = (
+    ((enum.Enum,), _Writer.member),
+    ((np.generic, np.ndarray), _Writer.array),
+    ((tuple,), _Writer.items),
+    ((frozenset,), _Writer.set),
+    ((type,), _Writer.type),
+    ((CodeType,), _Writer.code),
+    ((constexpr,), _Writer.marked),
+    ((slice,), _Writer.slice),
+    ((np.dtype,), _Writer.dtype),
+    ((np.ufunc, BuiltinFunctionType, BlockFunction), _Writer.named),
+    (tuple(_PLAIN), _Writer.plain),
+)
