@@ -6,7 +6,7 @@ import numpy as np
 
 from blocknumba.emulator import Module, Options
 
-_HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"
+_HEAD = ".version 8.7\n.target sm_90a\n.address_size 64\n"
 _REGISTERS = """
     .reg .pred %p<16>;
     .reg .b16 %h<32>;
