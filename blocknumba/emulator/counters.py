@@ -15,6 +15,17 @@ BANKS = 32  # CUDA Programming Guide, "Shared Memory": 32 banks of 4 bytes
 BANK_BYTES = 4
 PHASE_BYTES = 128  # of shared memory in one wavefront without conflicts
 
+_SPACES = frozenset(("global", "shared", "local", "param", "const"))
+_CLASSES = {
+    **dict.fromkeys(("mma", "wgmma"), "tensor core"),
+    **dict.fromkeys(("ldmatrix", "stmatrix", "movmatrix"), "matrix movement"),
+    "cp": "asynchronous copy",
+    **dict.fromkeys(("bar", "barrier", "mbarrier", "fence", "membar"), "synchronization"),
+    **dict.fromkeys(("bra", "brx", "call", "ret", "exit", "skip", "trap"), "control flow"),
+    **dict.fromkeys(("shfl", "vote", "redux", "match", "activemask", "elect"), "warp exchange"),
+    **dict.fromkeys(("mov", "cvt", "cvta", "mapa", "selp"), "moves and conversions"),
+}
+
 
 @dataclass(slots=True)
 class Count:
@@ -49,12 +60,14 @@ class Report:
     """The counters of a launch.
 
     total: of all instructions.   by_line: of each source line.
-    by_opcode: how often warps executed each opcode.   by_pc: of each PTX line.
+    by_opcode, by_class: how often warps executed each opcode, and each class of them.
+    by_ptx_line: of each line of the PTX text.
     """
 
     total: Count
     by_line: dict[Loc, Count]
     by_opcode: dict[str, int]
+    by_class: dict[str, int]
     by_ptx_line: dict[int, Count] = field(repr=False)
 
     @property
@@ -129,7 +142,21 @@ class Counters:
             by_line.setdefault(instruction.loc, Count()).add(count)
             by_ptx_line.setdefault(instruction.line, Count()).add(count)
             by_opcode[instruction.name] = by_opcode.get(instruction.name, 0) + count.executed
-        return Report(total, by_line, by_opcode, by_ptx_line)
+        by_class: dict[str, int] = {}
+        for opcode, executed in by_opcode.items():
+            name = class_of(opcode)
+            by_class[name] = by_class.get(name, 0) + executed
+        return Report(total, by_line, by_opcode, by_class, by_ptx_line)
+
+
+def class_of(opcode: str) -> str:
+    """The class of instructions that an opcode belongs to."""
+    words = opcode.split(".")
+    if words[0] in ("ld", "st", "ldu", "atom", "red"):
+        space = next((word.split("::")[0] for word in words[1:]
+                      if word.split("::")[0] in _SPACES), "generic")
+        return f"{space} memory"
+    return _CLASSES.get(words[0], "arithmetic")
 
 
 def _distinct(values: np.ndarray, active: np.ndarray) -> np.ndarray:

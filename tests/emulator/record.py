@@ -1,4 +1,4 @@
-"""Run the kernels of recorded_cases.py on a GPU of compute capability 9.0, and keep what they answer.
+"""Run the kernels of recorded_cases.py on a GPU of capability 9.0, and keep what they answer.
 
     python tests/emulator/record.py [FILE]
 

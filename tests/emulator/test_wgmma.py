@@ -116,8 +116,8 @@ def test_operands_need_a_barrier():
 @pytest.mark.parametrize("seed", range(3))
 def test_warps_of_a_warpgroup_wait_for_each_other(seed):
     late = "shr.u32 %r10, %r1, 5; setp.eq.u32 %p3, %r10, 2; @!%p3 bra ON; nanosleep.u32 5; ON:"
-    got, a, b = product(8, "f16", "f16", seed=seed,
-                        order=f"{{fence}} {late} {{first}} {{second}} {{commit}} {{wait}} {{store}}")
+    order = f"{{fence}} {late} {{first}} {{second}} {{commit}} {{wait}} {{store}}"
+    got, a, b = product(8, "f16", "f16", seed=seed, order=order)
     assert got.tolist() == (2 * a @ b.T).tolist()
 
 

@@ -1,0 +1,111 @@
+"""`python -m blocknumba emulate`: run a kernel in NumPy, print its counters beside its source."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+from blocknumba.emulator.errors import EmulatorError
+from blocknumba.emulator.launch import Options
+from blocknumba.emulator.listing import listing
+from blocknumba.emulator.module import Module, Parameter
+from blocknumba.errors import require
+
+_ARRAY = re.compile(r"(\w+)\[([\d,]*)\]")
+_DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64,
+           "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8,
+           "u16": np.uint16, "u32": np.uint32, "u64": np.uint64}
+
+
+@dataclass(frozen=True, slots=True)
+class Launchable:
+    """A kernel and all that its launch needs."""
+
+    ptx: str
+    kernel: str
+    grid: Sequence[int]
+    block: Sequence[int]
+    parameters: Sequence[Parameter]
+    shared_bytes: int = 0
+    cluster: Sequence[int] | None = None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("kernel", help="FILE:NAME of a kernel; FILE is PTX or Python")
+    parser.add_argument("parameters", nargs="*", help="what it is given: numbers, and arrays as "
+                        "f32[1024] or i32[64,64], filled with random numbers")
+    parser.add_argument("--grid", type=_extents, default=(1,), help="blocks, as 4 or 4,2")
+    parser.add_argument("--block", type=_extents, default=(128,), help="threads of a block")
+    parser.add_argument("--cluster", type=_extents, help="blocks of a cluster")
+    parser.add_argument("--shared", type=int, default=0, help="bytes of dynamic shared memory")
+    parser.add_argument("--order", type=int, help="run warps in the random order of this seed")
+    parser.add_argument("--no-races", action="store_true", help="do not look for races")
+
+
+def run(arguments: argparse.Namespace,
+        prepare: Callable[[argparse.Namespace, list[Parameter]], Launchable] | None = None) -> int:
+    """Run the kernel and print the listing; the exit status.
+
+    prepare: makes the PTX of a kernel in a Python file; without it only PTX files are accepted.
+    Errors: EmulatorError for what the kernel does wrong.
+    """
+    parameters = [parse_parameter(text, place)
+                  for place, text in enumerate(arguments.parameters)]
+    launchable = (prepare or from_ptx)(arguments, parameters)
+    report = Module.parse(launchable.ptx).launch(
+        launchable.kernel, launchable.grid, launchable.block, launchable.parameters,
+        launchable.shared_bytes, cluster=launchable.cluster,
+        options=Options(seed=arguments.order, races=not arguments.no_races))
+    print(listing(report, launchable.ptx))
+    return 0
+
+
+def from_ptx(arguments: argparse.Namespace, parameters: list[Parameter]) -> Launchable:
+    """The kernel of a PTX file, launched as the arguments say.
+
+    Errors: EmulatorError for a file that is not PTX.
+    """
+    path, _, name = arguments.kernel.rpartition(":")
+    require(path.endswith(".ptx"), "emulate: given {!r}, accepted FILE.ptx:NAME", arguments.kernel,
+            error=EmulatorError)
+    return Launchable(Path(path).read_text(), name, arguments.grid, arguments.block, parameters,
+                      arguments.shared, arguments.cluster)
+
+
+def parse_parameter(text: str, seed: int = 0) -> Parameter:
+    """A number, or an array of random numbers from its dtype and shape.
+
+    Errors: EmulatorError for any other text.
+    """
+    array = _ARRAY.fullmatch(text)
+    if array is None:
+        return _number(text)
+    require(array[1] in _DTYPES, "emulate: given the dtype {}, accepted {}", array[1],
+            ", ".join(_DTYPES), error=EmulatorError)
+    dtype = np.dtype(_DTYPES[array[1]])
+    shape = [int(extent) for extent in array[2].split(",") if extent]
+    random = np.random.default_rng(seed)
+    if dtype.kind in "iu":
+        return random.integers(0, 100, shape).astype(dtype)
+    return random.standard_normal(shape).astype(dtype)
+
+
+def _number(text: str) -> int | float:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise EmulatorError(f"emulate: given the parameter {text!r}, accepted a number, or an array "
+                        "such as f32[1024]")
+
+
+def _extents(text: str) -> tuple[int, ...]:
+    return tuple([int(extent) for extent in text.split(",")])
