@@ -175,12 +175,9 @@ class _LiveNetwork(ConstraintNetwork):
                 raise _type_change(statement, inferer, whole, part, value)
             whole = together
         if whole is not None:
-            inferer.assign(name, widened(whole) if self._is_open(label, inferer) else whole,
-                           statement.loc)
-
-    def _is_open(self, label: Label, inferer: Inferer) -> bool:
-        """Whether values can differ on the paths into a block."""
-        return len(inferer.graph.predecessors[label]) > 1
+            # a number that a loop starts with is hardly ever the one that it goes on with
+            whole = widened(whole) if label in inferer.graph.loops else whole
+            inferer.assign(name, whole, statement.loc)
 
     def _targets(self, block: ir.Block, inferer: Inferer) -> tuple[Label, ...]:
         last = block.body[-1]

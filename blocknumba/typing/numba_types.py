@@ -96,13 +96,13 @@ def stand_in(of: types.Type) -> object:
 
 
 def widened(of: types.Type) -> types.Type:
-    """A type without numbers known at compile time: what a variable holds where paths meet."""
+    """A type without numbers known at compile time, in tuples neither."""
     if isinstance(of, ConstantType):
         if promotion.is_literal(of.value):
             return runtime_type(TileType(promotion.default_dtype(of.value)))
         if promotion.is_number(of.value):
             return runtime_type(TileType(promotion.strong_dtype(of.value)))
-    if isinstance(of, StructureType):
+    if isinstance(of, StructureType) and of.kind is tuple:
         return StructureType(of.kind, of.static, tuple([widened(part) for part in of.parts]))
     return of
 

@@ -7,6 +7,12 @@ import pytest
 from launching import kernel_of, launch, op_names
 
 import blocknumba as bn
+from blocknumba.tile_ir import types
+from blocknumba.tile_ir.arguments import ArrayArgument, ScalarArgument
+from blocknumba.tile_ir.interpreter import run
+from blocknumba.tile_ir.ir import walk
+from blocknumba.tile_ir.verifier import verify
+from blocknumba.typing.frontend import build
 
 RNG = np.random.default_rng(0)
 
@@ -287,6 +293,26 @@ def test_a_span_that_cannot_be_negative_has_no_lower_check():
 
     assert "ge" not in op_names(kernel)
     assert op_names(kernel).count("lt") == 2
+
+
+def test_positions_have_64_bits_when_an_array_needs_them():
+    def kernel(x, out, i):
+        r = bn.block(0, 8)
+        out[r] = x[r, i] + x[3, r]
+
+    long = ArrayArgument(types.float32, (None, 1), (None, None), 16, wide=True)
+    short = ArrayArgument(types.float32, (1,), (None,), 16)
+    fn = build(kernel, {"x": long, "out": short, "i": ScalarArgument(types.int32)})
+    verify(fn)
+
+    offsets = [op.operands[1].type.dtype for op in walk(fn.body) if op.name == "offset"]
+    assert offsets.count(types.int64) >= 4
+    products = [op for op in walk(fn.body) if op.name == "mul"]
+    assert all(op.result.type.dtype == types.int64 for op in products)
+
+    x, out = RNG.random((8, 8), np.float32), np.zeros(8, np.float32)
+    run(fn, (1, 1, 1), {"x": x, "out": out, "i": 2})
+    np.testing.assert_array_equal(out, x[:, 2] + x[3])
 
 
 def test_swapped_arrays_keep_their_strides():

@@ -212,11 +212,41 @@ def test_pointers_advance_in_loops():
     np.testing.assert_array_equal(out, x.reshape(4, 8).sum(0) + x[:4].sum())
 
 
+def test_a_tile_of_one_element_is_a_scalar_where_one_is_needed():
+    """NVIDIA/cutile-python#66"""
+    x, out = np.array([2, 5], np.int32), np.zeros(4, np.int32)
+
+    def kernel(x, out):
+        one = x[bn.span(0, 1)]
+        if one > 1:
+            for i in range(one):
+                out[bn.span(one, 1)] = i + 7
+
+    launch(kernel, x=x, out=out)
+
+    assert out.tolist() == [0, 0, 8, 0]
+
+
+def test_loop_hints_change_no_result():
+    out = np.zeros(4, np.int32)
+
+    def kernel(out, n):
+        for i in bn.range(1, n, num_stages=3, flatten=True):
+            out[0] += i
+        for r in bn.spans(n, 2, num_stages=2):
+            out[r] = out[r] + 1
+
+    launch(kernel, out=out, n=4)
+
+    assert out.tolist() == [7, 1, 1, 1]
+
+
 def test_long_functions_do_not_nest():
     """Every statement after an `if` follows it; Python's stack would not do for the other way."""
     lines = ["def kernel(out, n):", "    a = 0"]
     for i in range(400):
-        lines += [f"    if n > {i}:", f"        a += {i}", "    for j in range(n):", "        a += j"]
+        lines += [f"    if n > {i}:", f"        a += {i}",
+                  "    for j in range(n):", "        a += j"]
     lines.append("    out[0] = a")
     namespace: dict = {}
     exec("\n".join(lines), namespace)

@@ -468,8 +468,8 @@ MISTAKES = [
     (sets_global, UnsupportedError, "global assignment: not supported in a kernel", ""),
     (reads_list, UnsupportedError, "A_LIST: given a list of the surrounding program, accepted "
      "numbers, strings, tuples, dtypes, functions and modules", "use a tuple"),
-    (reads_array, UnsupportedError, "AN_ARRAY: given a ndarray of the surrounding program, accepted "
-     "numbers, strings, tuples, dtypes, functions and modules", "pass it as an argument"),
+    (reads_array, UnsupportedError, "AN_ARRAY: given a ndarray of the surrounding program, "
+     "accepted numbers, strings, tuples, dtypes, functions and modules", "pass it as an argument"),
     (unknown_function, UnsupportedError, "the function norm cannot be called in a kernel",
      "call functions of bn, NumPy's where bn has one of the same name, or your own"),
     (double_star, UnsupportedError, "a call with **: not supported in a kernel", ""),
@@ -477,8 +477,8 @@ MISTAKES = [
      "value", "store it to an array"),
     (unknown_attribute, UnsupportedError, "tile<16xint32> has no attribute 'ceils', accepted T, "
      "dtype, ndim, numel, shape, size and the functions of one tile", "did you mean ceil?"),
-    (method_of_an_array, UnsupportedError, "an array has no attribute 'sum', accepted T, at, dtype, "
-     "ndim, shape, size, strides", "load elements first: x[...] is a tile and has it"),
+    (method_of_an_array, UnsupportedError, "an array has no attribute 'sum', accepted T, at, "
+     "dtype, ndim, shape, size, strides", "load elements first: x[...] is a tile and has it"),
     (wrong_shape_stored, BlockTypeError, "*: shapes (4, 8) and (8, 4) do not broadcast together",
      ""),
     (tile_stored_to_element, BlockTypeError, "store: value: given tile<8xfloat32>, accepted a "
@@ -487,8 +487,8 @@ MISTAKES = [
      "array", ""),
     (too_few_indices, BlockTypeError, "y: given 1 indices, accepted 2, one for each axis of the "
      "array", ""),
-    (slice_of_unknown_length, BlockTypeError, "x: axis 0 is given a slice whose length is not known "
-     "at compile time, accepted spans, ints, int tiles and slices start : start + SIZE",
+    (slice_of_unknown_length, BlockTypeError, "x: axis 0 is given a slice whose length is not "
+     "known at compile time, accepted spans, ints, int tiles and slices start : start + SIZE",
      "write bn.span(start, SIZE)"),
     (tile_changed_in_place, BlockTypeError, "assignment to an element: given tile<16xint32>, "
      "accepted an array", "tiles do not change; make a new one with bn.where"),
@@ -501,7 +501,8 @@ MISTAKES = [
     (bits_of_floats, BlockTypeError, "&: given tile<8xfloat32> and 1, accepted ints and bools", ""),
     (negative_power, BlockValueError, "**: an integer to the power -1, accepted exponents from 0",
      "cast it to a float first"),
-    (float_offset, BlockTypeError, "pointer arithmetic: given 1.5, accepted a pointer and ints", ""),
+    (float_offset, BlockTypeError, "pointer arithmetic: given 1.5, accepted a pointer and ints",
+     ""),
     (load_of_an_int, BlockTypeError, "load: given int32, accepted a pointer, a tile of pointers or "
      "array.at[...]", "index the array: x[i], or add offsets to it: x + offs"),
     (int_mask, BlockTypeError, "load: mask must be bool, got tile<16xint32>", ""),

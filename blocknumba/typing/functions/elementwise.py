@@ -11,6 +11,7 @@ from blocknumba.tile_ir.types import bool_, int64, uint64
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.function import BlockFunction, function
+from blocknumba.typing.functions.shape import as_scalar
 
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -84,6 +85,7 @@ def truth(context: Context, x: object, what: str = "a condition") -> Value:
     Errors: a tile, whose truth is not defined.
     """
     if isinstance(x, Value) and not x.type.is_pointer:
+        x = as_scalar(context, x)
         require(x.type.is_scalar, "{}: given {}, accepted a scalar", what, x.type,
                 hint="reduce it first, with bn.any or bn.all, or use bn.where; "
                      "& | ~ work on tiles, and or not do not")

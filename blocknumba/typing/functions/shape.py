@@ -160,6 +160,13 @@ def item(context, x):
     return scalar_of(context, tile)
 
 
+def as_scalar(context: Context, operand: object) -> object:
+    """A tile of one element as that element; anything else as it is."""
+    if isinstance(operand, Value) and operand.type.shape and operand.type.size == 1:
+        return scalar_of(context, operand)
+    return operand
+
+
 def scalar_of(context: Context, tile: Value) -> Value:
     """The only element of a tile."""
     while tile.type.shape:
@@ -223,8 +230,8 @@ def _part(tile: Value, entry: object, extent: int) -> tuple[int, int]:
         require(len(taken) and taken.step == 1, "index: given the slice {}:{}:{} of {}, accepted "
                 "some elements with step 1", entry.start, entry.stop, entry.step, tile.type)
         return taken.start, len(taken)
-    raise BlockTypeError(f"index: given {describe(entry)} for {tile.type}, accepted ':', None, '...' "
-                         "and compile-time ints and slices",
+    raise BlockTypeError(f"index: given {describe(entry)} for {tile.type}, accepted ':', None, "
+                         "'...' and compile-time ints and slices",
                          hint="a tile is not an array: use bn.where or a reduction to pick "
                               "elements, or index the array it was loaded from")
 

@@ -9,6 +9,7 @@ from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.function import function
 from blocknumba.typing.functions.elementwise import binary
+from blocknumba.typing.functions.shape import as_scalar
 from blocknumba.typing.static_values import static_int, static_shape
 from blocknumba.typing.values import Iteration, Span
 
@@ -38,6 +39,7 @@ def range_(context, start, stop=None, step=1, num_stages=None, loop_unroll_facto
     """
     if stop is None:
         start, stop = 0, start
+    start, stop, step = (as_scalar(context, bound) for bound in (start, stop, step))
     for bound in (start, stop, step):
         require(_is_int(bound), "range: given {}, accepted ints", describe(bound))
     require(not (isinstance(step, int) and step == 0), "range: step must not be 0")
@@ -147,6 +149,7 @@ def _is_int(bound: object) -> bool:
 
 def _index(context: Context, number: object) -> Value:
     """A position in an array, as a scalar of at least the width that the arrays need."""
+    number = as_scalar(context, number)
     if not _is_int(number):
         raise BlockTypeError(f"span: given {describe(number)}, accepted an int")
     return context.value(number, promotion.promote(context.index_dtype, _bounds_dtype((number,))))
