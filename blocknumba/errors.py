@@ -87,6 +87,10 @@ class ResourceError(BlockError, RuntimeError):
     """A kernel that asks for more than the device has."""
 
 
+class AutotuneError(BlockError, RuntimeError):
+    """A kernel none of whose configurations can be used."""
+
+
 class LaunchError(BlockError, RuntimeError):
     """A launch that the driver refused, or a kernel that failed while it ran."""
 

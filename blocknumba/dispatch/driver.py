@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
@@ -87,6 +87,14 @@ class Driver:
         self.check("cuMemcpyDtoHAsync",
                    self.api.cuMemcpyDtoHAsync(host, pointer, size_bytes, stream))
 
+    def copy_on_device(self, target: int, source: int, size_bytes: int, stream: int) -> None:
+        """Copy bytes between addresses of devices."""
+        self.check("cuMemcpyAsync", self.api.cuMemcpyAsync(target, source, size_bytes, stream))
+
+    def clear(self, pointer: int, size_bytes: int, stream: int) -> None:
+        """Set bytes of device memory to 0."""
+        self.check("cuMemsetD8Async", self.api.cuMemsetD8Async(pointer, 0, size_bytes, stream))
+
     # Streams
 
     def synchronize(self, stream: int) -> None:
@@ -102,6 +110,66 @@ class Driver:
             self.check("cuStreamWaitEvent", self.api.cuStreamWaitEvent(then, event, 0))
         finally:
             self.check("cuEventDestroy", self.api.cuEventDestroy(event))
+
+    @contextmanager
+    def new_stream(self) -> Iterator[int]:
+        """A stream that does not wait for the legacy one, for the body."""
+        (stream,) = self.check("cuStreamCreate", self.api.cuStreamCreate(
+            self.api.CUstream_flags.CU_STREAM_NON_BLOCKING))
+        try:
+            yield int(stream)
+        finally:
+            self.check("cuStreamDestroy", self.api.cuStreamDestroy(stream))
+
+    def is_capturing(self, stream: int) -> bool:
+        """Whether what is queued on a stream goes into a graph."""
+        status, capturing = self.api.cuStreamIsCapturing(stream)
+        none = self.api.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
+        # the legacy stream says with an error that another one is being captured
+        return bool(status) or capturing != none
+
+    # Events and graphs, of the current context
+
+    def new_event(self) -> object:
+        """An event that knows when it happened."""
+        return self.check("cuEventCreate", self.api.cuEventCreate(0))[0]
+
+    def destroy_event(self, event: object) -> None:
+        """Give back what new_event gave."""
+        self.check("cuEventDestroy", self.api.cuEventDestroy(event))
+
+    def record(self, event: object, stream: int) -> None:
+        """Make an event happen when a stream gets here."""
+        self.check("cuEventRecord", self.api.cuEventRecord(event, stream))
+
+    def elapsed_ms(self, start: object, end: object) -> float:
+        """The time between two events that have happened."""
+        return self.check("cuEventElapsedTime", self.api.cuEventElapsedTime(start, end))[0]
+
+    @contextmanager
+    def graph(self, run: Callable[[int], object], stream: int, times: int) -> Iterator[object]:
+        """A graph of what a function queues on a stream, that many times over, for the body."""
+        mode = self.api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+        self.check("cuStreamBeginCapture", self.api.cuStreamBeginCapture(stream, mode))
+        try:
+            for _ in range(times):
+                run(stream)
+        finally:
+            status, graph = self.api.cuStreamEndCapture(stream)
+        self.check("cuStreamEndCapture", (status,))
+        try:
+            (executable,) = self.check("cuGraphInstantiate",
+                                       self.api.cuGraphInstantiate(graph, 0))
+        finally:
+            self.check("cuGraphDestroy", self.api.cuGraphDestroy(graph))
+        try:
+            yield executable
+        finally:
+            self.check("cuGraphExecDestroy", self.api.cuGraphExecDestroy(executable))
+
+    def launch_graph(self, graph: object, stream: int) -> None:
+        """Run a graph on a stream."""
+        self.check("cuGraphLaunch", self.api.cuGraphLaunch(graph, stream))
 
     # Kernels
 

@@ -93,7 +93,7 @@ class Kernel:
         """Read the arguments of a call, given by name, and find or compile the code for them."""
         arguments = read_arguments(self.signature, bound)
         driver, device = place_of(self.signature, arguments, options)
-        target = None if driver is None else _target(driver, device)
+        target = None if driver is None else target_of(driver, device)
         specialization, captures = self.specialize(_described(arguments), arguments.constants,
                                                    options, target,
                                                    are_disjoint(arguments.arrays.values()))
@@ -229,7 +229,7 @@ def default_target() -> Target | None:
     driver = find_driver()
     if driver is None or SETTINGS.interpret:
         return None
-    return _target(driver, driver.current_device())
+    return target_of(driver, driver.current_device())
 
 
 def _described(arguments: Arguments) -> tuple:
@@ -237,5 +237,6 @@ def _described(arguments: Arguments) -> tuple:
 
 
 @functools.cache
-def _target(driver: Driver, device: int) -> Target:
+def target_of(driver: Driver, device: int) -> Target:
+    """What a device is."""
     return Target.of_capability(driver.capability(device))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 
 from blocknumba.dispatch.arrays import LEGACY_STREAM, ArrayFacts, library_of
 from blocknumba.dispatch.driver import Driver
@@ -53,6 +54,27 @@ def torch_stream_getter() -> object:
     # the private function costs 0.1 us, the public one 1 us
     raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     return raw or (lambda device: torch.cuda.current_stream(device).cuda_stream)
+
+
+def current_stream(device: int) -> int:
+    """The stream that launches go to: Torch's or CuPy's current one, else the legacy one."""
+    if "torch" in sys.modules and sys.modules["torch"].cuda.is_available():
+        chosen = int(torch_stream_getter()(device))
+        if chosen != LEGACY_STREAM:
+            return chosen
+    return int(cupy_stream_getter()().ptr) if "cupy" in sys.modules else LEGACY_STREAM
+
+
+@contextmanager
+def on_library_stream(stream: int) -> Iterator[None]:
+    """Make a stream the current one of Torch and CuPy, as far as they are loaded."""
+    with ExitStack() as stack:
+        torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
+        if torch is not None and torch.cuda.is_available():
+            stack.enter_context(torch.cuda.stream(torch.cuda.ExternalStream(stream)))
+        if cupy is not None:
+            stack.enter_context(cupy.cuda.ExternalStream(stream))
+        yield
 
 
 def producer_streams(arrays: Iterable[ArrayFacts], device: int) -> list[int]:

@@ -1,0 +1,100 @@
+"""Kernels that choose some of their arguments themselves: what autotune and heuristics share."""
+
+from __future__ import annotations
+
+import functools
+from types import FunctionType
+
+from blocknumba.dispatch.compiled import Compiled
+from blocknumba.dispatch.kernel import Kernel
+from blocknumba.dispatch.options import OPTION_NAMES
+from blocknumba.errors import BlockValueError, require
+
+
+class Layer:
+    """A kernel, or another layer, with some arguments chosen by a decorator.
+
+    kernel: what it is on top of.
+    base: the kernel at the bottom.
+    signature: of that kernel.
+    chosen: names that this layer gives.
+    all_chosen: names that this layer and those below it give.
+    """
+
+    def __init__(self, kernel: Kernel | Layer, decorator: str, chosen: frozenset[str]):
+        require(isinstance(kernel, (Kernel, Layer)),
+                "{}: given {}, accepted a kernel", decorator, type(kernel).__name__,
+                hint=f"put @bn.{decorator} above @bn.jit")
+        functools.update_wrapper(self, kernel.py_func)
+        below = kernel.all_chosen if isinstance(kernel, Layer) else frozenset()
+        self.kernel = kernel
+        self.base: Kernel = kernel.base if isinstance(kernel, Layer) else kernel
+        self.signature = self.base.signature
+        self.chosen, self.all_chosen = chosen, chosen | below
+        self._decorator = decorator
+        known = {*self.signature.names, *OPTION_NAMES}
+        require(chosen <= known, "{}: given {} for {}, accepted {}", decorator,
+                ", ".join(sorted(chosen - known)), self.signature.kernel,
+                ", ".join(self.signature.names), error=BlockValueError)
+
+    @property
+    def py_func(self) -> FunctionType:
+        """The Python function, under Numba's name."""
+        return self.base.py_func
+
+    def __getitem__(self, configuration: object) -> LayerLaunch:
+        """`kernel[grid]` or `kernel[grid, stream]`, as of the kernel; a grid that is a function
+        sees the chosen constants."""
+        return LayerLaunch(self, configuration)
+
+    def __call__(self, *arguments: object, **keywords: object) -> None:
+        self.base(*arguments, **keywords)  # its error says what to write
+
+    def warmup(self, *arguments: object, grid: object = 1, **keywords: object) -> Compiled:
+        """Choose, and compile for the choice; see Kernel.warmup."""
+        keywords = self.complete(arguments, keywords, (grid, None))
+        return self.base.warmup(*arguments, grid=grid, **keywords)
+
+    def complete(self, arguments: tuple, keywords: dict, launch: tuple) -> dict[str, object]:
+        """The keywords of a launch with everything that this layer and those below it choose.
+
+        launch: grid and stream.
+        """
+        if isinstance(self.kernel, Layer):
+            return self.kernel.complete(arguments, keywords, launch)
+        return keywords
+
+    def named(self, arguments: tuple, keywords: dict) -> dict[str, object]:
+        """The arguments of a call by name, defaults and options included, as far as they are
+        given."""
+        defaults = {formal.name: formal.default for formal in self.signature.formals
+                    if formal.has_default}
+        return {**self.base.options.named(), **defaults,
+                **dict(zip(self.signature.names, arguments)), **keywords}
+
+    def require_free(self, arguments: tuple, keywords: dict) -> None:
+        """Check that a call leaves to this layer what it chooses."""
+        given = {*self.signature.names[:len(arguments)], *keywords} & self.chosen
+        require(not given, "{}: given {}, which {} chooses", self.signature.kernel,
+                ", ".join(sorted(given)), self._decorator, error=BlockValueError,
+                hint="leave it out, or launch the kernel without the decorator")
+
+    def __repr__(self) -> str:
+        return f"<{self._decorator} of {self.kernel!r}>"
+
+
+class LayerLaunch:
+    """A layer with a grid and a stream, waiting for its arguments."""
+
+    __slots__ = ("_layer", "_configuration")
+
+    def __init__(self, layer: Layer, configuration: object):
+        self._layer, self._configuration = layer, configuration
+
+    def __call__(self, *arguments: object, stream: object = None, **keywords: object) -> Compiled:
+        """Choose and launch; see Launch.__call__."""
+        layer = self._layer
+        launch = layer.base[self._configuration]
+        chosen = launch.stream if stream is None else stream
+        return launch(*arguments, stream=stream,
+                      **layer.complete(arguments, keywords, (launch.grid, chosen)))
