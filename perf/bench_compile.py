@@ -8,6 +8,7 @@ from example_kernels import softmax, vector_add
 from measure import CLOCK, host_timer, interleaved
 
 import blocknumba as bn
+from blocknumba.dispatch import compilation
 
 TARGET = "sm_90a"
 KERNELS = {
@@ -17,13 +18,14 @@ KERNELS = {
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_source_to_cubin(benchmark, name):
+def test_source_to_cubin(benchmark, name, monkeypatch):
     kernel, signature, constants = KERNELS[name]
 
     def compile_it():
         # a new kernel: one that has compiled for these types remembers the code
         return bn.compile(bn.jit(kernel.python_function), signature, constants, target=TARGET)
 
+    monkeypatch.setattr(compilation, "user_cache", lambda: None)  # nothing from disk
     compiled = benchmark.pedantic(compile_it, rounds=15, warmup_rounds=2)
     assert compiled.asm["cubin"].startswith(b"\x7fELF")
 
