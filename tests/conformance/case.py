@@ -19,7 +19,8 @@ class Case:
 
     op: the op it is about; title: what sets it apart from others of the op.
     arguments: arrays and scalars by name; arrays named in expected are written.
-    expected: the arrays afterwards; ulps: how far floats may be off, in units in the last place.
+    expected: the arrays afterwards; ulps: how far floats may be off, in units in the last place;
+    absolute: how far they may be off besides.
     signed_zeros: whether 0.0 and -0.0 must be told apart.
     """
 
@@ -30,6 +31,7 @@ class Case:
     expected: Mapping[str, np.ndarray]
     grid: tuple[int, int, int] = (1, 1, 1)
     ulps: int = 0
+    absolute: float = 0.0
     signed_zeros: bool = field(default=True)
 
     def __str__(self) -> str:
@@ -82,13 +84,13 @@ def _store(builder: Builder, pointer: Value, value: Value) -> None:
 
 
 def one_op_case(name: str, title: str, tiles: list[np.ndarray], expected: list[np.ndarray], *,
-                ulps: int = 0, signed_zeros: bool = True, **attrs: object) -> Case:
+                ulps: int = 0, absolute: float = 0.0, signed_zeros: bool = True, **attrs: object) -> Case:
     """A case of one op on arrays: expected are its results."""
     arguments = {f"a{i}": tile.ravel() for i, tile in enumerate(tiles)}
     outputs = {f"out{i}": array.ravel() for i, array in enumerate(expected)}
     arguments |= {name: np.zeros_like(array) for name, array in outputs.items()}
     return Case(name, title, one_op_kernel(OPS[name], tiles, attrs), arguments, outputs,
-                ulps=ulps, signed_zeros=signed_zeros)
+                ulps=ulps, absolute=absolute, signed_zeros=signed_zeros)
 
 
 Cases = Callable[[], Iterator[Case]]

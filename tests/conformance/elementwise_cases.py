@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+import ml_dtypes
 import numpy as np
 
 from blocknumba.tile_ir.opdef import OPS, OpDef
-from blocknumba.tile_ir.ops.elementwise import ERROR_ULPS
+from blocknumba.tile_ir.ops.elementwise import ERROR_OF_ONE, ERROR_ULPS
 from blocknumba.tile_ir.types import DTYPES, DType, TileType, float32
 
 from case import Case, covers, one_op_case
@@ -47,8 +48,9 @@ def elementwise_case(name: str, title: str, dtype: DType, tiles: list[np.ndarray
     results = [element(name, dtype, *row) for row in rows]
     results = np.array(results, kind if kind.kind in "biu" else np.float64).astype(kind)
     ulps = ERROR_ULPS.get(name, 0) if dtype.is_float else 0
+    of_one = ulps * float(ml_dtypes.finfo(kind).eps) if name in ERROR_OF_ONE else 0.0
     return one_op_case(name, title, tiles, [results.reshape(tiles[0].shape)],
-                       ulps=min(ulps, 1) if dtype.bits == 16 else ulps,
+                       ulps=min(ulps, 1) if dtype.bits == 16 else ulps, absolute=of_one,
                        signed_zeros=name not in _EITHER_ZERO)
 
 

@@ -42,6 +42,7 @@ def _agree(found: np.ndarray, expected: np.ndarray, case: Case) -> np.ndarray:
         zeros = (found == 0) & (expected == 0)
         if case.ulps:
             same = np.abs(_ordered(found) - _ordered(expected)) <= case.ulps
+            same |= np.abs(found - expected) <= case.absolute
         else:
             same = found == expected
         signs = np.signbit(found) == np.signbit(expected)

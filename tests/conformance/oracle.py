@@ -271,7 +271,9 @@ def _power(x: float, y: float) -> float:
 
 
 def _gamma(x: float) -> float:
-    return math.copysign(math.inf, x) if x == 0 else _guarded(math.gamma)(x)
+    near_zero = abs(x) < 1e-300  # where it overflows, with the sign of x
+    return math.copysign(math.inf, x) if x == 0 else (
+        1 / x if near_zero else _guarded(math.gamma)(x))
 
 
 def _log_gamma(x: float) -> float:

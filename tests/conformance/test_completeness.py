@@ -1,17 +1,25 @@
-"""Every op of the registry has a docstring, a meaning and cases."""
+"""Every op of the tile IR has a docstring, a meaning, cases, a placement and code."""
 
 import re
 
 import pytest
 
+from blocknumba.gpu_layout import rules  # noqa: F401  fills the table of placements
+from blocknumba.gpu_layout.placement import PLACEMENTS
+from blocknumba.nvvm_lower import ops as code_faces  # noqa: F401  fills the table of code
+from blocknumba.nvvm_lower.emitter import CODE
 from blocknumba.tile_ir import interpreter  # noqa: F401  gives ops with effects their meaning
-from blocknumba.tile_ir.opdef import OPS, TERMINATOR
+from blocknumba.tile_ir.opdef import CONTROL, ELEMENTWISE, OPS, TERMINATOR
 
 from case import CASES
 from cases import cases_of
 
+TILE_OPS = [name for name, opdef in OPS.items()
+            if opdef.infer.__module__.startswith("blocknumba.tile_ir.")]
+SCALAR_OPS = {"program_id", "num_programs", "assume"}  # have nothing to place
 
-@pytest.mark.parametrize("name", OPS)
+
+@pytest.mark.parametrize("name", TILE_OPS)
 def test_every_op_says_what_it_does(name):
     doc = OPS[name].doc
     assert doc and doc.split("\n")[0].endswith("."), doc
@@ -20,15 +28,26 @@ def test_every_op_says_what_it_does(name):
     assert not missing
 
 
-@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("name", TILE_OPS)
 def test_every_op_has_a_meaning(name):
     opdef = OPS[name]
     assert opdef.evaluate or opdef.execute or opdef.has(TERMINATOR)
 
 
-@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("name", TILE_OPS)
 def test_every_op_has_a_case(name):
     assert name in CASES and next(cases_of(name), None) is not None
+
+
+@pytest.mark.parametrize("name", TILE_OPS)
+def test_every_op_has_a_placement(name):
+    elsewhere = OPS[name].has(ELEMENTWISE) or OPS[name].has(CONTROL) or OPS[name].has(TERMINATOR)
+    assert name in PLACEMENTS or elsewhere or name in SCALAR_OPS
+
+
+@pytest.mark.parametrize("name", TILE_OPS)
+def test_every_op_has_code(name):
+    assert name in CODE or OPS[name].has(TERMINATOR)
 
 
 def test_only_ops_have_cases():

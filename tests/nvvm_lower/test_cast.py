@@ -17,13 +17,16 @@ def interesting(dtype):
     """Special values, and of floats also what is near the bounds of narrower dtypes."""
     values = special_values(dtype)
     if not dtype.is_float:
-        return values
+        # halfway between bfloat16s, and one off: rounding twice goes wrong here
+        halves = [(257 << shift) + off for shift in (8, 20, 21, 40, 54) for off in (-1, 0, 1)]
+        return np.concatenate([values, np.array(
+            [half for half in halves if half <= dtype.maximum], dtype.numpy)])
     if dtype.bits == 8:
         return np.arange(256, dtype=np.uint8).view(dtype.numpy)
     edges = [65504, 65519, 65520, 70000, 448, 464, 465, 480, 500, 57344, 61439, 61440, 61441, 1e-8,
              127, 128, 129, 255, 256, 32767, 32768, 65535, 65536, 2.0 ** 31, 2.0 ** 31 - 128,
              2.0 ** 32, 2.0 ** 63, 2.0 ** 64, 1e30, 2.0 ** -7, 2.0 ** -9, 2.0 ** -10, 1.0625,
-             1.1875, 0.0009765625 * 1.5, 2.0 ** -16, 3 * 2.0 ** -18, 255.9, 2.0 ** -24, 2.0 ** -25]
+             1.00390625 + 2.0 ** -40, 1.00390625 - 2.0 ** -40, 1.1875, 0.0009765625 * 1.5, 2.0 ** -16, 3 * 2.0 ** -18, 255.9, 2.0 ** -24, 2.0 ** -25]
     with np.errstate(over="ignore"):
         extra = np.array([*edges, *(-edge for edge in edges)]).astype(dtype.numpy)
     random = np.random.default_rng(1).standard_normal(64).astype(dtype.numpy)
@@ -61,7 +64,7 @@ def test_a_cast_gives_what_astype_gives(source, to):
         assert_same(found, meaning.convert(x, to.numpy), x)
 
 
-@pytest.mark.parametrize("to", ["float32", "float16", "bfloat16", "float8_e5m2", "float8_e4m3fn"])
+@pytest.mark.parametrize("to", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("source", ["float64", "float32"])
 def test_rounding_towards_zero_never_grows(source, to):
     if source == to:

@@ -16,6 +16,9 @@ BFLOAT_TOWARDS_ZERO = Assembly(
     "cvt.rz.bf16.f32", "cvt.rz.bf16.f32 $0, $1;", ("i16",), ("float",), _CVT)
 FLOAT_TOWARDS_ZERO = Assembly(
     "cvt.rz.f32.f64", "cvt.rz.f32.f64 $0, $1;", ("float",), ("double",), _CVT)
+FLOAT_OF_INTEGER_TOWARDS_ZERO = {
+    of: Assembly(f"cvt.rz.f32.{of}", f"cvt.rz.f32.{of} $0, $1;", ("float",), (f"i{of[1:]}",), _CVT)
+    for of in ("s32", "u32", "s64", "u64")}
 # the first operand goes to the high half
 HALF_PAIR = Assembly("cvt.rn.f16x2.f32", "cvt.rn.f16x2.f32 $0, $1, $2;", ("i32",),
                      ("float", "float"), _CVT)

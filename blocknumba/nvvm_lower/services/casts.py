@@ -6,8 +6,8 @@ from blocknumba.nvvm_lower.elements import is_narrow, memory_type, register_type
 from blocknumba.nvvm_lower.emitter import Emitter
 from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, I1, I32, I64
 from blocknumba.nvvm_lower.ptx import arithmetic as ptx
-from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
-from blocknumba.tile_ir.types import DType, bool_, float32, float64
+from blocknumba.nvvm_lower.services.narrow_floats import narrow, to_odd, widen
+from blocknumba.tile_ir.types import DType, bfloat16, bool_, float32, float64
 
 
 def cast(emitter: Emitter, x: str, source: DType, to: DType, rounding: str = "nearest") -> str:
@@ -50,11 +50,21 @@ def _integer_to_integer(emitter: Emitter, x: str, source: DType, to: DType) -> s
 
 
 def _integer_to_float(emitter: Emitter, x: str, source: DType, to: DType) -> str:
-    """Through float32 to narrow floats, as NumPy does it."""
+    """Rounded once; to narrow floats through float32, where all that they can hold is exact."""
+    if to == bfloat16 and source.bits >= 32:
+        return narrow(emitter, to, _odd_float(emitter, x, source))
     opcode = "sitofp" if source.is_signed else "uitofp"
     wide = DOUBLE if to == float64 else FLOAT
     value = emitter.body.convert(opcode, register_type(source), x, wide)
     return narrow(emitter, to, value) if is_narrow(to) else value
+
+
+def _odd_float(emitter: Emitter, x: str, source: DType) -> str:
+    """A 32- or 64-bit integer as a float, rounded to odd."""
+    kind, type_ = f"{'s' if source.is_signed else 'u'}{source.bits}", memory_type(source)
+    (value,) = emitter.assembly(ptx.FLOAT_OF_INTEGER_TOWARDS_ZERO[kind], x)
+    (back,) = emitter.assembly(ptx.TRUNCATE[kind, FLOAT], value)
+    return to_odd(emitter.body, value, emitter.body.compare("icmp ne", type_, back, x))
 
 
 def _float_to_float(emitter: Emitter, x: str, source: DType, to: DType, rounding: str) -> str:

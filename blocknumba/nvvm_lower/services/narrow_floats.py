@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blocknumba.nvvm_lower.emitter import Emitter
-from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, HALF, I8, I16, I32, Body, floating
+from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, HALF, I1, I8, I16, I32, Body, floating
 from blocknumba.nvvm_lower.ptx import arithmetic
 from blocknumba.tile_ir.types import (
     DType,
@@ -45,13 +45,35 @@ def narrow(emitter: Emitter, dtype: DType, x: str, source: str = FLOAT,
     return result
 
 
+def to_odd(body: Body, x: str, is_inexact: str) -> str:
+    """A float that was rounded towards zero, with an odd last bit if it is not exact.
+
+    Rounding it once more, to at most 22 bits, gives what one rounding of the exact value does.
+    Source: Boldo and Melquiond, "Emulation of FMA and Correctly Rounded Sums", IEEE TC 57(4).
+    """
+    sticky = body.convert("zext", I1, is_inexact, I32)
+    bits = body.binary("or", I32, body.convert("bitcast", FLOAT, x, I32), sticky)
+    return body.convert("bitcast", I32, bits, FLOAT)
+
+
+def _float_of_double(emitter: Emitter, dtype: DType, x: str, towards_zero: bool) -> str:
+    """The float that is narrowed to dtype next."""
+    body = emitter.body
+    if dtype != bfloat16 and not towards_zero:  # float8: rounded twice, as ml_dtypes does it
+        return body.convert("fptrunc", DOUBLE, x, FLOAT)
+    (value,) = emitter.assembly(arithmetic.FLOAT_TOWARDS_ZERO, x)
+    if towards_zero:
+        return value
+    back = body.convert("fpext", FLOAT, value, DOUBLE)
+    return to_odd(body, value, body.compare("fcmp une", DOUBLE, back, x))
+
+
 def _narrowed(emitter: Emitter, dtype: DType, x: str, source: str, towards_zero: bool) -> str:
     body = emitter.body
     if dtype == float16:
         return _half(emitter, x, source, towards_zero)
-    if source == DOUBLE:  # through a float, rounded twice, as ml_dtypes does it
-        x = (emitter.assembly(arithmetic.FLOAT_TOWARDS_ZERO, x)[0] if towards_zero
-             else body.convert("fptrunc", DOUBLE, x, FLOAT))
+    if source == DOUBLE:
+        x = _float_of_double(emitter, dtype, x, towards_zero)
     if dtype == bfloat16:
         row = arithmetic.BFLOAT_TOWARDS_ZERO if towards_zero else arithmetic.BFLOAT
         return emitter.assembly(row, x)[0]

@@ -207,8 +207,8 @@ def _gamma(x: float) -> float:
         return math.copysign(math.inf, x) if x == 0 else math.nan
     try:
         return math.gamma(x)
-    except OverflowError:
-        return math.inf
+    except OverflowError:  # of a negative x only next to 0
+        return math.copysign(math.inf, x)
 
 
 def _lgamma(x: float) -> float:

@@ -85,7 +85,7 @@ def join(x, y) -> TileType:
 
     Source: numpy.stack with axis=-1.
     """
-    require(x == y, "join: given {} and {}, accepted two tiles of one type", x, y)
+    require(x == y and x.shape, "join: given {} and {}, accepted two tiles of one type", x, y)
     require_shape("join", (*x.shape, 2))
     return x.shaped((*x.shape, 2))
 
@@ -98,7 +98,8 @@ def _(x, y):
 @op(PURE)
 def split(x) -> tuple[TileType, TileType]:
     """The two halves of a last axis of extent 2: x[..., 0] and x[..., 1]."""
-    require(x.shape and x.shape[-1] == 2, "split: given {}, accepted a last axis of extent 2", x)
+    require(len(x.shape) >= 2 and x.shape[-1] == 2,
+            "split: given {}, accepted rank 2 or more and a last axis of extent 2", x)
     half = x.shaped(x.shape[:-1])
     return half, half
 

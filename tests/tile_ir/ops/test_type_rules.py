@@ -64,7 +64,8 @@ REFUSED = [
     ("transpose", (F,), {"axes": (1,)}, "transpose: axes must be a permutation of (0,), got (1,)"),
     ("join", (F, I), {}, "join: given tile<8xfloat32> and tile<8xint32>, "
                          "accepted two tiles of one type"),
-    ("split", (F,), {}, "split: given tile<8xfloat32>, accepted a last axis of extent 2"),
+    ("split", (F,), {}, "split: given tile<8xfloat32>, "
+                        "accepted rank 2 or more and a last axis of extent 2"),
     ("flip", (F,), {"axis": 1}, "flip: axis must be in [0, 1), got 1"),
     ("extract", (F,), {"starts": (2,), "shape": (4,)},
      "extract: given start (2,) and shape (4,), accepted an aligned part of (8,)"),
