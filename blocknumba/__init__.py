@@ -3,18 +3,23 @@
 import importlib
 
 from blocknumba.dispatch.ahead import compile
-from blocknumba.dispatch.autotune import autotune
-from blocknumba.dispatch.autotune_config import Config
-from blocknumba.dispatch.heuristics import heuristics
 from blocknumba.dispatch.kernel import Kernel, jit
 from blocknumba.language import *  # noqa: F403  the language is made of its names
 from blocknumba.language import __all__ as _language
 
-__all__ = ["Config", "Kernel", "autotune", "compile", "heuristics", "jit", "testing", *_language]
+# imported when they are asked for: a tenth of the time that blocknumba takes to import
+_LAZY = {"autotune": ("blocknumba.dispatch.autotune", "autotune"),
+         "Config": ("blocknumba.dispatch.autotune_config", "Config"),
+         "heuristics": ("blocknumba.dispatch.heuristics", "heuristics"),
+         "testing": ("blocknumba.testing", "")}
+__all__ = ["Kernel", "compile", "jit", *_LAZY, *_language]
 
 
 def __getattr__(name: str) -> object:
-    """The module testing, imported when it is asked for."""
-    if name == "testing":
-        return importlib.import_module("blocknumba.testing")
-    raise AttributeError(f"module blocknumba has no attribute {name!r}")
+    """What is imported when it is asked for."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = _LAZY[name]
+    found = importlib.import_module(module)
+    globals()[name] = getattr(found, attribute) if attribute else found
+    return globals()[name]

@@ -17,9 +17,8 @@ def progress(items: Sequence[Item], title: str) -> Iterator[Iterable[Item]]:
         yield items
         return
     try:
-        # here and not above: it is optional, and takes longer to import than blocknumba
-        from rich.console import Console
-        from rich.progress import Progress
+        from rich.console import Console  # here: it is optional, and slow to import
+        from rich.progress import Progress  # here: as above
     except ImportError:
         yield items
         return
