@@ -1,4 +1,16 @@
-"""Executes PTX in NumPy: tests without a GPU, races, bank conflicts."""
+"""Executes PTX in NumPy: tests without a GPU, races, bank conflicts.
+
+The way of a module: lexer, parser (names resolved: syntax), linking (each instruction becomes a
+step over a cohort, by the tables in instructions/), module (launch), launch (resident blocks),
+scheduler.
+
+What is modelled.  Warps that agree run as one NumPy batch, a cohort; lanes that part wait at their
+immediate post-dominator.  Asynchronous work happens when it hurts most: tensor copies at once,
+wgmma not before its wait.  Vector clocks over shared memory find races, the async proxy apart.
+
+What is not.  Time and caches; races over global memory; a lock that lanes of one warp take in turn;
+reads of registers that were never written: they hold ones.
+"""
 
 from blocknumba.emulator.errors import (
     AccessError,

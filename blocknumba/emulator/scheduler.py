@@ -86,7 +86,8 @@ class Scheduler:
         if self.instructions_left < 0:
             raise self.launch.placed(EmulatorError(
                 "launch: more instructions than the limit; the kernel may never end",
-                hint="raise instruction_limit if the kernel is that long"), pc)
+                hint="raise instruction_limit if the kernel is that long; a lock that lanes of one "
+                     "warp take in turn never ends here"), pc)
         return cohort.pc >= 0
 
     def _meet(self, cohort: Cohort) -> None:
@@ -120,14 +121,16 @@ class Scheduler:
         return bool(woken)
 
     def _deadlock(self) -> DeadlockError:
-        lines = []
+        """What every warp waits for, and where."""
+        waiting: dict[tuple[int, str], list[int]] = {}
         for cohort in self.waiting:
-            for row, warp in enumerate(cohort.warps):
+            place = self.launch.place_of(cohort.pc - 1)
+            for warp, key in zip(cohort.warps, cohort.wait.keys):
                 block, number = divmod(int(warp), self.launch.warps_per_block)
-                reason = cohort.wait.reason(cohort.wait.keys[row])
-                lines.append((block, number, f"  block {self.launch.block_name(block)} warp "
-                              f"{number} at {self.launch.place_of(cohort.pc - 1)}: waits for "
-                              f"{reason}"))
-        text = "\n".join([line for _, _, line in sorted(lines)])
-        return DeadlockError(f"deadlock: all {len(lines)} warps that are left wait\n{text}")
-
+                text = f"at {place}: waits for {cohort.wait.reason(key)}"
+                waiting.setdefault((block, text), []).append(number)
+        count = sum(len(numbers) for numbers in waiting.values())
+        lines = [f"  block {self.launch.block_name(block)} warp "
+                 f"{', '.join(map(str, sorted(numbers)))} {text}"
+                 for (block, text), numbers in sorted(waiting.items())]
+        return DeadlockError("\n".join([f"deadlock: all {count} warps that are left wait", *lines]))

@@ -103,7 +103,7 @@ def test_an_mbarrier_orders_accesses():
 
 
 def test_the_wrong_parity_is_a_deadlock_that_names_the_mbarrier():
-    with pytest.raises(DeadlockError, match="parity 0.*phase 0 is under way, 1 of 1 arrivals"):
+    with pytest.raises(DeadlockError, match="parity 0.*phase 0 is under way: 1 of 1 arrivals"):
         run(f"{_INIT} {wait(0)}", block=64, variables=_SHARED)
 
 
@@ -252,7 +252,7 @@ def test_overwriting_a_box_before_its_store_has_read_it_is_a_race():
 
 
 def test_too_few_bytes_are_a_deadlock():
-    with pytest.raises(DeadlockError, match="-?128 bytes to come"):
+    with pytest.raises(DeadlockError, match="128 bytes to come"):
         run(f"""{_INIT} {expect(384)}
             @%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r21], [%rd1],
                 256, [%r20]; {wait(0)}""", np.zeros(64, np.int32), variables=_SHARED)

@@ -89,5 +89,5 @@ def test_a_wrong_parity_is_found():
 
 
 def test_wrong_byte_counts_are_found():
-    with pytest.raises(DeadlockError, match="bytes to come"):
+    with pytest.raises(DeadlockError, match="49088 bytes too many"):
         CLUSTERED.run(_SHAPE, faulty(CLUSTERED, "_, [%r103], %r104;", "_, [%r103], 64;"))

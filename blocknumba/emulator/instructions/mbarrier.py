@@ -182,9 +182,11 @@ def _reason(cohort: Cohort, row: np.ndarray, by_parity: bool) -> str:
     barrier = launch.mbarriers.at(int(row[0]))
     block, address = divmod(int(row[0]), launch.shared_stride)
     what = "parity" if by_parity else "phase"
+    missing = (f"{barrier.bytes} bytes to come" if barrier.bytes >= 0
+               else f"{-barrier.bytes} bytes too many")
     return (f"the mbarrier at {address:#x} of block {launch.block_name(block)}, {what} "
-            f"{int(row[1])} (phase {barrier.phase} is under way, {barrier.pending} of "
-            f"{barrier.count} arrivals and {barrier.bytes} bytes to come)")
+            f"{int(row[1])} (phase {barrier.phase} is under way: {barrier.pending} of "
+            f"{barrier.count} arrivals to come, {missing})")
 
 
 def pending_count(site: Site) -> Step:
