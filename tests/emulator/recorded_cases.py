@@ -242,7 +242,8 @@ def _tensor_cases() -> Iterator[Case]:
             text = text.replace(".param .u64 p1", ".param .align 64 .b8 p1[128]").replace(
                 "ld.param.u64 %rd2, [p1];", "mov.b64 %rd2, p1; cvta.param.u64 %rd2, %rd2;")
             name = f"tensor copy {np.dtype(dtype)} swizzle {swizzle} at ({row}, {column})"
-            yield Case(name, text, 256, np.zeros(_BOX_BYTES, np.uint8), (TensorMap(array, box, swizzle),))
+            yield Case(name, text, 256, np.zeros(_BOX_BYTES, np.uint8),
+                       (TensorMap(array, box, swizzle),))
 
 
 _PRODUCTS = (
