@@ -7,7 +7,7 @@ from blocknumba.dispatch.kernel import Kernel, jit
 from blocknumba.language import *  # noqa: F403  the language is made of its names
 from blocknumba.language import __all__ as _language
 
-# imported when they are asked for: a tenth of the time that blocknumba takes to import
+# imported when they are asked for: most programs need none of them
 _LAZY = {"autotune": ("blocknumba.dispatch.autotune", "autotune"),
          "Config": ("blocknumba.dispatch.autotune_config", "Config"),
          "heuristics": ("blocknumba.dispatch.heuristics", "heuristics"),

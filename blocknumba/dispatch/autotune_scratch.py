@@ -1,4 +1,4 @@
-"""Copies of arrays that a kernel can be run on again and again, while the arrays stay as they are."""
+"""Copies of arrays to run a kernel on again and again, while the arrays stay as they are."""
 
 from __future__ import annotations
 
