@@ -23,6 +23,12 @@ class Command:
 COMMANDS = (
     Command("demo", "run three kernels and check them against NumPy", "blocknumba.demo"),
     Command("opt", "apply passes to the text of a tile IR function", "blocknumba.opt"),
+    Command("compile", "compile a kernel to files, for programs without Python",
+            "blocknumba.dispatch.compile_command"),
+    Command("cache", "show or clear the compiled kernels on disk",
+            "blocknumba.dispatch.cache_command"),
+    Command("doctor", "check the installation, and say what will not work and the fix",
+            "blocknumba.dispatch.doctor"),
     Command("layout", "draw a layout", "blocknumba.gpu_layout.render"),
 )
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.kernel import Kernel, default_target
 from blocknumba.dispatch.options import OPTION_NAMES
-from blocknumba.dispatch.type_spelling import parse_types
-from blocknumba.errors import require
+from blocknumba.dispatch.type_spelling import literal, parse_types, split_types
+from blocknumba.errors import BlockTypeError, require
 from blocknumba.nvvm_lower.target import Target
 
 
@@ -17,7 +17,8 @@ def compile(kernel: Kernel, signature: object, constants: Mapping[str, object] |
     """The code of a kernel for arguments of given types.
 
     signature: types of the parameters that are not constants, as a tuple, a dict by name or one
-        string: "f32[:,::1], f32[:], i32" (Numba) or "*fp32:16, i32" (Triton).
+        string: "f32[:,::1], f32[:], i32" (Numba) or "*fp32:16, i32" (Triton).  It may also have an
+        entry for every parameter, those of constants being values: "f32[:], i32, 1024".
     constants: values of the constexprs; also None for an argument that is left out.
     target: "sm_90a" and the like; without it, what a launch would use.
     options: compile options, as for @bn.jit.
@@ -30,7 +31,8 @@ def compile(kernel: Kernel, signature: object, constants: Mapping[str, object] |
     unknown = sorted(set(options) - OPTION_NAMES)
     require(not unknown, "{}: given the options {}, accepted {}", name, ", ".join(unknown),
             ", ".join(sorted(OPTION_NAMES)))
-    constants = _all_constants(kernel, constants or {})
+    signature, constants = _values_taken_out(kernel, signature, dict(constants or {}))
+    constants = _all_constants(kernel, constants)
     names = [formal.name for formal in kernel.signature.formals if formal.name not in constants]
     chosen = (target if isinstance(target, Target)
               else Target.parse(target) if target else default_target())
@@ -38,6 +40,30 @@ def compile(kernel: Kernel, signature: object, constants: Mapping[str, object] |
                                           kernel.options.override(options), chosen,
                                           disjoint=True)
     return kernel.compile(specialization, constants)
+
+
+def _values_taken_out(kernel: Kernel, signature: object, constants: dict[str, object],
+                      ) -> tuple[object, dict[str, object]]:
+    """The signature of what is not constant, and all constants that were given.
+
+    Errors: BlockTypeError for an entry of a constant that is not a value.
+    """
+    name, formals = kernel.signature.kernel, kernel.signature.formals
+    entries = split_types(signature)
+    if isinstance(entries, Mapping) or len(entries) != len(formals):
+        return signature, constants
+    types = []
+    for formal, entry in zip(formals, entries):
+        if not formal.is_constant and formal.name not in constants:
+            types.append(entry)
+            continue
+        require(formal.name not in constants, "{}: given the constant {} twice", name, formal.name)
+        try:
+            constants[formal.name] = literal(entry)
+        except ValueError:
+            raise BlockTypeError(f"{name}: argument {formal.name}: given {entry!r}, "
+                                 "accepted the value of a constant") from None
+    return types, constants
 
 
 def _all_constants(kernel: Kernel, given: Mapping[str, object]) -> dict[str, object]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -67,17 +66,13 @@ class Cache:
         """Write an entry, in place of one of the same key; whether that worked."""
         body = key.encode() + b"\n" + content
         path = self._path(key)
-        unfinished = None
+        unfinished = path.with_suffix(f".{os.urandom(8).hex()}{_UNFINISHED}")
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self.folder, prefix=key, suffix=_UNFINISHED,
-                                             delete=False) as file:
-                unfinished = Path(file.name)
-                file.write(FORMAT + _checksum(body) + body)
+            unfinished.write_bytes(FORMAT + _checksum(body) + body)
             os.replace(unfinished, path)  # readers see the old file or the new one
         except OSError:
-            if unfinished is not None:
-                _remove(unfinished)
+            _remove(unfinished)
             return False
         self._make_room(path)
         return True
@@ -85,6 +80,10 @@ class Cache:
     def files(self) -> list[File]:
         """All entries, the least recently used first."""
         return sorted(self._files(_SUFFIX), key=lambda file: file.used)
+
+    def remove(self, key: str) -> bool:
+        """Remove an entry; whether there was one."""
+        return _remove(self._path(key))
 
     def clear(self) -> int:
         """Remove all entries; how many there were."""

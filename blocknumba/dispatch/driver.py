@@ -37,6 +37,11 @@ class Driver:
         return (self._attribute(names.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device),
                 self._attribute(names.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device))
 
+    def cuda_version(self) -> tuple[int, int]:
+        """The newest CUDA release whose code the driver runs."""
+        (version,) = self.check("cuDriverGetVersion", self.api.cuDriverGetVersion())
+        return version // 1000, version % 1000 // 10
+
     def device_name(self, device: int) -> str:
         """The marketing name of a device."""
         (name,) = self.check("cuDeviceGetName", self.api.cuDeviceGetName(256, device))

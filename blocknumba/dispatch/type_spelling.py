@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 
@@ -25,6 +26,31 @@ _SPELLING = re.compile(
 _BETWEEN = re.compile(r",(?![^\[]*\])")  # a comma that is not within brackets
 
 
+def split_types(given: object) -> list | Mapping[str, object]:
+    """The entries of a signature, one per parameter: those of a string are between commas."""
+    if isinstance(given, Mapping):
+        return given
+    listed = _BETWEEN.split(given) if isinstance(given, str) else list(given)
+    return [] if listed == [""] else listed
+
+
+def literal(entry: object) -> object:
+    """The constant that an entry of a signature spells: a literal of Python, a dtype, or itself.
+
+    Errors: ValueError when it spells none.
+    """
+    if not isinstance(entry, str):
+        return entry
+    text = entry.strip()
+    dtype = DTYPES.get(_SHORT.get(text, text))
+    if dtype is not None:
+        return dtype
+    try:
+        return ast.literal_eval(text)
+    except SyntaxError as error:
+        raise ValueError(text) from error
+
+
 def parse_types(given: object, names: Sequence[str],
                 kernel: str) -> tuple[tuple[str, Argument], ...]:
     """(name, Argument) of each run-time parameter.
@@ -39,8 +65,7 @@ def parse_types(given: object, names: Sequence[str],
         require(set(types) == set(names), "{}: given types of {}, accepted types of {}", kernel,
                 ", ".join(types), ", ".join(names))
     else:
-        listed = _BETWEEN.split(given) if isinstance(given, str) else list(given)
-        listed = [] if listed == [""] else listed
+        listed = split_types(given)
         require(len(listed) == len(names), "{}: given {} types, accepted {} ({})", kernel,
                 len(listed), len(names), ", ".join(names))
         types = dict(zip(names, listed))

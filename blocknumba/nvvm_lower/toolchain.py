@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -144,9 +142,16 @@ def cap_version(ptx: bytes, newest: tuple[int, int]) -> bytes:
 
 
 @cache
+def linker_version() -> tuple[int, int]:
+    """The version of the CUDA release that nvJitLink is of."""
+    major, minor = _tool("nvjitlink").version()
+    return major, minor
+
+
+@cache
 def linker_ptx_version() -> tuple[int, int]:
     """The newest PTX version that the installed nvJitLink reads."""
-    major, minor = _tool("nvjitlink").version()
+    major, minor = linker_version()
     newest = (9, minor) if major == 13 else _PTX_OF_CUDA_12.get(minor) if major == 12 else None
     if newest is None:
         raise ToolchainError(f"nvjitlink: given version {major}.{minor}, accepted 12.3 to 13.x",
@@ -171,19 +176,32 @@ def disassemble(cubin: bytes) -> str:
 
     Errors: ToolchainError when neither nvdisasm nor cuobjdump is installed.
     """
-    tools = {"nvdisasm": ["-c"], "cuobjdump": ["-sass"]}
-    name = next(filter(_find_binary, tools), None)
-    if name is None:
-        raise ToolchainError("sass: neither nvdisasm nor cuobjdump was found", tool="nvdisasm",
-                             hint="pip install nvidia-cuda-nvdisasm, or add CUDA's bin to PATH")
+    # here and not above: both are slow to import, and few look at machine code
+    import subprocess
+    import tempfile
+
+    program, flags = disassembler()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "kernel.cubin")
         file.write_bytes(cubin)
-        done = subprocess.run([_find_binary(name), *tools[name], file], capture_output=True,
-                              text=True, check=False)
+        done = subprocess.run([program, *flags, file], capture_output=True, text=True,
+                              check=False)
     if done.returncode:
-        raise ToolchainError(f"sass: {name} refused the cubin", tool=name, log=done.stderr)
+        raise ToolchainError(f"sass: {program} refused the cubin", tool=program, log=done.stderr)
     return done.stdout
+
+
+def disassembler() -> tuple[str, tuple[str, ...]]:
+    """The program that shows machine code, and its flags.
+
+    Errors: ToolchainError when neither nvdisasm nor cuobjdump is installed.
+    """
+    for name, flags in (("nvdisasm", ("-c",)), ("cuobjdump", ("-sass",))):
+        program = _find_binary(name)
+        if program is not None:
+            return program, flags
+    raise ToolchainError("sass: neither nvdisasm nor cuobjdump was found", tool="nvdisasm",
+                         hint="pip install nvidia-cuda-nvdisasm, or add CUDA's bin to PATH")
 
 
 def _arithmetic(options: AssembleOptions) -> list[str]:

@@ -1,0 +1,44 @@
+"""`python -m blocknumba cache`: the compiled kernels on disk."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import datetime
+
+from blocknumba.dispatch.cache import Cache
+from blocknumba.errors import BlockValueError, require
+from blocknumba.settings import SETTINGS
+
+_MIB = 1 << 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of run."""
+    parser.add_argument("action", choices=("info", "clear"),
+                        help="info: where it is and what it holds; clear: remove all kernels")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show or clear; the exit status.  Errors: BlockValueError when there is no folder."""
+    require(SETTINGS.cache_folder is not None, "cache: there is no home directory to keep it in",
+            error=BlockValueError, hint="set BLOCKNUMBA_CACHE_DIR")
+    cache = Cache(SETTINGS.cache_folder, SETTINGS.cache_bytes)
+    if arguments.action == "clear":
+        sys.stdout.write(f"removed {cache.clear()} kernels from {cache.folder}\n")
+        return 0
+    sys.stdout.write(cache_info(cache, SETTINGS.cache))
+    return 0
+
+
+def cache_info(cache: Cache, is_on: bool) -> str:
+    """Where a cache is, how much it holds, and since when."""
+    files = cache.files()
+    total = sum(file.size_bytes for file in files)
+    lines = [f"folder   {cache.folder}" + ("" if is_on else " (off: BLOCKNUMBA_CACHE=0)"),
+             f"kernels  {len(files)}",
+             f"size     {total / _MIB:.1f} of {cache.limit_bytes / _MIB:.0f} MiB"]
+    if files:
+        used = datetime.fromtimestamp(files[0].used).isoformat(" ", "minutes")
+        lines.append(f"oldest   used {used}")
+    return "\n".join(lines) + "\n"
