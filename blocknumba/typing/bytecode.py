@@ -57,6 +57,7 @@ class Source:
 
     @property
     def entry(self) -> int:
+        """Label of the first block."""
         return min(self.blocks)
 
     def global_value(self, name: str) -> object:

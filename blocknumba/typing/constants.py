@@ -40,6 +40,7 @@ class Facts(folding.Opaque):
     attributes: tuple[tuple[str, object], ...]
 
     def get(self, name: str) -> object:
+        """An attribute, or UNKNOWN."""
         return dict(self.attributes).get(name, UNKNOWN)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numba.core import ir
 
-from blocknumba.errors import BlockError, BlockNameError, BlockTypeError, UnsupportedError
+from blocknumba.errors import BlockNameError, BlockTypeError, UnsupportedError
 from blocknumba.tile_ir.ir import Value
 from blocknumba.typing import folding, iteration, slices
 from blocknumba.typing.attributes import attribute
@@ -65,11 +65,6 @@ def execute(context: Context, statement: ir.Stmt, read: Read) -> None:
         store_item(context, *map(read, given))
         return
     raise UnsupportedError(f"{type(statement).__name__}: not supported in a kernel")
-
-
-def placed(error: BlockError, statement: ir.Stmt) -> BlockError:
-    """An error, at a statement."""
-    return error.at(statement.loc.place)
 
 
 def _operator(context: Context, node: ir.Expr, read: Read) -> object:

@@ -113,10 +113,6 @@ class Graph:
                     latches.setdefault(target, []).append(label)
         return {header: self._loop(header, sources) for header, sources in latches.items()}
 
-    def outermost_first(self) -> list[Loop]:
-        """All loops, each before those within."""
-        return sorted(self.loops.values(), key=lambda loop: self.index[loop.header])
-
     def _loop(self, header: Label, latches: list[Label]) -> Loop:
         body, pending = {header}, list(latches)
         while pending:

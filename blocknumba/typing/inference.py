@@ -114,6 +114,7 @@ class _LiveNetwork(ConstraintNetwork):
         self._inferer = inferer
 
     def propagate(self, typeinfer: Inferer) -> list[BlockError]:
+        """One round over the blocks that are reached; the errors that it met."""
         errors: list[BlockError] = []
         graph = typeinfer.graph
         reached = {graph.entry} | {target for _, target in typeinfer.live_edges}

@@ -19,12 +19,14 @@ class _Sum:
     terms: dict[str, int] = field(default_factory=dict)
 
     def plus(self, other: _Sum, sign: int = 1) -> _Sum:
+        """self + sign * other."""
         terms = dict(self.terms)
         for name, factor in other.terms.items():
             terms[name] = terms.get(name, 0) + sign * factor
         return _Sum(self.constant + sign * other.constant, {n: f for n, f in terms.items() if f})
 
     def times(self, factor: int) -> _Sum:
+        """self * factor."""
         terms = {name: f * factor for name, f in self.terms.items() if factor}
         return _Sum(self.constant * factor, terms)
 

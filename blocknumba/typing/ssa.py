@@ -111,6 +111,7 @@ class _Renamer:
         self._repeated = {name for name, count in counts.items() if count > 1}
 
     def run(self) -> None:
+        """Rename everything that the entry leads to."""
         self._place_phis()
         pending: list[tuple[Label, dict[str, ir.Var]]] = [(self._graph.entry, {})]
         while pending:

@@ -320,6 +320,7 @@ class _Columns:
         return _Index(self._known[key])
 
     def types(self) -> list[TileType]:
+        """The type of each result."""
         return [next((v.type for v in row if isinstance(v, Value)), _BOOL) for row in self.rows]
 
 

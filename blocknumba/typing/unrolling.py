@@ -22,13 +22,11 @@ class _StaticLoop:
     """A loop whose rounds are known.
 
     items: what the loop variable is in each round: a value, or a variable that holds it.
-    getiter: the statement that makes the iterator.
     """
 
     header: Label
     body: frozenset[Label]
     items: Sequence[object]
-    getiter: ir.Assign
 
 
 class Unroller:
@@ -49,9 +47,9 @@ class Unroller:
         for header in self._headers(graph, iterators):
             if header in done:
                 continue
-            items, getiter = iterators[self._iterated(header)]
+            items, _ = iterators[self._iterated(header)]
             if header in graph.loops:
-                loop = _StaticLoop(header, graph.loops[header].body, items, getiter)
+                loop = _StaticLoop(header, graph.loops[header].body, items)
                 self._unroll(loop)
                 done |= loop.body
             else:

@@ -83,6 +83,7 @@ class Array(Structure):
 
     @property
     def rank(self) -> int:
+        """Number of axes."""
         return len(self.extents)
 
     @classmethod
