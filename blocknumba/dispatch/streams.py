@@ -58,7 +58,7 @@ def torch_stream_getter() -> object:
 
 def current_stream(device: int) -> int:
     """The stream that launches go to: Torch's or CuPy's current one, else the legacy one."""
-    if "torch" in sys.modules and sys.modules["torch"].cuda.is_available():
+    if "torch" in sys.modules and sys.modules["torch"].cuda.is_initialized():
         chosen = int(torch_stream_getter()(device))
         if chosen != LEGACY_STREAM:
             return chosen
@@ -70,7 +70,7 @@ def on_library_stream(stream: int) -> Iterator[None]:
     """Make a stream the current one of Torch and CuPy, as far as they are loaded."""
     with ExitStack() as stack:
         torch, cupy = sys.modules.get("torch"), sys.modules.get("cupy")
-        if torch is not None and torch.cuda.is_available():
+        if torch is not None and torch.cuda.is_initialized():
             stack.enter_context(torch.cuda.stream(torch.cuda.ExternalStream(stream)))
         if cupy is not None:
             stack.enter_context(cupy.cuda.ExternalStream(stream))

@@ -146,7 +146,19 @@ EXPORT int cuPointerGetAttribute(void *value, int attribute, word pointer) {
     return 0;
 }
 
-/* Streams and events: an event remembers the stream that it was last recorded on. */
+EXPORT int cuMemcpyAsync(word to, word from, size_t size, void *stream) {
+    return copy((void *)to, (void *)from, size);
+}
+EXPORT int cuMemsetD8Async(word to, unsigned char value, size_t size, void *stream) {
+    memset((void *)to, value, size);
+    return 0;
+}
+
+/* Streams and events: an event remembers the stream that it was last recorded on, and when: time
+   passes by 1 us for each program that is launched. */
+
+static word now_us;
+struct event { word stream, time_us; };
 
 EXPORT int cuStreamCreate(void **stream, unsigned flags) { *stream = new_handle(); return 0; }
 EXPORT int cuStreamSynchronize(void *stream) {
@@ -154,9 +166,23 @@ EXPORT int cuStreamSynchronize(void *stream) {
     next_failure = 0;
     return status;
 }
-EXPORT int cuEventCreate(void **event, unsigned flags) { *event = calloc(1, 8); return 0; }
+EXPORT int cuStreamIsCapturing(void *stream, int *status) { *status = 0; return 0; }
+EXPORT int cuEventCreate(void **event, unsigned flags) {
+    *event = calloc(1, sizeof(struct event));
+    return 0;
+}
 EXPORT int cuEventDestroy_v2(void *event) { free(event); return 0; }
-EXPORT int cuEventRecord(void *event, void *stream) { *(word *)event = (word)stream; return 0; }
+EXPORT int cuEventRecord(struct event *event, void *stream) {
+    *event = (struct event){(word)stream, now_us};
+    return 0;
+}
+EXPORT int cuEventElapsedTime_v2(float *ms, struct event *start, struct event *end) {
+    *ms = (end->time_us - start->time_us) * 1e-3f;
+    return 0;
+}
+EXPORT int cuEventElapsedTime(float *ms, struct event *start, struct event *end) {
+    return cuEventElapsedTime_v2(ms, start, end);
+}
 EXPORT int cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
     waits[wait_count % MAX_RECORDS].stream = (word)stream;
     waits[wait_count++ % MAX_RECORDS].after = *(word *)event;
@@ -186,6 +212,7 @@ EXPORT int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, u
     next_failure = 0;
     if (status) return status;
     if (!depth) return 201;  /* CUDA_ERROR_INVALID_CONTEXT */
+    now_us += gx * gy * gz;
     struct launch *record = &launches[launch_count++ % MAX_RECORDS];
     *record = (struct launch){(word)kernel, (word)stream, current_device(), {gx, gy, gz},
                               {bx, by, bz}, shared, {0}};

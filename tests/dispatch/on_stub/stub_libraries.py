@@ -97,5 +97,6 @@ def install() -> None:
     cupy.ndarray = CupyArray
     cupy.cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=CURRENT.cupy))
     torch.Tensor, torch.strided = TorchTensor, "strided"
+    torch.cuda = SimpleNamespace(is_initialized=lambda: True)
     torch._C = SimpleNamespace(_cuda_getCurrentRawStream=lambda device: CURRENT.torch + device)
     sys.modules |= {"cupy": cupy, "torch": torch}
