@@ -14,15 +14,16 @@ from blocknumba.dispatch.autotune_progress import progress
 from blocknumba.dispatch.autotune_store import Store
 from blocknumba.dispatch.autotune_timings import Row, Timing, Timings
 from blocknumba.dispatch.autotune_trial import Measurement, Trial
+from blocknumba.dispatch.cache import user_cache
 from blocknumba.dispatch.call import Arguments, place_of, read_arguments, resolve_grid
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.driver import Driver
+from blocknumba.dispatch.fingerprint import fingerprint
 from blocknumba.dispatch.kernel import Kernel, target_of
 from blocknumba.dispatch.layers import Layer
 from blocknumba.dispatch.options import Options
 from blocknumba.dispatch.specialize import Specialization
 from blocknumba.errors import AutotuneError, BlockError, ResourceError, require
-from blocknumba.settings import SETTINGS
 
 # measurements at the same time would disturb each other
 _ONE_AT_A_TIME = threading.RLock()
@@ -220,9 +221,6 @@ class Autotuner(Layer):
         """Digests of the code of configurations; none for what can only be known by compiling."""
         if not self._persistent or self._store is None:
             return {}
-        # here and not above: it loads hashing, which kernels that are not tuned need not
-        from blocknumba.dispatch.fingerprint import fingerprint
-
         target = None if request.driver is None else target_of(request.driver, request.device)
         digests = {}
         for label, config in configs.items():
@@ -237,9 +235,8 @@ class Autotuner(Layer):
 
     @cached_property
     def _store(self) -> Store | None:
-        if not SETTINGS.cache or SETTINGS.cache_folder is None:
-            return None
-        return Store(SETTINGS.cache_folder, self.base.python_function)
+        cache = user_cache()
+        return None if cache is None else Store(cache.folder, self.base.python_function)
 
     def _failure(self, request: Request, timings: Mapping[str, Timing],
                  errors: Mapping[str, Exception]) -> AutotuneError:

@@ -1,6 +1,5 @@
 """Tuned kernels from the decorator to the result, on the CPU and on the GPU."""
 
-import dataclasses
 import threading
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 import blocknumba as bn
 from blocknumba.dispatch import autotune as autotune_module
+from blocknumba.dispatch.cache import Cache
 from blocknumba.errors import AutotuneError, BlockTypeError, BlockValueError
 
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024)
@@ -17,8 +17,7 @@ CONFIGS = [bn.Config({"B": size}) for size in SIZES]
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """Nothing is read from or written to the user's cache."""
-    settings = dataclasses.replace(autotune_module.SETTINGS, cache=True, cache_folder=tmp_path)
-    monkeypatch.setattr(autotune_module, "SETTINGS", settings)
+    monkeypatch.setattr(autotune_module, "user_cache", lambda: Cache(tmp_path, 1 << 20))
     return tmp_path
 
 

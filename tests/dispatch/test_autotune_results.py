@@ -1,7 +1,6 @@
 """What tuning leaves behind: files that later processes read, tables, plots."""
 
 import csv
-import dataclasses
 import json
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 
 import blocknumba as bn
 from blocknumba.dispatch import autotune as autotune_module
+from blocknumba.dispatch.cache import Cache
 from blocknumba.dispatch.autotune_store import Store
 from blocknumba.dispatch.autotune_timings import Row, Timing, Timings
 
@@ -27,8 +27,7 @@ def advance(x, B: bn.constexpr):
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """Where results are kept."""
-    settings = dataclasses.replace(autotune_module.SETTINGS, cache=True, cache_folder=tmp_path)
-    monkeypatch.setattr(autotune_module, "SETTINGS", settings)
+    monkeypatch.setattr(autotune_module, "user_cache", lambda: Cache(tmp_path, 1 << 20))
     return tmp_path
 
 

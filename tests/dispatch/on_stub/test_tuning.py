@@ -1,7 +1,5 @@
 """Tuning on a machine with a GPU: on the stub a launch takes 1 us for each of its programs."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from stub_libraries import CupyArray
@@ -16,8 +14,7 @@ from blocknumba.errors import AutotuneError
 @pytest.fixture(autouse=True)
 def small_and_forgetful(monkeypatch):
     """No cache on disk, and no L2 cache to flush."""
-    settings = dataclasses.replace(autotune_module.SETTINGS, cache=False)
-    monkeypatch.setattr(autotune_module, "SETTINGS", settings)
+    monkeypatch.setattr(autotune_module, "user_cache", lambda: None)
     monkeypatch.setattr(timing, "FLUSH_BYTES", 256)
 
 
