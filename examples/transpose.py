@@ -6,7 +6,7 @@ import blocknumba as bn
 import blocknumba.language as tl
 from array_libraries import ArrayLibrary, run
 
-TILE = 32
+TILE = 64
 
 
 @bn.jit
