@@ -60,9 +60,9 @@ class Call:
 
         Errors: BlockValueError for a read-only array that the kernel stores to; LaunchError.
         """
-        self._require_writable()
         stream = None if stream is None else stream_handle(stream, self.signature.kernel)
         if self.driver is None:
+            self._require_writable()
             if all(grid):
                 interpret(self.compiled, grid, self.arguments.facts, stream)
             return None
@@ -74,10 +74,22 @@ class Call:
                 raise
             raise type(error)(f"{name}: {error.message}", hint=error.hint) from None
 
+    @property
+    def is_on_device(self) -> bool:
+        """Whether it runs on a GPU and no array is to be copied there."""
+        return self.driver is not None and all(array.device is not None
+                                               for array in self.arguments.arrays.values())
+
+    def plan(self) -> Plan:
+        """All that its launch needs but the pointers and numbers; only with a driver."""
+        self._require_writable()
+        self.driver.enter_thread(self.device)
+        return Plan(self.driver, self.compiled, self.device, self.arguments.facts,
+                    self.captures.is_current)
+
     def _launch(self, driver: Driver, grid: Grid, stream: int | None) -> Plan | None:
         facts, arrays = self.arguments.facts, self.arguments.arrays
-        driver.enter_thread(self.device)
-        plan = Plan(driver, self.compiled, self.device, facts, self.captures.is_current)
+        plan = self.plan()
         if all(grid):
             with (driver.on_device(self.device),
                   StreamOrder(driver, arrays.values(), self.device, stream) as handle,
@@ -85,8 +97,7 @@ class Call:
                                handle) as copies):
                 bits = [slot_bits(copies.get(name, fact)) for name, fact in facts.items()]
                 plan.launch(grid, handle, bits)
-        on_host = any(array.device is None for array in arrays.values())
-        return None if on_host else plan
+        return plan if self.is_on_device else None
 
     def _require_writable(self) -> None:
         for name in self.compiled.effects.stored:

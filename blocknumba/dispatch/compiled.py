@@ -13,7 +13,6 @@ from blocknumba.dispatch.effects import Effects
 from blocknumba.dispatch.specialize import Specialization
 from blocknumba.dispatch.stored_function import StoredFunction
 from blocknumba.errors import BlockValueError, require
-from blocknumba.nvvm_lower.target import Target
 from blocknumba.nvvm_lower.toolchain import Assembled, disassemble
 from blocknumba.tile_ir.ir import Function, Parameter
 from blocknumba.tile_ir.printer import text
@@ -116,17 +115,22 @@ class Compiled:
 
     def handle(self, driver: Driver, device: int) -> int:
         """The kernel in the driver, ready to be launched on a device."""
-        machine = self._require_machine("launch")
+        self._require_machine("launch")
         with self._lock:
-            if self._kernel is None:
-                with driver.on_device(device):
-                    self._kernel = driver.load_kernel(machine.assembled.cubin, machine.symbol)
             if device not in self._prepared:
-                target: Target = self.specialization.target
-                if machine.shared_bytes > target.static_shared_bytes:
-                    driver.allow_dynamic_shared(self._kernel, device, machine.shared_bytes)
+                with driver.outside_capture(), driver.on_device(device):
+                    self._prepare(driver, device)
                 self._prepared.add(device)
         return self._kernel
+
+    def _prepare(self, driver: Driver, device: int) -> None:
+        """Load the code on a device, which is current."""
+        machine, target = self.machine, self.specialization.target
+        if self._kernel is None:
+            self._kernel = driver.load_kernel(machine.assembled.cubin, machine.symbol)
+        if machine.shared_bytes > target.static_shared_bytes:
+            driver.allow_dynamic_shared(self._kernel, device, machine.shared_bytes)
+        driver.load_in_context(self._kernel)
 
     def __repr__(self) -> str:
         return f"<{self.name} compiled for {self.specialization.target or 'the interpreter'}>"

@@ -178,6 +178,17 @@ class Driver:
 
     # Kernels
 
+    @contextmanager
+    def outside_capture(self) -> Iterator[None]:
+        """Let the body load code while this thread captures a stream; nothing of it is captured."""
+        relaxed = self.api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        exchange = self.api.cuThreadExchangeStreamCaptureMode
+        (before,) = self.check("cuThreadExchangeStreamCaptureMode", exchange(relaxed))
+        try:
+            yield
+        finally:
+            self.check("cuThreadExchangeStreamCaptureMode", exchange(before))
+
     def load_kernel(self, cubin: bytes, symbol: str) -> int:
         """The handle of a kernel in a cubin, good in every context; it is never unloaded."""
         (library,) = self.check("cuLibraryLoadData", self.api.cuLibraryLoadData(
@@ -186,11 +197,30 @@ class Driver:
                                self.api.cuLibraryGetKernel(library, symbol.encode()))
         return int(kernel)
 
+    def load_in_context(self, kernel: int) -> None:
+        """Load a kernel's code into the current context now, and not when it is first launched."""
+        self.check("cuKernelGetFunction",
+                   self.api.cuKernelGetFunction(self.api.CUkernel(kernel)))
+
     def allow_dynamic_shared(self, kernel: int, device: int, size_bytes: int) -> None:
         """Let a kernel ask for more dynamic shared memory than the 48 KiB of old."""
         name = self.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self.check("cuKernelSetAttribute", self.api.cuKernelSetAttribute(
             name, size_bytes, self.api.CUkernel(kernel), device))
+
+    def launch_cooperative(self, kernel: int, *place: int) -> tuple:
+        """cuLaunchKernel with all blocks resident at the same time.
+
+        place: grid, block, shared bytes, stream, parameters, extra, as cuLaunchKernel takes them.
+        """
+        api = self.api
+        attribute, config = api.CUlaunchAttribute(), api.CUlaunchConfig()
+        attribute.id = api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+        attribute.value.cooperative = 1
+        (config.gridDimX, config.gridDimY, config.gridDimZ, config.blockDimX, config.blockDimY,
+         config.blockDimZ, config.sharedMemBytes, stream, parameters, extra) = place
+        config.hStream, config.attrs, config.numAttrs = api.CUstream(stream), [attribute], 1
+        return api.cuLaunchKernelEx(config, kernel, parameters, extra)
 
     def check(self, function: str, result: tuple) -> tuple:
         """The values of a call.  Errors: LaunchError with the driver's own words."""

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from types import FunctionType
 
+from blocknumba.dispatch.bound import Bound, LaunchEvent, bind_call
 from blocknumba.dispatch.call import Arguments, Call, place_of, read_arguments, resolve_grid
 from blocknumba.dispatch.captures import Captures, capture, python_function
 from blocknumba.dispatch.compilation import compile_function
@@ -18,7 +19,7 @@ from blocknumba.dispatch.plan import FormPlans, Plan
 from blocknumba.dispatch.signature import Signature, read_signature
 from blocknumba.dispatch.specialize import Specialization, are_disjoint, argument_of, freeze
 from blocknumba.dispatch.streams import is_stream
-from blocknumba.errors import BlockTypeError, require
+from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
 
@@ -43,6 +44,7 @@ class Kernel:
         self._captures: dict[tuple[FunctionType, ...], Captures] = {}
         self._compiling: dict[Specialization, threading.RLock] = {}
         self._lock = threading.Lock()
+        self._hooks: list[Callable[[LaunchEvent], Callable[[], object] | None]] = []
 
     @property
     def py_func(self) -> FunctionType:
@@ -72,6 +74,34 @@ class Kernel:
         options = self.options.override(changes)
         resolve_grid(grid, self.signature, bound, options)
         return self.prepare(bound, options).compiled
+
+    def bind(self, grid: object, *arguments: object, stream: object = None,
+             **keywords: object) -> Bound:
+        """A function that launches with just these arguments, the fastest way there is.
+
+        It takes nothing but `stream=`, and returns the compiled kernel.  It keeps the arrays
+        alive; an array that got other memory must be bound again.
+        stream: the one to launch on each time; None for the one that is then current.
+        """
+        bound, changes = self.signature.bind(arguments, keywords)
+        options = self.options.override(changes)
+        extents = resolve_grid(grid, self.signature, bound, options)
+        return bind_call(self.prepare(bound, options), extents, stream, self._hooks,
+                         lambda chosen: self._run(grid, chosen, bound, changes)[1].compiled)
+
+    def add_launch_hook(self, hook: Callable[[LaunchEvent], Callable[[], object] | None]) -> None:
+        """Call hook(event) before every launch; what it returns, if anything, is called after.
+
+        After means that the launch is queued, not that it is done.  Launches take the slow way
+        while there are hooks.
+        """
+        self._hooks.append(hook)
+
+    def remove_launch_hook(self, hook: Callable[[LaunchEvent], object]) -> None:
+        """Do not call a hook any more."""
+        require(hook in self._hooks, "{}: given a hook that was not added",
+                self.signature.kernel, error=BlockValueError)
+        self._hooks.remove(hook)
 
     def compile(self, specialization: Specialization, constants: Mapping[str, object]) -> Compiled:
         """The code for a specialization, compiled once however many threads ask.
@@ -159,7 +189,7 @@ class Kernel:
         if driver is not None and not (SETTINGS.interpret or "interpret" in changes
                                        or options.interpret):
             launcher = generate_launcher(driver, self.signature, given, tuple(changes),
-                                         len(arguments), self._miss)
+                                         len(arguments), self._miss, self._hooks)
         self._launchers[form] = launcher or self._run_slowly
         return self._launchers[form]
 
@@ -183,7 +213,12 @@ class Kernel:
         options = self.options.override(changes)
         extents = resolve_grid(grid, self.signature, bound, options)
         call = self.prepare(bound, options)
-        return call.run(extents, stream), call
+        event = LaunchEvent(self.signature.kernel, call.compiled, extents, stream, bound)
+        after = [hook(event) for hook in self._hooks]
+        plan = call.run(extents, stream)
+        for done in filter(None, reversed(after)):
+            done()
+        return plan, call
 
 
 class Launch:

@@ -9,11 +9,11 @@ packs the arguments and calls the driver.  For `add(x, y, n, B)` with CuPy array
         _key = (x.dtype, x.shape, x.strides, _x & 15, y.dtype, ..., B)
         _forms = _plans.get(_key)
         _plan = _forms and (_forms.disjoint if _forms.are_apart(_x, _y) else _forms.overlapping)
-        if _plan is None or not _plan.is_current():
+        if _plan is None or _hooks or not _plan.is_current():
             return _miss(...)
         ...
         _pack(_buffer.slots, 0, _x, _y, n & 0xFFFFFFFFFFFFFFFF)
-        _status = _launch_kernel(_plan.handle, ...)
+        _status = _plan.submit(_plan.handle, ...)
 
 The key holds whole shapes, so that extents and strides need no packing; a call with new shapes
 takes the slow way once.  Names that begin with an underscore are the launcher's own.
@@ -71,13 +71,15 @@ class _Access:
 
 
 def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, type],
-                      options: Sequence[str], positional: int, miss: Callable) -> Callable | None:
+                      options: Sequence[str], positional: int, miss: Callable,
+                      hooks: list) -> Callable | None:
     """A launcher for one form of call; None when a class needs the slow way every time.
 
     given: class of every argument that is passed, in the order in which it is passed, keywords
         after the first `positional`.
     options: the keywords among them that are compile options.
     miss: (plans, key, grid, stream, arguments, options) -> Compiled, the slow way.
+    hooks: of launches; while there are any, every launch takes the slow way.
     """
     if any(name.startswith("_") for name in signature.names):
         return None
@@ -90,7 +92,7 @@ def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, 
     if not libraries and driver.device_count > 1:
         return None  # the current device says where, and it may change
     source = _source(driver, signature.formals, given, options, positional, accesses, libraries)
-    scope = _scope(driver, signature, given, accesses, libraries) | {"_miss": miss}
+    scope = _scope(driver, signature, given, accesses, libraries) | {"_miss": miss, "_hooks": hooks}
     exec(compile(source, f"<launcher of {signature.kernel}>", "exec"), scope)
     return scope["_launch"]
 
@@ -105,7 +107,7 @@ def _scope(driver: Driver, signature: Signature, given: Mapping[str, type],
         "_pack": struct.Struct("<" + formats).pack_into, "_errors": (struct.error, OverflowError),
         "_grid_of": grid_of, "_integer_class": integer_class, "_freeze": freeze,
         "_stream_handle": stream_handle, "_bits": _converted_bits, "_dtypes": DTYPES,
-        "_launch_kernel": driver.api.cuLaunchKernel, "_current_device": driver.current_device,
+        "_current_device": driver.current_device,
         "_pointer_device": driver.pointer_device, "_callable": callable, "_int": int, "_len": len,
         "_AttributeError": AttributeError,
         "_get_cupy_stream": cupy_stream_getter() if "cupy" in libraries else None,
@@ -203,7 +205,7 @@ _BODY = """\
     _key = ({key})
     _forms = _plans.get(_key)
     _plan = _forms and (_forms.disjoint if _forms.are_apart({pointers}) else _forms.overlapping)
-    if _plan is None or not _plan.is_current():
+    if _plan is None or _hooks or not _plan.is_current():
         if _len(_plans) >= _max_plans:
             _plans.clear()
         return {miss}
@@ -231,8 +233,8 @@ _SWITCH = """\
         return _plan.compiled
 """
 _LAUNCH = """\
-    _status = _launch_kernel(_plan.handle, _x_grid, _y_grid, _z_grid, _plan.threads, 1, 1,
-                             _plan.shared_bytes, _stream, _buffer.parameters, 0)[0]
+    _status = _plan.submit(_plan.handle, _x_grid, _y_grid, _z_grid, _plan.threads, 1, 1,
+                           _plan.shared_bytes, _stream, _buffer.parameters, 0)[0]
     if _status:
         _plan.recover(_status, (_x_grid, _y_grid, _z_grid), _stream, _buffer)
     return _plan.compiled

@@ -25,6 +25,8 @@ class Options:
     debug: check every access and every assert.
     maxnreg: the most registers a thread may use; None leaves it to the assembler.
     lineinfo: keep source lines in the machine code, for profilers.
+    launch_cooperative_grid: run all programs at the same time, so that they may wait for each
+        other; a grid that does not fit the GPU is an error.
     interpret: run on the CPU even where there is a GPU.
     """
 
@@ -35,6 +37,7 @@ class Options:
     debug: bool = False
     maxnreg: int | None = None
     lineinfo: bool = False
+    launch_cooperative_grid: bool = False
     interpret: bool = False
 
     def __post_init__(self):
@@ -44,7 +47,7 @@ class Options:
         _require_integer("num_stages", self.num_stages, 1, 16)
         if self.maxnreg is not None:
             _require_integer("maxnreg", self.maxnreg, MIN_REGISTERS, MAX_REGISTERS)
-        for name in ("fastmath", "debug", "lineinfo", "interpret"):
+        for name in ("fastmath", "debug", "lineinfo", "launch_cooperative_grid", "interpret"):
             value = getattr(self, name)
             require(isinstance(value, bool), "{}: given {!r}, accepted True or False", name, value)
 

@@ -35,6 +35,12 @@ class ThreadBuffer:
     addresses: ctypes.Array
     parameters: int
 
+    def fill(self, slots: Sequence[int]) -> None:
+        """Write arguments given as the bits of their slots."""
+        for slot, bits in enumerate(slots):
+            start = slot * SLOT_BYTES
+            self.slots[start:start + SLOT_BYTES] = (bits & _WORD).to_bytes(SLOT_BYTES, "little")
+
 
 class Plan:
     """One compiled kernel with the extents and strides of one set of arrays.
@@ -46,6 +52,7 @@ class Plan:
     handle: the kernel in the driver.
     threads, shared_bytes: of a block.
     device: ordinal.
+    submit: the driver's launch, which takes what cuLaunchKernel takes.
     is_current: whether the globals that the code captured are what they were.
     meta: the compile options, as a grid that is a function sees them.
     """
@@ -60,6 +67,9 @@ class Plan:
         self.threads = compiled.machine.threads
         self.shared_bytes = compiled.machine.shared_bytes
         self.local = threading.local()
+        options = compiled.specialization.options
+        self.submit = (driver.launch_cooperative if options.launch_cooperative_grid
+                       else driver.api.cuLaunchKernel)
         self._driver = driver
         self._slots = {name: slot for slot, name in enumerate(arguments)}
         self._parameters = compiled.machine.parameters
@@ -69,15 +79,13 @@ class Plan:
     def launch(self, grid: Grid, stream: int, slots: Sequence[int]) -> None:
         """Launch with arguments given as the bits of their slots, whatever device is current."""
         buffer = self.buffer()
-        for slot, bits in enumerate(slots):
-            start = slot * SLOT_BYTES
-            buffer.slots[start:start + SLOT_BYTES] = (bits & _WORD).to_bytes(SLOT_BYTES, "little")
+        buffer.fill(slots)
         self.run(grid, stream, buffer)
 
     def run(self, grid: Grid, stream: int, buffer: ThreadBuffer) -> None:
         """Launch with the arguments in a buffer, whatever device is current."""
         with self._driver.on_device(self.device):
-            status = self._driver.api.cuLaunchKernel(
+            status = self.submit(
                 self.handle, *grid, self.threads, 1, 1, self.shared_bytes, stream,
                 buffer.parameters, 0)[0]
         if status:
@@ -95,18 +103,11 @@ class Plan:
         try:
             return self.local.buffer
         except AttributeError:
-            self.local.buffer = self._new_buffer()
+            self.local.buffer = self.new_buffer()
             return self.local.buffer
 
-    def _fail(self, status: object, grid: Grid) -> None:
-        """Raise the error that a launch came back with."""
-        name = self.compiled.name
-        message = f"{name}: launch of {grid} programs failed: {self._driver.describe(status)}"
-        if status == self._driver.api.CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
-            raise ResourceError(message, hint="use fewer num_warps, smaller tiles or maxnreg=")
-        raise LaunchError(message)
-
-    def _new_buffer(self) -> ThreadBuffer:
+    def new_buffer(self) -> ThreadBuffer:
+        """A buffer that belongs to no thread; launches only read it."""
         slots = bytearray(max(1, len(self._slots)) * SLOT_BYTES)
         base = ctypes.addressof(ctypes.c_char.from_buffer(slots))
         sizes = ctypes.addressof(self._sizes)
@@ -116,6 +117,14 @@ class Plan:
             addresses[position] = (base + self._slots[parameter.argument] * SLOT_BYTES if in_slot
                                    else sizes + position * SLOT_BYTES)
         return ThreadBuffer(slots, addresses, ctypes.addressof(addresses))
+
+    def _fail(self, status: object, grid: Grid) -> None:
+        """Raise the error that a launch came back with."""
+        name = self.compiled.name
+        message = f"{name}: launch of {grid} programs failed: {self._driver.describe(status)}"
+        if status == self._driver.api.CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+            raise ResourceError(message, hint="use fewer num_warps, smaller tiles or maxnreg=")
+        raise LaunchError(message)
 
 
 class FormPlans:

@@ -178,7 +178,7 @@ def disassemble(cubin: bytes) -> str:
     """
     # here and not above: both are slow to import, and few look at machine code
     import subprocess
-    import tempfile
+    import tempfile  # likewise
 
     program, flags = disassembler()
     with tempfile.TemporaryDirectory() as folder:

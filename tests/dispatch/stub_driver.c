@@ -117,6 +117,7 @@ static int copy(void *to, const void *from, size_t size) {
     memcpy(to, from, size);
     return 0;
 }
+EXPORT int stub_allocation_count(void) { return block_count; }
 EXPORT int cuMemAlloc_v2(word *pointer, size_t size) { return allocate(pointer, size); }
 EXPORT int cuMemAllocAsync(word *pointer, size_t size, void *s) { return allocate(pointer, size); }
 EXPORT int cuMemFree_v2(word pointer) { free((void *)pointer); return 0; }
@@ -161,7 +162,10 @@ static word now_us;
 struct event { word stream, time_us; };
 
 EXPORT int cuStreamCreate(void **stream, unsigned flags) { *stream = new_handle(); return 0; }
+static int synchronize_count;
+EXPORT int stub_synchronize_count(void) { return synchronize_count; }
 EXPORT int cuStreamSynchronize(void *stream) {
+    synchronize_count++;
     int status = next_failure;
     next_failure = 0;
     return status;
@@ -219,6 +223,27 @@ EXPORT int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, u
     for (int i = 0; i < parameter_count; i++) memcpy(&record->parameters[i], parameters[i], 8);
     if (on_launch) on_launch(record);
     return 0;
+}
+
+/* CUlaunchConfig and CUlaunchAttribute, of which only the cooperative one is known. */
+struct attribute { int id, padding; int value[16]; };
+struct config {
+    unsigned gx, gy, gz, bx, by, bz, shared;
+    void *stream;
+    struct attribute *attributes;
+    unsigned attribute_count;
+};
+enum { COOPERATIVE = 2 };
+static int cooperative_count;
+
+EXPORT int stub_cooperative_count(void) { return cooperative_count; }
+EXPORT int cuLaunchKernelEx(const struct config *config, void *kernel, void **parameters,
+                            void **extra) {
+    for (unsigned i = 0; i < config->attribute_count; i++)
+        cooperative_count += config->attributes[i].id == COOPERATIVE
+                             && config->attributes[i].value[0] == 1;
+    return cuLaunchKernel(kernel, config->gx, config->gy, config->gz, config->bx, config->by,
+                          config->bz, config->shared, config->stream, parameters, extra);
 }
 EXPORT int cuGetErrorName(int status, const char **text) {
     *text = status == 701 ? "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES" : "CUDA_ERROR_STUB";

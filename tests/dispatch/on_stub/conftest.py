@@ -51,6 +51,7 @@ class Stub:
         self._first_launch = self._library.stub_launch_count()
         self._first_wait = self._library.stub_wait_count()
         self._first_load = self._library.stub_load_count()
+        self._first_cooperative = self._library.stub_cooperative_count()
         self._callback = _CALLBACK()
 
     @property
@@ -72,6 +73,18 @@ class Stub:
     @property
     def copies(self) -> int:
         return self._library.stub_copy_count()
+
+    @property
+    def allocations(self) -> int:
+        return self._library.stub_allocation_count()
+
+    @property
+    def synchronizations(self) -> int:
+        return self._library.stub_synchronize_count()
+
+    @property
+    def cooperative_launches(self) -> int:
+        return self._library.stub_cooperative_count() - self._first_cooperative
 
     @property
     def shared_limit(self) -> int:
