@@ -37,7 +37,7 @@ def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, o
 def _prepare(kernel: Kernel, bound: dict, options: object, target: str) -> Call:
     """The call as it is prepared where there is a GPU of this kind."""
     with (mock.patch.object(kernel_module, "place_of", lambda *_: (object(), 0)),
-          mock.patch.object(kernel_module, "_target", lambda *_: Target.parse(target))):
+          mock.patch.object(kernel_module, "target_of", lambda *_: Target.parse(target))):
         return kernel.prepare(bound, options)
 
 
