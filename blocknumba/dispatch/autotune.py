@@ -10,6 +10,7 @@ from functools import cached_property
 
 from blocknumba.dispatch.autotune_config import Config, Hook, Pruning, require_configs
 from blocknumba.dispatch.autotune_key import TuningKey, require_keys, tuning_key
+from blocknumba.dispatch.autotune_memo import Memo
 from blocknumba.dispatch.autotune_progress import progress
 from blocknumba.dispatch.autotune_store import Store
 from blocknumba.dispatch.autotune_timings import Row, Timing, Timings
@@ -80,6 +81,7 @@ class Autotuner(Layer):
         self.best_config: Config | None = None
         self._pruning, self._measure = pruning, measurement
         self._persistent = cache_results
+        self._memo = Memo(self.signature, self.keys)
         self._measured: dict[tuple[str, TuningKey], dict[str, Timing]] = {}
 
     @property
@@ -114,13 +116,16 @@ class Autotuner(Layer):
         if len(self.configs) == 1:
             self.require_free(arguments, keywords)
             return self.configs[0]
-        request = self._request(arguments, keywords, launch)
-        found = self.cache.get((request.place, request.key))
+        memo_key = self._memo.key(arguments, keywords)
+        found = self._memo.find(memo_key)
         if found is not None:
             return found
+        request = self._request(arguments, keywords, launch)
         with _ONE_AT_A_TIME:
-            found = self.cache.get((request.place, request.key))
-            return found or self._tune(request)
+            found = self.cache.get((request.place, request.key)) or self._tune(request)
+        if (request.place, request.key) in self.cache:
+            self._memo.add(memo_key, found)
+        return found
 
     def _request(self, arguments: tuple, keywords: dict, launch: tuple) -> Request:
         """Errors: those of a launch with wrong arguments."""

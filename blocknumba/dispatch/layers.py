@@ -86,15 +86,14 @@ class Layer:
 class LayerLaunch:
     """A layer with a grid and a stream, waiting for its arguments."""
 
-    __slots__ = ("_layer", "_configuration")
+    __slots__ = ("_layer", "_launch")
 
     def __init__(self, layer: Layer, configuration: object):
-        self._layer, self._configuration = layer, configuration
+        self._layer, self._launch = layer, layer.base[configuration]
 
     def __call__(self, *arguments: object, stream: object = None, **keywords: object) -> Compiled:
         """Choose and launch; see Launch.__call__."""
-        layer = self._layer
-        launch = layer.base[self._configuration]
+        launch = self._launch
         chosen = launch.stream if stream is None else stream
-        return launch(*arguments, stream=stream,
-                      **layer.complete(arguments, keywords, (launch.grid, chosen)))
+        keywords = self._layer.complete(arguments, keywords, (launch.grid, chosen))
+        return launch(*arguments, stream=stream, **keywords)

@@ -116,6 +116,59 @@ def test_a_known_key_is_not_tuned_again():
     assert bench.calls == 2 * 2
 
 
+PLAIN = np.float32, (300,), 0, 3, 1.5
+
+
+@pytest.mark.parametrize("first, second, is_new", [
+    (PLAIN, PLAIN, False), (PLAIN, (np.float32, (200,), 0, 3, 1.5), True),
+    (PLAIN, (np.float64, (300,), 0, 3, 1.5), True), (PLAIN, (np.float32, (300,), 1, 3, 1.5), True),
+    (PLAIN, (np.float32, (300,), 0, 4, 1.5), True), (PLAIN, (np.float32, (300,), 0, 3, 2.5), False),
+    (PLAIN, (np.float32, (300,), 0, 3, 2), True), (PLAIN, (np.float32, (300,), 0, 3.0, 1.5), True),
+    ((np.float32, (300,), 0, 3, 7), (np.float32, (300,), 0, 3, 8), False),
+    ((np.float32, (300,), 0, 3, 7), (np.float32, (300,), 0, 3, 1 << 40), True),
+    ((np.float32, (300,), 0, 3, np.float64(1)), (np.float32, (300,), 0, 3, np.float64(2)), False)])
+def test_only_what_the_key_tells_apart_is_measured_anew(first, second, is_new):
+    def use(x, n, scale, B: bn.constexpr):
+        r = bn.block(0, B)
+        x[r] = x[r] + n
+
+    bench = Bench(1.0)
+    kernel = tuned(use, key=["x.shape", "n"], do_bench=bench)
+
+    for dtype, shape, offset, n, scale in (first, first, second, second, first):
+        kernel[1](np.zeros(shape[0] + offset, dtype)[offset:], n, scale)
+
+    assert bench.calls == (4 if is_new else 2)
+
+
+def test_a_choice_that_is_known_needs_no_reading_of_arguments(monkeypatch):
+    kernel = tuned(copy, key=["n", "x.size"])
+    x, out = np.zeros((2, 300), np.float32)
+    kernel[grid](x, out, 3)
+    monkeypatch.setattr(autotune_module, "read_arguments", None)
+
+    kernel[grid](x.copy(), out, 3)
+
+    assert str(kernel.best_config) == "B=8"
+
+
+def test_a_key_may_be_any_attribute_even_one_without_a_hash():
+    class Marked(np.ndarray):
+        mark = [1]
+
+    bench = Bench(1.0)
+    kernel = tuned(increment, key=["x.mark"], do_bench=bench)
+    x = np.zeros(300, np.float32).view(Marked)
+
+    for mark in ([1], [2], [1]):
+        x.mark = mark
+        kernel[grid](x)
+
+    assert bench.calls == 2 * 2
+    with pytest.raises(BlockTypeError, match="^increment: argument x has no mark, which is in"):
+        kernel[grid](np.zeros(300, np.float32))
+
+
 @pytest.mark.parametrize("change", [
     pytest.param(lambda x: x.astype(np.float64), id="dtype"),
     pytest.param(lambda x: np.zeros(2 * len(x), x.dtype)[::2], id="strides"),
@@ -327,6 +380,9 @@ def test_heuristics_go_above_autotune_too():
 @pytest.mark.parametrize("call, message", [
     (lambda kernel, x: kernel[1](x, B=8), "increment: given B, which autotune chooses"),
     (lambda kernel, x: kernel[1](x, 8), "increment: given B, which autotune chooses"),
+    (lambda kernel, x: kernel[1](x, x=x), "increment: given x twice, by position and by name"),
+    (lambda kernel, x: kernel[1](x, C=1), "increment: given C=, accepted"),
+    (lambda kernel, x: kernel[1]([1.0]), "increment: argument x: given list"),
     (lambda kernel, x: kernel[1](), "increment: missing x"),
     (lambda kernel, x: kernel(x), "increment: called without a grid")])
 def test_a_wrong_call_says_what_is_wrong(call, message):

@@ -1,7 +1,9 @@
 """What tuning leaves behind: files that later processes read, tables, plots."""
 
 import csv
+import io
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import blocknumba as bn
 from blocknumba.dispatch import autotune as autotune_module
 from blocknumba.dispatch.cache import Cache
+from blocknumba.dispatch.autotune_progress import progress
 from blocknumba.dispatch.autotune_store import Store
 from blocknumba.dispatch.autotune_timings import Row, Timing, Timings
 
@@ -181,3 +184,36 @@ def test_timings_are_plotted_with_a_line_for_each_key(tmp_path):
     assert [line.get_label() for line in axes.get_lines()] == ["n=1", "n=2"]
     np.testing.assert_array_equal(axes.get_lines()[0].get_ydata(), [1.0, np.nan])
     assert (tmp_path / "timings.png").read_bytes().startswith(b"\x89PNG")
+
+
+class Terminal(io.StringIO):
+    """Standard error that people look at."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_shown_on_a_terminal(monkeypatch):
+    pytest.importorskip("rich")
+    monkeypatch.setattr(sys, "stderr", Terminal())
+
+    with progress([1, 2, 3], "tuning advance") as items:
+        assert list(items) == [1, 2, 3]
+
+    assert "tuning advance" in sys.stderr.getvalue()
+
+
+def test_progress_is_not_shown_without_rich(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+
+    with progress([1, 2, 3], "tuning advance") as items:
+        assert list(items) == [1, 2, 3]
+
+    assert sys.stderr.getvalue() == ""
+
+
+def test_progress_is_not_shown_elsewhere(capsys):
+    tune((8, 16), (2.0, 1.0))
+
+    assert capsys.readouterr() == ("", "")
