@@ -19,6 +19,20 @@ def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return total, (a - (total - virtual)) + (b - virtual)
 
 
+def sum_downwards(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """two_sum for the mode rm, where an exact zero is negative."""
+    total, error = two_sum(a, b)
+    return downward_zero(total, error, np.signbit(a) | np.signbit(b)), error
+
+
+def downward_zero(total: np.ndarray, error: np.ndarray, negative: np.ndarray) -> np.ndarray:
+    """A sum, its exact zeros being -0 unless both terms are positive, as the mode rm wants them.
+
+    negative: whether either term is.   Source: IEEE 754-2019, 6.3.
+    """
+    return np.where((total == 0) & (error == 0) & negative, -0.0, total)
+
+
 def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """a * b in f64 rounded to nearest, and the error of that.   Source: Dekker 1971."""
     product = a * b
@@ -86,7 +100,8 @@ def narrow(value: np.ndarray, dtype: np.dtype, mode: str) -> np.ndarray:
     if mode == "rn":
         return result
     back = result.astype(np.float64)
-    return direct(result, np.where(value == back, 0.0, value - back), mode)  # inf - inf is 0
+    exact = (value == back) | np.isnan(value)  # infinities too, whose difference is NaN
+    return direct(result, np.where(exact, 0.0, value - back), mode)
 
 
 def _nearest(value: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -9,26 +9,33 @@ import numpy as np
 
 from blocknumba.emulator.decoding import Decoder, Site, Step
 from blocknumba.emulator.instructions.floating import flush, rounding_mode, saturate
-from blocknumba.emulator.rounding import narrow, to_odd, two_sum
+from blocknumba.emulator.rounding import direct, narrow, to_odd, two_sum
 from blocknumba.emulator.values import FLOATS, dtype_of
 
 _TO_INTEGER = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 _FP8 = {"e4m3x2": np.dtype(ml_dtypes.float8_e4m3fn), "e5m2x2": np.dtype(ml_dtypes.float8_e5m2)}
 _LARGEST_FP8 = {"e4m3x2": 448.0, "e5m2x2": 57344.0}
 _NAN_FP8 = 0x7F  # PTX ISA, "cvt": a NaN becomes the canonical NaN of the type
+_NAN_HALF = 0x7FFF  # of f16 and bf16, likewise; of an f64 an H100 makes 0x7E00
 
 Function = Callable[[np.ndarray], np.ndarray]
 
 
 def float_to_integer(value: np.ndarray, dtype: np.dtype, mode: str) -> np.ndarray:
-    """Rounded as the mode says and clamped to the range of dtype; NaN becomes 0."""
+    """Rounded as the mode says and clamped to the range of dtype.
+
+    NaN becomes 0, or the highest bit alone where one of the two types has 64 bits.
+    Source: PTX ISA, "cvt", floating-point notes.
+    """
     rounded = _TO_INTEGER[mode](value.astype(np.float64))
     limits = np.iinfo(dtype)
     low, high = float(limits.min), float(limits.max)
     inside = (rounded > low) & (rounded < high)
     converted = np.where(inside, rounded, 0).astype(dtype)
     result = np.where(rounded >= high, limits.max, np.where(rounded <= low, limits.min, converted))
-    return np.where(np.isnan(rounded), 0, result).astype(dtype)
+    has_64_bits = value.dtype.itemsize == 8 or dtype.itemsize == 8
+    nan = dtype.type(limits.max // 2 + 1 if dtype.kind == "u" else limits.min)
+    return np.where(np.isnan(rounded), nan if has_64_bits else dtype.type(0), result).astype(dtype)
 
 
 def integer_to_float(value: np.ndarray, dtype: np.dtype, mode: str) -> np.ndarray:
@@ -37,9 +44,14 @@ def integer_to_float(value: np.ndarray, dtype: np.dtype, mode: str) -> np.ndarra
     scale = 2.0 ** (4 * value.dtype.itemsize)
     low_mask = value.dtype.type((1 << 4 * value.dtype.itemsize) - 1)
     total, error = two_sum(high * scale, (value & low_mask).astype(np.float64))
-    if dtype == np.float64 and mode == "rn":
-        return total
+    if dtype == np.float64:
+        return direct(total, error, mode)
     return narrow(to_odd(total, error), dtype, mode)
+
+
+def _with_canonical_nan(half: np.ndarray) -> np.ndarray:
+    bits = np.where(np.isnan(half), np.uint16(_NAN_HALF), half.view(np.uint16))
+    return bits.view(half.dtype)
 
 
 def to_tf32(value: np.ndarray, mode: str) -> np.ndarray:
@@ -107,9 +119,13 @@ def _from_integer(site: Site, to: str, dtype: np.dtype) -> Function:
 def _between_floats(site: Site, dtype: np.dtype) -> Function:
     integral = next((word for word in site.words if word in _TO_INTEGER), None)
     mode = rounding_mode(site.words)
+    from_single = site.words[-1] == "f32"
     if integral is not None:
         rounding = _TO_INTEGER[integral]
         function: Function = lambda value: rounding(value).astype(dtype)  # noqa: E731
+    elif dtype.itemsize == 2 and from_single:
+        function = lambda value: _with_canonical_nan(  # noqa: E731
+            narrow(value.astype(np.float64), dtype, mode))
     else:
         function = lambda value: narrow(value.astype(np.float64), dtype, mode)  # noqa: E731
     if site.has("sat"):
@@ -150,7 +166,8 @@ def _convert_fp8(site: Site, to: str, source: str) -> Step:
 
     def unpack(word: np.ndarray) -> np.ndarray:
         octets = np.ascontiguousarray(word).view(np.uint8).view(_FP8[source])
-        return _relu(site, octets.astype(np.float32).astype(wide)).view(np.uint32)
+        halves = _with_canonical_nan(octets.astype(np.float32).astype(wide))
+        return _relu(site, halves).view(np.uint32)
     return site.compute(unpack, "b32", ["b16"])
 
 

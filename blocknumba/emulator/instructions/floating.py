@@ -10,10 +10,12 @@ from blocknumba.emulator.decoding import Decoder, Site, Step
 from blocknumba.emulator.rounding import (
     BFLOAT16,
     direct,
+    downward_zero,
     fma_exactly,
     narrow,
     quotient,
     square_root,
+    sum_downwards,
     to_odd,
     two_product,
     two_sum,
@@ -45,11 +47,16 @@ def rounding_mode(words: tuple[str, ...]) -> str:
 def fused_multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np.ndarray:
     """a * b + c with one rounding."""
     dtype = a.dtype
+    negative = (np.signbit(a) ^ np.signbit(b)) | np.signbit(c)
     if dtype == np.float64:
         result, error = fma_exactly(a, b, c)
+        if mode == "rm":
+            result = downward_zero(result, error, negative)
         return direct(result, error, mode)
     product = a.astype(np.float64) * b.astype(np.float64)
     total, error = two_sum(product, c.astype(np.float64))
+    if mode == "rm":
+        total = downward_zero(total, error, negative)
     return narrow(to_odd(total, np.where(np.isfinite(total), error, 0.0)), dtype, mode)
 
 
@@ -66,8 +73,18 @@ def _exact(operation: Callable[..., tuple[np.ndarray, np.ndarray]], mode: str) -
     return apply
 
 
-def _exact_subtraction(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return two_sum(a, -b)
+def _add(site: Site, scalar: str) -> Function:
+    mode = rounding_mode(site.words)
+    if mode == "rn":
+        return np.add
+    return _exact(sum_downwards if mode == "rm" else two_sum, mode)
+
+
+def _subtract(site: Site, scalar: str) -> Function:
+    if rounding_mode(site.words) == "rn":
+        return np.subtract
+    add = _add(site, scalar)
+    return lambda a, b: add(a, _negate(b))
 
 
 def minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -265,8 +282,7 @@ def _multiply_bfloat(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 TABLE: dict[str, Decoder] = {
-    "add": elementwise(_rounded(np.add, two_sum), 2),
-    "sub": elementwise(_rounded(np.subtract, _exact_subtraction), 2),
+    "add": elementwise(_add, 2), "sub": elementwise(_subtract, 2),
     "mul": elementwise(_rounded(_multiply_bfloat, two_product), 2),
     "fma": elementwise(_fma, 3), "mad": elementwise(_fma, 3),
     "div": elementwise(_rounded(np.divide, quotient), 2),

@@ -26,8 +26,9 @@ def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a - (a / b) * b; a where b is 0, as the hardware answers."""
-    return np.where(b == 0, a, a - divide(a, b) * b).astype(a.dtype)
+    """a - (a / b) * b; all ones where b is 0, as the hardware answers."""
+    ones = ~np.zeros(1, a.dtype)
+    return np.where(b == 0, ones, a - divide(a, b) * b).astype(a.dtype)
 
 
 def multiply_high(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -110,9 +111,15 @@ def _ones(count: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def extract_field(a: np.ndarray, position: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """bfe: length bits of a from position on, extended by the sign of the field for a signed a."""
+    """bfe: length bits of a from position on, extended by the sign of the field for a signed a.
+
+    PTX allows positions and lengths up to 255.  Of larger ones an H100 takes the low 8 bits for 32
+    bits of a, but the whole number for 64.
+    """
     bits = 8 * a.dtype.itemsize
-    position, length = position & 0xFF, length & 0xFF
+    if bits == 32:
+        position, length = position & 0xFF, length & 0xFF
+    position, length = np.minimum(position, bits), np.minimum(length, bits)
     unsigned = a.view(f"u{a.dtype.itemsize}")
     ones = _ones(length, unsigned.dtype)
     if a.dtype.kind == "u":
@@ -121,8 +128,7 @@ def extract_field(a: np.ndarray, position: np.ndarray, length: np.ndarray) -> np
     sign = shift_right(unsigned, last) & unsigned.dtype.type(1)
     sign = np.where(length == 0, 0, sign).astype(unsigned.dtype)
     field = shift_right(unsigned, position) & ones
-    available = np.where(position >= bits, 0, bits - np.minimum(position, bits))
-    ones = _ones(np.minimum(length, available.astype(length.dtype)), unsigned.dtype)
+    ones = _ones(np.minimum(length, bits - position), unsigned.dtype)
     return np.where(sign == 1, field & ones | ~ones, field).astype(unsigned.dtype).view(a.dtype)
 
 

@@ -17,6 +17,7 @@ from blocknumba.emulator.tensor_map import TensorMap, swizzled
 from blocknumba.emulator.values import DTYPES, dtype_of
 
 _TARGET_ALIGNMENT = 128  # of the box in shared memory; PTX ISA, "cp.async.bulk.tensor"
+_START_ALIGNMENT = 16  # of the box in its row; an H100 has an illegal instruction of other starts
 _REDUCTIONS: dict[str, np.ufunc] = {
     "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,
     "or": np.bitwise_or, "xor": np.bitwise_xor,
@@ -84,6 +85,11 @@ class _Operands:
                 f"{self.name}: given a tensor map of {found.array.ndim} axes")
         # PTX counts the coordinates from the innermost axis on.
         start = tuple([_scalar(cohort, one, lane) for one in reversed(self.coordinates)])
+        distance = start[-1] * found.array.itemsize
+        if distance % _START_ALIGNMENT:
+            raise AccessError(
+                f"{self.name}: the box starts at element {start[-1]} of the innermost axis, which "
+                f"is {distance} bytes, accepted a multiple of {_START_ALIGNMENT}")
         address = _scalar(cohort, self.shared, lane)
         if address % _TARGET_ALIGNMENT:
             raise AccessError(f"{self.name}: shared address {address:#x} is misaligned, accepted "
