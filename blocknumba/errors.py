@@ -11,7 +11,7 @@ class Loc:
     """A place in the user's source.
 
     file, line: as in a traceback, lines from 1.
-    column, end_column: half-open range of characters in the line, from 0; -1 when unknown.
+    column, end_column: half-open range of UTF-8 bytes in the line, from 0; -1 when unknown.
     function: name of the function the line is in.
     caller: where that function was called from, when it was inlined into another.
     """
@@ -121,6 +121,12 @@ def _excerpt(place: Loc, prefix: str) -> list[str]:
     text = source.lstrip()
     indent = len(source) - len(text)
     lines.append(f"    {text}")
-    start = max(place.column, indent) if place.column >= 0 else indent
-    stop = place.end_column if place.end_column > start else len(source)
-    return [*lines, "    " + " " * (start - indent) + "^" * max(1, min(stop, len(source)) - start)]
+    start = max(_characters(source, place.column), indent) if place.column >= 0 else indent
+    stop = _characters(source, place.end_column)
+    stop = stop if stop > start else len(source)
+    return [*lines, "    " + " " * (start - indent) + "^" * max(1, stop - start)]
+
+
+def _characters(source: str, size_bytes: int) -> int:
+    """How many characters the first bytes of a line are."""
+    return len(source.encode()[:max(size_bytes, 0)].decode(errors="ignore"))
