@@ -69,7 +69,7 @@ def environment() -> str:
     packages = sorted(_packages(sys.path))
     if not any(name.startswith("numba-") for name in packages):
         raise Unknowable("numba")
-    python = (sys.implementation.cache_tag, sys.version_info[:2], sys.platform, sys.byteorder)
+    python = (sys.implementation.name, sys.version, sys.platform)
     return repr((source_digest(), packages, python, np.__version__, SETTINGS.toolkit))
 
 
@@ -203,6 +203,7 @@ class _Writer:
         """A member of an enumeration."""
         self.type(type(value))
         self.add("member", value.name)
+        self.value(value.value)
 
     def code(self, code: CodeType) -> None:
         """Bytecode with everything that it names."""

@@ -161,8 +161,10 @@ def linker_ptx_version() -> tuple[int, int]:
 
 @cache
 def libraries() -> tuple[Path, ...]:
-    """The files that compile: libNVVM, nvJitLink and libdevice."""
-    return _library("nvvm"), _library("nvJitLink"), _libdevice_file()
+    """The files that compile: libNVVM, nvJitLink, and libdevice where it is installed."""
+    tools = _library("nvvm"), _library("nvJitLink")
+    mathematics = _libdevice_file()
+    return tools if mathematics is None else (*tools, mathematics)
 
 
 @cache
@@ -276,18 +278,21 @@ def _build(name: str) -> str:
 @cache
 def _libdevice() -> bytes:
     """The bitcode of NVIDIA's mathematics library."""
-    return _libdevice_file().read_bytes()
+    file = _libdevice_file()
+    if file is None:
+        raise ToolchainError("mathematics: libdevice.10.bc was not found next to libNVVM, "
+                             f"{_library('nvvm')}", tool="libdevice", hint=_INSTALL)
+    return file.read_bytes()
 
 
-def _libdevice_file() -> Path:
+def _libdevice_file() -> Path | None:
     """NVIDIA's mathematics library, the one that belongs to libNVVM."""
     home = _library("nvvm").parents[1]
     for folder in (home / "libdevice", home / "nvvm" / "libdevice"):  # the toolkit, the wheel
         file = folder / "libdevice.10.bc"
         if file.exists():
             return file
-    raise ToolchainError(f"mathematics: libdevice.10.bc was not found under {home}",
-                         tool="libdevice", hint=_INSTALL)
+    return None
 
 
 @cache
