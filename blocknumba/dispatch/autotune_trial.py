@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blocknumba.dispatch.arrays import LEGACY_STREAM
 from blocknumba.dispatch.autotune_config import Config, Hook
 from blocknumba.dispatch.autotune_scratch import DeviceMemory, HostMemory, Scratch
 from blocknumba.dispatch.autotune_timings import Timing
@@ -50,7 +49,7 @@ class Measurement:
     reset_to_zero, restore_value: arrays that get 0, or their first values, before each run.
     pre_hook, post_hook: called before and after each run, with the caller's own arrays.
     warmup, rep: ms; None for the defaults.
-    use_cuda_graph: measure in CUDA graphs.
+    use_cuda_graph: measure in CUDA graphs, before which arrays are reset once.
     do_bench: (function, quantiles=) -> the quantiles in ms; measures instead of ours.
     """
 
@@ -94,7 +93,8 @@ class Measurement:
         if driver is None:
             times = time_on_host(lambda: run(None), budget, lambda: before(None))
         elif self.use_cuda_graph:
-            driver.synchronize(stream)  # the graph's stream does not wait for the copies
+            before(stream)
+            driver.synchronize(stream)  # the graph's stream does not wait for this one
             times = time_in_graph(driver, run, budget.rep_ms)
         else:
             times = time_on_device(driver, stream, run, budget, before)
@@ -154,9 +154,9 @@ def _stream(trial: Trial) -> Iterator[int | None]:
     chosen = None if trial.stream is None else stream_handle(trial.stream, name)
     driver.enter_thread(device)
     with driver.on_device(device):
-        where = (LEGACY_STREAM if chosen is None else chosen)
-        if driver.is_capturing(where):
+        order = StreamOrder(driver, arrays, device, chosen)
+        if driver.is_capturing(order.stream):
             raise LaunchError(f"{name}: cannot be tuned while a CUDA graph is captured",
                               hint="launch it once, with arguments like these, before")
-        with StreamOrder(driver, arrays, device, chosen) as handle:
+        with order as handle:
             yield handle
