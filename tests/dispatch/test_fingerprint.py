@@ -159,7 +159,7 @@ class Clever(enum.IntEnum):
 
 
 @pytest.mark.parametrize("value", [Secretive(), Secretive, Clever.A, (1, Secretive()), [1], {1: 2},
-                                   types.ModuleType("user"), type("Own", (int,), {})(1)], ids=str)
+                                   types.ModuleType("user"), type("Own", (int,), {})(1)])
 def test_a_value_that_nobody_can_know_is_never_on_disk(value):
     assert key(define("def f(x): x[0] = A", A=value)) is None
 
@@ -167,7 +167,7 @@ def test_a_value_that_nobody_can_know_is_never_on_disk(value):
 @pytest.mark.parametrize("change", [
     {"source_digest": lambda: "other blocknumba"},
     {"_packages": lambda _: ["numba-0.1.dist-info"]},
-    {"SETTINGS": types.SimpleNamespace(toolkit=("CUDA_HOME=/elsewhere",))}], ids=str)
+    {"SETTINGS": types.SimpleNamespace(toolkit=("CUDA_HOME=/elsewhere",))}])
 def test_another_toolchain_has_another_name(change, monkeypatch):
     module = define("def f(x): x[0] = 1")
     environment.cache_clear()
