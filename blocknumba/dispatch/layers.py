@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from types import FunctionType
 
+from blocknumba.dispatch.bound import Bound
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.kernel import Kernel
 from blocknumba.dispatch.options import OPTION_NAMES
@@ -54,6 +55,12 @@ class Layer:
         """Choose, and compile for the choice; see Kernel.warmup."""
         keywords = self.complete(arguments, keywords, (grid, None))
         return self.base.warmup(*arguments, grid=grid, **keywords)
+
+    def bind(self, grid: object, *arguments: object, stream: object = None,
+             **keywords: object) -> Bound:
+        """Choose, and bind the choice; see Kernel.bind."""
+        keywords = self.complete(arguments, keywords, (grid, stream))
+        return self.base.bind(grid, *arguments, stream=stream, **keywords)
 
     def complete(self, arguments: tuple, keywords: dict, launch: tuple) -> dict[str, object]:
         """The keywords of a launch with everything that this layer and those below it choose.

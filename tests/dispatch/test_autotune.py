@@ -324,6 +324,17 @@ def test_warmup_compiles_every_configuration_and_runs_none():
     assert (x == 0).all()
 
 
+def test_binding_tunes_and_binds_the_choice():
+    kernel = tuned(increment, do_bench=Bench(2.0, 1.0))
+    x = np.zeros(300, np.float32)
+
+    bound = kernel.bind(grid, x)
+    bound()
+    bound()
+
+    assert (x == 2).all() and str(kernel.best_config) == "B=16"
+
+
 def test_threads_tune_once():
     bench = Bench(1.0)
     kernel = tuned(increment, do_bench=bench)
