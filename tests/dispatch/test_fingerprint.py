@@ -120,7 +120,7 @@ def test_an_attribute_of_an_imported_module_counts():
     {"arguments": (("x", ArrayArgument(float32, (1,), (None,), 16, (1,), (16,), wide=True)),)},
     {"target": Target.parse("sm_80")}, {"target": None}, {"disjoint": False},
     {"num_warps": 8}, {"num_stages": 2}, {"fastmath": True}, {"debug": True}, {"maxnreg": 64},
-    {"lineinfo": True}], ids=str)
+    {"lineinfo": True}])
 def test_everything_that_a_compilation_is_given_counts(change):
     module = define("def f(x): x[0] = 1")
 
