@@ -59,6 +59,23 @@ def test_equal_types_and_constants_give_the_same_code():
     assert bn.compile(add, ("f32[:]",) * 3 + ("i32",), {"B": 128}) is not first
 
 
+@pytest.mark.parametrize("signature", [
+    "f32[:], f32[:], f32[:], i32, 64", ("f32[:]", "f32[:]", "f32[:]", "i32", 64)])
+def test_a_signature_may_have_the_values_of_constants(signature):
+    by_name = bn.compile(add, "f32[:], f32[:], f32[:], i32", {"B": 64})
+
+    assert bn.compile(add, signature) is by_name
+
+
+@pytest.mark.parametrize("signature, constants, message", [
+    ("f32[:], f32[:], f32[:], i32, n", {}, "add: argument B: given ' n', accepted the value"),
+    ("f32[:], f32[:], f32[:], i32, 64", {"B": 64}, "add: given the constant B twice")])
+def test_a_value_in_a_signature_that_is_none_or_given_twice_is_an_error(signature, constants,
+                                                                        message):
+    with pytest.raises(BlockTypeError, match=message):
+        bn.compile(add, signature, constants)
+
+
 def test_code_compiled_ahead_serves_a_launch():
     kernel = bn.jit(add.python_function)
     arrays = [np.zeros(32, np.float32) for _ in range(3)]

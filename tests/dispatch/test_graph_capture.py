@@ -1,0 +1,37 @@
+"""Launches that are captured in CUDA graphs."""
+
+import numpy as np
+import pytest
+
+import blocknumba as bn
+
+
+@bn.jit
+def add_one(x, out, B: bn.constexpr):
+    r = bn.block(0, B)
+    out[r] = x[r] + 1
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("way", ["warm", "bound", "cold"])
+def test_a_captured_launch_runs_when_the_graph_does(way):
+    cupy = pytest.importorskip("cupy")
+    kernel = bn.jit(add_one.python_function)
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        x, out = cupy.zeros(64, np.float32), cupy.zeros(64, np.float32)
+        launch = (kernel.bind(1, x, out, B=64) if way == "bound"
+                  else lambda: kernel[1](x, out, B=64))
+        if way == "warm":
+            launch()
+        out[:] = -1
+        stream.begin_capture()
+        launch()
+        graph = stream.end_capture()
+        before = out.get(stream=stream)
+
+        x[:] = 6
+        graph.launch(stream)
+
+        assert (before == -1).all()
+        assert (out.get(stream=stream) == 7).all()
