@@ -1,4 +1,4 @@
-"""Measure our kernels at every num_warps next to Triton's best: how default_num_warps was chosen."""
+"""Measure our kernels at every num_warps: how default_num_warps was chosen."""
 
 from __future__ import annotations
 

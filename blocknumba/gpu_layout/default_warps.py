@@ -6,8 +6,8 @@ from blocknumba.tile_ir.ir import Function, walk
 from blocknumba.tile_ir.ops.memory import load
 from blocknumba.tile_ir.types import TileType
 
-# Up to FEW_WARPS a thread has 8 words, which compiles fast; beyond, 32: the reductions of a row meet
-# few warps, and three or four programs still share a multiprocessor.
+# Up to FEW_WARPS a thread has 8 words, which compiles fast; beyond, 32: the reductions of a row
+# meet few warps, and three or four programs still share a multiprocessor.
 # Source: perf/sweep_warps.py, perf/NOTES.md
 WORDS_OF_FEW = 256
 FEW_WARPS = 4

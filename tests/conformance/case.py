@@ -84,7 +84,8 @@ def _store(builder: Builder, pointer: Value, value: Value) -> None:
 
 
 def one_op_case(name: str, title: str, tiles: list[np.ndarray], expected: list[np.ndarray], *,
-                ulps: int = 0, absolute: float = 0.0, signed_zeros: bool = True, **attrs: object) -> Case:
+                ulps: int = 0, absolute: float = 0.0, signed_zeros: bool = True,
+                **attrs: object) -> Case:
     """A case of one op on arrays: expected are its results."""
     arguments = {f"a{i}": tile.ravel() for i, tile in enumerate(tiles)}
     outputs = {f"out{i}": array.ravel() for i, array in enumerate(expected)}
