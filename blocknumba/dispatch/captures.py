@@ -45,13 +45,34 @@ class Variable:
     value: object
     is_read: bool = True
 
+    @property
+    def is_namespace(self) -> bool:
+        """It is a user's module that the code reads as a value: any attribute may be meant."""
+        return (self.is_read and isinstance(self.value, ModuleType)
+                and not is_stable(self.value.__name__))
+
+
+class _Same:
+    """Stands for an object, equal for the same object only."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: object):
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
 
 def capture(functions: tuple[FunctionType, ...]) -> Captures:
     """Everything that the functions read, and what the functions they call read, and so on.
 
     Errors: BlockTypeError for a captured value that cannot be a constant.
     """
-    found: dict[tuple[int, str], Variable] = {}
+    found: dict[tuple[int, str, bool], Variable] = {}
     pending, seen = list(functions), set()
     while pending:
         function = pending.pop()
@@ -59,13 +80,13 @@ def capture(functions: tuple[FunctionType, ...]) -> Captures:
             continue
         seen.add(function)
         for variable in variables(function):
-            found.setdefault((id(variable.place), variable.name), variable)
+            found.setdefault((id(variable.place), variable.name, variable.is_read), variable)
             inner = python_function(variable.value)
             if inner is not None and not is_stable(inner.__module__):
                 pending.append(inner)
     ordered = sorted(found.values(), key=lambda variable: variable.path)
     values = tuple((variable.path, _frozen(variable)) for variable in ordered)
-    if any(isinstance(variable.value, _MUTABLE) for variable in ordered):
+    if any(isinstance(variable.value, _MUTABLE) or variable.is_namespace for variable in ordered):
         return Captures(values, _never)
     return Captures(values, _identity_check(ordered))
 
@@ -124,6 +145,8 @@ def _global_paths(code: CodeType) -> tuple[tuple[str, ...], ...]:
 
 def _frozen(variable: Variable) -> Hashable:
     value = variable.value
+    if variable.is_namespace:
+        return value, tuple((name, _Same(item)) for name, item in sorted(vars(value).items()))
     if isinstance(value, ModuleType) or python_function(value) is not None:
         return value
     if isinstance(value, (list, set, dict, bytearray)):

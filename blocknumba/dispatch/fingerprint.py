@@ -237,8 +237,8 @@ class _Writer:
             self.add("variable", variable.path)
             if not isinstance(variable.value, ModuleType):
                 self.value(variable.value)
-            elif variable.is_read and not is_stable(variable.value.__name__):
-                raise Unknowable(variable.path)  # any of its attributes may be read
+            elif variable.is_namespace:
+                raise Unknowable(variable.path)
             else:
                 self.add("module", variable.value.__name__)
 

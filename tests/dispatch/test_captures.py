@@ -115,6 +115,20 @@ def test_attributes_of_users_modules_count(module):
     assert capture((f,)).values != before.values
 
 
+def test_attributes_of_a_module_under_another_name_count(module):
+    settings = types.ModuleType("user_settings")
+    settings.BLOCK = 128
+    module.settings = settings
+    f = module.define("def f(x):\n    s = settings\n    return x + s.BLOCK")
+    before = capture((f,))
+    assert capture((f,)).values == before.values
+
+    settings.BLOCK = 256
+
+    assert not before.is_current()
+    assert capture((f,)).values != before.values
+
+
 def test_attributes_of_numpy_and_blocknumba_are_not_watched(module):
     f = module.define("def f(x): return np.exp(x) + math.pi")
 
