@@ -3,7 +3,7 @@
     python tests/emulator/record.py [FILE]
 
 writes FILE, by default data/recorded.npz beside this script: one array for each case by its name,
-and the card and the driver's version under "card" and "driver".
+and the card and the driver's version under "card" and "driver".  A case that fails is left out.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ import numpy as np
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
 
-from recorded_cases import Case, cases  # noqa: E402  the path is set above
+from isolated import IsolatedCalls  # noqa: E402  the path is set above
+from recorded_cases import Case, cases  # noqa: E402
 from cuda.bindings import driver  # noqa: E402
 
 from blocknumba.emulator import TensorMap  # noqa: E402
 
 RECORDED = Path(__file__).parent / "data" / "recorded.npz"
+_LIMIT_S = 60  # of one case
 
 
 def check(outcome: tuple) -> object:
@@ -63,6 +65,25 @@ def encode(tensor_map: TensorMap) -> driver.CUtensorMap:
         driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE))
 
 
+def open_device() -> None:
+    """Make a context of the first GPU current."""
+    check(driver.cuInit(0))
+    device = check(driver.cuDeviceGet(0))
+    check(driver.cuCtxSetCurrent(check(driver.cuDevicePrimaryCtxRetain(device))))
+
+
+def describe() -> dict[str, np.ndarray]:
+    """The card and the driver's version."""
+    card = check(driver.cuDeviceGetName(100, check(driver.cuDeviceGet(0))))
+    return {"card": np.array(card.split(b"\0")[0].decode()),
+            "driver": np.array(check(driver.cuDriverGetVersion()))}
+
+
+def execute_named(name: str) -> np.ndarray:
+    """The output on the device of the case of a name."""
+    return execute(next(case for case in cases() if case.name == name))
+
+
 def execute(case: Case) -> np.ndarray:
     """The output of a case on the device."""
     module = check(driver.cuModuleLoadData(case.text.encode() + b"\0"))
@@ -85,24 +106,23 @@ def execute(case: Case) -> np.ndarray:
 
 
 def main(path: Path) -> None:
-    """Record all cases; a case that the driver refuses is named and left out."""
-    check(driver.cuInit(0))
-    device = check(driver.cuDeviceGet(0))
-    check(driver.cuCtxSetCurrent(check(driver.cuDevicePrimaryCtxRetain(device))))
-    card = check(driver.cuDeviceGetName(100, device)).split(b"\0")[0].decode()
-    results = {"card": np.array(card), "driver": np.array(check(driver.cuDriverGetVersion()))}
+    """Record all cases; one that fails on the GPU is named, and left out."""
+    call = IsolatedCalls(open_device, _LIMIT_S)
+    results = call(describe)
     for case in cases():
         try:
-            recorded = execute(case)
+            recorded = call(execute_named, case.name)
         except RuntimeError as refused:
-            print(f"{case.name}: {refused}")
+            print(f"{case.name}: {refused}", flush=True)
             continue
         results[case.name] = recorded.view(np.uint8)
         differ = int((~case.agrees(case.emulate(), recorded)).sum())
         if differ:
-            print(f"{case.name}: the emulator differs in {differ} of {recorded.size} elements")
+            print(f"{case.name}: the emulator differs in {differ} of {recorded.size} elements",
+                  flush=True)
+    call.close()
     np.savez_compressed(path, **results)
-    print(f"{len(results) - 2} of {len(cases())} cases recorded on {card} in {path}")
+    print(f"{len(results) - 2} of {len(cases())} cases recorded on {results['card']} in {path}")
 
 
 if __name__ == "__main__":

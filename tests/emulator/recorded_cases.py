@@ -50,8 +50,8 @@ class Case:
             return got == recorded
         bits = np.dtype(f"u{kind.itemsize}")
         same = got.view(bits) == recorded.view(bits)
-        left, right = got.astype(np.float64), recorded.astype(np.float64)
         with np.errstate(invalid="ignore"):
+            left, right = got.astype(np.float64), recorded.astype(np.float64)
             close = np.abs(left - right) <= self.absolute + self.relative * np.abs(right)
         near = close & (self.relative + self.absolute > 0)
         return same | (np.isnan(left) & np.isnan(right)) | near
@@ -130,6 +130,7 @@ def _integer_cases() -> Iterator[Case]:
     yield _elementwise("shl.b32", "b32", "b32", "u32")
     yield _elementwise("shl.b64", "b64", "b64", "u32")
     yield _elementwise("bfi.b32", "b32", "b32", "b32", "u32", "u32")
+    yield _elementwise("bfi.b64", "b64", "b64", "b64", "u32", "u32")
     yield _elementwise("prmt.b32", "b32", "b32", "b32", "u32")
     yield _elementwise("sad.u32", "u32", "u32", "u32", "u32")
     yield _elementwise("dp4a.s32.s32", "s32", "s32", "s32", "s32")
@@ -176,7 +177,7 @@ def _conversion_cases() -> Iterator[Case]:
                 yield _elementwise(f"cvt.{mode}.{to}.{source}", to, source)
     for source in ("s32", "u32", "s64", "u64"):
         for to in ("f32", "f64", "f16"):
-            for mode in ("rn", "rz"):
+            for mode in ("rn", "rz", "rm", "rp"):
                 yield _elementwise(f"cvt.{mode}.{to}.{source}", to, source)
     for to, source in (("f32", "f64"), ("f16", "f32"), ("f16", "f64")):
         for mode in ("rn", "rz"):
@@ -228,14 +229,18 @@ _LOAD_BOX = """mov.u32 %r20, barrier; mov.u32 %r21, buffer; setp.eq.u32 %p1, %r1
 
 
 def _tensor_cases() -> Iterator[Case]:
-    """Boxes of 4096 bytes as they lie in shared memory, inside the array and across its edges."""
+    """Boxes of 4096 bytes as they lie in shared memory, inside the array and across its edges.
+
+    They start at multiples of 16 bytes, on the innermost axis: others are illegal instructions.
+    """
     random = np.random.default_rng(_SEED)
     for dtype, swizzle in ((np.float16, 128), (np.float16, 64), (np.float16, 32), (np.float16, 0),
                            (np.float32, 128), (np.uint8, 128)):
         width = (swizzle or 64) // np.dtype(dtype).itemsize
         box = (_BOX_BYTES // (swizzle or 64), width)
         array = random.integers(0, 100, (160, 256)).astype(dtype)
-        for row, column in ((8, 16), (-3, -5), (150, 250)):
+        aligned = 16 // np.dtype(dtype).itemsize
+        for row, column in ((8, 16), (-3, -aligned), (150, 256 - aligned)):
             body = _LOAD_BOX.replace("ROW", str(row)).replace("COLUMN", str(column))
             text = module(body, 2, ".shared .align 1024 .b8 buffer[4096];\n"
                           ".shared .align 8 .b64 barrier;\n")

@@ -206,6 +206,14 @@ def test_a_box_out_of_bounds_is_filled_with_zeros_and_clipped():
     assert target.tolist() == expected.tolist()
 
 
+@pytest.mark.parametrize("dtype, column", [(np.float32, 2), (np.float16, -5), (np.uint8, 8)])
+def test_a_box_starts_at_a_multiple_of_16_bytes_in_its_row(dtype, column):
+    source = np.ones((16, 64), dtype)
+
+    with pytest.raises(AccessError, match=f"starts at element {column} .* a multiple of 16"):
+        copy_box(source, np.zeros_like(source), (4, 16), (0, column), (0, 0))
+
+
 def test_three_axes_count_from_the_innermost():
     source = np.arange(3 * 8 * 16, dtype=np.float32).reshape(3, 8, 16)
     target = np.zeros_like(source)

@@ -30,22 +30,32 @@ def test_a_float_becomes_an_integer_rounded_and_clamped(mode, function, to):
     assert result.tolist() == [in_range(function(value), _INTEGERS[to]) for value in values]
 
 
-def test_nan_becomes_the_integer_zero():
-    assert evaluate("cvt.rzi.s32.f32 $0, $1;", np.int32, np.float32([np.nan]))[0] == 0
+@pytest.mark.parametrize("source", ["f16", "f32", "f64"])
+@pytest.mark.parametrize("to", ["s16", "u16", "s32", "u32", "s64", "u64"])
+def test_nan_becomes_zero_or_with_64_bits_on_a_side_the_highest_bit(to, source):
+    dtype = _INTEGERS[to]
+    nan = np.array([np.nan, -np.nan], _FLOATS[source])
+
+    result = evaluate(f"cvt.rzi.{to}.{source} $0, $1;", dtype, nan)
+
+    bits = 8 * dtype.itemsize
+    expected = 1 << (bits - 1) if source == "f64" or bits == 64 else 0
+    assert result.view(f"u{dtype.itemsize}").tolist() == [expected] * 2
 
 
 @pytest.mark.parametrize("source", ["s32", "u32", "s64", "u64"])
 @pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
-def test_an_integer_becomes_a_float_rounded_once(source, mode):
-    dtype = _INTEGERS[source]
+@pytest.mark.parametrize("to", ["f32", "f64"])
+def test_an_integer_becomes_a_float_rounded_once(to, source, mode):
+    dtype, kind = _INTEGERS[source], _FLOATS[to]
     values = np.frombuffer(np.random.default_rng(2).bytes(64 * dtype.itemsize), dtype)
-    result = evaluate(f"cvt.{mode}.f32.{source} $0, $1;", np.float32, values)
+    result = evaluate(f"cvt.{mode}.{to}.{source} $0, $1;", kind, values)
     for got, value in zip(result.tolist(), values.tolist()):
-        below, above = np.nextafter(np.float32(got), [-np.inf, np.inf], dtype=np.float32)
+        below, above = np.nextafter(kind.type(got), kind.type([-np.inf, np.inf]))
         error = int(got) - value
         fits = {"rn": abs(error) * 2 <= max(int(above) - int(got), int(got) - int(below)),
                 "rz": abs(int(got)) <= abs(value), "rm": error <= 0, "rp": error >= 0}[mode]
-        assert fits and int(below) < value < int(above)
+        assert fits and float(below) < value < float(above)  # exactly, in Python
 
 
 _WIDE = list(_INTEGERS)[2:]  # 8-bit numbers are in wider registers; see the test of bytes
@@ -97,6 +107,28 @@ def test_a_pair_has_its_first_operand_above(type_, dtype):
     result = evaluate(f"cvt.rn.{type_}.f32 $0, $1, $2;", np.uint32, high, low).view(dtype)
     assert result[0::2].astype(float).tolist() == low.astype(dtype).astype(float).tolist()
     assert result[1::2].astype(float).tolist() == high.astype(dtype).astype(float).tolist()
+
+
+@pytest.mark.parametrize("form", ["rn.{}", "rz.{}", "rn.relu.{}"])
+@pytest.mark.parametrize("type_", ["f16x2", "bf16x2"])
+def test_a_pair_has_canonical_nans(type_, form):
+    nan, one = np.float32([np.nan, -np.nan, 1]), np.float32([1, 1, np.nan])
+
+    result = evaluate(f"cvt.{form.format(type_)}.f32 $0, $1, $2;", np.uint32, nan, one)
+
+    canonical = (result.view(np.uint16) == 0x7FFF).tolist()
+    assert canonical == [False, True, False, True, True, False]
+
+
+@pytest.mark.parametrize("kind, nans", [
+    ("e4m3x2", [0x7F, 0xFF]), ("e5m2x2", [0x7D, 0x7E, 0x7F, 0xFD, 0xFE, 0xFF])])
+def test_every_fp8_nan_becomes_the_canonical_one(kind, nans):
+    octets = np.arange(256, dtype=np.uint16)
+
+    result = evaluate(f"cvt.rn.f16x2.{kind} $0, $1;", np.uint32, octets).view(np.uint16)[0::2]
+
+    assert np.flatnonzero(np.isnan(result.view(np.float16))).tolist() == nans
+    assert (result[nans] == 0x7FFF).all()
 
 
 @pytest.mark.parametrize("kind, dtype, largest", [

@@ -67,6 +67,25 @@ def test_arithmetic_rounds_the_exact_result_once(name, type_, mode):
     assert result.astype(float).tolist() == expected
 
 
+_ONE = {"f32": "0f3F800000", "f64": "0d3FF0000000000000"}
+
+
+@pytest.mark.parametrize("type_", _ONE)
+@pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
+@pytest.mark.parametrize("form", ["add.{} $0, $1, $2;", "neg.{type} $2, $2; sub.{} $0, $1, $2;",
+                                  "fma.{} $0, $1, {one}, $2;"])
+def test_an_exact_zero_is_negative_downwards_and_as_a_sum_of_negative_zeros(form, mode, type_):
+    left = np.array([1.5, -1.5, 0.0, 0.0, -0.0], _TYPES[type_])
+    right = np.array([-1.5, 1.5, -0.0, 0.0, -0.0], _TYPES[type_])
+    instruction = form.format(f"{mode}.{type_}", type=type_, one=_ONE[type_])
+
+    result = evaluate(instruction, _TYPES[type_], left, right)
+
+    downwards = mode == "rm"
+    assert (result == 0).all()
+    assert np.signbit(result).tolist() == [downwards, downwards, downwards, False, True]
+
+
 def test_fma_of_f64_is_exact_when_the_sum_cancels():
     a = np.array([1 + 2.0**-30, 3.0, 2.0**600, 1e-200], np.float64)
     with np.errstate(over="ignore"):

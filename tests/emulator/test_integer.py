@@ -101,6 +101,16 @@ def test_shifts_by_the_width_or_more_leave_only_the_sign(type_):
     assert evaluate(f"shr.{type_} $0, $1, $2;", dtype, values, counts).tolist() == right
 
 
+@pytest.mark.parametrize("name", ["div", "rem"])
+@pytest.mark.parametrize("type_", _TYPES)
+def test_all_bits_are_ones_after_a_division_by_zero(type_, name):
+    values = numbers(_TYPES[type_])
+
+    result = evaluate(f"{name}.{type_} $0, $1, $2;", values.dtype, values, np.zeros_like(values))
+
+    assert (result == ~values.dtype.type(0)).all()
+
+
 def python_bit_field(value, position, length, bits, signed):
     """bfe, from the pseudocode of the PTX ISA."""
     unsigned = value & ((1 << bits) - 1)
@@ -127,6 +137,23 @@ def test_a_bit_field_is_extracted_as_the_manual_says(type_):
                 for v, p, n in zip(values, position, length)]
     result = evaluate(f"bfe.{type_} $0, $1, $2, $3;", dtype, values, position, length)
     assert result.tolist() == expected
+
+
+@pytest.mark.parametrize("type_, whole", [("u32", False), ("s32", False), ("u64", True),
+                                          ("s64", True)])
+def test_fields_beyond_255_bits_wrap_for_32_bits_and_do_not_for_64(type_, whole):
+    dtype = np.dtype(_TYPES[type_])
+    bits = 8 * dtype.itemsize
+    values = numbers(dtype)
+    position = np.resize(np.uint32([3, 259, 2**31 + 3, 3]), len(values))
+    length = np.resize(np.uint32([257, 5, 12, 2**32 - 1]), len(values))
+    mask = 2**32 - 1 if whole else 255
+
+    result = evaluate(f"bfe.{type_} $0, $1, $2, $3;", dtype, values, position, length)
+
+    assert result.tolist() == [
+        wrap(python_bit_field(int(v), int(p) & mask, int(n) & mask, bits, type_[0] == "s"), dtype)
+        for v, p, n in zip(values, position, length)]
 
 
 def test_a_bit_field_is_inserted_as_the_manual_says():
