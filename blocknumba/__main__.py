@@ -25,6 +25,8 @@ COMMANDS = (
     Command("opt", "apply passes to the text of a tile IR function", "blocknumba.opt"),
     Command("compile", "compile a kernel to files, for programs without Python",
             "blocknumba.dispatch.compile_command"),
+    Command("emulate", "run a kernel on an emulated GPU, and count what each line does",
+            "blocknumba.dispatch.emulate"),
     Command("cache", "show or clear the compiled kernels on disk",
             "blocknumba.dispatch.cache_command"),
     Command("doctor", "check the installation, and say what will not work and the fix",

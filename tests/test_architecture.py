@@ -22,7 +22,8 @@ ALLOWED = {
     "typing": {"tile_ir", "language", "library"},
     "gpu_layout": {"tile_ir"},
     "nvvm_lower": {"tile_ir", "gpu_layout"},
-    "dispatch": {"tile_ir", "typing", "gpu_layout", "nvvm_lower", "language", "library"},
+    "dispatch": {"tile_ir", "typing", "gpu_layout", "nvvm_lower", "language", "library",
+                 "emulator"},
     # it executes our PTX, and knows nothing of what wrote it
     "emulator": set(),
 }

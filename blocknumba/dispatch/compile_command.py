@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import ast
-import importlib.util
 import sys
 from pathlib import Path
 
 from blocknumba.dispatch.ahead import compile
+from blocknumba.dispatch.command_line import kernel_of, values_by_name
 from blocknumba.dispatch.export import export
-from blocknumba.dispatch.kernel import Kernel
 from blocknumba.dispatch.options import Options
-from blocknumba.errors import BlockValueError, require
 
 _EPILOG = """\
 example:
@@ -45,43 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     Errors: BlockError for a kernel that is not there or does not compile.
     """
-    kernel = _kernel(arguments.kernel)
-    compiled = compile(kernel, arguments.signature, _named(arguments.constant),
-                       target=arguments.target, **_named(arguments.option))
+    compiled = compile(kernel_of(arguments.kernel, "compile"), arguments.signature,
+                       values_by_name(arguments.constant, "compile"), target=arguments.target,
+                       **values_by_name(arguments.option, "compile"))
     for file in export(compiled, arguments.output, arguments.name):
         sys.stdout.write(f"{file}\n")
     return 0
-
-
-def _kernel(given: str) -> Kernel:
-    file, _, name = given.rpartition(":")
-    require(file and name, "compile: given {!r}, accepted FILE.py:KERNEL", given,
-            error=BlockValueError)
-    path = Path(file).resolve()
-    require(path.is_file(), "compile: there is no file {}", file, error=BlockValueError)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    require(spec is not None, "compile: {} is not a Python file", file, error=BlockValueError)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    sys.path.insert(0, str(path.parent))  # as `python FILE.py` has it
-    spec.loader.exec_module(module)
-    kernel = getattr(module, name, None)
-    kernels = sorted(key for key, value in vars(module).items() if isinstance(value, Kernel))
-    require(isinstance(kernel, Kernel), "compile: {} has no kernel {!r}, accepted {}", file, name,
-            ", ".join(kernels) or "a @bn.jit function", error=BlockValueError)
-    return kernel
-
-
-def _named(given: list[str]) -> dict[str, object]:
-    """NAME=VALUE, the values as Python literals."""
-    values = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        require(name.strip() and equals, "compile: given {!r}, accepted NAME=VALUE", text,
-                error=BlockValueError)
-        try:
-            values[name.strip()] = ast.literal_eval(value.strip())
-        except (ValueError, SyntaxError):
-            raise BlockValueError(f"compile: given {text!r}, accepted a literal of Python as "
-                                  "the value") from None
-    return values

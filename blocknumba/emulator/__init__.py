@@ -9,7 +9,10 @@ immediate post-dominator.  Asynchronous work happens when it hurts most: tensor 
 wgmma not before its wait.  Vector clocks over shared memory find races, the async proxy apart.
 
 What is not.  Time and caches; races over global memory; a lock that lanes of one warp take in turn;
-reads of registers that were never written: they hold ones.
+reads of registers that were never written: they hold ones; which bits a NaN has, except where PTX
+packs it into a word.
+
+Instructions answer as an H100 does, special values too: its answers are recorded in the tests.
 """
 
 from blocknumba.emulator.errors import (

@@ -193,9 +193,10 @@ def _segments(cohort: Cohort, address: np.ndarray, size: int) -> list:
     try:
         return memory.segments_of(address, size)
     except AccessError as error:
+        if len(address) in (1, cohort.lanes):
+            address = cohort.chosen(address)
         outside = [memory.find(int(one), int(one) + size) is None for one in address]
-        lane = outside.index(True)
-        name = _active_name(cohort, lane)
+        name = _active_name(cohort, outside.index(True))
         raise AccessError(f"{error.message}, by {name}", hint=error.hint) from None
 
 

@@ -17,6 +17,7 @@ from blocknumba.emulator.listing import listing
 from blocknumba.emulator.module import Module, Parameter
 from blocknumba.errors import require
 
+_THREADS = 128  # of a block, when nothing is said
 _ARRAY = re.compile(r"(\w+)\[([\d,]*)\]")
 _DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64,
            "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8,
@@ -42,9 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("parameters", nargs="*", help="what it is given: numbers, and arrays as "
                         "f32[1024] or i32[64,64], filled with random numbers")
     parser.add_argument("--grid", type=_extents, default=(1,), help="blocks, as 4 or 4,2")
-    parser.add_argument("--block", type=_extents, default=(128,), help="threads of a block")
-    parser.add_argument("--cluster", type=_extents, help="blocks of a cluster")
-    parser.add_argument("--shared", type=int, default=0, help="bytes of dynamic shared memory")
+    parser.add_argument("--block", type=_extents, help="threads of a block, of PTX; 128 by default")
+    parser.add_argument("--cluster", type=_extents, help="blocks of a cluster, of PTX")
+    parser.add_argument("--shared", type=int, help="bytes of dynamic shared memory, of PTX")
     parser.add_argument("--order", type=int, help="run warps in the random order of this seed")
     parser.add_argument("--no-races", action="store_true", help="do not look for races")
 
@@ -75,8 +76,8 @@ def from_ptx(arguments: argparse.Namespace, parameters: list[Parameter]) -> Laun
     path, _, name = arguments.kernel.rpartition(":")
     require(path.endswith(".ptx"), "emulate: given {!r}, accepted FILE.ptx:NAME", arguments.kernel,
             error=EmulatorError)
-    return Launchable(Path(path).read_text(), name, arguments.grid, arguments.block, parameters,
-                      arguments.shared, arguments.cluster)
+    return Launchable(Path(path).read_text(), name, arguments.grid, arguments.block or (_THREADS,),
+                      parameters, arguments.shared or 0, arguments.cluster)
 
 
 def parse_parameter(text: str, seed: int = 0) -> Parameter:

@@ -145,7 +145,7 @@ class GlobalMemory:
     def segments_of(self, addresses: np.ndarray, size: int) -> list[tuple[Segment, np.ndarray]]:
         """The allocations that accesses of size bytes hit, each with the accesses that hit it.
 
-        Errors: AccessError for an access that hits none.
+        Errors: AccessError for the first access that hits none.
         """
         places = np.searchsorted(self._bases, addresses, "right") - 1
         found = []
@@ -154,7 +154,7 @@ class GlobalMemory:
             low, high = int(addresses[chosen].min()), int(addresses[chosen].max()) + size
             segment = self.find(low, high)
             if segment is None:
-                bad = low if self.find(low, low + size) is None else high - size
+                bad = next(one for one in addresses.tolist() if self.find(one, one + size) is None)
                 raise AccessError(
                     f"global access of {size} bytes at {bad:#x}: out of bounds ("
                     f"{self.nearest(bad)})")

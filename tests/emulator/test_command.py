@@ -50,7 +50,7 @@ def test_without_source_the_ptx_is_shown(tmp_path, capsys):
 def test_kernels_of_python_files_are_made_by_the_caller(capsys):
     def prepare(given, parameters):
         assert given.kernel == "kernel.py:k" and parameters[1] == 3
-        return Launchable(module("nanosleep.u32 1;"), "k", given.grid, given.block,
+        return Launchable(module("nanosleep.u32 1;"), "k", given.grid, (128,),
                           parameters[:1])
     assert run(arguments("kernel.py:k", "f32[4]", "3"), prepare) == 0
     assert "instructions by class" in capsys.readouterr().out

@@ -52,6 +52,18 @@ def test_a_store_one_element_too_far_is_found():
     assert "thread (20, 0, 0)" in str(caught.value) and "st.global.b32" in str(caught.value)
 
 
+@pytest.mark.parametrize("access", ["ld.global.u32 %r3, [%rd9];", "st.global.u32 [%rd9], %r1;"])
+def test_the_first_thread_out_of_bounds_is_named_with_its_address(access):
+    body = f"""setp.ge.u32 %p1, %r1, 6; @!%p1 bra END; mul.wide.u32 %rd8, %r1, 4;
+        add.s64 %rd9, %rd1, %rd8; {access}
+        END:"""
+
+    with pytest.raises(AccessError) as caught:
+        run(body, np.zeros(20, np.uint32), block=32)
+
+    assert "(byte 80 of the array p0, which has 80 bytes), by thread (20, 0, 0)" in str(caught.value)
+
+
 def test_a_load_before_an_array_is_found():
     with pytest.raises(AccessError, match="out of bounds"):
         run("ld.global.b32 %r2, [%rd1+-4];", np.zeros(4, np.int32))

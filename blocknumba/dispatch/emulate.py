@@ -1,0 +1,85 @@
+"""`python -m blocknumba emulate`: a kernel of a Python file as the emulator takes it."""
+
+from __future__ import annotations
+
+import argparse
+
+from blocknumba.dispatch.arrays import ArrayFacts
+from blocknumba.dispatch.call import read_arguments
+from blocknumba.dispatch.command_line import kernel_of, values_by_name
+from blocknumba.dispatch.options import Options
+from blocknumba.dispatch.plan import Facts
+from blocknumba.dispatch.specialize import are_disjoint, argument_of
+from blocknumba.emulator import command
+from blocknumba.emulator.module import Parameter as Value
+from blocknumba.errors import BlockValueError, require
+from blocknumba.nvvm_lower.target import Target
+from blocknumba.tile_ir.ir import Parameter
+
+_EPILOG = """\
+example:
+  python -m blocknumba emulate vector_add.py:add "f32[4096]" "f32[4096]" "f32[4096]" \\
+      --constant BLOCK=1024 --grid 4
+
+prints for each line of source how often warps executed it, and its memory accesses
+"""
+_OF_PTX = ("block", "cluster", "shared")  # arguments whose values a compiled kernel brings along
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of run."""
+    command.add_arguments(parser)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    python = parser.add_argument_group("kernels of Python files")
+    python.add_argument("--target", default="sm_90a", help="sm_90a, which is the default, "
+                        "and the like")
+    python.add_argument("--constant", action="append", default=[], metavar="NAME=VALUE",
+                        help="an argument by name")
+    python.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
+                        help=f"a compile option: {', '.join(sorted(Options().named()))}")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the kernel and print what it did; the exit status.
+
+    Errors: BlockError for a kernel that is not there, does not compile, or does what the PTX ISA
+        does not allow.
+    """
+    return command.run(arguments, _prepare)
+
+
+def _prepare(arguments: argparse.Namespace, values: list[Value]) -> command.Launchable:
+    """The kernel, compiled for these values where it is Python."""
+    if arguments.kernel.rpartition(":")[0].endswith(".ptx"):
+        return command.from_ptx(arguments, values)
+    given = [f"--{name}" for name in _OF_PTX if getattr(arguments, name) is not None]
+    require(not given, "emulate: given {} for a kernel of Python, accepted for PTX",
+            ", ".join(given), error=BlockValueError, hint="--option num_warps=8 and the like")
+    kernel = kernel_of(arguments.kernel, "emulate")
+    # lines, unless an option says no: the counters stand beside them
+    keywords = {"lineinfo": True} | values_by_name(arguments.option + arguments.constant, "emulate")
+    bound, changes = kernel.signature.bind(values, keywords)
+    options = kernel.options.override(changes)
+    read = read_arguments(kernel.signature, bound)
+    described = tuple([(name, argument_of(facts)) for name, facts in read.facts.items()])
+    specialization, _ = kernel.specialize(described, read.constants, options,
+                                          Target.parse(arguments.target),
+                                          are_disjoint(read.arrays.values()))
+    compiled = kernel.compile(specialization, read.constants)
+    machine = compiled.machine
+    parameters = [_value(parameter, read.facts[parameter.argument])
+                  for parameter in machine.parameters]
+    return command.Launchable(machine.assembled.ptx, machine.symbol, arguments.grid,
+                              (machine.threads,), parameters, machine.shared_bytes)
+
+
+def _value(parameter: Parameter, facts: Facts) -> Value:
+    """What the compiled kernel is given for a parameter."""
+    if not isinstance(facts, ArrayFacts):
+        return facts.value
+    if parameter.kind == "extent":
+        return facts.shape[parameter.axis]
+    if parameter.kind == "stride":
+        return facts.strides[parameter.axis]
+    return facts.owner if facts.size else 0
