@@ -64,17 +64,19 @@ def fma_exactly(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray
     total, total_low = two_sum(product_high, carry_high)
     rest, rest_error = two_sum(total_low, carry_low)
     result, error = two_sum(total, to_odd(rest, rest_error))
-    plain = a * b + c
+    # a product too large for f64 is finite all the same
+    plain = np.where(np.isfinite(a) & np.isfinite(b) & np.isinf(c), c, a * b + c)
     exotic = ~np.isfinite(product_low) | ~np.isfinite(result)
     size = np.abs(product_high)
-    extreme = np.isfinite(plain) & (exotic | (size > _LARGE) | ((size < _SMALL) & (a * c != 0)))
+    finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
+    extreme = finite & (exotic | (size > _LARGE) | ((size < _SMALL) & (a != 0) & (c != 0)))
     if extreme.any():
         result, error = result.copy(), error.copy()
         for lane in np.flatnonzero(extreme):
             result[lane], error[lane] = _fma_of_integers(a[lane], b[lane], c[lane])
-    keep = np.isfinite(plain) | (np.isfinite(a) & np.isfinite(b) & np.isfinite(c))
-    # a zero takes the sign that a * b + c gives it
-    return np.where(keep & (result != 0), result, plain), np.where(keep, error, 0.0)
+    # an exact zero takes the sign that a * b + c gives it
+    keep = finite & ((result != 0) | extreme)
+    return np.where(keep, result, plain), np.where(finite, error, 0.0)
 
 
 def _fma_of_integers(a: float, b: float, c: float) -> tuple[float, float]:
@@ -112,7 +114,7 @@ def _nearest(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
     back = single.astype(np.float64)
     error = np.where(np.isfinite(back), value - back, 0.0)
     bits = single.view(np.int32)
-    towards = np.where((error > 0) == (single > 0), 1, -1).astype(np.int32)
+    towards = np.where((single == 0) | ((error > 0) == (single > 0)), 1, -1).astype(np.int32)
     odd = np.where((error != 0) & ((bits & 1) == 0), bits + towards, bits).view(np.float32)
     return odd.astype(dtype)
 

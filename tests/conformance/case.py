@@ -37,6 +37,11 @@ class Case:
     def __str__(self) -> str:
         return f"{self.op}-{self.title}"
 
+    def copies(self) -> dict[str, np.ndarray]:
+        """The arrays among the arguments, to run a kernel on."""
+        return {name: np.array(value, order="C") for name, value in self.arguments.items()
+                if isinstance(value, np.ndarray)}
+
 
 def one_op_kernel(opdef: OpDef, tiles: list[np.ndarray], attrs: Mapping[str, object]) -> Function:
     """Load operands a0, a1, ...; the op; store its results to out0, out1, ...

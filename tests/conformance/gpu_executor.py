@@ -29,7 +29,7 @@ class Gpu:
 
     def run(self, case: Case) -> dict[str, np.ndarray]:
         """The arrays that a case writes."""
-        driver, arrays = self._driver, _copies(case)
+        driver, arrays = self._driver, case.copies()
         code = CodeOptions(self._num_warps)
         lowered = lower(lay_out(case.function, LayoutOptions(self._num_warps)), self._target, code)
         kernel = driver.load_kernel(assemble_kernel(lowered, self._target, code).cubin,
@@ -52,11 +52,6 @@ class Gpu:
         pointer = self._driver.allocate(max(array.nbytes, 1), STREAM)
         self._driver.copy_to_device(pointer, host_pointer(array), array.nbytes, STREAM)
         return pointer
-
-
-def _copies(case: Case) -> dict[str, np.ndarray]:
-    return {name: np.array(value, order="C") for name, value in case.arguments.items()
-            if isinstance(value, np.ndarray)}
 
 
 def _value(parameter: Parameter, case: Case, memory: dict[str, int]) -> np.ndarray:

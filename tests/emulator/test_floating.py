@@ -210,3 +210,22 @@ def test_comparisons_say_what_they_do_with_nan(comparison, expected):
     result = evaluate(f"{{ .reg .pred q; setp.{comparison}.f32 q, $1, $2; selp.b32 $0, 1, 0, q; }}",
                       np.int32, a, b)
     assert result.tolist() == expected
+
+
+@pytest.mark.parametrize("a, b, c, expected", [
+    (-100.0, -1.7976931348623157e308, 1000.0, np.inf), (1e200, 1e200, -np.inf, -np.inf),
+    (1e-323, -0.7, 5e-324, -0.0), (1e-323, 0.7, -5e-324, 0.0), (2.0, 3.0, -6.0, 0.0)])
+def test_fma_of_f64_overflows_and_underflows_as_one_rounding_does(a, b, c, expected):
+    values = [np.full(32, value) for value in (a, b, c)]
+
+    result = evaluate("fma.rn.f64 $0, $1, $2, $3;", np.float64, *values)
+
+    assert (result.view(np.int64) == np.float64(expected).view(np.int64)).all()
+
+
+def test_a_tiny_product_of_bf16_is_zero():
+    tiny = np.full(32, -1.83671e-40, ml_dtypes.bfloat16).view(np.uint16)
+
+    result = evaluate("fma.rn.bf16 $0, $1, $1, $2;", np.uint16, tiny, np.zeros_like(tiny))
+
+    assert (result == 0).all()

@@ -1,0 +1,31 @@
+"""Runs cases in the emulator: the PTX that a GPU would be given."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from blocknumba.emulator import Module
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.pipeline import lay_out
+from blocknumba.nvvm_lower.emitter import CodeOptions
+from blocknumba.nvvm_lower.kernel import lower
+from blocknumba.nvvm_lower.target import Target
+from blocknumba.nvvm_lower.toolchain import AssembleOptions, compile_to_ptx
+
+from case import Case
+
+TARGET = Target.parse("sm_90a")
+NUM_WARPS = 2
+
+
+def emulated(case: Case) -> dict[str, np.ndarray]:
+    """The arrays that a case writes."""
+    lowered = lower(lay_out(case.function, LayoutOptions(NUM_WARPS)), TARGET,
+                    CodeOptions(NUM_WARPS))
+    arrays = case.copies()
+    parameters = [arrays.get(parameter.argument, case.arguments[parameter.argument])
+                  for parameter in lowered.parameters]
+    ptx = compile_to_ptx(lowered.nvvm_ir, TARGET, AssembleOptions(verify=True)).decode()
+    Module.parse(ptx).launch(
+        lowered.name, case.grid, NUM_WARPS * TARGET.warp_size, parameters, lowered.shared_bytes)
+    return {name: arrays[name] for name in case.expected}
