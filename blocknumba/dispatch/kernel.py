@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping
-from types import FunctionType
+from types import FunctionType, MethodType
 
 from blocknumba.dispatch.bound import Bound, LaunchEvent, bind_call
 from blocknumba.dispatch.call import Arguments, Call, place_of, read_arguments, resolve_grid
@@ -13,7 +13,7 @@ from blocknumba.dispatch.captures import Captures, capture, python_function
 from blocknumba.dispatch.compilation import compile_function
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.driver import Driver, find_driver
-from blocknumba.dispatch.launcher import generate_launcher
+from blocknumba.dispatch.launcher import MISSING, generate_launcher
 from blocknumba.dispatch.options import OPTION_NAMES, Options
 from blocknumba.dispatch.plan import FormPlans, Plan
 from blocknumba.dispatch.signature import Signature, read_signature
@@ -22,6 +22,10 @@ from blocknumba.dispatch.streams import is_stream
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
+
+MAX_CHAIN = 4  # generated launchers that a call tries before its form is looked up
+
+Launch = Callable[..., Compiled]
 
 
 class Kernel:
@@ -39,7 +43,9 @@ class Kernel:
         self.python_function = function
         self.signature: Signature = read_signature(function)
         self.options = options
-        self._launchers: dict[tuple, Callable[..., Compiled]] = {}
+        self._launchers: dict[tuple, Launch] = {}
+        self._front: Launch = self._any_form  # what a launch calls; replaced as forms are met
+        self._chain = 0  # launchers that the front leads to
         self._compiled: dict[Specialization, Compiled] = {}
         self._captures: dict[tuple[FunctionType, ...], Captures] = {}
         self._compiling: dict[Specialization, threading.RLock] = {}
@@ -52,16 +58,16 @@ class Kernel:
         return self.python_function
 
     def __getitem__(self, configuration: object) -> Launch:
-        """`kernel[grid]` or `kernel[grid, stream]`.
+        """`kernel[grid]` or `kernel[grid, stream]`: what launches when it is called.
 
+        Called, it takes the function's arguments; keywords may also be compile options, and
+        `stream=` where the brackets do not say.  It returns the compiled kernel, and does not
+        wait for the GPU.
         grid: int, tuple or list of 1 to 3 ints, or a function of the dict of all arguments and
         options.  stream: None, an int, a stream of CuPy, Torch or Numba.
         """
-        if isinstance(configuration, tuple) and len(configuration) == 2:
-            grid, stream = configuration
-            if isinstance(grid, (tuple, list)) or callable(grid) or is_stream(stream):
-                return Launch(self, grid, stream)
-        return Launch(self, configuration, None)
+        # a bound method is the cheapest call there is with something in place
+        return MethodType(self._front, grid_and_stream(configuration))
 
     def __call__(self, *arguments: object, **keywords: object) -> None:
         name = self.signature.kernel
@@ -178,20 +184,34 @@ class Kernel:
         return {specialization: compiled.asm[level]
                 for specialization, compiled in self._compiled.items() if level in compiled.asm}
 
-    def _launcher(self, form: tuple, arguments: tuple, keywords: Mapping[str, object]) -> Callable:
-        """The function that serves all calls of a form, remembered."""
+    def _any_form(self, place: tuple[object, object], /, *arguments: object,
+                  stream: object = None, **keywords: object) -> Compiled:
+        """The launch that knows nothing of its arguments beforehand: it looks the form up."""
+        arguments = tuple(value for value in arguments if value is not MISSING)
+        keywords = {name: value for name, value in keywords.items() if value is not MISSING}
+        form = (len(arguments), *map(type, arguments), *keywords, *map(type, keywords.values()))
+        launcher = self._launchers.get(form)
+        if launcher is None:
+            launcher = self._launchers[form] = self._launcher(arguments, keywords)
+        return launcher(place, *arguments, stream=stream, **keywords)
+
+    def _launcher(self, arguments: tuple, keywords: Mapping[str, object]) -> Launch:
+        """The function that serves all calls of a form; later launches try it first."""
         bound, changes = self.signature.bind(arguments, keywords)
         given = dict(zip(self.signature.names, map(type, arguments)))
         given |= {name: type(value) for name, value in keywords.items()}
         options = self.options.override(changes)
         driver = find_driver()
-        launcher = None
-        if driver is not None and not (SETTINGS.interpret or "interpret" in changes
-                                       or options.interpret):
-            launcher = generate_launcher(driver, self.signature, given, tuple(changes),
-                                         len(arguments), self._miss, self._hooks)
-        self._launchers[form] = launcher or self._run_slowly
-        return self._launchers[form]
+        if driver is None or SETTINGS.interpret or "interpret" in changes or options.interpret:
+            return self._run_slowly
+        following = self._front if self._chain < MAX_CHAIN else self._any_form
+        launcher = generate_launcher(driver, self.signature, given, tuple(changes),
+                                     len(arguments), self._miss, following, self._hooks)
+        if launcher is None:
+            return self._run_slowly
+        self._chain = self._chain % MAX_CHAIN + 1
+        self._front = launcher
+        return launcher
 
     def _miss(self, plans: dict[tuple, FormPlans], key: tuple, grid: object, stream: object,
               bound: dict[str, object], changes: dict[str, object]) -> Compiled:
@@ -203,10 +223,12 @@ class Kernel:
             plans[key].add(plan)
         return call.compiled
 
-    def _run_slowly(self, grid: object, stream: object, *arguments: object,
-                    **keywords: object) -> Compiled:
+    def _run_slowly(self, place: tuple[object, object], /, *arguments: object,
+                    stream: object = None, **keywords: object) -> Compiled:
         """A call of a form that needs every argument read, each time."""
-        return self._run(grid, stream, *self.signature.bind(arguments, keywords))[1].compiled
+        grid, chosen = place
+        return self._run(grid, chosen if stream is None else stream,
+                         *self.signature.bind(arguments, keywords))[1].compiled
 
     def _run(self, grid: object, stream: object, bound: dict[str, object],
              changes: dict[str, object]) -> tuple[Plan | None, Call]:
@@ -219,29 +241,6 @@ class Kernel:
         for done in filter(None, reversed(after)):
             done()
         return plan, call
-
-
-class Launch:
-    """A kernel with a grid and a stream, waiting for its arguments."""
-
-    __slots__ = ("_kernel", "grid", "stream")
-
-    def __init__(self, kernel: Kernel, grid: object, stream: object):
-        self._kernel, self.grid, self.stream = kernel, grid, stream
-
-    def __call__(self, *arguments: object, stream: object = None, **keywords: object) -> Compiled:
-        """Launch, without waiting for the GPU; the compiled kernel.
-
-        arguments, keywords: as the function takes them; keywords may also be compile options.
-        stream: where to launch when the brackets do not say.
-        """
-        kernel = self._kernel
-        form = (len(arguments), *map(type, arguments), *keywords, *map(type, keywords.values()))
-        launcher = kernel._launchers.get(form)
-        if launcher is None:
-            launcher = kernel._launcher(form, arguments, keywords)
-        return launcher(self.grid, self.stream if stream is None else stream, *arguments,
-                        **keywords)
 
 
 def jit(function: FunctionType | None = None, /, **options: object) -> Kernel | Callable:
@@ -257,6 +256,16 @@ def jit(function: FunctionType | None = None, /, **options: object) -> Kernel | 
     if function is None:
         return lambda inner: Kernel(inner, chosen)
     return Kernel(function, chosen)
+
+
+def grid_and_stream(configuration: object) -> tuple[object, object]:
+    """What is in the brackets of a launch; the stream is None when they have none."""
+    if isinstance(configuration, tuple) and len(configuration) == 2:
+        grid, stream = configuration
+        if isinstance(grid, (tuple, list)) or callable(grid) or (
+                stream.__class__ is not int and is_stream(stream)):
+            return configuration
+    return configuration, None
 
 
 def default_target() -> Target | None:

@@ -1,19 +1,30 @@
-"""Generated launchers: one Python function per tuple of argument classes, for warm calls.
+"""Generated launchers: one Python function per form of call, for warm calls.
 
-A launcher reads pointers, makes a key of what can change between calls, finds the plan for it,
-packs the arguments and calls the driver.  For `add(x, y, n, B)` with CuPy arrays:
+A form is which arguments are passed by position, which by name, and the class of each.  Its
+launcher binds the arguments, checks that they have this form, reads pointers, makes a key of
+what can change between calls, finds the plan for it, packs the arguments and calls the driver.
+For `add[grid](x, y, n, B=1024)` with CuPy arrays:
 
-    def _launch(_grid, _stream, /, x, y, n, B):
-        _x = x.data.ptr
-        _y = y.data.ptr
-        _key = (x.dtype, x.shape, x.strides, _x & 15, y.dtype, ..., B)
+    def _launch(_place, x=_missing, y=_missing, n=_missing, /, *_more, B=_missing,
+                stream=None, **_others):
+        if (_more or _others or _type(x) is not _class_x or ... or _type(B) is not _class_B):
+            return _following(_place, x, y, n, *_more, B=B, stream=stream, **_others)
+        _grid, _stream = _place
+        ...
+        _at_x = x.data.ptr
+        _at_y = y.data.ptr
+        _key = (x.dtype, x.shape, x.strides, _at_x & 15, y.dtype, ..., B)
         _forms = _plans.get(_key)
-        _plan = _forms and (_forms.disjoint if _forms.are_apart(_x, _y) else _forms.overlapping)
+        _plan = _forms and (_forms.disjoint if _forms.are_apart(_at_x, _at_y)
+                            else _forms.overlapping)
         if _plan is None or _hooks or not _plan.is_current():
             return _miss(...)
         ...
-        _pack(_buffer.slots, 0, _x, _y, n & 0xFFFFFFFFFFFFFFFF)
+        _pack(_buffer.slots, 0, _at_x, _at_y, n & 0xFFFFFFFFFFFFFFFF)
         _status = _plan.submit(_plan.handle, ...)
+
+Python binds the arguments once, and whatever it cannot bind like this, mistakes included,
+reaches `_following` as it was given: what is passed by position is positional only here.
 
 The key holds whole shapes, so that extents and strides need no packing; a call with new shapes
 takes the slow way once.  Names that begin with an underscore are the launcher's own.
@@ -30,7 +41,7 @@ import numpy as np
 
 from blocknumba.dispatch.arrays import Library, library_of
 from blocknumba.dispatch.driver import Driver
-from blocknumba.dispatch.grid import grid_of
+from blocknumba.dispatch.grid import MAX_X, grid_of
 from blocknumba.dispatch.plan import FormPlans
 from blocknumba.dispatch.scalars import scalar_facts
 from blocknumba.dispatch.signature import Formal, Signature
@@ -41,6 +52,7 @@ from blocknumba.dispatch.streams import (
 from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir.types import DTYPES, DType, dtype_of
 
+MISSING = object()  # the default of every argument of a launcher: it is never passed on as one
 MAX_PLANS = 1024  # per launcher; shapes that never come back must not fill the memory
 
 _FORMATS = {"bool": "?7x", "int8": "b7x", "int16": "h6x", "int32": "i4x", "int64": "q",
@@ -72,13 +84,14 @@ class _Access:
 
 def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, type],
                       options: Sequence[str], positional: int, miss: Callable,
-                      hooks: list) -> Callable | None:
+                      following: Callable, hooks: list) -> Callable | None:
     """A launcher for one form of call; None when a class needs the slow way every time.
 
     given: class of every argument that is passed, in the order in which it is passed, keywords
         after the first `positional`.
     options: the keywords among them that are compile options.
     miss: (plans, key, grid, stream, arguments, options) -> Compiled, the slow way.
+    following: what calls of any other form are passed on to, with arguments that may be MISSING.
     hooks: of launches; while there are any, every launch takes the slow way.
     """
     if any(name.startswith("_") for name in signature.names):
@@ -92,7 +105,8 @@ def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, 
     if not libraries and driver.device_count > 1:
         return None  # the current device says where, and it may change
     source = _source(driver, signature.formals, given, options, positional, accesses, libraries)
-    scope = _scope(driver, signature, given, accesses, libraries) | {"_miss": miss, "_hooks": hooks}
+    scope = _scope(driver, signature, given, accesses, libraries) | {
+        "_miss": miss, "_hooks": hooks, "_following": following}
     exec(compile(source, f"<launcher of {signature.kernel}>", "exec"), scope)
     return scope["_launch"]
 
@@ -104,15 +118,18 @@ def _scope(driver: Driver, signature: Signature, given: Mapping[str, type],
     plans: dict[tuple, FormPlans] = {}
     scope = {
         "_plans": plans, "_kernel": signature.kernel, "_max_plans": MAX_PLANS,
+        "_max_grid": MAX_X,
         "_pack": struct.Struct("<" + formats).pack_into, "_errors": (struct.error, OverflowError),
         "_grid_of": grid_of, "_integer_class": integer_class, "_freeze": freeze,
         "_stream_handle": stream_handle, "_bits": _converted_bits, "_dtypes": DTYPES,
         "_current_device": driver.current_device,
         "_pointer_device": driver.pointer_device, "_callable": callable, "_int": int, "_len": len,
+        "_type": type, "_missing": MISSING,
         "_AttributeError": AttributeError,
         "_get_cupy_stream": cupy_stream_getter() if "cupy" in libraries else None,
         "_get_torch_stream": torch_stream_getter() if "torch" in libraries else None,
     }
+    scope |= {f"_class_{name}": cls for name, cls in given.items()}
     return scope | {f"_default_{formal.name}": formal.default for formal in signature.formals
                     if formal.name not in given}
 
@@ -146,7 +163,7 @@ def _run_time_access(driver: Driver, kernel: str, formal: Formal, cls: type) -> 
 
 
 def _array_access(driver: Driver, name: str, library: Library) -> _Access:
-    pointer = f"_{name}"
+    pointer = f"_at_{name}"
     key = [expression.format(name) for expression in
            (library.dtype, library.shape, library.strides)] + [f"{pointer} & {ALIGNMENT - 1}"]
     if library.name == "torch":
@@ -183,13 +200,10 @@ def _converted_bits(value: object, dtype: DType, where: str) -> int:
 def _source(driver: Driver, formals: Sequence[Formal], given: Mapping[str, type],
             options: Sequence[str], positional: int, accesses: Mapping[str, _Access],
             libraries: set[str]) -> str:
-    names = list(given)
-    passed = ["_grid", "_stream", "/", *names[:positional],
-              *(["*"] if len(names) > positional else []), *names[positional:]]
     bound = ", ".join(f"{formal.name!r}: {formal.name}" for formal in formals)
     chosen = ", ".join(f"{name!r}: {name}" for name in options)
     key = [expression for access in accesses.values() for expression in access.key] + [*options]
-    lines = [f"def _launch({', '.join(passed)}):"]
+    lines = [_head(list(given), positional)]
     lines += [f"    {f.name} = _default_{f.name}" for f in formals if f.name not in given]
     lines += [f"    {access.before}" for access in accesses.values() if access.before]
     lines.append(_BODY.format(
@@ -201,6 +215,25 @@ def _source(driver: Driver, formals: Sequence[Formal], given: Mapping[str, type]
     return "\n".join(lines) + (_SWITCH if driver.device_count > 1 else "") + _LAUNCH
 
 
+def _head(names: Sequence[str], positional: int) -> str:
+    """The parameters, and the way out for calls of other forms."""
+    by_position, by_name = names[:positional], names[positional:]
+    parameters = ["_place", *(f"{name}=_missing" for name in by_position), "/", "*_more",
+                  *(f"{name}=_missing" for name in by_name), "stream=None", "**_others"]
+    passed = ["_place", *by_position, "*_more", *(f"{name}={name}" for name in by_name),
+              "stream=stream", "**_others"]
+    differs = ["_more", "_others", *(f"_type({name}) is not _class_{name}" for name in names)]
+    return _HEAD.format(parameters=", ".join(parameters), passed=", ".join(passed),
+                        differs=" or ".join(differs))
+
+
+_HEAD = """\
+def _launch({parameters}):
+    if {differs}:
+        return _following({passed})
+    _grid, _stream = _place
+    if stream is not None:
+        _stream = stream"""
 _BODY = """\
     _key = ({key})
     _forms = _plans.get(_key)
@@ -209,11 +242,14 @@ _BODY = """\
         if _len(_plans) >= _max_plans:
             _plans.clear()
         return {miss}
-    if _callable(_grid):
-        _grid = _grid({{**_plan.meta, {bound}}})
-    _x_grid, _y_grid, _z_grid = _grid_of(_grid, _kernel)
-    if not (_x_grid and _y_grid and _z_grid):
-        return _plan.compiled
+    if _type(_grid) is _int and 0 < _grid <= _max_grid:
+        _x_grid, _y_grid, _z_grid = _grid, 1, 1
+    else:
+        if _callable(_grid):
+            _grid = _grid({{**_plan.meta, {bound}}})
+        _x_grid, _y_grid, _z_grid = _grid_of(_grid, _kernel)
+        if not (_x_grid and _y_grid and _z_grid):
+            return _plan.compiled
     if _stream is None:
         _stream = {current_stream}
     elif _stream.__class__ is not _int:

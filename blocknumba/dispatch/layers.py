@@ -7,7 +7,7 @@ from types import FunctionType
 
 from blocknumba.dispatch.bound import Bound
 from blocknumba.dispatch.compiled import Compiled
-from blocknumba.dispatch.kernel import Kernel
+from blocknumba.dispatch.kernel import Kernel, grid_and_stream
 from blocknumba.dispatch.options import OPTION_NAMES
 from blocknumba.errors import BlockValueError, require
 
@@ -93,14 +93,14 @@ class Layer:
 class LayerLaunch:
     """A layer with a grid and a stream, waiting for its arguments."""
 
-    __slots__ = ("_layer", "_launch")
+    __slots__ = ("_layer", "_configuration")
 
     def __init__(self, layer: Layer, configuration: object):
-        self._layer, self._launch = layer, layer.base[configuration]
+        self._layer, self._configuration = layer, configuration
 
     def __call__(self, *arguments: object, stream: object = None, **keywords: object) -> Compiled:
-        """Choose and launch; see Launch.__call__."""
-        launch = self._launch
-        chosen = launch.stream if stream is None else stream
-        keywords = self._layer.complete(arguments, keywords, (launch.grid, chosen))
-        return launch(*arguments, stream=stream, **keywords)
+        """Choose and launch; see Kernel.__getitem__."""
+        grid, chosen = grid_and_stream(self._configuration)
+        keywords = self._layer.complete(arguments, keywords,
+                                        (grid, chosen if stream is None else stream))
+        return self._layer.base[self._configuration](*arguments, stream=stream, **keywords)
