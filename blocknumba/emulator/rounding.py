@@ -69,7 +69,7 @@ def fma_exactly(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> tuple[np.ndarray
     exotic = ~np.isfinite(product_low) | ~np.isfinite(result)
     size = np.abs(product_high)
     finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
-    extreme = finite & (exotic | (size > _LARGE) | ((size < _SMALL) & (a != 0) & (c != 0)))
+    extreme = finite & (exotic | (size > _LARGE) | ((size < _SMALL) & (a != 0) & (b != 0)))
     if extreme.any():
         result, error = result.copy(), error.copy()
         for lane in np.flatnonzero(extreme):
