@@ -110,6 +110,9 @@ class Library:
     pointer, shape, strides, dtype, device: expressions of the generated launcher, with {0} for
         the array; the strides in whatever unit the library uses.  All empty for a library
         whose arrays are always read through `read`.
+    is_contiguous: attribute, where the class has it, that is cheaper than the strides and that
+        they follow from when it is true.
+    is_on_gpu: expression that is cheaper than the device, of arrays that may be on the host.
     """
 
     name: str
@@ -119,6 +122,8 @@ class Library:
     strides: str = "{0}.strides"
     dtype: str = "{0}.dtype"
     device: str = ""
+    is_contiguous: str = ""
+    is_on_gpu: str = ""
 
     @property
     def is_fast(self) -> bool:
@@ -243,10 +248,13 @@ def _canonical_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tupl
 
 
 _NUMPY = Library("numpy", _read_numpy)
-_CUPY = Library("cupy", _read_cupy, "{0}.data.ptr", device="{0}.data.device_id")
-_NUMBA = Library("numba", _read_numba, "({0}.device_ctypes_pointer.value or 0)")
+_CUPY = Library("cupy", _read_cupy, "{0}.data.ptr", device="{0}.data.device_id",
+                is_contiguous="_c_contiguous")
+# the array's own device_ctypes_pointer is a property in Python; an empty array has no gpu_data
+_NUMBA = Library("numba", _read_numba,
+                 "{0}.gpu_data is not None and {0}.gpu_data.device_ctypes_pointer.value or 0")
 _TORCH = Library("torch", _read_torch, "{0}.data_ptr()", strides="{0}.stride()",
-                 device="{0}.device")
+                 device="{0}.device", is_on_gpu="{0}.is_cuda")
 _CUDA_ARRAY_INTERFACE = Library("cuda_array_interface", _read_cuda_array_interface)
 _DLPACK = Library("dlpack", _read_dlpack)
 

@@ -156,21 +156,24 @@ def _constant_access(name: str, cls: type) -> _Access:
 def _run_time_access(driver: Driver, kernel: str, formal: Formal, cls: type) -> _Access | None:
     name, library = formal.name, library_of(cls)
     if library is not None:
-        return _array_access(driver, name, library) if library.is_fast else None
+        return _array_access(driver, name, library, cls) if library.is_fast else None
     if cls is int and formal.dtype is None:
         return _Access((_INTEGER_KIND.format(name),), "Q", f"{name} & 0xFFFFFFFFFFFFFFFF")
     return _scalar_access(kernel, name, cls, formal.dtype)
 
 
-def _array_access(driver: Driver, name: str, library: Library) -> _Access:
+def _array_access(driver: Driver, name: str, library: Library, cls: type) -> _Access:
     pointer = f"_at_{name}"
-    key = [expression.format(name) for expression in
-           (library.dtype, library.shape, library.strides)] + [f"{pointer} & {ALIGNMENT - 1}"]
-    if library.name == "torch":
-        key.append(library.device.format(name))  # the same class on the CPU and on every GPU
-    elif driver.device_count > 1:
+    strides = library.strides.format(name)
+    if library.is_contiguous and hasattr(cls, library.is_contiguous):
+        strides = f"{name}.{library.is_contiguous} or {strides}"
+    key = [library.dtype.format(name), library.shape.format(name), strides,
+           f"{pointer} & {ALIGNMENT - 1}"]
+    if driver.device_count > 1:
         key.append(library.device.format(name) if library.device
                    else f"_pointer_device({pointer})")
+    elif library.is_on_gpu:
+        key.append(library.is_on_gpu.format(name))
     return _Access(tuple(key), "Q", pointer, f"{pointer} = {library.pointer.format(name)}")
 
 
@@ -209,7 +212,7 @@ def _source(driver: Driver, formals: Sequence[Formal], given: Mapping[str, type]
     lines.append(_BODY.format(
         key="".join(f"{expression}, " for expression in key),
         miss=f"_miss(_plans, _key, _grid, _stream, {{{bound}}}, {{{chosen}}})", bound=bound,
-        pointers=", ".join(access.value for access in accesses.values() if access.before),
+        chosen_plan=_plan_expression([a.value for a in accesses.values() if a.before]),
         current_stream=_stream_expression(libraries),
         packed="".join(f", {access.value}" for access in accesses.values() if access.format)))
     return "\n".join(lines) + (_SWITCH if driver.device_count > 1 else "") + _LAUNCH
@@ -237,7 +240,7 @@ def _launch({parameters}):
 _BODY = """\
     _key = ({key})
     _forms = _plans.get(_key)
-    _plan = _forms and (_forms.disjoint if _forms.are_apart({pointers}) else _forms.overlapping)
+    _plan = _forms and {chosen_plan}
     if _plan is None or _hooks or not _plan.is_current():
         if _len(_plans) >= _max_plans:
             _plans.clear()
@@ -275,6 +278,13 @@ _LAUNCH = """\
         _plan.recover(_status, (_x_grid, _y_grid, _z_grid), _stream, _buffer)
     return _plan.compiled
 """
+
+
+def _plan_expression(pointers: Sequence[str]) -> str:
+    """The plan for arrays at these pointers, of those for a key."""
+    if len(pointers) < 2:
+        return "_forms.disjoint"
+    return f"(_forms.disjoint if _forms.are_apart({', '.join(pointers)}) else _forms.overlapping)"
 
 
 def _stream_expression(libraries: set[str]) -> str:

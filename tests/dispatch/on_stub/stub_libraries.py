@@ -33,6 +33,7 @@ class CupyArray:
     dtype = property(lambda self: self.host.dtype)
     shape = property(lambda self: self.host.shape)
     strides = property(lambda self: self.host.strides)
+    _c_contiguous = property(lambda self: self.host.flags.c_contiguous)
     __cuda_array_interface__ = property(lambda self: None)
 
 
@@ -56,6 +57,7 @@ class TorchTensor:
         self.dtype = _Dtype(array.dtype.name)
 
     shape = property(lambda self: self.host.shape)
+    is_cuda = property(lambda self: self.device.type == "cuda")
 
     def stride(self) -> tuple[int, ...]:
         return tuple(stride // self.host.itemsize for stride in self.host.strides)

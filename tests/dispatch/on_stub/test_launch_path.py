@@ -101,6 +101,30 @@ def test_new_shapes_reach_the_kernel_without_a_compilation(stub, compiler):
     assert len(compiler.compilations) == 1
 
 
+@pytest.mark.parametrize("make", [CupyArray, TorchTensor])
+def test_new_strides_reach_the_kernel_cold_and_warm(stub, compiler, make):
+    scale, square = make_scale(), np.zeros((4, 4), np.float32)
+    out = make(square)
+
+    for _ in range(2):
+        for values in (square, square.T):
+            scale[1](make(values), out, 7, 0.5, B=64)
+
+    assert [list(launch.parameters[3:5]) for launch in stub.launches] == [[4, 1], [1, 4]] * 2
+
+
+def test_tensors_on_the_host_and_on_the_gpu_take_turns(stub, compiler):
+    scale, values = make_scale(), np.zeros(4, np.float32)
+
+    for device in (0, None, 0, None):
+        x, out = TorchTensor(values, device), TorchTensor(values, device)
+        copies = stub.copies
+        scale[1](x, out, 7, 0.5, B=64)
+        assert (stub.copies > copies) == (device is None)
+
+    assert len(stub.launches) == 4
+
+
 def test_negative_strides_are_packed_in_twos_complement(stub, compiler):
     x = InterfaceArray(np.arange(8, dtype=np.int16)[::-1])
 
