@@ -21,8 +21,9 @@ def grid_of(given: object, kernel: str) -> Grid:
     Errors: BlockTypeError for anything else, floats and bools included; BlockValueError for a
     negative extent or one that the hardware cannot run.
     """
-    if given.__class__ is int and 0 <= given <= MAX_X:  # the usual forms, at no cost
-        return given, 1, 1
+    first = given[0] if given.__class__ is tuple and len(given) == 1 else given
+    if first.__class__ is int and 0 <= first <= MAX_X:  # the usual forms, at no cost
+        return first, 1, 1
     axes = given if isinstance(given, (tuple, list)) else (given,)
     x, y, z = (*axes, 1, 1, 1)[:3]
     if (x.__class__ is y.__class__ is z.__class__ is int and 0 <= x <= MAX_X and 0 <= y <= MAX_YZ

@@ -66,8 +66,10 @@ class Kernel:
         grid: int, tuple or list of 1 to 3 ints, or a function of the dict of all arguments and
         options.  stream: None, an int, a stream of CuPy, Torch or Numba.
         """
+        place = ((configuration, None) if configuration.__class__ is int
+                 else grid_and_stream(configuration))
         # a bound method is the cheapest call there is with something in place
-        return MethodType(self._front, grid_and_stream(configuration))
+        return MethodType(self._front, place)
 
     def __call__(self, *arguments: object, **keywords: object) -> None:
         name = self.signature.kernel
