@@ -15,8 +15,11 @@ For `add[grid](x, y, n, B=1024)` with CuPy arrays:
         _at_y = y.data.ptr
         _key = (x.dtype, x.shape, x.strides, _at_x & 15, y.dtype, ..., B)
         _forms = _plans.get(_key)
-        _plan = _forms and (_forms.disjoint if _forms.are_apart(_at_x, _at_y)
-                            else _forms.overlapping)
+        if _forms:
+            _low_0, _high_0, = _forms.limits
+            _plan = _forms.overlapping if _low_0 < _at_y - _at_x < _high_0 else _forms.disjoint
+        else:
+            _plan = None
         if _plan is None or _hooks or not _plan.is_current():
             return _miss(...)
         ...
@@ -32,6 +35,7 @@ takes the slow way once.  Names that begin with an underscore are the launcher's
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -212,7 +216,7 @@ def _source(driver: Driver, formals: Sequence[Formal], given: Mapping[str, type]
     lines.append(_BODY.format(
         key="".join(f"{expression}, " for expression in key),
         miss=f"_miss(_plans, _key, _grid, _stream, {{{bound}}}, {{{chosen}}})", bound=bound,
-        chosen_plan=_plan_expression([a.value for a in accesses.values() if a.before]),
+        plan=_plan_choice([access.value for access in accesses.values() if access.before]),
         current_stream=_stream_expression(libraries),
         packed="".join(f", {access.value}" for access in accesses.values() if access.format)))
     return "\n".join(lines) + (_SWITCH if driver.device_count > 1 else "") + _LAUNCH
@@ -240,7 +244,10 @@ def _launch({parameters}):
 _BODY = """\
     _key = ({key})
     _forms = _plans.get(_key)
-    _plan = _forms and {chosen_plan}
+    if _forms:
+        {plan}
+    else:
+        _plan = None
     if _plan is None or _hooks or not _plan.is_current():
         if _len(_plans) >= _max_plans:
             _plans.clear()
@@ -280,11 +287,16 @@ _LAUNCH = """\
 """
 
 
-def _plan_expression(pointers: Sequence[str]) -> str:
-    """The plan for arrays at these pointers, of those for a key."""
-    if len(pointers) < 2:
-        return "_forms.disjoint"
-    return f"(_forms.disjoint if _forms.are_apart({', '.join(pointers)}) else _forms.overlapping)"
+def _plan_choice(pointers: Sequence[str]) -> str:
+    """Statements that choose the plan for arrays at these pointers, of those for a key."""
+    pairs = list(enumerate(itertools.combinations(pointers, 2)))
+    if not pairs:
+        return "_plan = _forms.disjoint"
+    limits = "".join(f"_low_{number}, _high_{number}, " for number, _ in pairs)
+    shared = " or ".join(f"_low_{number} < {second} - {first} < _high_{number}"
+                         for number, (first, second) in pairs)
+    return (f"{limits}= _forms.limits\n"
+            f"        _plan = _forms.overlapping if {shared} else _forms.disjoint")
 
 
 def _stream_expression(libraries: set[str]) -> str:

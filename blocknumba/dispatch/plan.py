@@ -130,14 +130,16 @@ class Plan:
 class FormPlans:
     """The plans of all calls with one key of a launcher, whatever their pointers.
 
-    are_apart: (pointer of each array) -> whether no two of them share memory.
+    limits: for each pair of arrays two distances from pointer to pointer: the arrays share
+        memory when the distance is strictly between them.  Pairs in the order of combinations.
     disjoint: the plan for when they share none.  overlapping: the plan that works always.
     """
 
-    __slots__ = ("are_apart", "disjoint", "overlapping")
+    __slots__ = ("limits", "disjoint", "overlapping")
 
     def __init__(self, arrays: Sequence[ArrayFacts]):
-        self.are_apart = _separation_test(arrays)
+        self.limits = tuple(limit for pair in itertools.combinations(arrays, 2)
+                            for limit in _sharing_limits(*pair))
         self.disjoint: Plan | None = None
         self.overlapping: Plan | None = None
 
@@ -149,19 +151,16 @@ class FormPlans:
             self.overlapping = plan
 
 
-def _separation_test(arrays: Sequence[ArrayFacts]) -> Callable[..., bool]:
-    """A function of the arrays' pointers that does what are_disjoint does, as fast as it can."""
-    ends = []
-    for facts in arrays:
-        low, high = facts.byte_range()
-        ends.append((low - facts.pointer, high - facts.pointer))
-    tests = []
-    for (a, first), (b, second) in itertools.combinations(enumerate(ends), 2):
-        if arrays[a].size and arrays[b].size:
-            tests.append(f"(p{a} + {first[1]} <= p{b} + {second[0]} or "
-                         f"p{b} + {second[1]} <= p{a} + {first[0]})")
-    pointers = ", ".join(f"p{number}" for number in range(len(arrays)))
-    return eval(f"lambda {pointers}: {' and '.join(tests) or 'True'}")
+def _sharing_limits(first: ArrayFacts, second: ArrayFacts) -> tuple[int, int]:
+    """Between which distances `second.pointer - first.pointer` arrays like these share memory.
+
+    It says what are_disjoint says.
+    """
+    if not first.size or not second.size:
+        return 0, 0
+    distance = second.pointer - first.pointer
+    (first_low, first_high), (second_low, second_high) = first.byte_range(), second.byte_range()
+    return distance - (second_high - first_low), distance + first_high - second_low
 
 
 def slot_bits(facts: Facts) -> int:

@@ -1,0 +1,38 @@
+"""What launch plans remember of arrays."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from blocknumba.dispatch.arrays import ArrayFacts
+from blocknumba.dispatch.plan import FormPlans
+from blocknumba.dispatch.specialize import are_disjoint
+from blocknumba.tile_ir.types import DTYPES
+
+ADDRESSES = st.integers(250, 270).map(lambda words: 4 * words)
+
+
+@st.composite
+def arrays(draw) -> ArrayFacts:
+    """Small arrays that are close to each other, with gaps, backwards and empty ones too."""
+    shape = tuple(draw(st.lists(st.integers(0, 3), max_size=2)))
+    strides = tuple(draw(st.integers(-3, 3)) for _ in shape)
+    dtype = DTYPES[draw(st.sampled_from(["int8", "float32", "float64"]))]
+    return ArrayFacts(dtype, shape, strides, draw(ADDRESSES), 0, False, None)
+
+
+@given(arrays(), arrays(), ADDRESSES, ADDRESSES)
+def test_the_limits_of_a_pair_tell_at_any_pointers_whether_it_shares_memory(one, other, at, to):
+    low, high = FormPlans([one, other]).limits
+
+    is_shared = low < to - at < high
+
+    assert is_shared != are_disjoint([replace(one, pointer=at), replace(other, pointer=to)])
+
+
+def test_there_are_limits_for_every_pair():
+    array = ArrayFacts(DTYPES["int8"], (5,), (1,), 0, 0, False, None)
+
+    assert [FormPlans([array] * count).limits for count in range(4)] == [
+        (), (), (-5, 5), (-5, 5) * 3]
