@@ -44,8 +44,8 @@ class Kernel:
         self.signature: Signature = read_signature(function)
         self.options = options
         self._launchers: dict[tuple, Launch] = {}
-        self._front: Launch = self._any_form  # what a launch calls; replaced as forms are met
-        self._chain = 0  # launchers that the front leads to
+        self._front: Launch = self._newest_form  # what a launch calls; replaced as forms are met
+        self._chain = 0  # generated launchers that the front leads to, itself included
         self._compiled: dict[Specialization, Compiled] = {}
         self._captures: dict[tuple[FunctionType, ...], Captures] = {}
         self._compiling: dict[Specialization, threading.RLock] = {}
@@ -186,6 +186,12 @@ class Kernel:
         return {specialization: compiled.asm[level]
                 for specialization, compiled in self._compiled.items() if level in compiled.asm}
 
+    def _newest_form(self, place: tuple[object, object], /, *arguments: object,
+                     stream: object = None, **keywords: object) -> Compiled:
+        """What is called by launches that were made before any form was met."""
+        front = self._front if self._chain else self._any_form
+        return front(place, *arguments, stream=stream, **keywords)
+
     def _any_form(self, place: tuple[object, object], /, *arguments: object,
                   stream: object = None, **keywords: object) -> Compiled:
         """The launch that knows nothing of its arguments beforehand: it looks the form up."""
@@ -206,13 +212,13 @@ class Kernel:
         driver = find_driver()
         if driver is None or SETTINGS.interpret or "interpret" in changes or options.interpret:
             return self._run_slowly
-        following = self._front if self._chain < MAX_CHAIN else self._any_form
+        following = self._front if 0 < self._chain < MAX_CHAIN else self._any_form
         launcher = generate_launcher(driver, self.signature, given, tuple(changes),
                                      len(arguments), self._miss, following, self._hooks)
         if launcher is None:
             return self._run_slowly
+        self._front = launcher  # before the chain counts it: other threads launch meanwhile
         self._chain = self._chain % MAX_CHAIN + 1
-        self._front = launcher
         return launcher
 
     def _miss(self, plans: dict[tuple, FormPlans], key: tuple, grid: object, stream: object,
