@@ -201,6 +201,8 @@ class Kernel:
         launcher = self._launchers.get(form)
         if launcher is None:
             launcher = self._launchers[form] = self._launcher(arguments, keywords)
+        elif launcher != self._run_slowly:  # the chain did not get here: begin with it from now on
+            self._front, self._chain = launcher, MAX_CHAIN
         return launcher(place, *arguments, stream=stream, **keywords)
 
     def _launcher(self, arguments: tuple, keywords: Mapping[str, object]) -> Launch:
