@@ -14,7 +14,11 @@ from blocknumba.dispatch.resources import require_shared_memory
 from blocknumba.dispatch.signature import location
 from blocknumba.dispatch.specialize import Specialization
 from blocknumba.errors import BlockError
-from blocknumba.gpu_layout.default_warps import MOST_WARPS, default_num_warps
+from blocknumba.gpu_layout.default_warps import (
+    MOST_WARPS,
+    default_num_warps,
+    resident_threads,
+)
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.emitter import CodeOptions
@@ -28,9 +32,6 @@ from blocknumba.typing.frontend import build
 # Numba's bytecode analysis and type inference keep global state; all after them does not, and
 # libNVVM and nvJitLink release the GIL, so that several threads compile at once
 _ONE_AT_A_TIME = threading.RLock()
-
-# per multiprocessor: fewer do not keep memory busy, and more would leave too few registers each
-RESIDENT_THREADS = 1024
 
 
 def compile_function(function: FunctionType, specialization: Specialization,
@@ -84,10 +85,13 @@ def _attempts(tile: Function, specialization: Specialization) -> Iterator[tuple[
     if specialization.options.maxnreg is not None:
         yield num_warps, 1
         return
-    more = num_warps if chosen else min(2 * num_warps, MOST_WARPS)
-    for warps in sorted({num_warps, more}):
-        blocks = max(RESIDENT_THREADS // (warps * target.warp_size), 1)
-        yield warps, min(blocks, target.blocks_per_processor)
+    threads = num_warps * target.warp_size
+    wanted = resident_threads(tile, num_warps)
+    most = max(wanted // threads, 1)
+    for blocks in dict.fromkeys((most, max(wanted // 2 // threads, 1))):
+        yield num_warps, min(blocks, target.blocks_per_processor)
+    if not chosen and num_warps < MOST_WARPS:
+        yield 2 * num_warps, max(most // 2, 1)
     yield num_warps, 1
 
 

@@ -1,4 +1,4 @@
-"""How many warps a program has when nobody says: enough to hold its largest tile in registers."""
+"""How many warps a program has when nobody says, and how many programs should run at once."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from blocknumba.tile_ir.ir import Function, walk
 from blocknumba.tile_ir.ops.memory import load
 from blocknumba.tile_ir.types import TileType
 
-# Up to FEW_WARPS a thread has 8 words, which compiles fast; beyond, 32: the reductions of a row
-# meet few warps, and three or four programs still share a multiprocessor.
-# Source: perf/sweep_warps.py, perf/NOTES.md
+# All numbers here were measured: perf/sweep_warps.py, perf/NOTES.md.
+# Small programs: a thread holds 8 words of every tile that is loaded, which compiles fast.
 WORDS_OF_FEW = 256
 FEW_WARPS = 4
+# Larger ones: 32 words a thread, then 64, so that the reductions of a row meet few warps.
 WORDS_PER_WARP = 1024
+MANY_WARPS = 8
 MOST_WARPS = 16
 LOADS_IN_FLIGHT = 3  # tiles loaded that the registers of a largest tile have room for in turn
 WORD_BITS = 32
+WARP_SIZE = 32
+# Threads of a multiprocessor: fewer do not keep memory busy, more leave too few registers each.
+RESIDENT_THREADS = 1024
+LARGE_THREAD = 32  # words from which a thread needs twice the registers
 
 
 def default_num_warps(fn: Function) -> int:
@@ -23,12 +28,29 @@ def default_num_warps(fn: Function) -> int:
     An element takes at least one word, as it does in a register once it is computed with.  A
     kernel that loads much more than its largest tile, as a stencil does, counts its loads.
     """
-    ops = tuple(walk(fn.body))
-    largest = max((_words(value.type) for op in ops for value in op.results), default=1)
-    loaded = sum(_words(op.result.type) for op in ops if op.opdef is load)
+    largest, loaded = _largest(fn), _loaded(fn)
     words = max(largest, loaded // LOADS_IN_FLIGHT)
-    warps = max(min(words // WORDS_OF_FEW, FEW_WARPS), words // WORDS_PER_WARP, 1)
+    tiles = min(max(loaded // largest, 1), LOADS_IN_FLIGHT)
+    few = min(-(-words // (WORDS_OF_FEW * tiles)), FEW_WARPS)
+    many = max(min(words // WORDS_PER_WARP, MANY_WARPS), words // (2 * WORDS_PER_WARP))
+    warps = max(1 << (few - 1).bit_length(), many)
     return min(1 << warps.bit_length() - 1, MOST_WARPS)
+
+
+def resident_threads(fn: Function, num_warps: int) -> int:
+    """How many threads of a multiprocessor there should be registers for."""
+    words_of_thread = _largest(fn) // (num_warps * WARP_SIZE)
+    return RESIDENT_THREADS if words_of_thread <= LARGE_THREAD else RESIDENT_THREADS // 2
+
+
+def _largest(fn: Function) -> int:
+    """Words of the largest tile."""
+    return max((_words(value.type) for op in walk(fn.body) for value in op.results), default=1)
+
+
+def _loaded(fn: Function) -> int:
+    """Words that all loads together bring."""
+    return sum(_words(op.result.type) for op in walk(fn.body) if op.opdef is load)
 
 
 def _words(tile: TileType) -> int:

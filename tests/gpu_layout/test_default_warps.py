@@ -2,7 +2,7 @@
 
 import pytest
 
-from blocknumba.gpu_layout.default_warps import default_num_warps
+from blocknumba.gpu_layout.default_warps import default_num_warps, resident_threads
 from blocknumba.tile_ir.parser import parse
 
 
@@ -15,14 +15,21 @@ def kernel(size, loads=1, dtype="float32"):
 
 
 @pytest.mark.parametrize("size, warps", [
-    (1, 1), (256, 1), (512, 2), (1024, 4), (4096, 4), (8192, 8), (16384, 16), (65536, 16)])
+    (1, 1), (256, 1), (512, 2), (1024, 4), (4096, 4), (8192, 8), (16384, 8), (32768, 16),
+    (65536, 16)])
 def test_warps_grow_with_the_largest_tile(size, warps):
     assert default_num_warps(kernel(size)) == warps
 
 
 def test_doubles_take_two_words():
-    assert default_num_warps(kernel(8192, dtype="float64")) == 16
+    assert default_num_warps(kernel(4096, dtype="float64")) == 8
 
 
-def test_many_loads_count():
-    assert default_num_warps(kernel(1024, loads=24)) == 8
+@pytest.mark.parametrize("loads, warps", [(1, 4), (2, 2), (3, 2), (24, 8)])
+def test_threads_hold_a_part_of_every_tile_that_is_loaded(loads, warps):
+    assert default_num_warps(kernel(1024, loads)) == warps
+
+
+@pytest.mark.parametrize("size, warps, threads", [(1024, 1, 1024), (2048, 1, 512), (8192, 8, 1024)])
+def test_large_threads_get_more_registers(size, warps, threads):
+    assert resident_threads(kernel(size), warps) == threads

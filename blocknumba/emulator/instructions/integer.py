@@ -134,8 +134,14 @@ def extract_field(a: np.ndarray, position: np.ndarray, length: np.ndarray) -> np
 
 def insert_field(a: np.ndarray, b: np.ndarray, position: np.ndarray,
                  length: np.ndarray) -> np.ndarray:
-    """bfi: b with length bits from position on replaced by the low bits of a."""
-    position, length = position & 0xFF, length & 0xFF
+    """bfi: b with length bits from position on replaced by the low bits of a.
+
+    Positions and lengths beyond 255 are taken as by extract_field.
+    """
+    bits = 8 * a.dtype.itemsize
+    if bits == 32:
+        position, length = position & 0xFF, length & 0xFF
+    position, length = np.minimum(position, bits), np.minimum(length, bits)
     ones = shift_left(_ones(length, a.dtype), position)
     return b & ~ones | shift_left(a, position) & ones
 
