@@ -12,7 +12,6 @@ from blocknumba.dispatch.captures import Captures
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.driver import Driver, find_driver
 from blocknumba.dispatch.grid import Grid, grid_of
-from blocknumba.dispatch.interpret import interpret
 from blocknumba.dispatch.options import Options
 from blocknumba.dispatch.plan import Facts, Plan, slot_bits
 from blocknumba.dispatch.scalars import scalar_facts, scalar_of_array
@@ -64,6 +63,8 @@ class Call:
         if self.driver is None:
             self._require_writable()
             if all(grid):
+                # here and not above: import blocknumba must be fast, on GPU machines too
+                from blocknumba.dispatch.interpret import interpret
                 interpret(self.compiled, grid, self.arguments.facts, stream)
             return None
         try:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from blocknumba.errors import UNKNOWN, Loc
 from blocknumba.tile_ir.ir import Function, walk
-from blocknumba.tile_ir.parser import parse
 from blocknumba.tile_ir.printer import text
 
 _NOWHERE = -1
@@ -37,6 +36,8 @@ class StoredFunction:
 
     def read(self) -> Function:
         """The function."""
+        # here and not above: import blocknumba must be fast, and few functions are read
+        from blocknumba.tile_ir.parser import parse
         fn = parse(self.text)
         locs: list[Loc] = []
         for *fields, caller in self.places:
