@@ -1,0 +1,220 @@
+"""The ops that let copies and tensor cores run while a program goes on.
+
+A *buffer* is a tile in shared memory (its type's layout has the input offset); shared_allocate with
+`copies` makes a ring of them, and `slot` picks one.  A *barrier object* is a buffer of one int64,
+an mbarrier; mbarrier_allocate makes a ring of those.  Whoever waits for an mbarrier says which of
+its phases, 0 or 1, it waits for the end of; the first phase is 0.
+
+Two kinds of access reach shared memory: threads (the generic proxy) and the copy engine and
+tensor cores (the async proxy).  What threads wrote, the async proxy sees only after fence_async.
+Source: PTX ISA, "Async proxy", "mbarrier", "Asynchronous Warpgroup Level Matrix Instructions".
+"""
+
+from __future__ import annotations
+
+from blocknumba.errors import require
+from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.shared import OFFSET
+from blocknumba.tile_ir.opdef import CONTROL, EFFECT, PURE, READS, op
+from blocknumba.tile_ir.types import TileType, int32, int64
+
+ONE_ELEMENT = LinearLayout(((OFFSET, 0),), (("dim0", 0),), ())
+BARRIER = TileType(int64, (1,), ONE_ELEMENT)
+
+
+def is_buffer(tile: TileType) -> bool:
+    """Whether a value of this type is in shared memory."""
+    return isinstance(tile.layout, LinearLayout) and OFFSET in dict(tile.layout.ins)
+
+
+def in_registers(tile: TileType) -> bool:
+    """Whether a value of this type is a tile that has, or needs, a layout in registers."""
+    return bool(tile.shape) and not is_buffer(tile)
+
+
+def _require_buffer(name: str, tile: TileType) -> None:
+    require(is_buffer(tile), "{}: given {}, accepted a tile in shared memory", name, tile)
+
+
+def _require_barrier(name: str, barrier: TileType) -> None:
+    require(barrier == BARRIER, "{}: given {}, accepted a barrier object", name, barrier)
+
+
+def _require_int32(name: str, *scalars: TileType) -> None:
+    for scalar in scalars:
+        require(scalar == TileType(int32), "{}: given {}, accepted a scalar int32", name, scalar)
+
+
+# staging --------------------------------------------------------------------------------------
+@op(PURE)
+def stage(x, *, layout) -> TileType:
+    """x in a shared memory buffer of its own.
+
+    x: tile in registers, in any layout; layout: a shared LinearLayout of its shape.
+    stage_conversions makes it an allocation and a write.
+    """
+    require(not x.is_scalar and not is_buffer(x), "stage: given {}, accepted registers", x)
+    result = TileType(x.dtype, x.shape, layout)
+    _require_buffer("stage", result)
+    return result
+
+
+@op(EFFECT)
+def shared_tile(buffer) -> TileType:
+    """What is in a buffer, as a tile in registers, in whichever layout is wanted.
+
+    stage_conversions makes it a shared_read.
+    """
+    _require_buffer("shared_tile", buffer)
+    return TileType(buffer.dtype, buffer.shape)
+
+
+@op(PURE)
+def slot(ring, index) -> TileType:
+    """One copy of a ring of buffers or barrier objects.
+
+    ring: result of shared_allocate or mbarrier_allocate; index: scalar int32, 0 <= index < copies.
+    """
+    _require_buffer("slot", ring)
+    _require_int32("slot", index)
+    return ring
+
+
+# barrier objects ------------------------------------------------------------------------------
+@op(EFFECT)
+def mbarrier_allocate(*, copies, arrivals, offset=None) -> TileType:
+    """A ring of mbarriers whose phases end after `arrivals` arrivals each (and their bytes).
+
+    offset: byte offset from the start of the program's shared memory; None until allocate_shared
+    gives it.  The first thread initialises them; they can be used from the next warp_roles or
+    mbarriers_ready on.
+    """
+    require(copies > 0 and arrivals > 0, "mbarrier_allocate: given {} copies, {} arrivals", copies,
+            arrivals)
+    return BARRIER
+
+
+@op(EFFECT)
+def mbarriers_ready() -> None:
+    """All threads, and the async proxy, see the mbarriers that were allocated before."""
+
+
+@op(EFFECT)
+def mbarrier_wait(barrier, phase) -> None:
+    """Wait until a phase is over; what its arrivals, and its bytes, brought is seen after.
+
+    barrier: a barrier object; phase: scalar int32, 0 or 1.  For a phase that never began (parity 1
+    of a new barrier) it does not wait.
+    """
+    _require_barrier("mbarrier_wait", barrier)
+    _require_int32("mbarrier_wait", phase)
+
+
+@op(EFFECT)
+def mbarrier_arrive(barrier) -> None:
+    """One arrival for each warp that executes this, once all of its lanes have come here."""
+    _require_barrier("mbarrier_arrive", barrier)
+
+
+@op(EFFECT)
+def mbarrier_expect(barrier, *, size_bytes) -> None:
+    """One arrival, and the phase does not end before size_bytes more bytes have come.
+
+    Executed by one warp, of which one lane arrives.
+    """
+    _require_barrier("mbarrier_expect", barrier)
+
+
+# bulk copies ----------------------------------------------------------------------------------
+@op(EFFECT)
+def tma_load(map, buffer, barrier, *starts) -> None:
+    """Begin to copy a box of an array into a buffer; the bytes count for the barrier's phase.
+
+    map: pointer, a tensor map parameter; buffer: of the tile's shape (axes of extent 1 that the
+    array has and the tile has not are left out), in the layout swizzle.swizzled gave; starts: scalar
+    int32, the box's first index along every axis of the map, innermost first.  Elements outside of
+    the array are zeros.  Executed by one warp, of which one lane does it.  The map's box may be
+    smaller than the tile, which then takes several copies, in the order of the buffer's panels.
+    """
+    _require_buffer("tma_load", buffer)
+    _require_barrier("tma_load", barrier)
+    _require_int32("tma_load", *starts)
+
+
+@op(EFFECT)
+def tma_store(map, buffer, *starts) -> None:
+    """Begin to copy a buffer to a box of an array; what is outside of the array is dropped.
+
+    Operands as of tma_load.  The first warp of the program does it, one lane of it.  Whoever
+    executes it has made the buffer's contents visible: fence_async, then a barrier.
+    """
+    _require_buffer("tma_store", buffer)
+    _require_int32("tma_store", *starts)
+
+
+@op(EFFECT)
+def tma_store_wait(*, reads=True) -> None:
+    """Wait until every tma_store has read its buffer (reads), or until all is written."""
+
+
+@op(EFFECT)
+def fence_async() -> None:
+    """What this thread did to shared memory before is seen by the async proxy after a barrier."""
+
+
+# copies by threads ----------------------------------------------------------------------------
+@op(EFFECT | READS)
+def async_copy(pointer, buffer, mask=None) -> None:
+    """Begin to copy the elements at pointers into a buffer; where mask is false, zeros.
+
+    pointer: tile of pointers; buffer: of its shape; mask: bool of its shape.  Accesses narrower
+    than 4 bytes are done through registers.   Source: PTX ISA, "cp.async".
+    """
+    require(pointer.is_pointer and pointer.shape == buffer.shape
+            and buffer.dtype == pointer.dtype.pointee,
+            "async_copy: given {} and {}, accepted pointers to what the buffer holds", pointer,
+            buffer)
+    _require_buffer("async_copy", buffer)
+
+
+@op(EFFECT)
+def async_copy_commit() -> None:
+    """The copies that this thread began since the last commit are one group."""
+
+
+@op(EFFECT)
+def async_copy_wait(*, pending) -> None:
+    """Wait until at most `pending` of the latest groups of this thread are not there yet."""
+
+
+# tensor cores ---------------------------------------------------------------------------------
+@op(EFFECT)
+def wgmma(a, b, acc) -> TileType:
+    """Begin acc + a @ b on the tensor cores; the result may only be touched after wgmma_wait.
+
+    a: (M, K), a buffer, or a tile in registers in wgmma.operand_layout; b: (K, N), a buffer; acc:
+    (M, N), in wgmma.accumulator_layout.  Buffers are in layouts that swizzle.swizzled gave, and what
+    is in them is visible to the async proxy.  All of one group, which is committed here.
+    """
+    _require_buffer("wgmma", b)
+    return acc
+
+
+@op(EFFECT)
+def wgmma_wait(*values, pending) -> tuple[TileType, ...]:
+    """Wait until at most `pending` of the latest wgmma are under way; the values, now as they are.
+
+    values: results of wgmma, or operands of it in registers, that are touched after this.
+    """
+    return values
+
+
+# roles ----------------------------------------------------------------------------------------
+@op(CONTROL)
+def warp_roles(*, producers) -> tuple[TileType, ...]:
+    """The program's warps run regions[0], while `producers` further warps run regions[1].
+
+    Regions have no arguments and yield nothing.  In regions[0] a barrier of the program is one of
+    its warps; regions[1] has no tiles in registers and no barriers of the program.
+    """
+    return ()
