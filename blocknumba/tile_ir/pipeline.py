@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from blocknumba.tile_ir.ir import Function
+from blocknumba.tile_ir.passes.accumulate_dots import accumulate_dots
 from blocknumba.tile_ir.passes.canonicalize import canonicalize
 from blocknumba.tile_ir.passes.contract import Observer, check_order, run_passes
 from blocknumba.tile_ir.passes.cse import cse
@@ -15,6 +16,8 @@ TILE_PASSES = (
     canonicalize,
     # before simplify_masks: it pairs bounds of one index, which must be one value
     cse,
+    # after cse: a product that is written twice is used twice
+    accumulate_dots,
     # before hoisting: what it emits for the bounds is mostly invariant
     simplify_masks,
     hoist_invariants,

@@ -9,9 +9,10 @@ from blocknumba.tile_ir.folds import (
     casts,
     comparisons,
     control,
+    dot,
     memory,
     motion,
     shapes,
 )
 
-__all__ = ["arithmetic", "casts", "comparisons", "control", "memory", "motion", "shapes"]
+__all__ = ["arithmetic", "casts", "comparisons", "control", "dot", "memory", "motion", "shapes"]

@@ -6,6 +6,7 @@ from blocknumba.tile_ir.ops import (
     control,
     create,
     debug,
+    dot,
     elementwise,
     memory,
     reduce,
@@ -15,5 +16,5 @@ from blocknumba.tile_ir.ops import (
 # last: they are registered with the ops above
 from blocknumba.tile_ir import folds  # isort: skip  # noqa: F401
 
-__all__ = ["atomic", "cast", "control", "create", "debug", "elementwise", "memory", "reduce",
-           "shape"]
+__all__ = ["atomic", "cast", "control", "create", "debug", "dot", "elementwise", "memory",
+           "reduce", "shape"]

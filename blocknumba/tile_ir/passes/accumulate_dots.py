@@ -1,0 +1,48 @@
+"""The pass that adds products of matrices up where they are made."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from blocknumba.tile_ir.folds.patterns import made_by, number
+from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.passes.contract import declared
+from blocknumba.tile_ir.rebuild import Rebuilder, Values, rebuild
+
+
+@declared(reads=("ops",), writes=("ops",))
+def accumulate_dots(fn: Function, _: object = None) -> Function:
+    """a @ b + c is one dot, with c for its accumulator, where nothing else uses the product.
+
+    It is so in one region only: a product that is made before a loop stays there.
+    What `dot` promises of its error holds for the sum too.
+    """
+    uses = Counter(value for op in walk(fn.body) for value in op.operands)
+    homes = _homes(fn.body)
+
+    def rewrite(rebuilder: Rebuilder, op: Op) -> Values | None:
+        if op.name != "add":
+            return None
+        for product, other in (op.operands, op.operands[::-1]):
+            dot = _bare_product(product)
+            if dot is not None and uses[product] == 1 and homes[dot] is homes[op]:
+                a, b, _ = rebuilder.operands(dot)
+                return (rebuilder.builder.emit(dot.opdef, a, b, rebuilder[other], **dot.attrs),)
+        return None
+
+    return rebuild(fn, rewrite)
+
+
+def _bare_product(value: Value) -> Op | None:
+    """The dot that made a value, if it was added to zeros."""
+    dot = made_by(value, "dot")
+    return dot if dot is not None and number(dot.operands[2]) == 0 else None
+
+
+def _homes(region: Region) -> dict[Op, Region]:
+    """The region of every op."""
+    found = dict.fromkeys(region.ops, region)
+    for op in region.ops:
+        for inner in op.regions:
+            found |= _homes(inner)
+    return found
