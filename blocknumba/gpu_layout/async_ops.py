@@ -14,22 +14,12 @@ from __future__ import annotations
 
 from blocknumba.errors import require
 from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.shared import OFFSET
+from blocknumba.gpu_layout.shared import OFFSET, is_buffer
 from blocknumba.tile_ir.opdef import CONTROL, EFFECT, PURE, READS, op
-from blocknumba.tile_ir.types import TileType, int32, int64
+from blocknumba.tile_ir.types import TileType, bool_, int32, int64
 
 ONE_ELEMENT = LinearLayout(((OFFSET, 0),), (("dim0", 0),), ())
 BARRIER = TileType(int64, (1,), ONE_ELEMENT)
-
-
-def is_buffer(tile: TileType) -> bool:
-    """Whether a value of this type is in shared memory."""
-    return isinstance(tile.layout, LinearLayout) and OFFSET in dict(tile.layout.ins)
-
-
-def in_registers(tile: TileType) -> bool:
-    """Whether a value of this type is a tile that has, or needs, a layout in registers."""
-    return bool(tile.shape) and not is_buffer(tile)
 
 
 def _require_buffer(name: str, tile: TileType) -> None:
@@ -67,6 +57,19 @@ def shared_tile(buffer) -> TileType:
     """
     _require_buffer("shared_tile", buffer)
     return TileType(buffer.dtype, buffer.shape)
+
+
+@op(PURE)
+def buffer_view(buffer, *, shape, layout) -> TileType:
+    """The bytes of a buffer as another tile: transposed or reshaped.
+
+    shape, layout: of the result, whose layout has the same offsets.
+    """
+    _require_buffer("buffer_view", buffer)
+    result = TileType(buffer.dtype, shape, layout)
+    require(is_buffer(result) and result.size == buffer.size,
+            "buffer_view: given {} for {}", result, buffer)
+    return result
 
 
 @op(PURE)
@@ -111,9 +114,14 @@ def mbarrier_wait(barrier, phase) -> None:
 
 
 @op(EFFECT)
-def mbarrier_arrive(barrier) -> None:
-    """One arrival for each warp that executes this, once all of its lanes have come here."""
+def mbarrier_arrive(barrier, condition=None) -> None:
+    """One arrival for each warp that executes this, once all of its lanes have come here.
+
+    condition: scalar bool; where it is false nothing happens.
+    """
     _require_barrier("mbarrier_arrive", barrier)
+    require(condition is None or condition == TileType(bool_),
+            "mbarrier_arrive: condition must be a scalar bool, got {}", condition)
 
 
 @op(EFFECT)
@@ -189,24 +197,25 @@ def async_copy_wait(*, pending) -> None:
 
 # tensor cores ---------------------------------------------------------------------------------
 @op(EFFECT)
-def wgmma(a, b, acc) -> TileType:
+def wgmma(a, b, acc, *, num_warps) -> TileType:
     """Begin acc + a @ b on the tensor cores; the result may only be touched after wgmma_wait.
 
     a: (M, K), a buffer, or a tile in registers in wgmma.operand_layout; b: (K, N), a buffer; acc:
-    (M, N), in wgmma.accumulator_layout.  Buffers are in layouts that swizzle.swizzled gave, and what
-    is in them is visible to the async proxy.  All of one group, which is committed here.
+    (M, N), in wgmma.accumulator_layout(shape, num_warps).  Buffers are in layouts that
+    swizzle.swizzled gave, and what is in them is visible to the async proxy.  All of one group,
+    which is committed here.
     """
     _require_buffer("wgmma", b)
     return acc
 
 
 @op(EFFECT)
-def wgmma_wait(*values, pending) -> tuple[TileType, ...]:
-    """Wait until at most `pending` of the latest wgmma are under way; the values, now as they are.
+def wgmma_wait(value, *, pending) -> TileType:
+    """Wait until at most `pending` of the latest wgmma are under way; the value, now as it is.
 
-    values: results of wgmma, or operands of it in registers, that are touched after this.
+    value: the result of a wgmma that is touched after this.
     """
-    return values
+    return value
 
 
 # roles ----------------------------------------------------------------------------------------

@@ -7,11 +7,13 @@ from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement import placement_of
 from blocknumba.gpu_layout.registers import in_rows
+from blocknumba.gpu_layout.shared import in_registers
 from blocknumba.tile_ir.ir import Function, Op, Region, Value
 
 
 class Homes:
-    """homes[value]: the layout that a tile has naturally; None if any will do, and for scalars.
+    """homes[value]: the layout that a tile has naturally; None if any will do, and
+    for scalars and buffers.
 
     Accesses to memory are coalesced, other ops follow their operands, and what is made from scalars
     alone is at home nowhere.  Values that a loop or an `if` hands on always have a home, because
@@ -45,7 +47,7 @@ class Homes:
             if op.regions:
                 self._control(op)
                 continue
-            if all(value.type.is_scalar for value in op.results):
+            if not any(in_registers(value.type) for value in op.results):
                 continue
             layout = self.op_layout(op)
             if layout is None:
@@ -57,7 +59,7 @@ class Homes:
     def _control(self, op: Op) -> None:
         """The homes of what a loop carries: as its body makes it, else as it came in."""
         count = len(op.results)
-        tiles = [i for i in range(count) if not op.results[i].type.is_scalar]
+        tiles = [i for i in range(count) if in_registers(op.results[i].type)]
         for region in op.regions:
             self._forward(region)
         yields = [region.terminator.operands[-count:] for region in op.regions]
@@ -105,7 +107,7 @@ class Homes:
             self._backward(region)
         args = op.regions[0].args[-count:] if op.regions[0].args and count else ()
         for i, result in enumerate(op.results):
-            if result.type.is_scalar:
+            if not in_registers(result.type):
                 continue
             inside = self._wants.get(args[i]) if args else None
             home = self._homes.get(result) or inside or self._wants.get(result)

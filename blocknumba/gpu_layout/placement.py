@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.registers import in_rows
+from blocknumba.gpu_layout.shared import in_registers
 from blocknumba.tile_ir.ir import Op
 from blocknumba.tile_ir.opdef import ELEMENTWISE, OpDef
 
@@ -18,8 +19,8 @@ Layouts = tuple[LinearLayout | None, ...]
 
 
 def same_for_tiles(op: Op, layout: LinearLayout) -> Layouts:
-    """Every tile operand in the op's layout; scalars have none."""
-    return tuple(None if value.type.is_scalar else layout for value in op.operands)
+    """Every tile in registers in the op's layout; scalars and buffers have none."""
+    return tuple(layout if in_registers(value.type) else None for value in op.operands)
 
 
 def itself(_op: Op, layout: LinearLayout) -> LinearLayout:

@@ -11,6 +11,7 @@ from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.movement import move_cost
 from blocknumba.gpu_layout.placement import placement_of
 from blocknumba.gpu_layout.registers import register_count
+from blocknumba.gpu_layout.shared import in_registers
 from blocknumba.tile_ir.ir import Function, Op, Region, Value
 from blocknumba.tile_ir.opdef import PURE, READS, TERMINATOR, WRITES
 from blocknumba.tile_ir.types import TileType
@@ -30,7 +31,7 @@ def element_bits(tile: TileType) -> int:
 class ValuePlan:
     """What becomes of one value.
 
-    wanted: the layouts in which something needs it, None for a scalar.
+    wanted: the layouts in which something needs it, None for a scalar or a buffer.
     moves: (from, to) for those that are not computed but moved.
     """
 
@@ -113,7 +114,7 @@ class Planner:
         needed = any(self._wanted(value) for value in op.results)
         if op.opdef.has(PURE) and not needed:
             return
-        if all(value.type.is_scalar for value in op.results + op.operands):
+        if not any(in_registers(value.type) for value in op.results + op.operands):
             self._settle(op, (None,))
             return
         wanted = tuple(dict.fromkeys(layout for v in op.results for layout in self._wanted(v)))

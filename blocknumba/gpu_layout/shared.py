@@ -19,11 +19,22 @@ from blocknumba.gpu_layout.registers import (
     log2,
     replication,
 )
+from blocknumba.tile_ir.types import TileType
 
 OFFSET = "offset"
 BANKS = 32  # CUDA Programming Guide, 'Shared Memory': 32 banks
 BANK_BYTES = 4  # of 4 bytes each, so one wavefront moves 128 bytes
 VECTOR_BYTES = 16  # PTX ISA, 'Vectors': the widest access of one thread
+
+
+def is_buffer(tile: TileType) -> bool:
+    """Whether a value of this type is in shared memory."""
+    return isinstance(tile.layout, LinearLayout) and OFFSET in dict(tile.layout.ins)
+
+
+def in_registers(tile: TileType) -> bool:
+    """Whether a value of this type is a tile that has, or needs, a layout in registers."""
+    return bool(tile.shape) and not is_buffer(tile)
 
 
 def conflict_degree(lanes: gf2.Matrix) -> int:

@@ -19,10 +19,11 @@ from blocknumba.gpu_layout.placement import placement_of
 from blocknumba.gpu_layout.planner import element_bits
 from blocknumba.gpu_layout.reduction import is_separable, reduction_plan
 from blocknumba.gpu_layout.registers import REGISTER, dims_of, without_register_copies
-from blocknumba.gpu_layout.shared import OFFSET
+from blocknumba.gpu_layout.shared import OFFSET, in_registers, is_buffer
 from blocknumba.tile_ir.ir import Op, Value
 from blocknumba.tile_ir.opdef import CONTROL, TERMINATOR
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
+from blocknumba.tile_ir.types import TileType
 from blocknumba.tile_ir.verifier import Level
 
 _OWN = frozenset(
@@ -59,24 +60,29 @@ def _has_layout(value: Value) -> str | None:
     return None
 
 
+def _placed(tile: TileType) -> LinearLayout | None:
+    """The register layout of a value, None for scalars and buffers."""
+    return None if is_buffer(tile) else tile.layout
+
+
 def _agrees(op: Op) -> str | None:
     """The layouts of operands and results are those of the op's placement."""
     if op.opdef in _OWN or op.opdef.has(TERMINATOR | CONTROL):
         return None
-    tiles = [value for value in op.results + op.operands if not value.type.is_scalar]
+    tiles = [value for value in op.results + op.operands if in_registers(value.type)]
     if not tiles:
         return None
     placement = placement_of(op)
-    of_result = placement.inverts and op.results and not op.results[0].type.is_scalar
+    of_result = placement.inverts and op.results and in_registers(op.results[0].type)
     values = op.results if of_result else op.operands
-    layout = next(value.type.layout for value in values if not value.type.is_scalar)
+    layout = next(value.type.layout for value in values if in_registers(value.type))
     if not placement.accepts(op, layout):
         return f"cannot be done in {layout}"
     wanted = placement.operands(op, layout)
-    if tuple(value.type.layout for value in op.operands) != wanted:
+    if tuple(_placed(value.type) for value in op.operands) != wanted:
         return f"operands should be in {', '.join(map(str, wanted))}"
     made = placement.result(op, layout) if op.results else None
-    if any(value.type.layout != made for value in op.results):
+    if any(_placed(value.type) != made for value in op.results):
         return f"results should be in {made}"
     return None
 

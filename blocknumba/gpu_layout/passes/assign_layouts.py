@@ -9,6 +9,7 @@ from blocknumba.gpu_layout.ops import convert_layout
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement import placement_of
 from blocknumba.gpu_layout.planner import Layout, Planner
+from blocknumba.gpu_layout.shared import is_buffer
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Function, Op, Region, Value
 from blocknumba.tile_ir.opdef import TERMINATOR
@@ -48,7 +49,7 @@ class _Emitter:
         hints = [arg.hint for arg in region.args]
         with self._builder.region(*types, hints=hints) as (new, args):
             for old, arg in zip(region.args, args, strict=True):
-                self._made[old, arg.type.layout] = arg
+                self._made[old, _place(arg.type)] = arg
                 self._move(old)
             for op in region.ops:
                 self._builder.loc = op.loc
@@ -102,7 +103,7 @@ class _Emitter:
         self._builder.append(new)
         for old, value in zip(op.results, new.results, strict=True):
             value.hint = old.hint
-            self._made[old, value.type.layout] = value
+            self._made[old, _place(value.type)] = value
 
     def _move(self, value: Value) -> None:
         """Bring a value to the layouts that it is moved to."""
@@ -114,5 +115,10 @@ class _Emitter:
             self._made[value, destination] = moved
 
 
+def _place(tile: TileType) -> LinearLayout | None:
+    """What a plan calls the layout of a value: None for scalars and buffers."""
+    return None if is_buffer(tile) else tile.layout
+
+
 def _laid(tile: TileType, layout: LinearLayout | None) -> TileType:
-    return TileType(tile.dtype, tile.shape, layout)
+    return tile if is_buffer(tile) else TileType(tile.dtype, tile.shape, layout)
