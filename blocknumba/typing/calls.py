@@ -13,7 +13,7 @@ from blocknumba.tile_ir.types import DType, dtype_of, float32, int32, int64
 from blocknumba.typing import folding
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.function import BlockFunction
-from blocknumba.typing.functions import create, debug, elementwise, reduce, shape, spans
+from blocknumba.typing.functions import create, debug, dot, elementwise, reduce, shape, spans
 from blocknumba.typing.operators import apply_operator, is_operator
 from blocknumba.typing.values import BoundMethod, is_constant
 
@@ -114,7 +114,7 @@ _BUILTINS = {
 # Python's and NumPy's names for functions of the language.
 _SPELLINGS: dict[object, BlockFunction] = {
     range: spans.range_, abs: elementwise.absolute, builtins.print: debug.print_,
-    any: reduce.any, all: reduce.all,
+    any: reduce.any, all: reduce.all, np.matmul: dot.matmul, np.dot: dot.numpy_dot,
 }
 
 def _collect_spellings() -> None:

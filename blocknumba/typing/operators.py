@@ -11,6 +11,7 @@ from blocknumba.tile_ir.ir import Value
 from blocknumba.typing import folding
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions import elementwise
+from blocknumba.typing.functions.dot import matmul
 from blocknumba.typing.functions.memory import as_pointer, move_pointer
 from blocknumba.typing.functions.spans import shift_span
 from blocknumba.typing.values import Span, is_constant, parts_of
@@ -24,13 +25,14 @@ BINARY = {
     operator.gt: "gt", operator.ge: "ge",
 }
 _UNARY = {operator.neg: "neg", operator.invert: "invert"}
-_SYMBOL = {operator.contains: "in", operator.matmul: "@"}
+_SYMBOL = {operator.contains: "in"}
 
 
 def is_operator(function: object) -> bool:
     """Whether a function is the function of an operator, as in Python's module operator."""
     return isinstance(function, BuiltinFunctionType) and (
-        function in BINARY or function in _UNARY or function in (operator.not_, operator.pos))
+        function in BINARY or function in _UNARY
+        or function in (operator.not_, operator.pos, operator.matmul))
 
 
 def apply_operator(context: Context, function: Callable, operands: tuple) -> object:
@@ -57,6 +59,8 @@ def _apply_unary(context: Context, function: Callable, x: object) -> object:
 def _apply_binary(context: Context, function: Callable, x: object, y: object) -> object:
     if function is operator.contains and isinstance(x, tuple):
         return _contains(context, x, y)
+    if function is operator.matmul:
+        return matmul.rule(context, x, y)
     if function not in BINARY:
         symbol = _SYMBOL.get(function, getattr(function, "__name__", str(function)))
         raise UnsupportedError(f"{symbol}: given {describe(x)} and {describe(y)}, accepted "

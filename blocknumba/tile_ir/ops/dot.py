@@ -32,10 +32,12 @@ ACCUMULATORS: dict[frozenset[DType], tuple[DType, ...]] = {
     frozenset((float64,)): (float64,),
 }
 
-# A result is off by at most (K + 2) * ERROR * (|a| @ |b| + |acc|): of the accumulator's dtype
-# twice its unit roundoff, for hardware that truncates.
-ERROR = {float16: 2.0**-10, float32: 2.0**-23, float64: 2.0**-52, int32: 0.0}
-# Besides, each product is off by at most this much of itself.
+# Of one addition: twice the unit roundoff of the accumulator, for hardware that truncates.
+SUM_ERROR = {float16: 2.0**-10, float32: 2.0**-23, float64: 2.0**-52, int32: 0.0}
+# Tensor cores of sm_90 keep 14 bits of sums of products of 8-bit floats.
+# Source: DeepSeek-V3 Technical Report (arXiv 2412.19437), section 3.3.2.
+FLOAT8_SUM_ERROR = 2.0**-13
+# Of one product of operands that are rounded already.
 PRODUCT_ERROR = {"ieee": 0.0, "tf32": 0.0, "tf32x3": 2.0**-20}
 
 _EXACT_IN_FLOAT32 = 1 << 24  # integers up to this are float32 numbers
@@ -50,6 +52,12 @@ def accumulators(a: DType, b: DType) -> tuple[DType, ...]:
     return ()
 
 
+def sum_error(operand: DType, accumulator: DType) -> float:
+    """By how much of itself one sum of products may be off."""
+    is_float8 = operand.is_float and operand.bits == 8
+    return FLOAT8_SUM_ERROR if is_float8 else SUM_ERROR[accumulator]
+
+
 @op(PURE)
 def dot(a, b, acc, *, precision="ieee") -> TileType:
     """a @ b + acc.
@@ -60,7 +68,7 @@ def dot(a, b, acc, *, precision="ieee") -> TileType:
     in themselves.  The order of the additions is not stated, nor is the sign of a zero.
     precision, of float32: "ieee"; "tf32": operands rounded to 11 significant bits, ties away from
     zero; "tf32x3": each operand taken as the sum of two such numbers.
-    Error: at most (K + 2) * ERROR[dtype of acc] * (|a| @ |b| + |acc|), and PRODUCT_ERROR.
+    Error: at most ((K + 2) * sum_error + PRODUCT_ERROR) * (|a| @ |b| + |acc|).
     Errors: shapes that do not fit; dtypes that cannot meet; a precision of other dtypes.
     Source: numpy.matmul.
     """
