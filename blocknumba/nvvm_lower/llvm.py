@@ -87,9 +87,13 @@ class Module:
             self._nodes[content] = f"!{len(self._nodes)} = {prefix}{content}"
         return self._nodes[content].split(" ", 1)[0]
 
-    def unrolling_disabled(self) -> str:
-        """The name of a loop's metadata node that keeps the loop as it is written."""
-        option = self.node('!{!"llvm.loop.unroll.disable"}')
+    def unrolling(self, rounds: int) -> str:
+        """The name of a loop's metadata node: rounds per jump; 1 keeps the loop as it is written.
+
+        Source: LLVM Language Reference Manual, "llvm.loop.unroll".
+        """
+        option = self.node('!{!"llvm.loop.unroll.disable"}' if rounds == 1 else
+                           f'!{{!"llvm.loop.unroll.count", i32 {rounds}}}')
         itself = f"!{len(self._nodes)}"
         return self.node(f"!{{{itself}, {option}}}", distinct=True)
 

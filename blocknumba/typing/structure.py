@@ -271,7 +271,7 @@ class Structurer:
             builder.loc = loc
             self._context.emit("yield", *ways.of[header].values)
         results = _as_tuple(self._context.emit("for", over.start, over.stop, over.step, *initial,
-                                               regions=(region,)))
+                                               regions=(region,), **over.hints.given))
         self._bind(header, results)
         return _Ways.one(branch.falsebr, self._incoming(header, branch.falsebr))
 

@@ -149,6 +149,22 @@ class Reference(Structure):
         return cls(parts[0], parts[1:])
 
 
+@dataclass(frozen=True, slots=True)
+class LoopHints:
+    """What the user tells the compiler about a loop: attributes of the op `for`, or None."""
+
+    num_stages: int | None = None
+    unroll: int | None = None
+    warp_specialize: bool | None = None
+
+    @property
+    def given(self) -> dict[str, int | bool]:
+        """Those that are not None, by name."""
+        named = {"num_stages": self.num_stages, "unroll": self.unroll,
+                 "warp_specialize": self.warp_specialize}
+        return {name: value for name, value in named.items() if value is not None}
+
+
 @dataclass(eq=False, frozen=True, slots=True)
 class Iteration(Structure):
     """What a run-time loop runs over: item(i) for i in range(start, stop, step).
@@ -159,6 +175,7 @@ class Iteration(Structure):
 
     item: Callable
     static_extra: tuple
+    hints: LoopHints
     start: Value
     stop: Value
     step: Value
@@ -166,11 +183,15 @@ class Iteration(Structure):
 
     @property
     def static(self) -> tuple:
-        return (self.item, self.static_extra)
+        return (self.item, self.static_extra, self.hints)
 
     @property
     def parts(self) -> tuple:
         return (self.start, self.stop, self.step, *self.extra)
+
+    @classmethod
+    def joined_static(cls, a: tuple, b: tuple) -> tuple | None:
+        return (*a[:2], a[2] if a[2] == b[2] else LoopHints()) if a[:2] == b[:2] else None
 
     @classmethod
     def of(cls, static: tuple, parts: tuple) -> Iteration:

@@ -187,3 +187,34 @@ store %oq, %sum""")
     ptx = assembled(text).ptx
 
     assert ptx.count("mul.rn.f32") == 4096 // 128
+
+
+def squaring_kernel(hints):
+    """A loop of one product per round."""
+    parameters = "%op: ptr<float32> = pointer(out) {}\n%n: int32 = value(n) {}\n" \
+                 "%s: float32 = value(s)"
+    return kernel(parameters, f"""
+%zero = constant {{value=0}} : int32
+%one = constant {{value=1}} : int32
+%product = for %zero, %n, %one, %s{hints} : float32 (%i: int32, %x: float32) {{
+  %y = mul %x, %x : float32
+  yield %y
+}}
+store %op, %product""")
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 8])
+def test_a_loop_is_unrolled_as_often_as_its_hint_says(rounds):
+    ptx = assembled(squaring_kernel(f" {{unroll={rounds}}}")).ptx
+
+    rest = rounds > 1  # what is left of the rounds is a loop of its own
+    assert ptx.count("mul.rn.f32") == rounds + rest
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 8])
+def test_an_unrolled_loop_makes_the_same_rounds(rounds):
+    out = np.zeros(1, np.float32)
+
+    emulated(squaring_kernel(f" {{unroll={rounds}}}"), 1, out, 3, 0.5)
+
+    assert out[0] == 0.5**8

@@ -70,7 +70,7 @@ def test_equal_metadata_is_one_node_and_loops_have_their_own():
     module = Module()
 
     assert module.node("!{i32 1}") == module.node("!{i32 1}")
-    assert module.unrolling_disabled() != module.unrolling_disabled()
+    assert module.unrolling(1) != module.unrolling(1)
 
 
 def test_a_function_is_declared_once():

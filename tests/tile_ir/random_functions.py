@@ -34,6 +34,7 @@ _ARITHMETIC = ("add", "sub", "mul", "minimum", "maximum")
 _OF_INTEGERS = (*_ARITHMETIC, "floordiv", "mod", "and", "or", "xor", "shl", "shr")
 _OF_FLOATS = (*_ARITHMETIC, "div", "fmin", "fmax")
 _OF_BOOLS = ("and", "or", "xor", "minimum")
+_HINTS = ({}, {"unroll": 2}, {"num_stages": 3, "warp_specialize": True})
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _UNARY = {"int": ("neg", "absolute", "invert"), "uint": ("invert",), "float": ("neg", "absolute"),
           "bool": ("invert",)}
@@ -190,7 +191,8 @@ class _Generator:
         step = self.emit("constant", value=self.random.choice((1, 1, 2, -1)), dtype="int32")
         region = self.body(TileType(int32), *types, steps=self.random.randrange(5),
                            end=lambda args: self.end("yield", self.carried(args[1:], initial)))
-        self.control("for", *bounds, step, *initial, regions=[region])
+        self.control("for", *bounds, step, *initial, regions=[region],
+                     **self.random.choice(_HINTS))
 
     def step_again(self) -> None:
         """A `loop` that counts to 3."""

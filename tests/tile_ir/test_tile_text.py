@@ -25,7 +25,7 @@ COPY = """kernel copy(
   %index = arange {start=0, size=128} : tile<128xint32>
   %0 = splat %x : tile<128xptr<float32>>
   %1 = offset %0, %index : tile<128xptr<float32>>
-  %acc = for %zero, %n, %step, %zero : int32 (%i: int32, %acc.1: int32) {
+  %acc = for %zero, %n, %step, %zero {num_stages=3, unroll=2, warp_specialize=True} : int32 (%i: int32, %acc.1: int32) {
     %2 = load %1 {cache=".cg"} : tile<128xfloat32>
     %3 = lt %acc.1, %n : bool
     if %3 {

@@ -241,6 +241,45 @@ def test_loop_hints_change_no_result():
     assert out.tolist() == [7, 1, 1, 1]
 
 
+def loops_of(function, **arguments):
+    """The attributes of the loops of a kernel, in order."""
+    return [dict(op.attrs) for op in walk(kernel_of(function, **arguments).body)
+            if op.name == "for"]
+
+
+def test_loop_hints_become_attributes_of_the_loop():
+    def kernel(x, n, STAGES):
+        for i in bn.range(n):
+            x[i] = 0
+        for i in bn.range(n, num_stages=STAGES, unroll=4):
+            x[i] = 1
+        for i in bn.range(n, loop_unroll_factor=1, warp_specialize=False):
+            x[i] = 2
+        for r in bn.spans(n, 2, num_stages=2):
+            x[r] = 3
+        for r in bn.grid_spans(n, 2, unroll=2):
+            x[r] = 4
+        for r, c in bn.persistent((n, n), (2, 2), warp_specialize=True):
+            x[r] = 5
+
+    loops = loops_of(kernel, x=np.zeros(8), n=4, constants={"STAGES": 3})
+
+    assert loops == [{}, {"num_stages": 3, "unroll": 4}, {"unroll": 1, "warp_specialize": False},
+                     {"num_stages": 2}, {"unroll": 2}, {"warp_specialize": True}]
+
+
+def test_ranges_that_meet_keep_the_hints_on_which_they_agree():
+    def kernel(x, n):
+        rounds = bn.range(n, unroll=2) if n > 3 else bn.range(2, unroll=3)
+        for i in rounds:
+            x[i] = 0
+        rounds = bn.range(n, unroll=2) if n > 3 else bn.range(2, unroll=2)
+        for i in rounds:
+            x[i] = 0
+
+    assert loops_of(kernel, x=np.zeros(8), n=4) == [{}, {"unroll": 2}]
+
+
 def test_long_functions_do_not_nest():
     """Every statement after an `if` follows it; Python's stack would not do for the other way."""
     lines = ["def kernel(out, n):", "    a = 0"]

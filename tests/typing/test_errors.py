@@ -454,6 +454,26 @@ def int_that_no_dtype_holds(x, y, n):
     x[0] = n + 2**70
 
 
+def too_many_stages(x, y, n):
+    for i in bn.range(n, num_stages=17):
+        x[i] = 0
+
+
+def no_round_per_jump(x, y, n):
+    for r in bn.spans(n, 4, unroll=0):
+        x[r] = 0
+
+
+def unrolled_as_the_argument_says(x, y, n):
+    for i in bn.range(8, unroll=n):
+        x[i] = 0
+
+
+def unrolled_twice(x, y, n):
+    for i in bn.range(n, unroll=2, loop_unroll_factor=2):
+        x[i] = 0
+
+
 MISTAKES = [
     (lists, UnsupportedError, "list: not supported in a kernel", "use a tuple"),
     (dicts, UnsupportedError, "dict: not supported in a kernel", "use a tuple"),
@@ -522,6 +542,13 @@ MISTAKES = [
     (division_by_zero, BlockValueError, "in a compile-time expression: integer division or modulo "
      "by zero", ""),
     (bool_difference, BlockTypeError, "-: given two bools, accepted numbers", "use ^ or cast them"),
+    (too_many_stages, BlockValueError, "range: num_stages: given 17, accepted 1 to 16", ""),
+    (no_round_per_jump, BlockValueError, "spans: unroll: given 0, accepted 1, which keeps the loop "
+     "as it is written, or more", ""),
+    (unrolled_as_the_argument_says, BlockTypeError, "range: unroll must be a compile-time "
+     "constant, got int32", "pass it as a bn.constexpr argument"),
+    (unrolled_twice, BlockTypeError, "range: given unroll and loop_unroll_factor, accepted one of "
+     "them: they are the same", ""),
     (int_that_no_dtype_holds, BlockValueError, "+: 1180591620717411303424 is out of range for "
      "int32, accepted -2147483648 to 2147483647", ""),
 ]

@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from blocknumba.nvvm_lower.elements import is_literal, memory_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count, llvm_type
 from blocknumba.nvvm_lower.llvm import Phi
-from blocknumba.tile_ir.ir import Op, Value
+from blocknumba.tile_ir.ir import Op, Region, Value
+from blocknumba.tile_ir.opdef import attribute
 from blocknumba.tile_ir.ops.control import for_, if_, loop
+from blocknumba.tile_ir.ops.dot import dot
 
 # A longer body is not unrolled by LLVM: that multiplies compile time and gains nothing.
 UNROLLED_LINES = 64
@@ -65,7 +67,7 @@ def _(emitter: Emitter, op: Op, start: Registers, stop: Registers, step: Registe
         index.add(body.binary("add", index_type, index.name, step[0]), body.block)
         left.add(body.binary("add", index_type, left.name, "-1"), body.block)
     _repeat(phis, following, body.block)
-    body.branch(head, loop=_loop_node(emitter, first_line))
+    body.branch(head, loop=_loop_node(emitter, op, first_line))
     body.place(done)
     return tuple([phi.name for phi in tile] for tile in phis)
 
@@ -82,7 +84,7 @@ def _(emitter: Emitter, op: Op, *carried: Registers) -> tuple[Registers, ...]:
     with body.scope():
         condition, *following = emitter.run(region)
     _repeat(phis, following, body.block)
-    body.branch_if(condition[0], head, done, loop=_loop_node(emitter, first_line))
+    body.branch_if(condition[0], head, done, loop=_loop_node(emitter, op, first_line))
     body.place(done)
     return tuple(following)
 
@@ -108,11 +110,18 @@ def _repeat(phis: list[list[Phi]], following: list[Registers], latch: str) -> No
             phi.add(value, latch)
 
 
-def _loop_node(emitter: Emitter, first_line: int) -> str:
+def _loop_node(emitter: Emitter, op: Op, first_line: int) -> str:
     """The metadata of a loop whose body began at a line."""
-    if emitter.body.length - first_line <= UNROLLED_LINES:
-        return ""
-    return emitter.body.module.unrolling_disabled()
+    rounds = attribute(op, "unroll") if op.opdef is for_ else None
+    if rounds is None:
+        is_long = emitter.body.length - first_line > UNROLLED_LINES
+        rounds = 1 if is_long or _has_dot(op.regions[0]) else None
+    return emitter.body.module.unrolling(rounds) if rounds else ""
+
+
+def _has_dot(region: Region) -> bool:
+    """Whether a product is in a loop: its operands are fetched in stages, which repeat already."""
+    return any(op.opdef is dot or any(map(_has_dot, op.regions)) for op in region.ops)
 
 
 def _round_count(emitter: Emitter, bound: Value, start: str, stop: str, step: str) -> str:

@@ -35,12 +35,16 @@ def if_(condition, *, result_types) -> tuple[TileType, ...]:
 
 
 @op(CONTROL)
-def for_(start, stop, step, *carried) -> tuple[TileType, ...]:
+def for_(start, stop, step, *carried, num_stages=None, unroll=None,
+         warp_specialize=None) -> tuple[TileType, ...]:
     """For each i of Python's range(start, stop, step) run regions[0](i, *carried).
 
     start, stop, step: scalars of one integer dtype; step, of either sign, is not 0.  The region
     yields the next carried values; the results are the last ones.  The number of rounds is
     exact even where start + rounds * step overflows the dtype.
+    num_stages: tiles in flight when the loop is pipelined; unroll: rounds per jump, 1 for a loop
+    as it is written; warp_specialize: whether warps of their own fetch the tiles.  All three are
+    hints, which change no result, and None where the compiler decides.
     """
     require(start == stop == step and start.is_scalar and start.dtype.is_integer,
             "range: bounds must be scalar ints of one dtype, got {}, {}, {}", start, stop, step)

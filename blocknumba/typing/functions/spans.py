@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blocknumba.errors import BlockTypeError, require
+from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.types import DType, int32, int64
 from blocknumba.typing import promotion
@@ -10,8 +10,10 @@ from blocknumba.typing.context import Context, describe
 from blocknumba.typing.function import function
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.shape import as_scalar
-from blocknumba.typing.static_values import static_int, static_shape
-from blocknumba.typing.values import Iteration, Span
+from blocknumba.typing.static_values import static, static_int, static_shape
+from blocknumba.typing.values import Iteration, LoopHints, Span
+
+MOST_STAGES = 16  # as of the option num_stages
 
 
 @function
@@ -31,52 +33,65 @@ def block(context, axis, size):
 
 @function
 def range_(context, start, stop=None, step=1, num_stages=None, loop_unroll_factor=None,
-           flatten=False, warp_specialize=False, disallow_acc_multi_buffer=False,
-           disable_licm=False):
+           flatten=False, warp_specialize=None, disallow_acc_multi_buffer=False,
+           disable_licm=False, unroll=None):
     """Python's range, of ints known at run time.
 
-    The keywords are hints to the compiler, and change no result.
+    num_stages: tiles in flight when the loop is pipelined, 1 to 16; unroll, or loop_unroll_factor:
+    rounds per jump, 1 for a loop as it is written; warp_specialize: whether warps of their own
+    fetch the tiles.  These and the other keywords, which are Triton's and ignored, are hints: they
+    change no result.  Loops that are left by break or return take none.
     """
+    require(unroll is None or loop_unroll_factor is None,
+            "range: given unroll and loop_unroll_factor, accepted one of them: they are the same")
+    hints = _hints("range", num_stages, loop_unroll_factor if unroll is None else unroll,
+                   warp_specialize)
     if stop is None:
         start, stop = 0, start
     start, stop, step = (as_scalar(context, bound) for bound in (start, stop, step))
     for bound in (start, stop, step):
         require(_is_int(bound), "range: given {}, accepted ints", describe(bound))
     require(not (isinstance(step, int) and step == 0), "range: step must not be 0")
-    return _counted(context, _same, (), (start, stop, step))
+    return _counted(context, _same, (), hints, (start, stop, step))
 
 
 @function
-def spans(context, stop, size, start=0, step=None, num_stages=None, warp_specialize=False,
+def spans(context, stop, size, start=0, step=None, num_stages=None, warp_specialize=None,
           unroll=None):
     """A loop over the spans of size elements from start to stop, step (size) apart.
 
-    The last one may reach beyond stop.  num_stages, warp_specialize, unroll are hints.
+    The last one may reach beyond stop.  num_stages, warp_specialize, unroll: hints, as of range.
     """
     length = static_int("spans: size", size)
-    return _counted(context, _span_at, (length,), (start, stop, length if step is None else step))
+    hints = _hints("spans", num_stages, unroll, warp_specialize)
+    return _counted(context, _span_at, (length,), hints,
+                    (start, stop, length if step is None else step))
 
 
 @function
-def grid_spans(context, stop, size, axis=0, num_stages=None):
+def grid_spans(context, stop, size, axis=0, num_stages=None, warp_specialize=None, unroll=None):
     """A loop over the spans of size elements up to stop that are this program's.
 
     Program i of n takes the spans i, i + n, i + 2n ...
+    num_stages, warp_specialize, unroll: hints, as of range.
     """
     length = static_int("grid_spans: size", size)
+    hints = _hints("grid_spans", num_stages, unroll, warp_specialize)
     start = _program_start(context, axis, size)
     programs = context.emit("num_programs", axis=static_int("grid_spans: axis", axis))
     step = _scaled(context, programs, length)
-    return _counted(context, _span_at, (length,), (start, stop, step))
+    return _counted(context, _span_at, (length,), hints, (start, stop, step))
 
 
 @function
-def persistent(context, shape, tile, group=8, num_stages=None):
+def persistent(context, shape, tile, group=8, num_stages=None, warp_specialize=None, unroll=None):
     """A loop over the (row span, column span) tiles of shape that are this program's.
 
     Tiles are taken in groups of `group` rows, so that programs that run together share operands.
     Program i of n takes the tiles i, i + n, i + 2n ...
+    num_stages, warp_specialize, unroll: hints, as of range.
     """
+    hints = _hints("persistent", num_stages, unroll, warp_specialize)
     require(isinstance(shape, tuple) and len(shape) == 2,
             "persistent: shape must be two ints, got {}", describe(shape))
     sizes = static_shape("persistent", tile)
@@ -86,7 +101,7 @@ def persistent(context, shape, tile, group=8, num_stages=None):
     start = context.emit("program_id", axis=0)
     step = context.emit("num_programs", axis=0)
     static = (*sizes, static_int("persistent: group", group))
-    return _counted(context, _tile_at, static, (start, count, step), (rows, columns))
+    return _counted(context, _tile_at, static, hints, (start, count, step), (rows, columns))
 
 
 def make_span(context: Context, start: object, size: object) -> Span:
@@ -122,12 +137,29 @@ def _program_start(context: Context, axis: object, size: object) -> Value:
     return _scaled(context, program, length)
 
 
-def _counted(context: Context, item, static: tuple, bounds: tuple, extra: tuple = ()) -> Iteration:
+def _hints(name: str, num_stages: object, unroll: object, warp_specialize: object) -> LoopHints:
+    """The hints of a loop, checked."""
+    if num_stages is not None:
+        num_stages = static_int(f"{name}: num_stages", num_stages)
+        require(1 <= num_stages <= MOST_STAGES, "{}: num_stages: given {}, accepted 1 to {}", name,
+                num_stages, MOST_STAGES, error=BlockValueError)
+    if unroll is not None:
+        unroll = static_int(f"{name}: unroll", unroll)
+        require(unroll > 0, "{}: unroll: given {}, accepted 1, which keeps the loop as it is "
+                "written, or more", name, unroll, error=BlockValueError)
+    if warp_specialize is not None:
+        warp_specialize = bool(static(f"{name}: warp_specialize", warp_specialize))
+    return LoopHints(num_stages, unroll, warp_specialize)
+
+
+def _counted(context: Context, item, static: tuple, hints: LoopHints, bounds: tuple,
+             extra: tuple = ()) -> Iteration:
     """A loop whose bounds have one dtype: int32, or int64 when one of them needs it."""
     dtype = _bounds_dtype(bounds)
     if item is not _same:
         dtype = promotion.promote(dtype, context.index_dtype)
-    return Iteration(item, static, *(context.value(b, dtype, "range") for b in bounds), extra)
+    values = (context.value(bound, dtype, "range") for bound in bounds)
+    return Iteration(item, static, hints, *values, extra)
 
 
 def _bounds_dtype(bounds: tuple) -> DType:
