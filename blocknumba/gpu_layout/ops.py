@@ -51,11 +51,12 @@ def convert_layout(x, *, layout) -> TileType:
 
 
 @op(EFFECT)
-def shared_allocate(*, dtype, shape, layout, offset=None) -> TileType:
+def shared_allocate(*, dtype, shape, layout, copies=1, offset=None) -> TileType:
     """A buffer in shared memory, with undefined contents.
 
     dtype: its elements' name, or "ptr<name>"; shape: of the tile it can hold, (1,) for a scalar;
     layout: a shared LinearLayout.
+    copies: so many buffers one after the other, a ring; async_ops.slot picks one.
     offset: byte offset from the start of the program's dynamic shared memory, a multiple of 16;
     None until allocate_shared gives it.
     """

@@ -15,6 +15,7 @@ from blocknumba.gpu_layout.ops import (
     shared_read,
     shared_write,
 )
+from blocknumba.gpu_layout.passes.allocate_shared import ALLOCATIONS
 from blocknumba.gpu_layout.placement import placement_of
 from blocknumba.gpu_layout.planner import element_bits
 from blocknumba.gpu_layout.reduction import is_separable, reduction_plan
@@ -101,7 +102,7 @@ def _stays_in_warp(op: Op) -> str | None:
 
 
 def _is_placed(op: Op) -> str | None:
-    if op.opdef is shared_allocate and op.attrs.get("offset") is None:
+    if op.opdef in ALLOCATIONS and op.attrs.get("offset") is None:
         return "has no offset"
     return None
 

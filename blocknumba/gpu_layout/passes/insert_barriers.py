@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from blocknumba.gpu_layout.async_ops import slot
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.movement import stays_in_warp
 from blocknumba.gpu_layout.ops import barrier, shared_read, shared_write
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.passes.allocate_shared import size_bytes
+from blocknumba.gpu_layout.passes.allocate_shared import (
+    BEGIN_READS,
+    END_READS,
+    allocation_of,
+    size_bytes,
+)
 from blocknumba.gpu_layout.registers import replication
+from blocknumba.gpu_layout.shared import is_buffer
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.opdef import READS, WRITES
@@ -77,6 +84,10 @@ class _Finder:
     def __init__(self, fn: Function, options: LayoutOptions):
         self._disjoint = options.arrays_are_disjoint
         self._origins = origins(fn)
+        self._rings = {
+            allocation_of(op.operands[0]) for op in walk(fn.body) if op.opdef is slot
+        }
+        self._being_read: list[_Access] = []
         self._used = {value for op in walk(fn.body) for value in op.operands}
         self.barriers: dict[Op, str] = {}
         self._region(fn.body, {})
@@ -120,17 +131,18 @@ class _Finder:
         """What an op does to memory."""
         if op.opdef in (shared_read, shared_write):
             buffer = op.operands[0]
-            start = buffer.owner.attrs["offset"]
             held = op.operands[1] if op.opdef is shared_write else op.result
-            return [
-                _Access(
-                    op.opdef is shared_write,
-                    start,
-                    start + size_bytes(buffer.owner),
-                    buffer,
-                    held.type.layout,
-                )
-            ]
+            access = _Access(op.opdef is shared_write, 0, 0, buffer, held.type.layout)
+            return self._shared(buffer, access)
+        if op.opdef in BEGIN_READS:
+            buffers = [value for value in op.operands if is_buffer(value.type)]
+            begun = [access for buffer in buffers for access in self._shared(buffer, _Access(False))]
+            self._being_read += begun
+            return begun
+        if op.opdef in END_READS and not op.attrs.get("pending"):
+            # a barrier in between did not say that they are done
+            ended, self._being_read = self._being_read, []
+            return ended
         if not op.opdef.has(READS | WRITES):
             return []
         pointer = op.operands[0]
@@ -143,6 +155,14 @@ class _Finder:
                 commutes=self._commutes(op),
             )
         ]
+
+    def _shared(self, buffer: Value, access: _Access) -> list[_Access]:
+        """An access to a buffer, with its bytes; none for a ring, which mbarriers guard."""
+        allocation = allocation_of(buffer)
+        if allocation in self._rings:
+            return []
+        start = allocation.attrs["offset"]
+        return [replace(access, start=start, stop=start + size_bytes(allocation))]
 
     def _commutes(self, op: Op) -> str:
         if op.opdef is not atomic_rmw or op.result in self._used:

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from blocknumba.gpu_layout.async_ops import (
+    ONE_ELEMENT,
+    buffer_view,
+    fence_async,
+    shared_tile,
+    stage,
+    tma_store,
+    wgmma,
+)
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.movement import SharedMove, plan_move
 from blocknumba.gpu_layout.ops import (
@@ -15,7 +24,7 @@ from blocknumba.gpu_layout.ops import (
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.planner import element_bits
 from blocknumba.gpu_layout.registers import replication
-from blocknumba.gpu_layout.shared import OFFSET, best_shared
+from blocknumba.gpu_layout.shared import best_shared
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Function, Op, Value, walk
 from blocknumba.tile_ir.opdef import PURE, READS, WRITES
@@ -23,14 +32,16 @@ from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.rebuild import Rebuilder
 from blocknumba.tile_ir.types import TileType
 
-ONE_ELEMENT = LinearLayout(((OFFSET, 0),), (("dim0", 0),), ())
+STAGING = (stage, shared_tile)
+READ_BY_ENGINES = (wgmma, tma_store)
 
 
 @declared(reads=("layouts",), writes=("ops", "shared_memory"))
 def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
     """Conversions that need shared memory become an allocation, a write and a read.
 
-    So do the results of atomics, and of volatile loads of a scalar: one thread per element does the
+    `stage` becomes the first two, with a fence where an engine will read, and `shared_tile` the
+    last.  So do the results of atomics, and of volatile loads of a scalar: one thread per element does the
     access, so the threads that hold copies have to be told.  Conversions that do not depend on each
     other are done together, so that one barrier serves them all.
     """
@@ -40,17 +51,22 @@ def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
         for op in walk(fn.body)
         if op.opdef.has(READS) and op.result in used and _has_one_reader(op)
     }
-    if not told and not any(map(_needs_shared, walk(fn.body))):
+    if not told and not any(_needs_shared(op) or op.opdef in STAGING for op in walk(fn.body)):
         return fn
-    return _Stager(told).function(fn)
+    return _Stager(told, _read_by_engines(fn)).function(fn)
 
 
 class _Stager(Rebuilder):
-    """Re-emits a function; told: ops whose results go from one thread to all."""
+    """Re-emits a function.
 
-    def __init__(self, told: set[Op]):
+    told: ops whose results go from one thread to all.
+    seen: buffers that the tensor cores or the copy engine read.
+    """
+
+    def __init__(self, told: set[Op], seen: set[Value]):
         super().__init__(folding=False)
         self._told = told
+        self._seen = seen
 
     def ops(self, ops: Sequence[Op]) -> None:
         """Copies of ops, conversions through shared memory grouped."""
@@ -62,11 +78,27 @@ class _Stager(Rebuilder):
 
     def op(self, op: Op) -> None:
         """A copy of one op; its result read back by all threads if it must be told."""
+        if op.opdef is stage:
+            self._stage(op)
+            return
+        if op.opdef is shared_tile:
+            self.builder.loc = op.loc
+            (buffer,) = self.operands(op)
+            self[op.result] = _read(self.builder, buffer, op.result.type, op.result.hint)
+            return
         super().op(op)
         if op in self._told:
             value = self[op.result]
             buffer = _written(self.builder, value, _own_shared(value.type))
             self[op.result] = _read(self.builder, buffer, value.type, op.result.hint)
+
+    def _stage(self, op: Op) -> None:
+        """Write a tile into a buffer of its own, for threads or for engines."""
+        self.builder.loc = op.loc
+        (x,) = self.operands(op)
+        self[op.result] = _written(self.builder, x, op.attrs["layout"])
+        if op.result in self._seen:
+            self.builder.emit(fence_async)
 
     def _convert(self, group: Sequence[Op]) -> None:
         """Write what a group of conversions moves, then read it."""
@@ -119,6 +151,17 @@ def _needs_shared(op: Op) -> bool:
     source, destination = op.operands[0].type, op.result.type
     move = plan_move(source.layout, destination.layout, element_bits(source))
     return isinstance(move, SharedMove)
+
+
+def _read_by_engines(fn: Function) -> set[Value]:
+    """The buffers, and views of them, that the tensor cores or the copy engine read."""
+    seen: set[Value] = set()
+    for op in reversed(tuple(walk(fn.body))):
+        if op.opdef in READ_BY_ENGINES:
+            seen.update(op.operands)
+        elif op.opdef is buffer_view and op.result in seen:
+            seen.update(op.operands)
+    return seen
 
 
 def _has_one_reader(op: Op) -> bool:
