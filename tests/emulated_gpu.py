@@ -5,16 +5,13 @@ from __future__ import annotations
 from functools import cache
 from unittest import mock
 
-import numpy as np
-
 from blocknumba.dispatch import kernel as kernel_module
-from blocknumba.dispatch.arrays import ArrayFacts
 from blocknumba.dispatch.call import Call, resolve_grid
 from blocknumba.dispatch.compiled import Compiled
+from blocknumba.dispatch.emulate import parameter_values
 from blocknumba.dispatch.kernel import Kernel
-from blocknumba.emulator import GlobalMemory, Module
+from blocknumba.emulator import Module
 from blocknumba.nvvm_lower.target import Target
-from blocknumba.tile_ir.ir import Parameter
 
 
 def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, object],
@@ -27,11 +24,10 @@ def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, o
     call._require_writable()
     if not all(extents):
         return
-    machine, memory = call.compiled.machine, GlobalMemory()
-    parameters = [_value(parameter, call.arguments.facts[parameter.argument], memory)
-                  for parameter in machine.parameters]
-    _module(call.compiled).launch(machine.symbol, extents, machine.threads, parameters,
-                                  machine.shared_bytes, memory=memory)
+    machine = call.compiled.machine
+    _module(call.compiled).launch(machine.symbol, extents, machine.threads,
+                                  parameter_values(machine, call.arguments.facts),
+                                  machine.shared_bytes)
 
 
 def _prepare(kernel: Kernel, bound: dict, options: object, target: str) -> Call:
@@ -44,14 +40,3 @@ def _prepare(kernel: Kernel, bound: dict, options: object, target: str) -> Call:
 @cache
 def _module(compiled: Compiled) -> Module:
     return Module.parse(compiled.machine.assembled.ptx)
-
-
-def _value(parameter: Parameter, facts: object, memory: GlobalMemory) -> int | np.generic:
-    """What a kernel is given for a parameter."""
-    if not isinstance(facts, ArrayFacts):
-        return facts.value
-    if parameter.kind == "extent":
-        return facts.shape[parameter.axis]
-    if parameter.kind == "stride":
-        return facts.strides[parameter.axis]
-    return memory.map(facts.owner) if facts.size else 0

@@ -45,7 +45,7 @@ def bind_call(call: Call, grid: Grid, chosen: object, hooks: list,
         return lambda stream=None: slowly(chosen if stream is None else stream)
     plan, kernel, driver = call.plan(), call.signature.kernel, call.driver
     buffer = plan.new_buffer()
-    buffer.fill([slot_bits(facts) for facts in call.arguments.facts.values()])
+    plan.fill(buffer, [slot_bits(facts) for facts in call.arguments.facts.values()])
     fixed = None if chosen is None else stream_handle(chosen, kernel)
     launch, parameters, is_current = plan.submit, buffer.parameters, plan.is_current
     handle, threads, shared_bytes = plan.handle, plan.threads, plan.shared_bytes

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from blocknumba.dispatch.compiled import Compiled
+from blocknumba.dispatch.driver import map_element, map_swizzle
 from blocknumba.errors import BlockValueError, require
 from blocknumba.nvvm_lower.kernel import symbol
 from blocknumba.tile_ir.arguments import ArrayArgument
@@ -29,19 +30,26 @@ class _Formal:
 
     holds: what it is, for the reader.
     divisibility: what it must be a multiple of.
+    address: the expression of where it is.
     """
 
     name: str
     type: str
     holds: str
     divisibility: int
+    address: str
+
+    @property
+    def declaration(self) -> str:
+        """The parameter in C."""
+        return f"{self.type} {self.name}".replace("* ", "*")
 
 
 def c_header(compiled: Compiled) -> str:
     """The header of a kernel that was compiled for a GPU.
 
-    NAME_load gives the kernel in the current context, NAME_launch launches it.  It needs the
-    driver API only: cuda.h and -lcuda.
+    NAME_load gives the kernel in the current context, NAME_launch launches it; a tensor map that
+    it takes is encoded by NAME_encode_MAP.  It needs the driver API only: cuda.h and -lcuda.
     Errors: BlockValueError for the interpreter's code.
     """
     machine = compiled.machine
@@ -55,24 +63,55 @@ def c_header(compiled: Compiled) -> str:
         shared=machine.shared_bytes, cubin="\n".join(_rows(machine.assembled.cubin)),
         opted=_OPT_IN.format(name=machine.symbol) if machine.shared_bytes > limit else "",
         promises="".join(f" * {line}\n" for line in _promises(compiled, formals)),
-        formals="".join(f",\n    {formal.type} {formal.name}" for formal in formals),
+        formals="".join(f",\n    {formal.declaration}" for formal in formals),
         checks="".join(_CHECK.format(name=formal.name, divisor=formal.divisibility)
                        for formal in formals if formal.divisibility > 1),
-        addresses=", ".join(f"&{formal.name}" for formal in formals) or "0")
+        encoders="".join(_encoder(compiled, parameter) for parameter in machine.parameters
+                         if parameter.kind == "tensor_map"),
+        addresses=", ".join(formal.address for formal in formals) or "0")
 
 
 def _formal(compiled: Compiled, parameter: Parameter) -> _Formal:
-    argument = dict(compiled.specialization.arguments)[parameter.argument]
+    dtype, name = _dtype(compiled, parameter), _name(parameter)
+    if parameter.kind == "tensor_map":
+        return _Formal(name, "const CUtensorMap *", f"what {compiled.machine.symbol}_encode_{name} "
+                       f"made of {parameter.argument}", 1, f"(void *){name}")
+    if parameter.kind == "pointer":
+        type_, holds = "CUdeviceptr", f"first element, {dtype}"
+    elif parameter.kind == "value":
+        type_, holds = c_type(dtype), str(dtype)
+    else:
+        type_, holds = "int64_t", f"{parameter.kind} of axis {parameter.axis}, in elements"
+    return _Formal(name, type_, holds, parameter.divisibility, f"&{name}")
+
+
+def _name(parameter: Parameter) -> str:
+    """The name of a parameter in C."""
     name = symbol(parameter.argument)
     name = f"{name}_" if name in _TAKEN else name
-    if parameter.kind == "pointer":
-        return _Formal(name, "CUdeviceptr", f"first element, {argument.dtype}",
-                       parameter.divisibility)
-    if parameter.kind == "value":
-        return _Formal(name, c_type(argument.dtype), str(argument.dtype), parameter.divisibility)
-    return _Formal(f"{name}_{parameter.kind}_{parameter.axis}", "int64_t",
-                   f"{parameter.kind} of axis {parameter.axis}, in elements",
-                   parameter.divisibility)
+    if parameter.kind == "tensor_map":
+        box = "x".join(map(str, parameter.tensor_map.box))
+        return f"{name}_map_{box}_{parameter.tensor_map.swizzle_bytes}"
+    return name if parameter.axis is None else f"{name}_{parameter.kind}_{parameter.axis}"
+
+
+def _dtype(compiled: Compiled, parameter: Parameter) -> DType:
+    return dict(compiled.specialization.arguments)[parameter.argument].dtype
+
+
+def _encoder(compiled: Compiled, parameter: Parameter) -> str:
+    """The function that encodes one tensor map."""
+    box, dtype = parameter.tensor_map, _dtype(compiled, parameter)
+    outer = box.axes[1:]
+    return _ENCODER.format(
+        kernel=compiled.machine.symbol, name=_name(parameter), dtype=dtype, rank=len(box.axes),
+        formals="".join(f",\n    int64_t {kind}_{axis}" for kind, axes in
+                        (("extent", sorted(box.axes)), ("stride", sorted(outer)))
+                        for axis in axes),
+        extents=", ".join(f"(cuuint64_t)extent_{axis}" for axis in box.axes),
+        strides=", ".join(f"(cuuint64_t)stride_{axis} * {dtype.bytes}" for axis in outer) or "0",
+        box=", ".join(map(str, box.box)), ones=", ".join("1" for _ in box.axes),
+        element=map_element(dtype), swizzle=map_swizzle(box.swizzle_bytes))
 
 
 def c_type(dtype: DType) -> str:
@@ -112,6 +151,23 @@ _CHECK = """\
     if ((uint64_t){name} % {divisor})
         return CUDA_ERROR_INVALID_VALUE;
 """
+_ENCODER = """
+/* The tensor map of an array of {dtype} that is not empty; extents and strides in elements, strides
+   positive. */
+static inline CUresult {kernel}_encode_{name}(
+    CUtensorMap *map, CUdeviceptr first_element{formals})
+{{
+    const cuuint64_t extents[] = {{ {extents} }};
+    const cuuint64_t strides_bytes[] = {{ {strides} }};
+    const cuuint32_t box[] = {{ {box} }};
+    const cuuint32_t steps[] = {{ {ones} }};
+    return cuTensorMapEncodeTiled(map, {element}, {rank},
+                                  (void *)first_element, extents, strides_bytes, box, steps,
+                                  CU_TENSOR_MAP_INTERLEAVE_NONE, {swizzle},
+                                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}}
+"""
 _HEADER = """\
 /* {name}, compiled by blocknumba for {target}. */
 #ifndef {guard}
@@ -135,7 +191,7 @@ static inline CUresult {name}_load(CUfunction *kernel)
         status = cuModuleGetFunction(kernel, module, "{name}");{opted}
     return status;
 }}
-
+{encoders}
 /* Launch x * y * z programs, without waiting for them.
  *
 {promises} */

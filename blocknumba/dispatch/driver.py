@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 
 import numpy as np
 
 from blocknumba.errors import LaunchError
+from blocknumba.tile_ir.tensor_map import SIZE_BYTES
+from blocknumba.tile_ir.types import DType
+
+# what the copy engine calls elements, which it only moves
+_MAP_ELEMENTS = {"bool": "UINT8", "int8": "UINT8", "uint8": "UINT8", "float8_e4m3fn": "UINT8",
+                 "float8_e5m2": "UINT8", "int16": "UINT16", "uint16": "UINT16",
+                 "float16": "FLOAT16", "bfloat16": "BFLOAT16", "int32": "INT32",
+                 "uint32": "UINT32", "float32": "FLOAT32", "int64": "INT64", "uint64": "UINT64",
+                 "float64": "FLOAT64"}
 
 
 class Driver:
@@ -208,6 +218,25 @@ class Driver:
         self.check("cuKernelSetAttribute", self.api.cuKernelSetAttribute(
             name, size_bytes, self.api.CUkernel(kernel), device))
 
+    def encode_tensor_map(self, dtype: DType, pointer: int, extents: Sequence[int],
+                          strides_bytes: Sequence[int], box: Sequence[int],
+                          swizzle_bytes: int) -> bytes:
+        """The 128 bytes that describe a box of an array to the copy engine; outside are zeros.
+
+        extents, strides_bytes, box: per axis, innermost first; the innermost is contiguous.
+        """
+        api = self.api
+        kind = getattr(api.CUtensorMapDataType, map_element(dtype))
+        swizzle = getattr(api.CUtensorMapSwizzle, map_swizzle(swizzle_bytes))
+        (encoded,) = self.check("cuTensorMapEncodeTiled", api.cuTensorMapEncodeTiled(
+            kind, len(extents), pointer, [api.cuuint64_t(extent) for extent in extents],
+            [api.cuuint64_t(stride) for stride in strides_bytes[1:]],
+            [api.cuuint32_t(extent) for extent in box], [api.cuuint32_t(1)] * len(box),
+            api.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+            api.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+            api.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE))
+        return ctypes.string_at(encoded.getPtr(), SIZE_BYTES)
+
     def launch_cooperative(self, kernel: int, *place: int) -> tuple:
         """cuLaunchKernel with all blocks resident at the same time.
 
@@ -267,6 +296,16 @@ def require_driver(what: str) -> Driver:
         raise LaunchError(f"{what}: no CUDA device was found",
                           hint="pass NumPy arrays to run on the CPU")
     return driver
+
+
+def map_element(dtype: DType) -> str:
+    """The driver's name of the elements of a tensor map."""
+    return f"CU_TENSOR_MAP_DATA_TYPE_{_MAP_ELEMENTS[dtype.name]}"
+
+
+def map_swizzle(size_bytes: int) -> str:
+    """The driver's name of the swizzle of a tensor map."""
+    return f"CU_TENSOR_MAP_SWIZZLE_{f'{size_bytes}B' if size_bytes else 'NONE'}"
 
 
 def host_pointer(array: np.ndarray) -> int:

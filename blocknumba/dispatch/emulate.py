@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 
-from blocknumba.dispatch.arrays import ArrayFacts
+from blocknumba.dispatch.arrays import ArrayFacts, host_view
 from blocknumba.dispatch.call import read_arguments
 from blocknumba.dispatch.command_line import kernel_of, values_by_name
+from blocknumba.dispatch.compiled import MachineCode
 from blocknumba.dispatch.options import Options
 from blocknumba.dispatch.plan import Facts
 from blocknumba.dispatch.specialize import are_disjoint, argument_of
 from blocknumba.emulator import command
 from blocknumba.emulator.module import Parameter as Value
+from blocknumba.emulator.tensor_map import TensorMap as EmulatedMap
 from blocknumba.errors import BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.ir import Parameter
+from blocknumba.tile_ir.tensor_map import TensorMap
 
 _EPILOG = """\
 example:
@@ -68,18 +72,30 @@ def _prepare(arguments: argparse.Namespace, values: list[Value]) -> command.Laun
                                           are_disjoint(read.arrays.values()))
     compiled = kernel.compile(specialization, read.constants)
     machine = compiled.machine
-    parameters = [_value(parameter, read.facts[parameter.argument])
-                  for parameter in machine.parameters]
     return command.Launchable(machine.assembled.ptx, machine.symbol, arguments.grid,
-                              (machine.threads,), parameters, machine.shared_bytes)
+                              (machine.threads,), parameter_values(machine, read.facts),
+                              machine.shared_bytes)
+
+
+def parameter_values(machine: MachineCode, arguments: Mapping[str, Facts]) -> list[Value]:
+    """What the emulator gives a compiled kernel for its parameters; NumPy arrays only."""
+    return [_value(parameter, arguments[parameter.argument]) for parameter in machine.parameters]
 
 
 def _value(parameter: Parameter, facts: Facts) -> Value:
-    """What the compiled kernel is given for a parameter."""
     if not isinstance(facts, ArrayFacts):
         return facts.value
     if parameter.kind == "extent":
         return facts.shape[parameter.axis]
     if parameter.kind == "stride":
         return facts.strides[parameter.axis]
+    if parameter.kind == "tensor_map":
+        return _tensor_map(parameter.tensor_map, facts)
     return facts.owner if facts.size else 0
+
+
+def _tensor_map(box: TensorMap, facts: ArrayFacts) -> EmulatedMap:
+    """A tensor map of an array for the emulator, which has the innermost axis last."""
+    outermost_first = tuple(reversed(box.axes))
+    return EmulatedMap(host_view(facts).transpose(outermost_first), tuple(reversed(box.box)),
+                       box.swizzle_bytes)

@@ -14,6 +14,7 @@ from blocknumba.dispatch.specialize import Specialization
 from blocknumba.dispatch.stored_function import StoredFunction
 from blocknumba.nvvm_lower.toolchain import Assembled
 from blocknumba.tile_ir.ir import Parameter
+from blocknumba.tile_ir.tensor_map import TensorMap
 
 _LENGTH_BYTES = 8
 _FAST = 1  # zlib's level: texts shrink to a tenth, in a third of the time of the default
@@ -85,8 +86,16 @@ def _machine_code(head: dict, parts: Sequence[bytes]) -> MachineCode:
                           head["stack_bytes"], head["static_shared_bytes"],
                           tuple(head["warnings"]))
     return MachineCode(gpu.decode(), nvvm.decode(), assembled, head["symbol"],
-                       tuple(Parameter(**p) for p in head["parameters"]), head["threads"],
+                       tuple(map(_parameter, head["parameters"])), head["threads"],
                        head["shared_bytes"])
+
+
+def _parameter(fields: dict) -> Parameter:
+    """A parameter from what asdict made of it and JSON brought back."""
+    box = fields["tensor_map"]
+    if box is not None:
+        box = TensorMap(tuple(box["axes"]), tuple(box["box"]), box["swizzle_bytes"])
+    return Parameter(**fields | {"tensor_map": box})
 
 
 def _joined(parts: Iterable[bytes]) -> bytes:

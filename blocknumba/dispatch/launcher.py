@@ -272,6 +272,8 @@ _BODY = """\
         _pack(_buffer.slots, 0{packed})
     except _errors:
         return {miss}
+    if _plan.maps:
+        _plan.place_maps(_buffer)
 """
 _SWITCH = """\
     if _current_device() != _plan.device:

@@ -13,6 +13,7 @@ from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.driver import Driver
 from blocknumba.dispatch.grid import Grid
 from blocknumba.dispatch.scalars import ScalarFacts
+from blocknumba.dispatch.tensor_maps import EncodedMaps
 from blocknumba.errors import LaunchError, ResourceError
 from blocknumba.tile_ir.ir import Parameter
 
@@ -29,11 +30,13 @@ class ThreadBuffer:
     slots: one 8-byte slot per argument: the address of an array, the bits of a number.
     addresses: where each kernel parameter is, as the driver wants it: an array of pointers.
     parameters: the address of `addresses`.
+    maps: the tensor maps that are pointed at, by the position of their parameter.
     """
 
     slots: bytearray
     addresses: ctypes.Array
     parameters: int
+    maps: dict[int, ctypes.Array]
 
     def fill(self, slots: Sequence[int]) -> None:
         """Write arguments given as the bits of their slots."""
@@ -55,6 +58,7 @@ class Plan:
     submit: the driver's launch, which takes what cuLaunchKernel takes.
     is_current: whether the globals that the code captured are what they were.
     meta: the compile options, as a grid that is a function sees them.
+    maps: the tensor maps among the parameters: position, slot of the array, what encodes them.
     """
 
     def __init__(self, driver: Driver, compiled: Compiled, device: int,
@@ -75,12 +79,30 @@ class Plan:
         self._parameters = compiled.machine.parameters
         sizes = [_size_of(parameter, arguments) for parameter in self._parameters]
         self._sizes = (ctypes.c_uint64 * len(sizes))(*sizes)
+        self.maps = tuple(
+            (position, self._slots[parameter.argument],
+             EncodedMaps(driver, parameter, arguments[parameter.argument]))
+            for position, parameter in enumerate(self._parameters)
+            if parameter.kind == "tensor_map")
 
     def launch(self, grid: Grid, stream: int, slots: Sequence[int]) -> None:
         """Launch with arguments given as the bits of their slots, whatever device is current."""
         buffer = self.buffer()
-        buffer.fill(slots)
+        self.fill(buffer, slots)
         self.run(grid, stream, buffer)
+
+    def fill(self, buffer: ThreadBuffer, slots: Sequence[int]) -> None:
+        """Write arguments given as the bits of their slots."""
+        buffer.fill(slots)
+        self.place_maps(buffer)
+
+    def place_maps(self, buffer: ThreadBuffer) -> None:
+        """Point at the tensor maps of the arrays whose pointers are in the slots."""
+        for position, slot, maps in self.maps:
+            start = slot * SLOT_BYTES
+            pointer = int.from_bytes(buffer.slots[start:start + SLOT_BYTES], "little")
+            encoded = buffer.maps[position] = maps.at(pointer)
+            buffer.addresses[position] = ctypes.addressof(encoded)
 
     def run(self, grid: Grid, stream: int, buffer: ThreadBuffer) -> None:
         """Launch with the arguments in a buffer, whatever device is current."""
@@ -116,7 +138,7 @@ class Plan:
             in_slot = parameter.kind in ("pointer", "value")
             addresses[position] = (base + self._slots[parameter.argument] * SLOT_BYTES if in_slot
                                    else sizes + position * SLOT_BYTES)
-        return ThreadBuffer(slots, addresses, ctypes.addressof(addresses))
+        return ThreadBuffer(slots, addresses, ctypes.addressof(addresses), {})
 
     def _fail(self, status: object, grid: Grid) -> None:
         """Raise the error that a launch came back with."""

@@ -14,6 +14,7 @@ from blocknumba.dispatch.scalars import ScalarFacts
 from blocknumba.errors import BlockTypeError
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.arguments import Argument, ArrayArgument, ScalarArgument
+from blocknumba.tile_ir.tensor_map import MAX_EXTENT, MAX_RANK, STRIDE_LIMIT_BYTES
 
 ALIGNMENT = 16  # bytes: the widest access of one thread that every target has
 DIVISIBILITY = 16  # elements: enough for a 16-byte access of any dtype; smaller powers count too
@@ -106,7 +107,21 @@ def _array_argument(facts: ArrayFacts) -> ArrayArgument:
         alignment=ALIGNMENT if aligned else facts.dtype.bytes,
         stride_divisibility=tuple(map(_divisibility, facts.strides)),
         extent_divisibility=tuple(map(_divisibility, facts.shape)),
-        wide=wide)
+        wide=wide, mappable=_is_mappable(facts))
+
+
+def _is_mappable(facts: ArrayFacts) -> bool:
+    """Whether the copy engine can be told of an array of several axes.
+
+    Strides of 0 count as not: the driver's documentation says nothing of them.
+    Source: CUDA Driver API, cuTensorMapEncodeTiled.
+    """
+    strides_bytes = [stride * facts.dtype.bytes for stride in facts.strides if stride != 1]
+    return (2 <= len(facts.shape) <= MAX_RANK and 1 in facts.strides
+            and facts.pointer % ALIGNMENT == 0
+            and all(1 <= extent <= MAX_EXTENT for extent in facts.shape)
+            and all(0 < stride < STRIDE_LIMIT_BYTES and stride % ALIGNMENT == 0
+                    for stride in strides_bytes))
 
 
 def _divisibility(value: int) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from blocknumba.dispatch.specialize import ALIGNMENT, DIVISIBILITY
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.arguments import Argument, ArrayArgument, ScalarArgument
+from blocknumba.tile_ir.tensor_map import MAX_RANK
 from blocknumba.tile_ir.types import DTYPES, DType, dtype_of
 
 ACCEPTED = 'accepted "f32[:,::1]", "f32[:]:16", "i32", "i32:16", "i32:1", "*fp32", "*fp32:16"'
@@ -123,8 +124,11 @@ def _array(dtype: DType, rank: int, layout: str, multiple: int | None) -> ArrayA
     if rank and layout in ("C", "F"):
         strides[-1 if layout == "C" else 0] = 1
     known = multiple or 1
+    aligned = multiple != 1
     return ArrayArgument(
         dtype, tuple(strides), (None,) * rank,
-        alignment=dtype.bytes if multiple == 1 else ALIGNMENT,
+        alignment=ALIGNMENT if aligned else dtype.bytes,
         stride_divisibility=tuple(1 if stride == 1 else known for stride in strides),
-        extent_divisibility=(known,) * rank)
+        extent_divisibility=(known,) * rank,
+        mappable=(2 <= rank <= MAX_RANK and aligned and 1 in strides
+                  and known * dtype.bytes % ALIGNMENT == 0))

@@ -16,6 +16,7 @@ class ArrayArgument:
     alignment: the address of the first element is a multiple of this many bytes.
     stride_divisibility, extent_divisibility: per axis, the value is a multiple of this.
     wide: element offsets may not fit in 32 bits.
+    mappable: it has several axes, and a tensor map can describe it, whatever the box.
     """
 
     dtype: DType
@@ -25,6 +26,7 @@ class ArrayArgument:
     stride_divisibility: tuple[int, ...] = ()
     extent_divisibility: tuple[int, ...] = ()
     wide: bool = False
+    mappable: bool = False
 
     @property
     def rank(self) -> int:

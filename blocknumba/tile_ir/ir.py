@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from blocknumba.errors import UNKNOWN, Loc
+from blocknumba.tile_ir.tensor_map import TensorMap
 from blocknumba.tile_ir.types import TileType
 
 if TYPE_CHECKING:
@@ -70,11 +71,14 @@ class Parameter:
     """Where a kernel parameter comes from, and what is known of it at compile time.
 
     kind: "pointer" (first element of an array), "extent" (of an axis, elements), "stride" (of
-        an axis, elements) or "value" (a scalar argument).
+        an axis, elements), "value" (a scalar argument) or "tensor_map" (128 bytes that describe
+        an array to the copy engine; the type of its value is a pointer to the elements).
     argument: name of the Python argument.
     axis: for extents and strides.
     divisibility: the value is a multiple of this; of a pointer, its address in bytes.
     minimum: the value is at least this; None when nothing is known.
+    mappable: of a pointer: as of an ArrayArgument.
+    tensor_map: of a tensor map: the box.
     """
 
     kind: str
@@ -82,6 +86,13 @@ class Parameter:
     axis: int | None = None
     divisibility: int = 1
     minimum: int | None = None
+    mappable: bool = False
+    tensor_map: TensorMap | None = None
+
+    @property
+    def is_pointer(self) -> bool:
+        """Whether its value is a pointer."""
+        return self.kind in ("pointer", "tensor_map")
 
 
 @dataclass(eq=False, slots=True)

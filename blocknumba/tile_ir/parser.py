@@ -12,6 +12,7 @@ from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Attr, Function, Parameter, Region, Value
 from blocknumba.tile_ir.opdef import OPS, OpDef
 from blocknumba.tile_ir.printer import IMPLIED
+from blocknumba.tile_ir.tensor_map import TensorMap
 from blocknumba.tile_ir.types import DTYPES, DType, PointerType, TileType
 
 _VALUE = r"%[\w.]+"
@@ -72,9 +73,7 @@ class _Parser:
                 self._fail("accepted a parameter: %n: int32 = extent(x, 0) {minimum=0}")
             names.append(match[1])
             types.append(self._type(match[2]))
-            parameters.append(Parameter(match[3], _unquoted(match[4]),
-                                        match[5] and int(match[5]),
-                                        **self._braced(match[6] or "{}")))
+            parameters.append(_parameter(match, self._braced(match[6] or "{}")))
         loc = Loc(self._file, self._at)
         body, closing = self._region(names, types)
         if closing != "}" or self._next(at_end="end") != "end":
@@ -276,6 +275,14 @@ class _Parser:
             elif not text.startswith(")", at):
                 self._fail(f"cannot read {text[at:]!r}, accepted , or )")
         return tuple(items), at + 1
+
+
+def _parameter(match: re.Match, facts: dict[str, Attr]) -> Parameter:
+    """A parameter from the match of _PARAMETER and what is in its braces."""
+    kind, argument, axis = match[3], _unquoted(match[4]), match[5] and int(match[5])
+    if kind == "tensor_map":
+        return Parameter(kind, argument, axis, tensor_map=TensorMap(**facts))
+    return Parameter(kind, argument, axis, **facts)
 
 
 def _split(names: str | None) -> list[str]:

@@ -3,6 +3,7 @@
     kernel scale(
       %x: ptr<float32> = pointer(x) {divisibility=16}
       %n: int32 = extent(x, 0) {minimum=0}
+      %box: ptr<float32> = tensor_map(x) {axes=(1, 0), box=(32, 64), swizzle_bytes=128}
     ) {
       %0 = arange {start=0, size=128} : tile<128xint32>
       %1 = offset %p, %0 : tile<128xptr<float32>>
@@ -24,6 +25,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from dataclasses import fields
 
 from blocknumba.tile_ir.ir import Attr, Function, Op, Parameter, Region, Value
 from blocknumba.tile_ir.types import TileType
@@ -158,6 +160,11 @@ def _origin(parameter: Parameter) -> str:
         facts.append(f"divisibility={parameter.divisibility}")
     if parameter.minimum is not None:
         facts.append(f"minimum={parameter.minimum}")
+    if parameter.mappable:
+        facts.append("mappable=True")
+    if parameter.tensor_map is not None:
+        facts += [f"{field.name}={attribute_text(getattr(parameter.tensor_map, field.name))}"
+                  for field in fields(parameter.tensor_map)]
     written = f" {{{', '.join(facts)}}}" if facts else ""
     return f"{parameter.kind}({_word(parameter.argument)}{axis}){written}"
 

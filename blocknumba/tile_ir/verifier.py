@@ -79,8 +79,10 @@ def problems(fn: Function, level: Level = ANY_LEVEL) -> Iterator[Problem]:
     if len(fn.parameters) != len(fn.body.args):
         yield f"{len(fn.parameters)} parameters for {len(fn.body.args)} arguments"
     for parameter, arg in zip(fn.parameters, fn.body.args, strict=False):
-        if not arg.type.is_scalar or arg.type.is_pointer != (parameter.kind == "pointer"):
+        if not arg.type.is_scalar or arg.type.is_pointer != parameter.is_pointer:
             yield f"parameter {parameter.argument}: {arg.type} for a {parameter.kind}"
+        if (parameter.kind == "tensor_map") != (parameter.tensor_map is not None):
+            yield f"parameter {parameter.argument}: {parameter.kind} of {parameter.tensor_map}"
     yield from _Checker(level).body(fn.body)
 
 

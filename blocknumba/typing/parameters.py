@@ -62,7 +62,8 @@ class Parameters:
         return Array(name, argument.dtype, argument.wide, pointer, extents, strides)
 
     def _describe_array(self, name: str, argument: ArrayArgument) -> None:
-        self._describe(Parameter("pointer", name, divisibility=argument.alignment),
+        self._describe(Parameter("pointer", name, divisibility=argument.alignment,
+                                 mappable=argument.mappable),
                        PointerType(argument.dtype), name)
         number = int64 if argument.wide else int32
         for kind, known, divisors, least in (

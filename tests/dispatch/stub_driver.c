@@ -20,8 +20,10 @@ typedef unsigned long long word;
 
 /* What the tests read. */
 
+/* parameters: the first 8 bytes of each; places: where each was, until the next launch. */
 struct launch {
-    word kernel, stream, device, grid[3], block[3], shared, parameters[MAX_PARAMETERS];
+    word kernel, stream, device, grid[3], block[3], shared, parameters[MAX_PARAMETERS],
+         places[MAX_PARAMETERS];
 };
 struct wait { word stream, after; };
 
@@ -193,6 +195,27 @@ EXPORT int cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
     return 0;
 }
 
+/* Tensor maps: what they are made of, word by word, instead of NVIDIA's encoding. */
+static int map_count;
+
+EXPORT int stub_map_count(void) { return map_count; }
+EXPORT int cuTensorMapEncodeTiled(unsigned char *map, int element, unsigned rank, void *array,
+                                  const word *extents, const word *strides, const unsigned *box,
+                                  const unsigned *steps, int interleave, int swizzle,
+                                  int promotion, int fill) {
+    int words[32] = {element, rank, interleave, swizzle, promotion, fill};
+    map_count++;
+    memcpy(words + 6, &array, 8);
+    for (unsigned i = 0; i < rank && i < 5; i++) {
+        words[8 + i] = extents[i];
+        words[13 + i] = i ? strides[i - 1] : 0;
+        words[18 + i] = box[i];
+        words[23 + i] = steps[i];
+    }
+    memcpy(map, words, sizeof words);
+    return 0;
+}
+
 /* Kernels. */
 
 EXPORT int cuLibraryLoadData(void **library, const void *code, void *a, void *b, unsigned n,
@@ -220,7 +243,10 @@ EXPORT int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, u
     struct launch *record = &launches[launch_count++ % MAX_RECORDS];
     *record = (struct launch){(word)kernel, (word)stream, current_device(), {gx, gy, gz},
                               {bx, by, bz}, shared, {0}};
-    for (int i = 0; i < parameter_count; i++) memcpy(&record->parameters[i], parameters[i], 8);
+    for (int i = 0; i < parameter_count; i++) {
+        memcpy(&record->parameters[i], parameters[i], 8);
+        record->places[i] = (word)parameters[i];
+    }
     if (on_launch) on_launch(record);
     return 0;
 }

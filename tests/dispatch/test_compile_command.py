@@ -3,12 +3,18 @@
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+import blocknumba as bn
 from blocknumba.__main__ import main
+from blocknumba.dispatch.entry import decode, encode
+from blocknumba.dispatch.export import export
+from blocknumba.tile_ir.ir import Parameter
+from blocknumba.tile_ir.tensor_map import TensorMap
 
 pytest.importorskip("cuda.bindings.nvvm")
 
@@ -92,15 +98,85 @@ def test_the_launcher_refuses_what_the_code_does_not_take(output, tmp_path):
     assert (done.returncode, done.stderr) == (2, b"add_launch: error\n")
 
 
-def _built(source: Path, headers: Path, folder: Path) -> Path:
-    """A program whose driver is aot_driver.c."""
+@bn.jit
+def copy(x, out, B: bn.constexpr):
+    r = bn.block(0, B)
+    out[r] = x[r, 0]
+
+
+MAPS = r"""
+#include <stdio.h>
+#include "copy.h"
+
+CUresult CUDAAPI cuTensorMapEncodeTiled(
+    CUtensorMap *map, CUtensorMapDataType element, cuuint32_t rank, void *array,
+    const cuuint64_t *extents, const cuuint64_t *strides, const cuuint32_t *box,
+    const cuuint32_t *steps, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+    CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
+{
+    map->opaque[0] = 7;
+    printf("%d %u %p %lu %lu %lu %u %u %u %u %d %d %d %d\n", element, rank, array, extents[0],
+           extents[1], strides[0], box[0], box[1], steps[0], steps[1], interleave, swizzle,
+           promotion, fill);
+    return 0;
+}
+
+CUresult CUDAAPI cuModuleLoadData(CUmodule *module, const void *code) { return 0; }
+CUresult CUDAAPI cuModuleGetFunction(CUfunction *f, CUmodule m, const char *name) { return 0; }
+CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned x, unsigned y, unsigned z, unsigned threads,
+                                unsigned b, unsigned c, unsigned shared, CUstream stream,
+                                void **parameters, void **extra)
+{
+    printf("%lu\n", ((CUtensorMap *)parameters[PLACE])->opaque[0]);
+    return 0;
+}
+
+int main(void)
+{
+    CUtensorMap map;
+    copy_encode_x_map_64x128_128(&map, 0x1000, 256, 320, 640);
+    return copy_launch(0, 0, 1, 1, 1, GIVEN, &map);
+}
+"""
+
+
+def test_a_c_program_encodes_the_tensor_maps_of_what_was_compiled(tmp_path):
+    compiled = bn.compile(copy, "f16[:,::1]:16, f16[::1]:16", {"B": 64}, target="sm_90a")
+    box = Parameter("tensor_map", "x", tensor_map=TensorMap((1, 0), (64, 128), 128))
+    given = compiled.machine.parameters
+    compiled.machine = replace(compiled.machine, parameters=(*given, box))
+    export(compiled, tmp_path)
+    program = tmp_path / "maps.c"
+    program.write_text(MAPS.replace("PLACE", str(len(given)))
+                       .replace("GIVEN", ", ".join("0" for _ in given)))
+
+    done = subprocess.run([_built(program, tmp_path, tmp_path, driver=False)], text=True,
+                          capture_output=True, check=True)
+
+    assert done.stdout == "6 2 0x1000 320 256 1280 64 128 1 1 0 3 3 0\n7\n"
+    said = json.loads((tmp_path / "copy.json").read_text())["parameters"]
+    assert said[-1]["tensor_map"] == {"axes": [1, 0], "box": [64, 128], "swizzle_bytes": 128}
+
+
+def test_tensor_maps_come_back_from_the_disk():
+    compiled = bn.compile(copy, "f16[:,::1]:16, f16[::1]:16", {"B": 64}, target="sm_90a")
+    box = Parameter("tensor_map", "x", tensor_map=TensorMap((1, 0), (64, 128), 128))
+    compiled.machine = replace(compiled.machine, parameters=(box,))
+
+    found = decode(encode(compiled, []), compiled.specialization)
+
+    assert found.machine.parameters == (box,)
+
+
+def _built(source: Path, headers: Path, folder: Path, driver: bool = True) -> Path:
+    """A program whose driver is aot_driver.c, or that has the functions of a driver itself."""
     compiler, cuda = shutil.which("gcc") or shutil.which("cc"), _cuda_headers()
     if compiler is None or cuda is None:
         pytest.skip("no C compiler or no cuda.h")
     program = folder / "program"
+    drivers = [Path(__file__).with_name("aot_driver.c")] if driver else []
     subprocess.run([compiler, "-std=c2x", "-O1", "-Wall", "-Werror", "-Wno-unused-parameter", "-I",
-                    headers, "-isystem", cuda, source, Path(__file__).with_name("aot_driver.c"),
-                    "-o", program], check=True)
+                    headers, "-isystem", cuda, source, "-o", program, *drivers], check=True)
     return program
 
 

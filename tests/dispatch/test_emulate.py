@@ -2,9 +2,17 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from blocknumba.__main__ import main
+from blocknumba.dispatch.arrays import array_facts
+from blocknumba.dispatch.compiled import MachineCode
+from blocknumba.dispatch.emulate import parameter_values
+from blocknumba.emulator import Module
+from blocknumba.nvvm_lower.toolchain import Assembled
+from blocknumba.tile_ir.ir import Parameter
+from blocknumba.tile_ir.tensor_map import TensorMap
 
 pytest.importorskip("cuda.bindings.nvvm")
 
@@ -86,3 +94,53 @@ def test_mistakes_are_one_message(arguments, message, capsys):
 
     assert status == 1
     assert message in capsys.readouterr().err
+
+
+COPIES_A_BOX = """
+.version 8.0
+.target sm_90a
+.address_size 64
+.extern .shared .align 1024 .b8 buffer[];
+.visible .entry copy(.param .align 64 .b8 source[128], .param .align 64 .b8 target[128])
+{
+    .reg .b32 %r<9>; .reg .b64 %d<3>; .reg .pred %p<2>;
+    .shared .align 8 .b64 arrived;
+    mov.u32 %r0, %tid.x;
+    setp.ne.u32 %p0, %r0, 0;
+    mov.u32 %r1, arrived;
+    mov.u32 %r2, buffer;
+    mov.b64 %d0, source; cvta.param.u64 %d0, %d0;
+    mov.b64 %d1, target; cvta.param.u64 %d1, %d1;
+    @%p0 bra DONE;
+    mbarrier.init.shared.b64 [%r1], 1;
+    fence.proxy.async;
+    mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 1024;
+    cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes
+        [%r2], [%d0, {32, 8, 1}], [%r1];
+WAIT:
+    mbarrier.try_wait.parity.shared.b64 %p1, [%r1], 0;
+    @!%p1 bra WAIT;
+    cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%d1, {0, 0, 0}], [%r2];
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+DONE:
+    ret;
+}
+"""
+
+
+def test_tensor_maps_are_given_with_the_axes_of_the_array():
+    numbers = np.arange(16 * 3 * 64, dtype=np.float32).reshape(16, 3, 64)
+    source = numbers.transpose(0, 2, 1)  # its strides are 192, 1, 64
+    target = np.zeros((2, 8, 16), np.float32)
+    parameters = (
+        Parameter("tensor_map", "source", tensor_map=TensorMap((1, 0, 2), (16, 8, 2), 64)),
+        Parameter("tensor_map", "target", tensor_map=TensorMap((2, 1, 0), (16, 8, 2), 64)))
+    machine = MachineCode("", "", Assembled(COPIES_A_BOX, b"", 0, 0, 0, 0), "copy", parameters,
+                          32, 1024)
+    facts = {"source": array_facts(source, ""), "target": array_facts(target, "")}
+
+    values = parameter_values(machine, facts)
+    Module.parse(COPIES_A_BOX).launch("copy", 1, 32, values, 1024)
+
+    assert (target == source[8:16, 32:48, 1:3].transpose(2, 0, 1)).all()

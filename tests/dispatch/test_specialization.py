@@ -49,6 +49,20 @@ def test_addresses_that_are_multiples_of_16_bytes_are_known(offset, alignment):
     assert argument(aligned((8,), offset=offset)).alignment == alignment
 
 
+@pytest.mark.parametrize("array, mappable", [
+    (aligned((8, 16)), True), (aligned((8, 16)).T, True), (aligned((8, 16))[::2], True),
+    (aligned((2, 3, 2, 5, 4)), True),
+    (aligned((2, 3, 2, 5, 1, 4)), False),  # six axes
+    (aligned((128,)), False),
+    (aligned((8, 16), offset=4), False), (aligned((8, 18)), False),  # not multiples of 16 bytes
+    (aligned((8, 16))[:, ::2], False),  # no stride of 1
+    (aligned((8, 16))[::-1], False), (aligned((0, 16)), False),
+    (np.broadcast_to(aligned((16,)), (8, 16)), False),
+    (np.lib.stride_tricks.as_strided(aligned((16,)), (2, 2), (2**40, 4)), False)])
+def test_arrays_that_a_tensor_map_can_describe_are_mappable(array, mappable):
+    assert argument(array).mappable == mappable
+
+
 @pytest.mark.parametrize("shape, strides, wide", [
     ((2**20, 2**10), (2**10, 1), False), ((2**21, 2**10), (2**10, 1), True),
     ((2, 2), (2**31, 1), True), ((2, 2), (-(2**31), 1), True), ((2**31 + 1,), (0,), True),

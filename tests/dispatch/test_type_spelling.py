@@ -30,6 +30,9 @@ def test_multiples_of_16_are_said_after_a_colon():
     assert (found.alignment, found.stride_divisibility, found.extent_divisibility) == (
         16, (16, 1), (16, 16))
     assert parse_type("f16[:,::1]:1", "").alignment == 2
+    assert parse_type("f16[:,::1]:16", "").mappable
+    assert not parse_type("f16[:,::1]", "").mappable
+    assert parse_type("f64[:,::1]:2", "").mappable
     assert parse_type("i32:16", "") == ScalarArgument(int32, divisibility=16)
     assert parse_type("i32:1", "") == ScalarArgument(int32, value=1)
 

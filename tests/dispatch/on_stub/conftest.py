@@ -29,7 +29,7 @@ class Launch(ctypes.Structure):
     _fields_ = [("kernel", ctypes.c_uint64), ("stream", ctypes.c_uint64),
                 ("device", ctypes.c_uint64), ("grid", ctypes.c_uint64 * 3),
                 ("block", ctypes.c_uint64 * 3), ("shared", ctypes.c_uint64),
-                ("parameters", ctypes.c_uint64 * 64)]
+                ("parameters", ctypes.c_uint64 * 64), ("places", ctypes.c_uint64 * 64)]
 
 
 class Wait(ctypes.Structure):
@@ -87,6 +87,10 @@ class Stub:
         return self._library.stub_cooperative_count() - self._first_cooperative
 
     @property
+    def encoded_maps(self) -> int:
+        return self._library.stub_map_count()
+
+    @property
     def shared_limit(self) -> int:
         return self._library.stub_shared_limit()
 
@@ -121,12 +125,14 @@ class Compiler:
 
     stored: names of the arrays that kernels store to.
     shared_bytes: that kernels use.
+    maps: parameters that are tensor maps, after all others.
     compilations: (kernel, specialization, constants) of each.
     """
 
     stub: Stub
     stored: tuple[str, ...] = ("out",)
     shared_bytes: int = 0
+    maps: tuple[Parameter, ...] = ()
     compilations: list | None = None
 
     def __call__(self, function, specialization, constants) -> Compiled:
@@ -139,6 +145,7 @@ class Compiler:
             parameters.append(Parameter("pointer", name))
             for kind in ("extent", "stride"):
                 parameters += [Parameter(kind, name, axis) for axis in range(argument.rank)]
+        parameters += self.maps
         self.stub.expect_parameters(len(parameters))
         names = {name for name, _ in specialization.arguments}
         assembled = Assembled("", b"cubin", 32, 0, 0, 0)
