@@ -84,15 +84,22 @@ ANY = NUMBERS | {bool_, float8_e4m3fn, float8_e5m2}
 
 _NUMPY = {name: np.dtype(getattr(ml_dtypes, name, None) or name) for name in DTYPES}
 _FROM_NUMPY = {dtype: DTYPES[name] for name, dtype in _NUMPY.items()}
+# Triton's names of 8-bit floats
+_ALIASES = {"fp8e4nv": float8_e4m3fn, "float8e4nv": float8_e4m3fn, "fp8e5": float8_e5m2,
+            "float8e5": float8_e5m2}
 
 
 def dtype_of(spelling: object) -> DType:
     """The dtype that a NumPy dtype, NumPy scalar type, ml_dtypes type or name spells.
 
+    Names are NumPy's, or of 8-bit floats Triton's.
+
     Errors: BlockTypeError for anything that is not one of DTYPES.
     """
     if isinstance(spelling, DType):
         return spelling
+    if isinstance(spelling, str) and spelling in _ALIASES:
+        return _ALIASES[spelling]
     try:
         found = _FROM_NUMPY.get(np.dtype(spelling))
     except TypeError:

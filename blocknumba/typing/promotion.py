@@ -14,6 +14,9 @@ answer, ours is another, in these cases and no others:
   Python numbers to whoever writes it.  Two tiles follow the table: int32 and float32 make float64.
 - bfloat16 stands beside float16: the two together, or bfloat16 with an integer of 16 bits or
   more, make float32.
+
+8-bit floats are ml_dtypes': arithmetic on one kind of them gives that kind, computed in float32;
+beside a float of 16 bits, an int16 or the other kind they make float32.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from functools import lru_cache, reduce
 
 import numpy as np
 
-from blocknumba.errors import BlockTypeError, BlockValueError, require
+from blocknumba.errors import BlockTypeError, BlockValueError
 from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.types import (
     DType,
@@ -105,15 +108,31 @@ def promote(a: DType, b: DType) -> DType:
         return a
     if bool_ in (a, b):
         return b if a == bool_ else a
+    for own, other in ((a, b), (b, a)):
+        if is_float8(own):
+            return _beside_float8(own, other)
     if bfloat16 in (a, b):
         other = b if a == bfloat16 else a
         return bfloat16 if other.is_integer and other.bits == 8 else (
             float32 if other.is_integer or other == float16 else other)
-    for narrow in (a, b):
-        require(not (narrow.is_float and narrow.bits == 8),
-                "promotion of {} and {}: given an 8-bit float, accepted after a cast", a, b,
-                hint="cast it, for example with x.to(float16)")
     return dtype_of(np.promote_types(a.numpy, b.numpy))
+
+
+def is_float8(dtype: DType) -> bool:
+    """Whether a dtype is a float of 8 bits."""
+    return dtype.is_float and dtype.bits == 8
+
+
+def computed_dtype(dtype: DType) -> DType:
+    """The dtype that operations on a dtype are done in, before they are rounded to it."""
+    return float32 if is_float8(dtype) else dtype
+
+
+def _beside_float8(own: DType, other: DType) -> DType:
+    """An 8-bit float and another dtype.   Source: ml_dtypes, what numpy.add gives."""
+    if other.is_integer and other.bits != 16:
+        return own if other.bits == 8 else float64
+    return other if other.bits >= 32 else float32
 
 
 def require_fits(literal: bool | int | float, dtype: DType, what: str = "literal") -> None:

@@ -116,9 +116,15 @@ def test_bfloat16_promotes_beside_float16(other, expected):
     assert promotion.result_dtype(pair).name == expected
 
 
-def test_eight_bit_floats_are_not_promoted():
-    with pytest.raises(BlockTypeError, match="8-bit float"):
-        promotion.promote(types.float8_e5m2, types.float16)
+@pytest.mark.parametrize("kind", ["float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("other,expected", [
+    ("bool", None), ("int8", None), ("uint8", None), ("int16", "float32"), ("int64", "float64"),
+    ("float16", "float32"), ("bfloat16", "float32"), ("float32", "float32"),
+    ("float64", "float64")])
+def test_eight_bit_floats_promote_as_ml_dtypes_has_them(kind, other, expected):
+    found = promotion.promote(types.DTYPES[other], types.DTYPES[kind])
+
+    assert found.name == (expected or kind)
 
 
 @pytest.mark.parametrize("function,dtype", [

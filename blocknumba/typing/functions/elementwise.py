@@ -65,7 +65,21 @@ def unary(context: Context, name: str, x: object) -> Value:
         return context.value(x)
     elif name == "absolute" and dtype.kind == "uint":
         return context.value(x)
-    return context.emit(name, context.value(x, dtype))
+    return computed(context, name, context.value(x, dtype))
+
+
+def computed(context: Context, name: str, *values: Value) -> Value:
+    """An op on values of one type; those of 8-bit floats are computed in float32 and rounded.
+
+    Errors: nextafter of 8-bit floats.
+    """
+    dtype = values[0].type.dtype
+    wide = promotion.computed_dtype(dtype)
+    if wide == dtype:
+        return context.emit(name, *values)
+    require(name != "nextafter", "nextafter: given {}, accepted floats of 16 bits and more", dtype)
+    result = context.emit(name, *(context.cast(value, wide) for value in values))
+    return result if result.type.dtype == bool_ else context.cast(result, dtype)
 
 
 def positive(context: Context, x: object) -> object:
@@ -177,7 +191,7 @@ def _power(context: Context, x: object, y: object) -> Value:
                                   hint="cast it to a float first")
         if y in (1, 2):
             value = context.value(x, dtype)
-            return value if y == 1 else context.emit("mul", value, value)
+            return value if y == 1 else computed(context, "mul", value, value)
     return _emit(context, "power", (x, y), dtype, "**")
 
 
@@ -215,7 +229,7 @@ def _emit(context: Context, name: str, operands: Sequence[object], dtype: object
           what: str) -> Value:
     _require_numbers(what, *operands)
     values = [context.value(operand, dtype, what) for operand in operands]
-    return context.emit(name, *context.broadcast_together(values, what))
+    return computed(context, name, *context.broadcast_together(values, what))
 
 
 def _require_numbers(what: str, *operands: object) -> None:

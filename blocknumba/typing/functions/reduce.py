@@ -18,8 +18,8 @@ from blocknumba.typing.static_values import static, static_axes, static_axis, st
 def sum(context, x, axis=None, keep_dims=False, dtype=None, keepdims=False):
     """The sum along axis, along several, or of all elements (axis=None).
 
-    bool, int8 and int16 are summed in int32, uint8 and uint16 in uint32; float16 and bfloat16 in
-    float32, then rounded.  dtype: convert before summing.
+    bool, int8 and int16 are summed in int32, uint8 and uint16 in uint32; floats of 16 and 8 bits
+    in float32, then rounded.  dtype: convert before summing.
     Source: numpy.sum.
     """
     tile = _tile(context, "sum", x)
@@ -84,7 +84,7 @@ def mean(context, x, axis=None, keep_dims=False, keepdims=False):
     """The mean along axis: float32 of integers, else of x's dtype.   Source: numpy.mean."""
     tile = _tile(context, "mean", x)
     dtype = promotion.float_dtype((tile,))
-    wide = context.cast(tile, float32 if dtype.bits == 16 else dtype)
+    wide = context.cast(tile, float32 if dtype.bits < 32 else dtype)
     count = _extent(tile, static_axes("mean", axis, len(tile.type.shape)))
     total = _reduce(context, "sum", wide, axis, keep_dims or keepdims)
     return context.cast(binary(context, "div", total, float(count)), dtype)
@@ -95,7 +95,7 @@ def var(context, x, axis=None, keep_dims=False, keepdims=False):
     """The mean squared distance from the mean along axis.   Source: numpy.var."""
     tile = _tile(context, "var", x)
     dtype = promotion.float_dtype((tile,))
-    wide = context.cast(tile, float32 if dtype.bits == 16 else dtype)
+    wide = context.cast(tile, float32 if dtype.bits < 32 else dtype)
     middle = mean.rule(context, wide, axis, True)
     distance = binary(context, "sub", wide, middle)
     square = binary(context, "mul", distance, distance)
@@ -144,7 +144,8 @@ def _sum_dtype(dtype: DType) -> DType:
 
 def _reduce(context: Context, kind: str, tile: Value, axis: object, keep: object) -> Value:
     """tile reduced along axes, from the last so that the others keep their place."""
-    shape = tile.type.shape
+    shape, dtype = tile.type.shape, tile.type.dtype
+    tile = context.cast(tile, promotion.computed_dtype(dtype))
     axes = static_axes(kind, axis, len(shape))
     if axis is None and len(axes) > 1:
         tile, axes = context.emit("reshape", tile, shape=(tile.type.size,)), (0,)
@@ -153,7 +154,7 @@ def _reduce(context: Context, kind: str, tile: Value, axis: object, keep: object
         dropped = axes
     for each in reversed(axes):
         tile = context.emit("reduce", tile, axis=each, kind=kind)
-    return _kept(context, tile, shape, dropped, keep)
+    return _kept(context, context.cast(tile, dtype), shape, dropped, keep)
 
 
 def _kept(context: Context, tile: Value, shape: tuple[int, ...], dropped: tuple[int, ...],
@@ -181,6 +182,7 @@ def _arg(context: Context, kind: str, x: object, axis: object, tie_break_left: o
     require(static(f"arg{kind}: tie_break_left", tie_break_left) in (True, False),
             "arg{}: tie_break_left must be a bool", kind)
     shape = tile.type.shape
+    tile = context.cast(tile, promotion.computed_dtype(tile.type.dtype))
     require(shape, "arg{}: given {}, accepted a tile", kind, tile.type)
     if axis is None:
         flat = context.emit("reshape", tile, shape=(tile.type.size,)) if len(shape) > 1 else tile

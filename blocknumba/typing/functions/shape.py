@@ -9,7 +9,7 @@ from blocknumba.tile_ir.ir import Value
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.function import function
-from blocknumba.typing.static_values import static_axes, static_axis, static_shape
+from blocknumba.typing.static_values import static_axes, static_axis, static_dtype, static_shape
 from blocknumba.typing.values import is_constant
 
 
@@ -24,7 +24,13 @@ def reshape(context, x, *shape, can_reorder=False):
 
 @function
 def view(context, x, *shape):
-    """reshape under Triton's older name."""
+    """reshape under Triton's older name; with a dtype, the bits of x taken as that dtype.
+
+    Source: numpy.ndarray.view.
+    """
+    if len(shape) == 1 and not isinstance(shape[0], (int, tuple, Value)):
+        dtype = static_dtype("view", shape[0])
+        return context.emit("bitcast", _tile(context, "view", x), dtype=dtype.name)
     return _reshaped(context, "view", x, _shape_arguments("view", shape))
 
 
