@@ -1,0 +1,115 @@
+"""Sums of products of scalars, with integer coefficients: the algebra of index arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.opdef import OPS
+from blocknumba.tile_ir.rebuild import Rebuilder
+from blocknumba.tile_ir.types import DType
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Atom:
+    """A scalar that is not taken apart further.
+
+    number: which one; the order of atoms, so that what is emitted does not depend on chance.
+    """
+
+    number: int
+    value: Value = field(compare=False)
+
+
+Monomial = tuple[Atom, ...]  # sorted; an atom that is squared is there twice
+
+
+@dataclass(frozen=True, slots=True)
+class Polynomial:
+    """terms: (monomial, coefficient) in order of the monomials; no coefficient is 0."""
+
+    terms: tuple[tuple[Monomial, int], ...] = ()
+
+    @classmethod
+    def constant(cls, number: int) -> Polynomial:
+        return cls((((), number),)) if number else cls()
+
+    @classmethod
+    def of(cls, atom: Atom) -> Polynomial:
+        return cls((((atom,), 1),))
+
+    @classmethod
+    def sum(cls, terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
+        """The sum of terms in any order; a monomial may come more than once."""
+        sums: dict[Monomial, int] = {}
+        for monomial, coefficient in terms:
+            sums[monomial] = sums.get(monomial, 0) + coefficient
+        return cls(tuple(sorted(term for term in sums.items() if term[1])))
+
+    @property
+    def number(self) -> int | None:
+        """The int that it is, when it is one."""
+        if not self.terms:
+            return 0
+        monomial, coefficient = self.terms[0]
+        return coefficient if len(self.terms) == 1 and not monomial else None
+
+    def __bool__(self) -> bool:
+        """Whether it is anything but 0."""
+        return bool(self.terms)
+
+    def __add__(self, other: Polynomial) -> Polynomial:
+        return Polynomial.sum((*self.terms, *other.terms))
+
+    def __sub__(self, other: Polynomial) -> Polynomial:
+        return self + -other
+
+    def __neg__(self) -> Polynomial:
+        return Polynomial(tuple((monomial, -number) for monomial, number in self.terms))
+
+    def __mul__(self, other: Polynomial) -> Polynomial:
+        return Polynomial.sum((tuple(sorted(a + b)), x * y)
+                              for a, x in self.terms for b, y in other.terms)
+
+    def divided(self, divisor: Polynomial) -> tuple[Polynomial, Polynomial]:
+        """(quotient, rest) with self = quotient * divisor + rest.
+
+        divisor: one term; the quotient gets every term that it divides.  By a sum nothing is
+        divided: everything is rest.
+        """
+        if len(divisor.terms) != 1:
+            return Polynomial(), self
+        quotient, rest = [], []
+        ((factors, number),) = divisor.terms
+        for monomial, coefficient in self.terms:
+            left = _without(monomial, factors)
+            if left is None or coefficient % number:
+                rest.append((monomial, coefficient))
+            else:
+                quotient.append((left, coefficient // number))
+        return Polynomial.sum(quotient), Polynomial(tuple(rest))
+
+    def emit(self, rebuilder: Rebuilder, dtype: DType) -> Value:
+        """Its value in a signed integer dtype, modulo 2**bits, as ops on the new values."""
+        builder = rebuilder.builder
+        total = builder.constant(0, dtype)
+        for monomial, coefficient in self.terms:
+            product = None
+            for atom in monomial:
+                factor = builder.emit(OPS["cast"], rebuilder[atom.value], dtype=dtype.name)
+                product = factor if product is None else builder.emit(OPS["mul"], product, factor)
+            number = builder.constant(coefficient, dtype)
+            product = number if product is None else builder.emit(OPS["mul"], product, number)
+            total = builder.emit(OPS["add"], total, product)
+        return total
+
+
+def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
+    """What is left of a product when factors are taken out; None when it lacks one."""
+    left = list(monomial)
+    for atom in factors:
+        if atom not in left:
+            return None
+        left.remove(atom)
+    return tuple(left)
