@@ -17,6 +17,7 @@ from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.shared import OFFSET, is_buffer
 from blocknumba.tile_ir.opdef import CONTROL, EFFECT, PURE, READS, op
 from blocknumba.tile_ir.types import TileType, bool_, int32, int64
+from blocknumba.tile_ir.verifier import REGIONS, RegionSpec
 
 ONE_ELEMENT = LinearLayout(((OFFSET, 0),), (("dim0", 0),), ())
 BARRIER = TileType(int64, (1,), ONE_ELEMENT)
@@ -227,3 +228,6 @@ def warp_roles(*, producers) -> tuple[TileType, ...]:
     its warps; regions[1] has no tiles in registers and no barriers of the program.
     """
     return ()
+
+
+REGIONS["warp_roles"] = lambda _op: [RegionSpec((), "yield", ())] * 2

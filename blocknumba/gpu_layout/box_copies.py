@@ -1,0 +1,86 @@
+"""Boxes of arrays as the copy engine moves them: through tensor maps that the launch makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blocknumba.gpu_layout.planner import element_bits
+from blocknumba.gpu_layout.swizzle import recognized
+from blocknumba.tile_ir.analysis.box import Box, BoxAxis
+from blocknumba.tile_ir.ir import Parameter, Value
+from blocknumba.tile_ir.rebuild import Rebuilder
+from blocknumba.tile_ir.tensor_map import MAX_BOX, TensorMap
+from blocknumba.tile_ir.types import PointerType, TileType
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A kernel parameter that describes an array to the copy engine."""
+
+    argument: str
+    type: TileType
+    tensor_map: TensorMap
+
+    @property
+    def parameter(self) -> Parameter:
+        """The kernel's parameter."""
+        return Parameter("tensor_map", self.argument, tensor_map=self.tensor_map)
+
+    @property
+    def hint(self) -> str:
+        """Its name in the text of the kernel."""
+        return f"{self.argument}_map"
+
+
+@dataclass(frozen=True, slots=True)
+class BoxCopy:
+    """A tile that the copy engine moves between an array and a buffer.
+
+    axes: of the box, in the order of the map.  buffer: the type of the buffer.
+    """
+
+    map: Map
+    axes: tuple[BoxAxis, ...]
+    buffer: TileType
+
+    def starts(self, rebuilder: Rebuilder) -> list[Value]:
+        """Where the box begins, in the order of the map's axes, made of a rebuilder's values."""
+        return [axis.emit_start(rebuilder) for axis in self.axes]
+
+
+def box_copy(box: Box, buffer: TileType) -> BoxCopy | str:
+    """How the copy engine moves a box by way of a buffer that swizzled laid out, or why not."""
+    bits = element_bits(buffer)
+    minor_axis, swizzle = recognized(buffer.layout, bits)
+    if not swizzle:
+        return "rows of the tile are shorter than 32 bytes"
+    if box.axes[0].tile_axis != minor_axis:
+        return "the tile is transposed on its way"
+    places = _array_axes(box)
+    if places is None:
+        return f"extents or strides are not those of {box.argument}"
+    row = swizzle * 8 // bits
+    extents = (row, *(min(axis.extent, MAX_BOX) for axis in box.axes[1:]))
+    tensor_map = TensorMap(places, extents, swizzle)
+    return BoxCopy(
+        Map(box.argument, TileType(PointerType(buffer.dtype)), tensor_map), box.axes, buffer
+    )
+
+
+def _array_axes(box: Box) -> tuple[int, ...] | None:
+    """Which axis of the array each axis of the box is, all of them; None if they are not its."""
+    places = []
+    for axis in box.axes:
+        named = {_axis_of(product, box.argument) for product in (axis.bound, axis.stride)} - {None}
+        if len(named) != 1:
+            return None
+        places += named
+    return tuple(places) if sorted(places) == list(range(len(places))) else None
+
+
+def _axis_of(product, argument: str) -> int | None:
+    """The axis of an array whose extent or stride a product is."""
+    if product is None or product.factor != 1 or len(product.parameters) != 1:
+        return None
+    (parameter,) = product.parameters
+    return parameter.axis if parameter.argument == argument else None

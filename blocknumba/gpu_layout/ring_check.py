@@ -1,0 +1,121 @@
+"""A static check that the rings of a specialised kernel balance: nobody waits for ever.
+
+Both roles run the same control flow.  If they meet the same rings in the same places, every slot
+that is filled is waited for, and every one that is waited for is released once, then each role's
+waits are for something that the other one does, in the order in which it does it.
+"""
+
+from __future__ import annotations
+
+from blocknumba.gpu_layout.async_ops import (
+    mbarrier_arrive,
+    mbarrier_expect,
+    mbarrier_wait,
+    slot,
+    tma_load,
+    warp_roles,
+)
+from blocknumba.gpu_layout.planner import element_bits
+from blocknumba.tile_ir.carried import is_loop
+from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
+
+# What a region does with rings: (ring, ...) for an event, (kind of op, its regions) for control.
+Trace = tuple[tuple, ...]
+
+
+def ring_problems(fn: Function) -> list[str]:
+    """What is wrong with the rings of a function; nothing if it is not specialised."""
+    found: list[str] = []
+    for op in walk(fn.body):
+        if op.opdef is warp_roles:
+            found += _Check(op).problems
+    return found
+
+
+class _Check:
+    """The check of one warp_roles."""
+
+    def __init__(self, roles: Op):
+        consumer, producer = roles.regions
+        self.problems: list[str] = []
+        self._empty_of: dict[Op, Op] = {}
+        fills = self._fills(producer)
+        waits = self._waits(consumer)
+        if fills != waits:
+            self.problems.append(f"the producer fills {fills}, the consumers wait for {waits}")
+        if self._releases(consumer):
+            self.problems.append("a slot is released late that no loop waited for")
+
+    def _fills(self, region: Region) -> Trace:
+        """The slots that a region fills: wait for empty, expect bytes, copies of these bytes."""
+        trace: list[tuple] = []
+        acquired: Op | None = None
+        expected = 0
+        for op in region.ops:
+            if op.opdef is mbarrier_wait:
+                acquired = _ring(op.operands[0])
+            elif op.opdef is mbarrier_expect:
+                full = _ring(op.operands[0])
+                if acquired is None or self._empty_of.setdefault(full, acquired) is not acquired:
+                    self.problems.append("a slot is filled that was not waited for")
+                expected, acquired = op.attrs["size_bytes"], None
+                trace.append((full,))
+            elif op.opdef is tma_load:
+                tile = op.operands[1].type
+                expected -= tile.size * element_bits(tile) // 8
+            trace += self._within(op, self._fills)
+        if expected:
+            self.problems.append(f"{expected} more bytes are expected than come")
+        return tuple(trace)
+
+    def _waits(self, region: Region) -> Trace:
+        """The slots that a region waits for."""
+        trace: list[tuple] = []
+        for op in region.ops:
+            if op.opdef is mbarrier_wait:
+                trace.append((_ring(op.operands[0]),))
+            trace += self._within(op, self._waits)
+        return tuple(trace)
+
+    @staticmethod
+    def _within(op: Op, trace_of) -> Trace:
+        """The control op as part of a trace, if there is anything in it."""
+        traces = tuple(trace_of(inner) for inner in op.regions)
+        return ((op.name, *traces),) if any(traces) else ()
+
+    def _releases(self, region: Region) -> list[Op]:
+        """Check that a region releases what it waits for; the rings that it releases late.
+
+        A loop may release a round later, under a condition; then its last slot is released after
+        it, under another one.
+        """
+        balance: dict[Op, int] = {}
+        owed: list[Op] = []
+        late: list[Op] = []
+        for op in region.ops:
+            if op.opdef is mbarrier_wait:
+                empty = self._empty_of.get(_ring(op.operands[0]))
+                balance[empty] = balance.get(empty, 0) + 1
+            elif op.opdef is mbarrier_arrive:
+                empty, is_late = _ring(op.operands[0]), len(op.operands) > 1
+                if is_late and empty in owed:
+                    owed.remove(empty)
+                    continue
+                balance[empty] = balance.get(empty, 0) - 1
+                late += [empty] * is_late
+            for inner in op.regions:
+                left = self._releases(inner)
+                owed += left
+                if left and not is_loop(op):
+                    self.problems.append("a slot is released late that no loop waited for")
+        if any(balance.values()) or owed:
+            self.problems.append("a region does not release each slot once")
+        return late
+
+
+def _ring(barrier: Value) -> Op:
+    """The allocation that a barrier object is of."""
+    owner = barrier.owner
+    while owner.opdef is slot:
+        owner = owner.operands[0].owner
+    return owner

@@ -1,0 +1,215 @@
+"""What the copy engine fetches for a program, through which rings: the plan of a specialised kernel.
+
+A *fetch* is a staged load whose address is a box of an array.  Fetches that are used together share
+a *ring*: copies of their buffers, filled and emptied in turn, with two mbarriers a copy: `full`
+ends a phase when all bytes of a copy have come, `empty` when all warps have read it.  Whoever
+fetches runs ahead by as many copies as there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from blocknumba.gpu_layout.async_ops import buffer_view, stage, wgmma
+from blocknumba.gpu_layout.box_copies import BoxCopy, Map, box_copy
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.planner import element_bits
+from blocknumba.gpu_layout.swizzle import swizzled, widest_swizzle
+from blocknumba.tile_ir.analysis.box import Box
+from blocknumba.tile_ir.analysis.boxes import Boxes
+from blocknumba.tile_ir.analysis.provenance import loaded, stored
+from blocknumba.tile_ir.carried import is_loop
+from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.ops.memory import load, store
+from blocknumba.tile_ir.types import TileType
+
+MOST_COPIES = 6  # more do not hide more latency
+RESERVED_BYTES = 2048  # of shared memory, for barrier objects and small conversions
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Fetch:
+    """One tile that the copy engine brings: a `stage` of a load, and what it copies."""
+
+    stage: Op
+    copy: BoxCopy
+
+    @property
+    def size_bytes(self) -> int:
+        """Of one copy of the buffer."""
+        return tile_bytes(self.stage.result.type)
+
+
+@dataclass(eq=False, slots=True)
+class Ring:
+    """Fetches that arrive together.
+
+    depth: how many loops they are in.  copies: how many of its buffers there are.
+    """
+
+    fetches: tuple[Fetch, ...]
+    depth: int
+    copies: int = 1
+
+    @property
+    def size_bytes(self) -> int:
+        """Of one copy of all buffers."""
+        return sum(fetch.size_bytes for fetch in self.fetches)
+
+
+@dataclass(slots=True)
+class Schedule:
+    """What a specialised kernel does besides its ops.
+
+    rings: in the order of their first fetch.  stores: stores that the copy engine does.
+    reasons: per load or store that stays as it is, why.
+    """
+
+    rings: list[Ring] = field(default_factory=list)
+    stores: dict[Op, BoxCopy] = field(default_factory=dict)
+    reasons: dict[Op, str] = field(default_factory=dict)
+
+    @property
+    def maps(self) -> tuple[Map, ...]:
+        """The tensor maps that are needed."""
+        fetched = [fetch.copy.map for ring in self.rings for fetch in ring.fetches]
+        return tuple(dict.fromkeys([*fetched, *(copy.map for copy in self.stores.values())]))
+
+
+def tile_bytes(tile: TileType) -> int:
+    """The size of a tile in memory."""
+    return tile.size * element_bits(tile) // 8
+
+
+def plan_schedule(fn: Function, options: LayoutOptions) -> Schedule:
+    """Which loads and stores of a function the copy engine does; no rings if none is in a loop."""
+    return _Planning(fn, options).schedule
+
+
+class _Planning:
+    """Finds the fetches of a function, groups them and gives them room."""
+
+    def __init__(self, fn: Function, options: LayoutOptions):
+        self._fn = fn
+        self._options = options
+        self._boxes = Boxes(fn)
+        self._written, self._read = stored(fn), loaded(fn)
+        self._mappable = {
+            parameter.argument for parameter in fn.parameters if parameter.mappable
+        }
+        self.schedule = Schedule()
+        self._regions = dict(_places(fn.body, 0))
+        self._fetches = self._find_fetches()
+        self._group()
+        if any(ring.depth for ring in self.schedule.rings):
+            self._find_stores()
+            self._give_room()
+        else:
+            self.schedule.rings.clear()
+
+    def _find_fetches(self) -> dict[Op, Fetch]:
+        """Per stage of a load that is a box, the fetch."""
+        found = {}
+        for op in walk(self._fn.body):
+            source = op.operands[0].owner if op.opdef is stage else None
+            if source is None or source.opdef is not load:
+                continue
+            box = self._box(source)
+            copy = box if isinstance(box, str) else box_copy(box, op.result.type)
+            if isinstance(copy, str):
+                self.schedule.reasons[source] = copy
+            else:
+                found[op] = Fetch(op, copy)
+        return found
+
+    def _box(self, op: Op) -> Box | str:
+        """The box of a load or a store, or why the copy engine cannot move it."""
+        if "tma" not in self._options.features:
+            return "the target has no tensor maps"
+        box = self._boxes.box_of(op)
+        if isinstance(box, str):
+            return box
+        if box.argument not in self._mappable:
+            return f"no tensor map can describe {box.argument}: see its address and strides"
+        if box.argument in (self._written if op.opdef is load else self._read):
+            return f"{box.argument} is read and written by the same kernel"
+        if op.opdef is load and self._written and not self._options.arrays_are_disjoint:
+            return "arrays share memory"
+        if not all(self._boxes.is_plannable(axis.start) for axis in box.axes):
+            return "its place depends on what was loaded"
+        return box
+
+    def _group(self) -> None:
+        """Fetches of one wgmma that are made side by side share a ring."""
+        grouped: set[Op] = set()
+        for op in walk(self._fn.body):
+            if op.opdef is not wgmma:
+                continue
+            own = [_stage_of(value) for value in op.operands[:2]]
+            own = [s for s in own if s in self._fetches and s not in grouped]
+            for region in dict.fromkeys(self._regions[s][0] for s in own):
+                together = [s for s in own if self._regions[s][0] is region]
+                grouped.update(together)
+                self._add(together)
+        for alone in self._fetches:
+            if alone not in grouped:
+                self._add([alone])
+
+    def _add(self, stages: list[Op]) -> None:
+        region, depth = self._regions[stages[0]]
+        ordered = sorted(dict.fromkeys(stages), key=region.ops.index)
+        self.schedule.rings.append(Ring(tuple(self._fetches[s] for s in ordered), depth))
+
+    def _find_stores(self) -> None:
+        """Stores of tiles that the copy engine can do."""
+        for op in walk(self._fn.body):
+            if op.opdef is not store or not op.operands[1].type.shape:
+                continue
+            box = self._box(op)
+            copy = box if isinstance(box, str) else _store_copy(box, op.operands[1].type)
+            if isinstance(copy, str):
+                self.schedule.reasons[op] = copy
+            else:
+                self.schedule.stores[op] = copy
+
+    def _give_room(self) -> None:
+        """As many copies as fit of the rings in the innermost loops; one of the others."""
+        rings = self.schedule.rings
+        deepest = max(ring.depth for ring in rings)
+        room = self._options.shared_bytes - RESERVED_BYTES
+        room -= max((tile_bytes(op.operands[1].type) for op in self.schedule.stores), default=0)
+        room -= sum(ring.size_bytes for ring in rings if ring.depth < deepest)
+        inner = [ring for ring in rings if ring.depth == deepest]
+        most = self._options.num_stages or MOST_COPIES
+        copies = min(most, room // sum(ring.size_bytes for ring in inner))
+        if copies < 1:
+            rings.clear()
+        for ring in inner:
+            ring.copies = copies
+
+
+def _places(region: Region, depth: int) -> Iterator[tuple[Op, tuple[Region, int]]]:
+    """Per op of a region, and of those within, its region and how many loops that is in."""
+    for op in region.ops:
+        yield op, (region, depth)
+        for inner in op.regions:
+            yield from _places(inner, depth + is_loop(op))
+
+
+def _store_copy(box: Box, tile: TileType) -> BoxCopy | str:
+    """How a tile is stored, by way of a buffer with the widest rows."""
+    minor_axis = box.axes[0].tile_axis
+    if minor_axis is None:
+        return "the tile has no axis along which the array is contiguous"
+    bits = element_bits(tile)
+    swizzle = widest_swizzle(tile.shape[minor_axis], bits)
+    layout = swizzled(tile.shape, minor_axis, bits, swizzle)
+    return box_copy(box, TileType(tile.dtype, tile.shape, layout))
+
+
+def _stage_of(value: Value) -> Op | None:
+    """The `stage` whose buffer an operand of wgmma is; None for one in registers."""
+    while value.owner is not None and value.owner.opdef is buffer_view:
+        (value,) = value.owner.operands
+    return value.owner
