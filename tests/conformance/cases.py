@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import conversion_cases  # noqa: F401  each adds its cases to CASES
+import dot_cases  # noqa: F401
 import elementwise_cases  # noqa: F401
 import kernel_cases  # noqa: F401
 import tile_cases  # noqa: F401

@@ -6,6 +6,7 @@ import numpy as np
 
 from blocknumba.errors import require
 from blocknumba.tile_ir.opdef import PURE, op
+from blocknumba.tile_ir.ops.meaning import convert
 from blocknumba.tile_ir.types import (
     DType,
     TileType,
@@ -95,11 +96,11 @@ def dot(a, b, acc, *, precision="ieee") -> TileType:
 def _(a, b, acc, *, precision="ieee"):
     if acc.dtype == np.int32:
         return _integer_product(a, b) + acc
-    wide = np.float64 if acc.dtype == np.float64 else np.float32
+    wide = np.dtype(np.float64 if acc.dtype == np.float64 else np.float32)
     if precision == "tf32":
         a, b = rounded_to_tf32(a), rounded_to_tf32(b)
-    product = np.matmul(a.astype(wide, copy=False), b.astype(wide, copy=False))
-    return (product + acc.astype(wide, copy=False)).astype(acc.dtype, copy=False)
+    product = np.matmul(convert(a, wide), convert(b, wide))
+    return convert(product + convert(acc, wide), acc.dtype)
 
 
 def _integer_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+import ml_dtypes
 import numpy as np
 
 from blocknumba.tile_ir.ops import error_function
@@ -113,10 +114,17 @@ def next_after(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 # conversion -----------------------------------------------------------------------------------
 
+# 8-bit float -> what its 256 codes are as float32: a table is several times faster than astype
+_FLOAT8_VALUES = {kind: np.arange(256, dtype=np.uint8).view(kind).astype(np.float32)
+                  for kind in map(np.dtype, (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2))}
+
+
 def convert(x: np.ndarray, dtype: np.dtype, rounding: str = "nearest") -> np.ndarray:
     """x as dtype; the op `cast` says what happens outside its range."""
     if dtype == x.dtype:
         return x
+    if x.dtype in _FLOAT8_VALUES:
+        return convert(_FLOAT8_VALUES[x.dtype].take(x.view(np.uint8)), dtype)
     if dtype.kind == "b":
         return x != 0
     if dtype.kind in "iu":
