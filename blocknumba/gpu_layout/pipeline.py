@@ -8,13 +8,23 @@ from blocknumba.gpu_layout.passes.allocate_shared import allocate_shared
 from blocknumba.gpu_layout.passes.assign_layouts import assign_layouts
 from blocknumba.gpu_layout.passes.insert_barriers import insert_barriers
 from blocknumba.gpu_layout.passes.lower_reductions import lower_reductions
+from blocknumba.gpu_layout.passes.map_wgmma import map_wgmma
+from blocknumba.gpu_layout.passes.specialize_warps import specialize_warps
 from blocknumba.gpu_layout.passes.stage_conversions import stage_conversions
-from blocknumba.gpu_layout.spec import LAID_OUT, READY
+from blocknumba.gpu_layout.spec import LAID_OUT, MAPPED, READY
 from blocknumba.tile_ir import verifier
 from blocknumba.tile_ir.ir import Function
 from blocknumba.tile_ir.passes.contract import Observer, check_order, run_passes
 
-LAYOUT_PASSES = (
+# From here on every op is one that the hardware has, and what engines access is in shared memory.
+MAPPING_PASSES = (
+    # before map_dots, which takes every dot that is left
+    map_wgmma,
+    # after map_wgmma: what it stages is what the copy engine fetches
+    specialize_warps,
+)
+# From here on every tile in registers has a layout.
+PLACING_PASSES = (
     assign_layouts,
     # before staging: it makes conversions
     lower_reductions,
@@ -24,6 +34,7 @@ LAYOUT_PASSES = (
     # last: which buffers share bytes decides what has to wait
     insert_barriers,
 )
+LAYOUT_PASSES = MAPPING_PASSES + PLACING_PASSES
 check_order(LAYOUT_PASSES)
 
 
@@ -38,8 +49,8 @@ def lay_out(
 
     verify: check the function after each pass.  observer: see run_passes.
     """
-    level = LAID_OUT if verify else None
-    fn = run_passes(fn, LAYOUT_PASSES, options, level=level, observer=observer)
+    for passes, level in ((MAPPING_PASSES, MAPPED), (PLACING_PASSES, LAID_OUT)):
+        fn = run_passes(fn, passes, options, level=level if verify else None, observer=observer)
     if verify:
         verifier.verify(fn, READY)
     return fn

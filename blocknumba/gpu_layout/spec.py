@@ -107,6 +107,15 @@ def _is_placed(op: Op) -> str | None:
     return None
 
 
+def _has_no_registers(value: Value) -> str | None:
+    """Only buffers have a layout."""
+    tile = value.type
+    if tile.layout is not None and not is_buffer(tile):
+        return f"{tile} has registers already"
+    return None
+
+
+MAPPED = Level("mapped to the hardware's ops", of_value=(_has_no_registers,))
 LAID_OUT = Level("layout level", of_value=(_has_layout,), of_op=(_agrees,))
 READY = Level(
     "layout level, ready to be lowered",

@@ -13,6 +13,7 @@ from blocknumba.gpu_layout.swizzle import swizzled, widest_swizzle
 from blocknumba.gpu_layout.wgmma import refusal
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.ir import Function, Op, Value, walk
+from blocknumba.tile_ir.opdef import attribute
 from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.memory import load
 from blocknumba.tile_ir.ops.shape import transpose
@@ -75,7 +76,7 @@ def _operands(
     owner = first.root.owner
     loaded = owner is not None and owner.opdef is load
     left = first.type if loaded else a.type
-    if refusal(left, second.type, acc.type, op.attrs["precision"], options.num_warps):
+    if refusal(left, second.type, acc.type, attribute(op, "precision"), options.num_warps):
         return None
     return first if loaded else None, second
 
