@@ -19,7 +19,8 @@ class Options:
 
     num_warps: warps per program, a power of two; None leaves it to the compiler, which goes by
         the largest tile.
-    num_stages: buffers of a pipelined loop; 1 turns pipelining off.
+    num_stages: buffers of a pipelined loop; 1 turns pipelining off; None leaves it to the
+        compiler, which goes by the shared memory there is.
     num_ctas: thread blocks per program (a cluster), a power of two.
     fastmath: allow approximate division, square root and transcendentals, and reassociation.
     debug: check every access and every assert.
@@ -31,7 +32,7 @@ class Options:
     """
 
     num_warps: int | None = None
-    num_stages: int = 3
+    num_stages: int | None = None
     num_ctas: int = 1
     fastmath: bool = False
     debug: bool = False
@@ -44,7 +45,8 @@ class Options:
         if self.num_warps is not None:
             _require_power_of_two("num_warps", self.num_warps, MAX_WARPS)
         _require_power_of_two("num_ctas", self.num_ctas, MAX_CTAS)
-        _require_integer("num_stages", self.num_stages, 1, 16)
+        if self.num_stages is not None:
+            _require_integer("num_stages", self.num_stages, 1, 16)
         if self.maxnreg is not None:
             _require_integer("maxnreg", self.maxnreg, MIN_REGISTERS, MAX_REGISTERS)
         for name in ("fastmath", "debug", "lineinfo", "launch_cooperative_grid", "interpret"):
