@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from blocknumba.gpu_layout import gf2
-from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.linear_layout import LinearLayout, pack
 from blocknumba.gpu_layout.registers import (
     LANE,
     LANE_BITS,
@@ -35,6 +35,12 @@ def is_buffer(tile: TileType) -> bool:
 def in_registers(tile: TileType) -> bool:
     """Whether a value of this type is a tile that has, or needs, a layout in registers."""
     return bool(tile.shape) and not is_buffer(tile)
+
+
+def offset_of(shared: LinearLayout, index: dict[int, int]) -> int:
+    """Where an element is in a shared layout; index: by axis, 0 where left out."""
+    element = pack(shared.outs, {f"dim{axis}": place for axis, place in index.items()})
+    return gf2.apply(gf2.right_inverse(shared.columns, shared.out_bits), element)
 
 
 def conflict_degree(lanes: gf2.Matrix) -> int:

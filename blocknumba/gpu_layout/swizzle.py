@@ -29,14 +29,12 @@ _ROW_BIT = 7  # chunk numbers are combined with the address bits from here on: 1
 
 
 @lru_cache(maxsize=1024)
-def swizzled(
+def in_panels(
     shape: tuple[int, ...], minor_axis: int, element_bits: int, swizzle_bytes: int
 ) -> LinearLayout:
-    """The layout of a tile in panels of rows, their chunks permuted as addresses say.
+    """What swizzled gives, but with the chunks of every row in order.
 
-    shape: of the tile; rows follow each other in C order of the other axes, panels come last.
-    minor_axis: the axis that a row runs along, of at least swizzle_bytes.
-    swizzle_bytes: one of SWIZZLES.  The buffer starts at a multiple of 8 * swizzle_bytes.
+    This is how a copy engine or a tensor core counts: it permutes the addresses at last.
     """
     assert swizzle_bytes in SWIZZLES, f"a swizzle of {swizzle_bytes} bytes"
     first_bits = {}
@@ -53,9 +51,24 @@ def swizzled(
     others = [axis for axis in reversed(range(len(shape))) if axis != minor_axis]
     rows = tuple(column for axis in others for column in bits(axis))
     columns = minor[:row_bits] + rows + minor[row_bits:]
-    if swizzle_bytes:
-        columns = _permuted(columns, element_bits, log2(swizzle_bytes // CHUNK_BYTES))
     return LinearLayout(((OFFSET, place),), dims_of(shape), columns)
+
+
+@lru_cache(maxsize=1024)
+def swizzled(
+    shape: tuple[int, ...], minor_axis: int, element_bits: int, swizzle_bytes: int
+) -> LinearLayout:
+    """The layout of a tile in panels of rows, their chunks permuted as addresses say.
+
+    shape: of the tile; rows follow each other in C order of the other axes, panels come last.
+    minor_axis: the axis that a row runs along, of at least swizzle_bytes.
+    swizzle_bytes: one of SWIZZLES.  The buffer starts at a multiple of 8 * swizzle_bytes.
+    """
+    layout = in_panels(shape, minor_axis, element_bits, swizzle_bytes)
+    if not swizzle_bytes:
+        return layout
+    columns = _permuted(layout.columns, element_bits, log2(swizzle_bytes // CHUNK_BYTES))
+    return LinearLayout(layout.ins, layout.outs, columns)
 
 
 def _permuted(columns: gf2.Matrix, element_bits: int, chunk_bits: int) -> gf2.Matrix:

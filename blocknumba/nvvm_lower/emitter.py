@@ -69,6 +69,9 @@ class Emitter:
     axis_infos: what is known of the elements of each value along each axis.
     used: the values that some op reads.
     rounded: (dtype, value) -> the float that was rounded to it.
+    packed: narrow elements that were taken out of a word -> the word.
+    parameters: what is known of the kernel's arguments.
+    program_barrier: what all threads of the program wait at.
     """
 
     def __init__(self, body: Body, target: Target, options: CodeOptions, fn: Function,
@@ -79,6 +82,10 @@ class Emitter:
         self.used = frozenset(value for op in walk(fn.body) for value in op.operands)
         self.values: dict[Value, Registers] = {}
         self.rounded: dict[tuple[DType, str], str] = {}
+        self.packed: dict[tuple[str, ...], str] = {}
+        self.parameters = dict(zip(fn.body.args, fn.parameters, strict=True))
+        # a program of one warp has a cheaper barrier
+        self.program_barrier = ptx.BARRIER if options.num_warps > 1 else ptx.WARP_BARRIER
         self._debug_info = debug_info
 
     def run(self, region: Region) -> list[Registers]:
@@ -110,8 +117,8 @@ class Emitter:
                              f"align {SHARED_ALIGNMENT}")
 
     def barrier(self) -> None:
-        """Wait for all threads of the program; a program of one warp has a cheaper barrier."""
-        self.assembly(ptx.BARRIER if self.options.num_warps > 1 else ptx.WARP_BARRIER)
+        """Wait for all threads of the program."""
+        self.assembly(self.program_barrier)
 
     def assembly(self, assembly: Assembly, *operands: str) -> tuple[str, ...]:
         """Inline PTX, checked against the target."""

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from blocknumba.gpu_layout.async_ops import warp_roles
 from blocknumba.gpu_layout.passes.allocate_shared import shared_bytes
 from blocknumba.nvvm_lower import ops
 from blocknumba.nvvm_lower.debug_info import DebugInfo
 from blocknumba.nvvm_lower.elements import memory_type, register_type
 from blocknumba.nvvm_lower.emitter import CodeOptions, Emitter
-from blocknumba.nvvm_lower.llvm import I1, I8, Body, Module
+from blocknumba.nvvm_lower.llvm import I1, I8, I64, Body, Module
+from blocknumba.nvvm_lower.ptx.tma import PREFETCH
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.nvvm_lower.toolchain import AssembleOptions, Assembled, assemble
 from blocknumba.tile_ir.ir import Function, Parameter, Value
+from blocknumba.tile_ir.tensor_map import ALIGNMENT, SIZE_BYTES
+
+_BY_VALUE = f" byval align {ALIGNMENT}"  # of a tensor map
 
 assert ops.CODE, "the code faces are registered by importing them"
 
@@ -22,8 +27,10 @@ class LoweredKernel:
     """One kernel as NVVM IR.
 
     nvvm_ir: the module.  name: the kernel's symbol in it.
-    num_warps: a program is that many warps.  shared_bytes: dynamic shared memory per program.
-    parameters: what to pass, in order, each in its natural size: pointers in 8 bytes, bools in 1.
+    num_warps: of a block: those of its program, and those that fetch for it.
+    shared_bytes: dynamic shared memory per program.
+    parameters: what to pass, in order, each in its natural size: pointers in 8 bytes, bools in 1,
+        tensor maps in 128.
     """
 
     nvvm_ir: str
@@ -40,21 +47,18 @@ def lower(fn: Function, target: Target, options: CodeOptions = CodeOptions()) ->
     name = symbol(fn.name)
     debug_info = DebugInfo(module, name, fn.loc) if options.lineinfo else None
     emitter = Emitter(body, target, options, fn, debug_info)
-    parameters = [_parameter(emitter, i, value) for i, value in enumerate(fn.body.args)]
+    types = [_parameter(emitter, i, value) for i, value in enumerate(fn.body.args)]
+    _prefetch_maps(emitter)
     emitter.run(fn.body)
     body.do("ret void")
     suffix = f"!dbg {debug_info.subprogram} " if debug_info else ""
-    body.define(name, parameters, suffix=suffix)
-    types = ", ".join(parameter.rsplit(" ", 1)[0] for parameter in parameters)
-    threads = options.num_warps * target.warp_size
-    properties = {"kernel": 1, "maxntidx": threads}
-    if options.maxnreg is not None:
-        properties["maxnreg"] = options.maxnreg
-    elif options.min_blocks > 1:
-        properties["minctasm"] = options.min_blocks
-    module.annotate(name, f"void ({types})", properties)
-    return LoweredKernel(module.text(), name, options.num_warps, shared_bytes(fn),
-                         fn.parameters)
+    declared = [f"{type_}{_BY_VALUE * is_map(parameter)} %p{i}"
+                for i, (type_, parameter) in enumerate(zip(types, fn.parameters))]
+    body.define(name, declared, suffix=suffix)
+    num_warps = options.num_warps + producers(fn)
+    properties = _properties(emitter, num_warps * target.warp_size)
+    module.annotate(name, f"void ({', '.join(types)})", properties)
+    return LoweredKernel(module.text(), name, num_warps, shared_bytes(fn), fn.parameters)
 
 
 def assemble_kernel(kernel: LoweredKernel, target: Target,
@@ -73,12 +77,53 @@ def symbol(name: str) -> str:
     return plain if plain and not plain[0].isdigit() else f"_{plain}"
 
 
+def is_map(parameter: Parameter) -> bool:
+    """Whether a parameter is a tensor map."""
+    return parameter.kind == "tensor_map"
+
+
+def producers(fn: Function) -> int:
+    """How many warps a block has besides those of its program."""
+    return sum(op.attrs["producers"] for op in fn.body.ops if op.opdef is warp_roles)
+
+
+def _properties(emitter: Emitter, threads: int) -> dict[str, int | str]:
+    """What the assembler is told of the kernel."""
+    options, module = emitter.options, emitter.body.module
+    properties: dict[str, int | str] = {"kernel": 1, "maxntidx": threads}
+    if options.maxnreg is not None:
+        properties["maxnreg"] = options.maxnreg
+    elif options.min_blocks > 1:
+        properties["minctasm"] = options.min_blocks
+    maps = [place for place, parameter in enumerate(emitter.parameters.values(), 1)
+            if is_map(parameter)]
+    if maps:
+        properties["grid_constant"] = module.node(
+            f"!{{{', '.join(f'i32 {place}' for place in maps)}}}")
+    return properties
+
+
+def _prefetch_maps(emitter: Emitter) -> None:
+    """The first thread brings the tensor maps near."""
+    for value, parameter in emitter.parameters.items():
+        if is_map(parameter):
+            emitter.assembly(PREFETCH, emitter.values[value][0],
+                             emitter.flag(emitter.threads.is_first))
+
+
 def _parameter(emitter: Emitter, place: int, value: Value) -> str:
-    """Declare a kernel parameter and make it the value; a bool is passed as a byte."""
+    """Make a kernel parameter the value; its type.
+
+    A bool is passed as a byte; a tensor map lies among the parameters, its value is its address.
+    """
     dtype, name = value.type.dtype, f"%p{place}"
+    if is_map(emitter.parameters[value]):
+        type_ = f"{emitter.body.module.named_type('tensor_map', f'{{ [{SIZE_BYTES} x i8] }}')}*"
+        emitter.values[value] = [emitter.body.convert("ptrtoint", type_, name, I64)]
+        return type_
     type_ = register_type(dtype)
     if type_ == I1:
         emitter.values[value] = [emitter.body.compare("icmp ne", I8, name, "0")]
-        return f"{memory_type(dtype)} {name}"
+        return memory_type(dtype)
     emitter.values[value] = [name]
-    return f"{type_} {name}"
+    return type_

@@ -52,6 +52,7 @@ class Module:
     """One translation unit: globals, declarations, function texts and metadata."""
 
     def __init__(self):
+        self._types: dict[str, str] = {}
         self._globals: dict[str, str] = {}
         self._declarations: dict[str, str] = {}
         self._functions: dict[str, str] = {}
@@ -62,6 +63,11 @@ class Module:
         """Declare an external function or an intrinsic, once."""
         if name not in self._declarations:
             self._declarations[name] = f"declare {result} @{name}({', '.join(parameters)}) {words}"
+
+    def named_type(self, name: str, definition: str) -> str:
+        """Define a type, once; its name as a type."""
+        self._types[name] = f"%{name} = type {definition}"
+        return f"%{name}"
 
     def global_variable(self, name: str, definition: str) -> str:
         """Define a global, once; its name as a value."""
@@ -109,19 +115,22 @@ class Module:
         """Whether a function of that name was added."""
         return name in self._functions
 
-    def annotate(self, function: str, signature: str, properties: dict[str, int]) -> None:
+    def annotate(self, function: str, signature: str, properties: dict[str, int | str]) -> None:
         """Attach properties ("kernel", "maxntidx", ...) to a function.
 
+        A property is a number or the name of a node.
         Source: NVVM IR Specification, "Global Property Annotation".
         """
         for name, value in properties.items():
+            written = value if isinstance(value, str) else f"i32 {value}"
             self.name_node("nvvm.annotations",
-                           self.node(f'!{{{signature}* @{function}, !"{name}", i32 {value}}}'))
+                           self.node(f'!{{{signature}* @{function}, !"{name}", {written}}}'))
 
     def text(self) -> str:
         """The whole module."""
         self.name_node("nvvmir.version", self.node(IR_VERSION))
         lines = [f'target triple = "{TRIPLE}"', f'target datalayout = "{DATA_LAYOUT}"']
+        lines += self._types.values()
         lines += self._globals.values()
         lines += self._functions.values()
         lines += self._declarations.values()
@@ -160,7 +169,8 @@ class Body:
         self.block = "entry"
         self.location = ""
         self._lines: list[str | Phi] = []
-        self._stack: list[str] = []
+        self._first: list[str] = []
+        self._at_entry: dict[str, str] = {}
         self._count = 0
         self._known: dict[str, str] = {}
 
@@ -254,7 +264,15 @@ class Body:
     def stack_variable(self, type_: str, alignment: int) -> str:
         """The address of a variable of this thread; it lives as long as the function runs."""
         name = self.name()
-        self._stack.append(f"  {name} = alloca {type_}, align {alignment}")
+        self._first.append(f"  {name} = alloca {type_}, align {alignment}")
+        return name
+
+    def at_entry(self, instruction: str) -> str:
+        """The result of an instruction that is done before all others, once."""
+        name = self._at_entry.get(instruction)
+        if name is None:
+            name = self._at_entry[instruction] = self.name()
+            self._first.append(f"  {name} = {instruction}")
         return name
 
     def phi(self, type_: str) -> Phi:
@@ -278,7 +296,7 @@ class Body:
     def define(self, name: str, parameters: Sequence[str], result: str = VOID,
                linkage: str = "", suffix: str = "") -> None:
         """Add this body to the module as a function; suffix is its metadata."""
-        lines = "\n".join(map(str, self._stack + self._lines))
+        lines = "\n".join(map(str, self._first + self._lines))
         head = " ".join(filter(None, ("define", linkage, result)))
         self.module.add_function(
             name, f"{head} @{name}({', '.join(parameters)}) {suffix}{{\nentry:\n{lines}\n}}")

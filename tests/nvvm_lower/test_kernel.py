@@ -53,7 +53,8 @@ store %oq, %y, %mask""")
 
 
 def test_every_op_has_a_code_face():
-    wanted = {name for name, op in OPS.items() if not op.has(TERMINATOR)}
+    staged = {"stage", "shared_tile"}  # stage_conversions leaves none
+    wanted = {name for name, op in OPS.items() if not op.has(TERMINATOR)} - staged
 
     assert wanted <= set(CODE), f"no code: {sorted(wanted - set(CODE))}"
 

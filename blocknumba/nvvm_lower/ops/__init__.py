@@ -2,11 +2,13 @@
 
 from blocknumba.nvvm_lower.emitter import CODE
 from blocknumba.nvvm_lower.ops import (
+    asynchronous,
     atomic,
     cast,
     control,
     create,
     debug,
+    dot,
     elementwise,
     layout,
     memory,
@@ -14,5 +16,5 @@ from blocknumba.nvvm_lower.ops import (
     shape,
 )
 
-__all__ = ["CODE", "atomic", "cast", "control", "create", "debug", "elementwise", "layout",
-           "memory", "reduce", "shape"]
+__all__ = ["CODE", "asynchronous", "atomic", "cast", "control", "create", "debug", "dot",
+           "elementwise", "layout", "memory", "reduce", "shape"]

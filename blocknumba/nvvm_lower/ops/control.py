@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from blocknumba.gpu_layout.async_ops import async_copy_wait, mbarrier_wait, wgmma
 from blocknumba.nvvm_lower.elements import is_literal, memory_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count, llvm_type
 from blocknumba.nvvm_lower.llvm import Phi
@@ -14,6 +15,7 @@ from blocknumba.tile_ir.ops.dot import dot
 
 # A longer body is not unrolled by LLVM: that multiplies compile time and gains nothing.
 UNROLLED_LINES = 64
+STAGED = (dot, wgmma, mbarrier_wait, async_copy_wait)
 
 
 @code(if_)
@@ -115,13 +117,13 @@ def _loop_node(emitter: Emitter, op: Op, first_line: int) -> str:
     rounds = attribute(op, "unroll") if op.opdef is for_ else None
     if rounds is None:
         is_long = emitter.body.length - first_line > UNROLLED_LINES
-        rounds = 1 if is_long or _has_dot(op.regions[0]) else None
+        rounds = 1 if is_long or _has_stages(op.regions[0]) else None
     return emitter.body.module.unrolling(rounds) if rounds else ""
 
 
-def _has_dot(region: Region) -> bool:
-    """Whether a product is in a loop: its operands are fetched in stages, which repeat already."""
-    return any(op.opdef is dot or any(map(_has_dot, op.regions)) for op in region.ops)
+def _has_stages(region: Region) -> bool:
+    """Whether a product, or a wait for what was fetched, is in a loop: its stages repeat already."""
+    return any(op.opdef in STAGED or any(map(_has_stages, op.regions)) for op in region.ops)
 
 
 def _round_count(emitter: Emitter, bound: Value, start: str, stop: str, step: str) -> str:

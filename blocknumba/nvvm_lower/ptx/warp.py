@@ -42,6 +42,9 @@ BALLOT = Assembly(
     "vote.ballot",
     f"{{ .reg .pred p; setp.ne.b32 p, $1, 0; vote.sync.ballot.b32 $0, p, {ALL_LANES}; }}",
     ("i32",), ("i32",), "vote.sync", has_effect=True, converges=True)
+# A value that is the same in all lanes already; here the assembler learns that it is.
+UNIFORM = Assembly("uniform", f"shfl.sync.idx.b32 $0, $1, 0, 0x1f, {ALL_LANES};", ("i32",),
+                   ("i32",), "shfl.sync", converges=True)
 BARRIER = Assembly("barrier", "bar.sync 0;", (), (), "bar", has_effect=True,
                    touches_memory=True, converges=True)
 WARP_BARRIER = Assembly("warp_barrier", f"bar.warp.sync {ALL_LANES};", (), (),
@@ -61,5 +64,5 @@ def rows() -> list[Assembly]:
     """Every way to talk and wait, for tests."""
     return [
         *(shuffle(mode, type_, 16) for mode in SHUFFLES for type_ in SHUFFLED),
-        *map(shuffle_from, SHUFFLED), vote("any"), vote("all"), BALLOT, BARRIER, WARP_BARRIER,
-        TRAP, named_barrier(1, 64)]
+        *map(shuffle_from, SHUFFLED), vote("any"), vote("all"), BALLOT, UNIFORM, BARRIER,
+        WARP_BARRIER, TRAP, named_barrier(1, 64)]

@@ -8,10 +8,12 @@ from blocknumba.gpu_layout import gf2
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.registers import LANE, LANE_BITS, REGISTER, WARP, Replication
 from blocknumba.nvvm_lower.llvm import I32, I64, Body, integer
+from blocknumba.nvvm_lower.ptx.warp import UNIFORM
 from blocknumba.tile_ir.analysis.ranges import Range
 from blocknumba.tile_ir.types import int32
 
 SREG = "llvm.nvvm.read.ptx.sreg."
+SREG_WORDS = "nounwind readnone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,14 @@ class Threads:
         return self._body.binary("lshr", I32, self.thread, str(LANE_BITS))
 
     @property
+    def uniform_warp(self) -> str:
+        """Index of this warp, which the assembler knows to be one for all of its lanes."""
+        self._body.module.declare(SREG + "tid.x", I32, (), SREG_WORDS)
+        thread = self._body.at_entry(f"call {I32} @{SREG}tid.x()")
+        warp = self._body.at_entry(f"lshr {I32} {thread}, {LANE_BITS}")
+        return self._body.at_entry(UNIFORM.call([warp]))
+
+    @property
     def is_first(self) -> str:
         """Whether this is the first thread of the program, an i1."""
         return self._body.compare("icmp eq", I32, self.thread, "0")
@@ -85,7 +95,7 @@ class Threads:
 
 def special_register(body: Body, name: str) -> str:
     """A special register of the hardware, "tid.x" or "ctaid.y"."""
-    return body.call(I32, SREG + name, words="nounwind readnone")
+    return body.call(I32, SREG + name, words=SREG_WORDS)
 
 
 def indices(body: Body, threads: Threads, layout: LinearLayout, start: int = 0) -> list[str]:

@@ -52,6 +52,19 @@ def read_scalar(emitter: Emitter, dtype: Dtype, buffer: str) -> str:
     return unpack(emitter, dtype, loaded, 1)[0]
 
 
+def address_of(emitter: Emitter, buffer: str) -> str:
+    """The address of the buffer at a byte offset, the i32 that inline PTX takes."""
+    start = emitter.body.convert("ptrtoint", pointer("[0 x i8]", SHARED), emitter.shared_memory,
+                                 I32)
+    return start if buffer == "0" else emitter.body.binary("add", I32, start, buffer)
+
+
+def element_address(emitter: Emitter, buffer: str, index: str, dtype: Dtype) -> str:
+    """The address of an element of the buffer at a byte offset, as address_of."""
+    address = _address(emitter, buffer, index, dtype)
+    return emitter.body.convert("ptrtoint", pointer(I8, SHARED), address, I32)
+
+
 def _leaders(emitter: Emitter, plan: SharedAccess) -> Registers:
     """Per group the offset of its first element, in elements."""
     found = indices(emitter.body, emitter.threads, plan.offsets)

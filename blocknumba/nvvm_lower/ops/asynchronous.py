@@ -1,0 +1,154 @@
+"""Code of the ops that let copies go on while a program does, and of the roles of its warps."""
+
+from __future__ import annotations
+
+from blocknumba.gpu_layout.async_ops import (
+    async_copy,
+    async_copy_commit,
+    async_copy_wait,
+    buffer_view,
+    fence_async,
+    mbarrier_allocate,
+    mbarrier_arrive,
+    mbarrier_expect,
+    mbarrier_wait,
+    mbarriers_ready,
+    slot,
+    tma_load,
+    tma_store,
+    tma_store_wait,
+    warp_roles,
+)
+from blocknumba.nvvm_lower.elements import element_bits
+from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
+from blocknumba.nvvm_lower.llvm import I32
+from blocknumba.nvvm_lower.ops.memory import access_width, does_work
+from blocknumba.nvvm_lower.ptx import async_copy as async_copy_ptx
+from blocknumba.nvvm_lower.ptx import mbarrier as mbarrier_ptx
+from blocknumba.nvvm_lower.ptx import tma as tma_ptx
+from blocknumba.nvvm_lower.ptx import warp as warp_ptx
+from blocknumba.nvvm_lower.services import async_copies, mbarrier, tma
+from blocknumba.tile_ir.ir import Op, Value
+from blocknumba.tile_ir.opdef import attribute
+
+PROGRAM_BARRIER = 1  # of the program's warps, once others run beside them; 0 is of all
+
+
+@code(buffer_view)
+def _(_emitter: Emitter, _op: Op, buffer: Registers) -> Registers:
+    return buffer
+
+
+@code(slot)
+def _(emitter: Emitter, op: Op, ring: Registers, index: Registers) -> Registers:
+    body, tile = emitter.body, op.result.type
+    size_bytes = str(tile.size * element_bits(tile.dtype) // 8)
+    return [body.binary("add", I32, body.binary("mul", I32, index[0], size_bytes), ring[0])]
+
+
+# barrier objects ------------------------------------------------------------------------------
+@code(mbarrier_allocate)
+def _(emitter: Emitter, op: Op) -> Registers:
+    """A ring of barrier objects is its byte offset in shared memory."""
+    offset = attribute(op, "offset")
+    assert offset is not None, "mbarrier_allocate: no pass gave an offset"
+    ring = str(offset)
+    mbarrier.initialize(emitter, ring, attribute(op, "copies"), attribute(op, "arrivals"))
+    return [ring]
+
+
+@code(mbarriers_ready)
+def _(emitter: Emitter, _op: Op) -> None:
+    emitter.assembly(mbarrier_ptx.READY)
+    emitter.barrier()
+
+
+@code(mbarrier_wait)
+def _(emitter: Emitter, _op: Op, barrier: Registers, phase: Registers) -> None:
+    mbarrier.wait(emitter, barrier[0], phase[0])
+
+
+@code(mbarrier_arrive)
+def _(emitter: Emitter, _op: Op, barrier: Registers, condition: Registers = ("",)) -> None:
+    mbarrier.arrive(emitter, barrier[0], condition[0])
+
+
+@code(mbarrier_expect)
+def _(emitter: Emitter, op: Op, barrier: Registers) -> None:
+    mbarrier.expect(emitter, barrier[0], attribute(op, "size_bytes"))
+
+
+# bulk copies ----------------------------------------------------------------------------------
+@code(tma_load)
+def _(emitter: Emitter, op: Op, map_: Registers, buffer: Registers, barrier: Registers,
+      *starts: Registers) -> None:
+    tma.load(emitter, map_[0], _description(emitter, op.operands[0]), op.operands[1].type,
+             buffer[0], barrier[0], [start for start, in starts])
+
+
+@code(tma_store)
+def _(emitter: Emitter, op: Op, map_: Registers, buffer: Registers, *starts: Registers) -> None:
+    tma.store(emitter, map_[0], _description(emitter, op.operands[0]), op.operands[1].type,
+              buffer[0], [start for start, in starts])
+
+
+def _description(emitter: Emitter, map_: Value) -> object:
+    description = emitter.parameters[map_].tensor_map
+    assert description is not None, "the map of a bulk copy is a tensor map parameter"
+    return description
+
+
+@code(tma_store_wait)
+def _(emitter: Emitter, op: Op) -> None:
+    emitter.assembly(tma_ptx.store_wait(attribute(op, "reads")))
+
+
+@code(fence_async)
+def _(emitter: Emitter, _op: Op) -> None:
+    emitter.assembly(tma_ptx.FENCE)
+
+
+# copies by threads ----------------------------------------------------------------------------
+@code(async_copy)
+def _(emitter: Emitter, op: Op, pointers: Registers, buffer: Registers,
+      masks: Registers | None = None) -> None:
+    held = op.operands[1].type
+    source = async_copies.Source(op.operands[0].type.layout, pointers, masks,
+                                 access_width(emitter, op), does_work(emitter, op.operands[0]))
+    async_copies.copy(emitter, held.dtype, source, buffer[0], held.layout)
+
+
+@code(async_copy_commit)
+def _(emitter: Emitter, _op: Op) -> None:
+    emitter.assembly(async_copy_ptx.COMMIT)
+
+
+@code(async_copy_wait)
+def _(emitter: Emitter, op: Op) -> None:
+    emitter.assembly(async_copy_ptx.wait(attribute(op, "pending")))
+
+
+# roles ----------------------------------------------------------------------------------------
+@code(warp_roles)
+def _(emitter: Emitter, op: Op) -> tuple[Registers, ...]:
+    """One branch, on a number that the assembler knows to be one for all lanes of a warp.
+
+    Producers end with their region, so from here on the program's barrier is a named one.
+    """
+    body, num_warps = emitter.body, emitter.options.num_warps
+    emitter.assembly(mbarrier_ptx.READY)
+    emitter.assembly(warp_ptx.BARRIER)
+    labels = body.new_label("program"), body.new_label("producer")
+    is_ours = body.compare("icmp ult", I32, emitter.threads.uniform_warp, str(num_warps))
+    body.branch_if(is_ours, *labels)
+    program, producer = op.regions
+    body.place(labels[1])
+    with body.scope():
+        emitter.run(producer)
+    body.do("ret void")
+    body.place(labels[0])
+    if num_warps > 1:
+        threads = num_warps * emitter.target.warp_size
+        emitter.program_barrier = warp_ptx.named_barrier(PROGRAM_BARRIER, threads)
+    emitter.run(program)
+    return ()

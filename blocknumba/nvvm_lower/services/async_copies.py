@@ -1,0 +1,87 @@
+"""Tiles that come from global to shared memory while the threads go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.shared import access
+from blocknumba.nvvm_lower.elements import element_bits
+from blocknumba.nvvm_lower.emitter import Emitter, Registers
+from blocknumba.nvvm_lower.llvm import I32
+from blocknumba.nvvm_lower.ptx import async_copy as ptx
+from blocknumba.nvvm_lower.services import global_memory, shared_memory
+from blocknumba.nvvm_lower.services.address import indices
+from blocknumba.nvvm_lower.services.global_memory import ALWAYS, NEVER, Hints
+from blocknumba.tile_ir.types import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Elements in global memory.
+
+    layout: of the tile of pointers.   masks: which elements are read, None for all.
+    width: so many neighbouring registers are neighbours in memory, aligned, under one mask.
+    predicate: whether this thread copies, an i1; "" for always.
+    """
+
+    layout: LinearLayout
+    pointers: Registers
+    masks: Registers | None
+    width: int
+    predicate: str
+
+
+def copy(emitter: Emitter, dtype: DType, source: Source, buffer: str,
+         shared: LinearLayout) -> None:
+    """Begin to copy to the buffer at a byte offset; where a mask is false, zeros.
+
+    What is narrower than the hardware copies goes through registers, at once.
+    """
+    bits = element_bits(dtype)
+    plan = access(source.layout, shared, bits)
+    width = min(source.width, plan.vector)
+    while width > 1 and not all(_is_run(run) for run in _runs(plan.groups, width)):
+        width //= 2
+    if width * bits // 8 not in ptx.SIZES:
+        _through_registers(emitter, dtype, source, buffer, shared)
+        return
+    offsets = indices(emitter.body, emitter.threads, plan.offsets)
+    masks = source.masks or global_memory.always(len(source.pointers))
+    for run in _runs(plan.groups, width):
+        to = shared_memory.element_address(emitter, buffer, offsets[run[0]], dtype)
+        origin = global_memory.generic_address(emitter, dtype, source.pointers[run[0]])
+        _copy(emitter, width * bits // 8, to, origin, masks[run[0]], source.predicate)
+
+
+def _runs(groups: tuple[tuple[int, ...], ...], width: int) -> Iterator[tuple[int, ...]]:
+    """Groups of registers cut into parts of width."""
+    for group in groups:
+        yield from (group[i:i + width] for i in range(0, len(group), width))
+
+
+def _is_run(registers: tuple[int, ...]) -> bool:
+    """Whether registers follow each other, from a multiple of their number on."""
+    first = registers[0]
+    return not first % len(registers) and registers == tuple(range(first, first + len(registers)))
+
+
+def _copy(emitter: Emitter, size_bytes: int, to: str, origin: str, mask: str,
+          predicate: str) -> None:
+    body = emitter.body
+    operands = [to, origin]
+    if mask not in ALWAYS:
+        operands.append("0" if mask == NEVER else body.select(mask, I32, str(size_bytes), "0"))
+    if predicate:
+        operands.append(emitter.flag(predicate))
+    emitter.assembly(ptx.copy(size_bytes, mask not in ALWAYS, bool(predicate)), *operands)
+
+
+def _through_registers(emitter: Emitter, dtype: DType, source: Source, buffer: str,
+                       shared: LinearLayout) -> None:
+    count = len(source.pointers)
+    masks = source.masks or global_memory.always(count)
+    values = global_memory.load(emitter, dtype, source.pointers, masks,
+                                global_memory.zeros(dtype, count), source.width, Hints())
+    shared_memory.write(emitter, dtype, values, source.layout, buffer, shared)

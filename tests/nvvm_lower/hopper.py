@@ -1,0 +1,246 @@
+"""Functions of the GPU-layout IR written by hand, and their runs on an emulated Hopper."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from blocknumba.emulator import Module, TensorMap as EmulatedMap
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.passes.allocate_shared import allocate_shared
+from blocknumba.gpu_layout.registers import blocked, collapse, reshape, shape_of
+from blocknumba.gpu_layout.spec import READY
+from blocknumba.gpu_layout.swizzle import swizzled
+from blocknumba.nvvm_lower.emitter import CodeOptions
+from blocknumba.nvvm_lower.kernel import LoweredKernel, assemble_kernel, lower
+from blocknumba.nvvm_lower.target import TARGETS
+from blocknumba.nvvm_lower.toolchain import (
+    AssembleOptions,
+    Assembled,
+    compile_to_ptx,
+    disassemble,
+)
+from blocknumba.tile_ir.builder import Builder
+from blocknumba.tile_ir.ir import Function, Parameter, Value
+from blocknumba.tile_ir.opdef import OPS
+from blocknumba.tile_ir.tensor_map import TensorMap
+from blocknumba.tile_ir.types import PointerType, TileType, dtype_of, int32
+from blocknumba.tile_ir.verifier import verify
+
+TARGET = TARGETS["sm_90a"]
+
+
+class Writer:
+    """Writes the ops of one function; every op is a method of its name.
+
+    num_warps: of the program.
+    """
+
+    def __init__(self, num_warps: int):
+        self.num_warps = num_warps
+        self.builder = Builder(folding=False)
+
+    def __getattr__(self, name: str):
+        return lambda *operands, **attrs: self.builder.emit(OPS[name], *operands, **attrs)
+
+    def number(self, value: int) -> Value:
+        """An int32."""
+        return self.builder.constant(value, int32)
+
+    def buffer(self, dtype: object, shape: tuple[int, ...], layout: object,
+               copies: int = 1) -> Value:
+        """A buffer, or a ring of them."""
+        return self.shared_allocate(dtype=str(dtype_of(dtype)), shape=shape, layout=layout,
+                                    copies=copies)
+
+    def zeros(self, dtype: object, layout: object) -> Value:
+        """A tile of zeros in a register layout."""
+        shape, dtype = shape_of(layout), dtype_of(dtype)
+        zero = self.builder.constant(0.0 if dtype.is_float else 0, dtype)
+        return self.builder.emit(OPS["splat"], zero, shape=shape,
+                                 types=(TileType(dtype, shape, layout),))
+
+    def rows(self, shape: tuple[int, ...], vector: int = 1) -> object:
+        """A register layout, in C order."""
+        return blocked(shape, tuple(reversed(range(len(shape)))), vector, self.num_warps)
+
+    def addresses(self, pointer: Value, layout: object, row_elements: int) -> Value:
+        """Pointers to a 2-D tile that begins at pointer, in a layout."""
+        rows, columns = (1 << bits for _, bits in reversed(layout.outs))
+        shape, emit = (rows, columns), self.builder.emit
+        places = []
+        for axis, extent in enumerate(shape):
+            single = tuple(extent if i == axis else 1 for i in range(2))
+            along = collapse(layout, (1 - axis,))
+            line = emit(OPS["arange"], start=0, size=extent,
+                        types=(TileType(int32, (extent,), reshape(along, (extent,))),))
+            line = emit(OPS["reshape"], line, shape=single, types=(TileType(int32, single, along),))
+            places.append(emit(OPS["broadcast"], line, shape=shape,
+                               types=(TileType(int32, shape, layout),)))
+        whole = TileType(int32, shape, layout)
+        scale = emit(OPS["splat"], self.number(row_elements), shape=shape, types=(whole,))
+        index = emit(OPS["add"], emit(OPS["mul"], places[0], scale), places[1])
+        start = emit(OPS["splat"], pointer, shape=shape,
+                     types=(TileType(pointer.type.dtype, shape, layout),))
+        return emit(OPS["offset"], start, index)
+
+    def columns(self, shape: tuple[int, int]) -> object:
+        """A register layout, the first axis fastest."""
+        return blocked(shape, (0, 1), 1, self.num_warps)
+
+    def fetch(self, map_: Value, buffer: Value, barrier: Value, *starts: Value) -> None:
+        """Begin to copy a box whose bytes the phase of a barrier ends with."""
+        tile = buffer.type
+        self.mbarrier_expect(barrier, size_bytes=size_bytes(tile.shape, tile.dtype))
+        self.tma_load(map_, buffer, barrier, *starts)
+
+    def loop_over(self, count: Value, body, *carried: Value):
+        """body(index, *carried) for index = 0 .. count - 1; what is carried at the end."""
+        bounds = self.number(0), count, self.number(1)
+        types = tuple(value.type for value in carried)
+        region = self.region(body, TileType(int32), *types)
+        return self.builder.emit(OPS["for"], *bounds, *carried, regions=(region,), types=types)
+
+    def roles(self, program, producer, producers: int = 1) -> None:
+        """What the program's warps do, and what a producer does."""
+        regions = [self.region(lambda role=role: [role()] and None) for role in (program, producer)]
+        self.builder.emit(OPS["warp_roles"], regions=regions, producers=producers)
+
+    def region(self, body, *args: TileType):
+        """A region of what body writes; what it returns is yielded."""
+        with self.builder.region(*args) as (region, values):
+            made = body(*values)
+            self.builder.emit(OPS["yield"], *(made or ()))
+        return region
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A function and its way to a launch.
+
+    num_warps: of the program.
+    """
+
+    fn: Function
+    num_warps: int
+
+    @cached_property
+    def placed(self) -> Function:
+        """The function with places in shared memory, verified."""
+        fn = allocate_shared(self.fn, LayoutOptions(num_warps=self.num_warps))
+        verify(fn, READY)
+        return fn
+
+    @cached_property
+    def lowered(self) -> LoweredKernel:
+        return lower(self.placed, TARGET, CodeOptions(num_warps=self.num_warps))
+
+    @cached_property
+    def ptx(self) -> str:
+        options = AssembleOptions(verify=True)
+        return compile_to_ptx(self.lowered.nvvm_ir, TARGET, options).decode()
+
+    @cached_property
+    def assembled(self) -> Assembled:
+        return assemble_kernel(self.lowered, TARGET, CodeOptions(num_warps=self.num_warps))
+
+    @cached_property
+    def sass(self) -> str:
+        return disassemble(self.assembled.cubin)
+
+    def loop_with(self, instruction: str) -> str:
+        """The machine code of the innermost loop that has an instruction."""
+        lines, labels, loops = self.sass.splitlines(), {}, []
+        for number, line in enumerate(lines):
+            if label := re.match(r"\s*(\.L_x_\d+):", line):
+                labels[label[1]] = number
+            target = re.search(r"\bBRA(?:\.\w+)* .*`\((\.L_x_\d+)\)", line)
+            if target and target[1] in labels:
+                loops.append((labels[target[1]], number + 1))
+        found = ["\n".join(lines[slice(*loop)]) for loop in loops]
+        return min((text for text in found if instruction in text), key=len)
+
+    def launch(self, *arguments: object, grid: int = 1) -> None:
+        """Run it; arrays are written in place, and an array of a map's argument is mapped."""
+        given = [self._value(*pair) for pair in zip(self.fn.parameters, arguments, strict=True)]
+        kernel = self.lowered
+        Module.parse(self.ptx).launch(kernel.name, grid, 32 * kernel.num_warps, given,
+                                      kernel.shared_bytes)
+
+    def _value(self, parameter: Parameter, argument: object) -> object:
+        description = parameter.tensor_map
+        if description is None:
+            return argument
+        # an emulated map has the axes of its array, innermost last
+        array = argument.transpose(description.axes[::-1])
+        return EmulatedMap(array, description.box[::-1], description.swizzle_bytes)
+
+
+def kernel(num_warps: int, parameters: list[tuple[str, Parameter]], body) -> Kernel:
+    """A kernel of parameters, each a dtype (a pointee for pointers and maps) and its origin.
+
+    body: writes the ops, given a Writer and the parameters' values.
+    """
+    writer = Writer(num_warps)
+    types = [TileType(PointerType(dtype_of(dtype)) if parameter.is_pointer else dtype_of(dtype))
+             for dtype, parameter in parameters]
+    with writer.builder.region(*types) as (region, args):
+        body(writer, *args)
+        writer.builder.emit(OPS["return"])
+    origins = tuple(parameter for _, parameter in parameters)
+    return Kernel(Function("k", origins, region), num_warps)
+
+
+def pointer(name: str) -> Parameter:
+    """An array's first element."""
+    return Parameter("pointer", name, divisibility=16)
+
+
+def mapped(name: str, box: tuple[int, ...], swizzle: int, axes: tuple[int, ...] | None = None
+           ) -> Parameter:
+    """A tensor map of an array in C order, or with its axes, the contiguous one first.
+
+    box: in the order of axes.
+    """
+    axes = axes or tuple(reversed(range(len(box))))
+    return Parameter("tensor_map", name, tensor_map=TensorMap(axes, box, swizzle))
+
+
+def numbers(shape: tuple[int, ...], dtype: object, seed: int = 0) -> np.ndarray:
+    """Random numbers that sums of products of are exact: small integers, or quarters of them."""
+    drawn = np.random.default_rng(seed).integers(-4, 5, shape)
+    if np.dtype(dtype).kind == "u":
+        drawn = abs(drawn)
+    return drawn.astype(dtype_of(dtype).numpy)
+
+
+def size_bytes(shape: tuple[int, ...], dtype: object) -> int:
+    return math.prod(shape) * dtype_of(dtype).bytes
+
+
+def copied_by_the_engine(dtype: str, tile: tuple[int, ...], box: tuple[int, ...], swizzle: int,
+                         minor_axis: int, axes: tuple[int, ...]) -> Kernel:
+    """A kernel that copies a tile of x to the start of out, both mapped with these axes.
+
+    Its further parameters: the indices in x where the tile starts, in the order of axes.
+    """
+    layout = swizzled(tile, minor_axis, dtype_of(dtype).bits, swizzle)
+
+    def body(w, x, out, *starts):
+        buffer = w.buffer(dtype, tile, layout)
+        full = w.mbarrier_allocate(copies=1, arrivals=1)
+
+        def program():
+            w.mbarrier_wait(full, w.number(0))
+            w.tma_store(out, buffer, *[w.number(0) for _ in axes])
+            w.tma_store_wait(reads=False)
+
+        w.roles(program, lambda: w.fetch(x, buffer, full, *starts))
+
+    maps = [(dtype, mapped(name, box, swizzle, axes)) for name in ("x", "out")]
+    starts = [("int32", Parameter("value", f"start{axis}")) for axis in axes]
+    return kernel(4, maps + starts, body)
