@@ -1,0 +1,60 @@
+"""Kernels with products of tiles, in the array dialect, and their tile IR."""
+
+import blocknumba as bn
+from blocknumba.dispatch.type_spelling import parse_types
+from blocknumba.nvvm_lower.target import TARGETS
+from blocknumba.tile_ir.ir import Function
+from blocknumba.tile_ir.pipeline import optimise
+from blocknumba.typing.context import Options
+from blocknumba.typing.frontend import build
+
+
+@bn.jit
+def matmul(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+    """c = a @ b, one tile a program."""
+    r, n = bn.block(0, BM), bn.block(1, BN)
+    acc = bn.zeros((BM, BN), bn.float32)
+    for k in bn.spans(a.shape[1], BK):
+        acc += a[r, k] @ b[k, n]
+    c[r, n] = acc
+
+
+@bn.jit
+def persistent_matmul(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+    """c = a @ b, many tiles a program."""
+    for r, n in bn.persistent(c.shape, (BM, BN), group=8):
+        acc = bn.zeros((BM, BN), bn.float32)
+        for k in bn.spans(a.shape[1], BK):
+            acc += a[r, k] @ b[k, n]
+        c[r, n] = acc
+
+
+@bn.jit
+def late_use(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+    """A product whose accumulator is scaled in every round."""
+    r, n = bn.block(0, BM), bn.block(1, BN)
+    acc = bn.zeros((BM, BN), bn.float32)
+    for k in bn.spans(a.shape[1], BK):
+        acc = acc * 0.5 + a[r, k] @ b[k, n]
+    c[r, n] = acc
+
+
+@bn.jit
+def attention_like(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+    """Two products in a loop, the second of what the first gave; a tile that is fetched once."""
+    r, d = bn.block(0, BM), bn.span(0, BK)
+    first = a[r, d]
+    acc = bn.zeros((BM, BK), bn.float32)
+    for k in bn.spans(b.shape[0], BK):
+        scores = first @ b[k, d].T
+        acc += scores.to(bn.float16) @ b[k, d]
+    c[r, d] = acc
+
+
+def tile_of(kernel, types: tuple[str, ...], constants: dict[str, object]) -> Function:
+    """The optimised tile IR of a kernel."""
+    names = [name for name in kernel.signature.names if name not in constants]
+    arguments = parse_types(types, names, kernel.signature.kernel)
+    specialization, _ = kernel.specialize(arguments, constants, kernel.options, TARGETS["sm_90a"],
+                                          disjoint=True)
+    return optimise(build(kernel.python_function, dict(specialization.arguments), constants, Options()))
