@@ -22,7 +22,7 @@ from blocknumba.gpu_layout.default_warps import (
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.emitter import CodeOptions
-from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
+from blocknumba.nvvm_lower.kernel import assemble_kernel, lower, producers
 from blocknumba.tile_ir.ir import Function
 from blocknumba.tile_ir.pipeline import optimise
 from blocknumba.tile_ir.printer import text
@@ -100,8 +100,11 @@ def _attempt(tile: Function, specialization: Specialization, num_warps: int, min
     options, target = specialization.options, specialization.target
     with _timed("layout", times_ms):
         gpu = lay_out(tile, LayoutOptions(num_warps, options.num_stages, options.num_ctas,
-                                          arrays_are_disjoint=specialization.disjoint))
+                                          specialization.disjoint, target.capabilities,
+                                          target.shared_bytes_per_block))
     require_shared_memory(gpu, target)
+    if producers(gpu):
+        min_blocks = 1  # one program fills a multiprocessor
     code = CodeOptions(num_warps, options.fastmath, options.maxnreg, min_blocks, options.lineinfo,
                        options.debug)
     with _timed("nvvm", times_ms):
@@ -109,7 +112,7 @@ def _attempt(tile: Function, specialization: Specialization, num_warps: int, min
     with _timed("assemble", times_ms):
         assembled = assemble_kernel(lowered, target, code)
     return MachineCode(text(gpu), lowered.nvvm_ir, assembled, lowered.name, lowered.parameters,
-                       num_warps * target.warp_size, lowered.shared_bytes)
+                       lowered.num_warps * target.warp_size, lowered.shared_bytes)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What the passes of the GPU-layout IR are told about a kernel's launch."""
+"""What the passes of the GPU-layout IR are told about a kernel's launch and its target."""
 
 from __future__ import annotations
 
@@ -6,22 +6,30 @@ from dataclasses import dataclass
 
 from blocknumba.gpu_layout.registers import WARP_SIZE
 
+# What every target can do and has: the defaults.  Source: the table in nvvm_lower/target.py.
+LEAST_FEATURES = frozenset(("cp_async", "mma"))
+LEAST_SHARED_BYTES = 99 * 1024
+
 
 @dataclass(frozen=True, slots=True)
 class LayoutOptions:
-    """Choices that do not depend on the target.
+    """What depends on the launch and on the target.
 
     num_warps: warps of a program, a power of two from 1 to 32.
-    num_stages: tiles in flight in a pipelined loop.
+    num_stages: tiles in flight in a pipelined loop; None leaves it to the passes.
     num_ctas: thread blocks of a cluster.
     arrays_are_disjoint: no two array arguments share memory (checked at launch).  Otherwise a store
         to one array is kept in order with accesses to every other one.
+    features: what the target can do, as the values of the target's capabilities.
+    shared_bytes: the shared memory a program may use.
     """
 
     num_warps: int = 4
-    num_stages: int = 3
+    num_stages: int | None = None
     num_ctas: int = 1
     arrays_are_disjoint: bool = False
+    features: frozenset[str] = LEAST_FEATURES
+    shared_bytes: int = LEAST_SHARED_BYTES
 
     @property
     def threads(self) -> int:

@@ -8,6 +8,7 @@ from blocknumba.gpu_layout.passes.allocate_shared import allocate_shared
 from blocknumba.gpu_layout.passes.assign_layouts import assign_layouts
 from blocknumba.gpu_layout.passes.insert_barriers import insert_barriers
 from blocknumba.gpu_layout.passes.lower_reductions import lower_reductions
+from blocknumba.gpu_layout.passes.map_dots import map_dots
 from blocknumba.gpu_layout.passes.map_wgmma import map_wgmma
 from blocknumba.gpu_layout.passes.specialize_warps import specialize_warps
 from blocknumba.gpu_layout.passes.stage_conversions import stage_conversions
@@ -20,7 +21,8 @@ from blocknumba.tile_ir.passes.contract import Observer, check_order, run_passes
 MAPPING_PASSES = (
     # before map_dots, which takes every dot that is left
     map_wgmma,
-    # after map_wgmma: what it stages is what the copy engine fetches
+    map_dots,
+    # after both: what they stage is what the copy engine fetches
     specialize_warps,
 )
 # From here on every tile in registers has a layout.

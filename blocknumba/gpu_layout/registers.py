@@ -69,7 +69,7 @@ def blocked(
     bigger one, registers take the rest: register bit groups go over the whole tile, so that the
     first access of all threads is one run of neighbours.
     """
-    free = _FreeBits(shape)
+    free = FreeBits(shape)
     register = free.take(order[:1], log2(vector))
     lane = free.take(order, LANE_BITS)
     warp_bits = log2(num_warps)
@@ -102,7 +102,7 @@ def replicated(shape: tuple[int, ...], num_warps: int) -> LinearLayout:
     return from_columns(shape, gf2.identity(size), (0,) * LANE_BITS, (0,) * log2(num_warps))
 
 
-class _FreeBits:
+class FreeBits:
     """The index bits of a tile that are not given away yet."""
 
     def __init__(self, shape: tuple[int, ...]):
@@ -114,6 +114,10 @@ class _FreeBits:
 
     def __len__(self) -> int:
         return sum(map(len, self._bits.values()))
+
+    def left(self, axis: int) -> int:
+        """How many bits of an axis are left."""
+        return len(self._bits[axis])
 
     def take(self, axes: tuple[int, ...], count: int) -> gf2.Matrix:
         """Up to count columns, the lowest bits of the first axes first."""

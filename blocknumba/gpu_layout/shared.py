@@ -24,6 +24,7 @@ from blocknumba.tile_ir.types import TileType
 OFFSET = "offset"
 BANKS = 32  # CUDA Programming Guide, 'Shared Memory': 32 banks
 BANK_BYTES = 4  # of 4 bytes each, so one wavefront moves 128 bytes
+ROW_BITS, MATRIX_BITS = 3, 2  # PTX ISA, 'ldmatrix': up to four matrices of eight rows
 VECTOR_BYTES = 16  # PTX ISA, 'Vectors': the widest access of one thread
 
 
@@ -121,6 +122,68 @@ def _degree(offsets: LinearLayout, vector: int, element_bits: int) -> int:
     return conflict_degree(
         tuple(column * bytes_ // BANK_BYTES for column in offsets[LANE][:together])
     )
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixAccess:
+    """How ldmatrix reads the registers of each thread, 8 rows of 16 bytes to a matrix.
+
+    addresses: number of the instruction (register), lane, warp -> offset of the row whose address
+        the lane gives, in elements.
+    matrices: per instruction: 1, 2 or 4, one for each 32-bit word of a thread; the words of an
+        instruction are consecutive registers.
+    transposed: whether a thread gets what is in one column of two rows.
+    element_bits: size of an element in memory.
+    """
+
+    addresses: LinearLayout
+    matrices: int
+    transposed: bool
+    element_bits: int
+
+    @property
+    def elements(self) -> int:
+        """Registers that one instruction reads."""
+        return self.matrices * 8 * BANK_BYTES // self.element_bits
+
+    @property
+    def degree(self) -> int:
+        """The bank conflict degree of each matrix."""
+        size = self.element_bits // 8
+        words = tuple(column * size // BANK_BYTES for column in self.addresses[LANE][:ROW_BITS])
+        return conflict_degree(words)
+
+
+@lru_cache(maxsize=4096)
+def matrix_access(
+    layout: LinearLayout, shared: LinearLayout, element_bits: int
+) -> MatrixAccess | None:
+    """How ldmatrix reads a tile that lies in shared memory; None if it cannot.
+
+    It gives lane l the 4 bytes at place l % 4 of row l / 4; transposed, of 16-bit elements, it
+    gives the elements of rows 2 * (l % 4) and the next one in column l / 4.
+    Source: PTX ISA, "ldmatrix".
+    """
+    offsets = layout.then_inverse(shared)
+    register, lane = offsets[REGISTER], offsets[LANE]
+    inner = log2(max(1, 8 * BANK_BYTES // element_bits))  # bits of a place in a word
+    if element_bits > 8 * BANK_BYTES or len(register) < inner:
+        return None
+    chunk = 8 * VECTOR_BYTES // element_bits
+    words = register[inner:]
+    if register[:inner] + lane[:2] == tuple(1 << bit for bit in range(inner + 2)):
+        transposed, rows = False, lane[2:]
+    elif element_bits == 16 and lane[2:] == (1, 2, 4):
+        transposed, rows = True, (register[0], *lane[:2])
+    else:
+        return None
+    if any(column % chunk for column in (*words, *rows, *offsets[WARP])):
+        return None
+    together = min(len(words), MATRIX_BITS)
+    lanes = rows + words[:together] + (0,) * (MATRIX_BITS - together)
+    ins = ((REGISTER, len(words) - together), *offsets.ins[1:])
+    addresses = LinearLayout(ins, offsets.outs, words[together:] + lanes + offsets[WARP])
+    return MatrixAccess(addresses, 1 << together, transposed, element_bits)
 
 
 def in_order(layout: LinearLayout) -> LinearLayout:

@@ -23,6 +23,7 @@ class Capability(StrEnum):
     ATOM_BF16 = "atom_bf16"  # atom.add.noftz.bf16; sm_90
     ATOM_128 = "atom_128"  # atom.exch and atom.cas of b128; sm_90
     ATOM_VECTOR = "atom_vector"  # red.global.add.v2.f32 and its like; sm_90
+    FLOAT64_MMA = "float64_mma"  # mma.sync m16n8k4 to m16n8k16 of f64; sm_90
     STMATRIX = "stmatrix"  # registers of an mma fragment to shared; sm_90
     MBARRIER = "mbarrier"  # mbarrier.try_wait, transaction counts; sm_90
     CLUSTER = "cluster"  # barrier.cluster, mapa, distributed shared memory; sm_90
@@ -40,8 +41,8 @@ _AMPERE = frozenset(
     (Capability.CP_ASYNC, Capability.MMA, Capability.REDUX, Capability.CACHE_POLICY))
 _ADA = _AMPERE | {Capability.FP8_CONVERT, Capability.FP8_MMA}
 _HOPPER = _ADA | {
-    Capability.ATOM_BF16, Capability.ATOM_128, Capability.ATOM_VECTOR, Capability.STMATRIX,
-    Capability.MBARRIER, Capability.CLUSTER, Capability.TMA, Capability.ELECT,
+    Capability.ATOM_BF16, Capability.ATOM_128, Capability.ATOM_VECTOR, Capability.FLOAT64_MMA,
+    Capability.STMATRIX, Capability.MBARRIER, Capability.CLUSTER, Capability.TMA, Capability.ELECT,
     Capability.LAUNCH_DEPENDENTS}
 _BLACKWELL = _HOPPER | {Capability.FLOAT32X2, Capability.VECTOR_256}
 

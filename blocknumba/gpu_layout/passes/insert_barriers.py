@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from blocknumba.gpu_layout.async_ops import slot
+from blocknumba.gpu_layout.dot_ops import PRODUCTS
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.movement import stays_in_warp
 from blocknumba.gpu_layout.ops import barrier, shared_read, shared_write
@@ -19,7 +20,7 @@ from blocknumba.gpu_layout.registers import replication
 from blocknumba.gpu_layout.shared import is_buffer
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
-from blocknumba.tile_ir.opdef import READS, WRITES
+from blocknumba.tile_ir.opdef import READS, WRITES, attribute
 from blocknumba.tile_ir.ops.atomic import atomic_rmw
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.rebuild import Rebuilder, rebuild
@@ -39,6 +40,7 @@ class _Access:
     layout: the registers' layout; None for scalars, which one thread writes and every thread reads.
     arrays: of global memory, the arrays it may be in.
     commutes: of an atomic whose result nothing needs, its kind, if such may come in any order.
+    ring: the ring that the buffer is a slot of; who made it orders its accesses among themselves.
     """
 
     writes: bool
@@ -48,6 +50,7 @@ class _Access:
     layout: LinearLayout | None = None
     arrays: Origins = frozenset()
     commutes: str = ""
+    ring: Op | None = None
 
 
 # What was accessed, and the widest barrier that came since: none (""), or one within warps.
@@ -98,6 +101,8 @@ class _Finder:
             if op.regions:
                 pending = self._control(op, pending)
                 continue
+            if op.opdef is barrier and attribute(op, "scope") == PROGRAM:
+                pending = {}
             for access in self._accesses(op):
                 pending = self._access(op, access, pending)
         return pending
@@ -134,6 +139,10 @@ class _Finder:
             held = op.operands[1] if op.opdef is shared_write else op.result
             access = _Access(op.opdef is shared_write, 0, 0, buffer, held.type.layout)
             return self._shared(buffer, access)
+        if op.opdef in PRODUCTS:
+            buffers = [value for value in op.operands if is_buffer(value.type)]
+            return [access for buffer in buffers
+                    for access in self._shared(buffer, _Access(False, buffer=buffer))]
         if op.opdef in BEGIN_READS:
             buffers = [value for value in op.operands if is_buffer(value.type)]
             begun = [access for buffer in buffers for access in self._shared(buffer, _Access(False))]
@@ -157,12 +166,11 @@ class _Finder:
         ]
 
     def _shared(self, buffer: Value, access: _Access) -> list[_Access]:
-        """An access to a buffer, with its bytes; none for a ring, which mbarriers guard."""
+        """An access to a buffer, with its bytes: of a slot, those of the ring."""
         allocation = allocation_of(buffer)
-        if allocation in self._rings:
-            return []
         start = allocation.attrs["offset"]
-        return [replace(access, start=start, stop=start + size_bytes(allocation))]
+        ring = allocation if allocation in self._rings else None
+        return [replace(access, start=start, stop=start + size_bytes(allocation), ring=ring)]
 
     def _commutes(self, op: Op) -> str:
         if op.opdef is not atomic_rmw or op.result in self._used:
@@ -180,6 +188,8 @@ class _Finder:
         if not is_shared:
             return self._global_scope(earlier, later, same)
         if earlier.stop <= later.start or later.stop <= earlier.start:
+            return ""
+        if earlier.ring is not None and earlier.ring is later.ring:
             return ""
         if same and earlier.writes and later.writes and earlier.layout == later.layout:
             return ""

@@ -13,5 +13,5 @@ from blocknumba.gpu_layout.rules import (
     shape,
 )
 
-__all__ = ["asynchronous", "atomic", "cast", "create", "debug", "dot", "elementwise", "memory", "reduce",
-           "shape"]
+__all__ = ["asynchronous", "atomic", "cast", "create", "debug", "dot", "elementwise", "memory",
+           "reduce", "shape"]

@@ -73,7 +73,7 @@ class Threads:
 
     def image(self, matrix: gf2.Matrix) -> str:
         """matrix @ thread, an i32; column i belongs to bit i of the thread index."""
-        return _image(self._body, matrix, self.thread)
+        return image_of(self._body, matrix, self.thread)
 
     def parity(self, mask: int) -> str:
         """Whether an odd number of the masked bits of the thread index are set, an i1."""
@@ -84,13 +84,15 @@ class Threads:
         bits = tuple(mask >> place & 1 for place in range(mask.bit_length()))
         return body.convert("trunc", I32, self.image(bits), "i1")
 
+    def has_none(self, mask: int) -> str:
+        """Whether none of the masked bits of the thread index is set, an i1."""
+        chosen = self._body.binary("and", I32, self.thread, str(mask))
+        return self._body.compare("icmp eq", I32, chosen, "0")
+
     def keeps(self, copies: Replication) -> str:
         """Whether this thread is the one that does the work of its copies; empty for always."""
         mask = copies.lane | copies.warp << LANE_BITS
-        if not mask:
-            return ""
-        chosen = self._body.binary("and", I32, self.thread, str(mask))
-        return self._body.compare("icmp eq", I32, chosen, "0")
+        return self.has_none(mask) if mask else ""
 
 
 def special_register(body: Body, name: str) -> str:
@@ -100,18 +102,42 @@ def special_register(body: Body, name: str) -> str:
 
 def indices(body: Body, threads: Threads, layout: LinearLayout, start: int = 0) -> list[str]:
     """Per register of this thread what the layout maps it to, packed, plus start; i32 values."""
+    base, reached = _of_threads(threads, layout)
+    found = [_index(body, threads, base, reached, image)
+             for image in gf2.images(layout[REGISTER])]
+    if not start:
+        return found
+    bounds = Range(start, start + (1 << layout.out_bits) - 1)
+    return [added(body, threads, index, str(start), bounds) for index in found]
+
+
+def index_at(body: Body, threads: Threads, layout: LinearLayout, register: int) -> str:
+    """What the layout maps one register of this thread to, packed; an i32."""
+    base, reached = _of_threads(threads, layout)
+    return _index(body, threads, base, reached, gf2.apply(layout[REGISTER], register))
+
+
+def _of_threads(threads: Threads, layout: LinearLayout) -> tuple[str, int]:
+    """What the layout maps register 0 of this thread to, and the bits that threads reach."""
     columns = layout[LANE] + layout[WARP]
-    base = threads.image(columns)
     reached = 0
     for column in columns:
         reached |= column
-    found, bounds = [], Range(start, start + (1 << layout.out_bits) - 1)
-    for image in gf2.images(layout[REGISTER]):
-        index = _joined(body, base, reached, image)
-        if not reached & image and image and base != "0":
-            threads.sums[index] = Sum(base, image, exact=True)
-        found.append(added(body, threads, index, str(start), bounds) if start else index)
-    return found
+    return threads.image(columns), reached
+
+
+def _index(body: Body, threads: Threads, base: str, reached: int, image: int) -> str:
+    """base xor image; bits that threads do not reach come last, to become immediate offsets."""
+    if base == "0":
+        return str(image)
+    turned, constant = image & reached, image & ~reached
+    if turned:
+        base = body.binary("xor", I32, base, str(turned))
+    if not constant:
+        return base
+    index = body.binary("or", I32, base, str(constant))  # LLVM takes it for an addition
+    threads.sums[index] = Sum(base, constant, exact=True)
+    return index
 
 
 def added(body: Body, threads: Threads, x: str, y: str, bounds: Range) -> str:
@@ -172,16 +198,7 @@ def _plus(body: Body, x: str, y: str) -> str:
     return body.binary("add", I32, x, y)
 
 
-def _joined(body: Body, base: str, reached: int, constant: int) -> str:
-    """base xor constant; as an `or`, which LLVM takes for an addition, if no bit meets."""
-    if not constant:
-        return base
-    if base == "0":
-        return str(constant)
-    return body.binary("xor" if reached & constant else "or", I32, base, str(constant))
-
-
-def _image(body: Body, matrix: gf2.Matrix, value: str) -> str:
+def image_of(body: Body, matrix: gf2.Matrix, value: str) -> str:
     """matrix @ value, as few masked shifts of value.
 
     Every set bit (row, column) of the matrix moves bit `column` of value to `row`.  Those with one

@@ -9,7 +9,7 @@ from blocknumba.nvvm_lower.elements import element_bits
 from blocknumba.nvvm_lower.emitter import Emitter, Registers
 from blocknumba.nvvm_lower.llvm import I8, I32, SHARED, pointer, vector
 from blocknumba.nvvm_lower.ptx import memory as ptx
-from blocknumba.nvvm_lower.services.address import indices
+from blocknumba.nvvm_lower.services.address import index_at
 from blocknumba.nvvm_lower.services.words import Dtype, Words, pack, unpack, words_of
 
 
@@ -31,12 +31,18 @@ def read(emitter: Emitter, dtype: Dtype, layout: LinearLayout, buffer: str,
          shared: LinearLayout) -> Registers:
     """The tile in the buffer at a byte offset, in a register layout."""
     plan = access(layout, shared, element_bits(dtype))
-    words = words_of(dtype, plan.vector)
     values: dict[int, str] = {}
     for group, index in zip(plan.groups, _leaders(emitter, plan), strict=True):
-        loaded = _read_words(emitter, _address(emitter, buffer, index, dtype), words)
-        values.update(zip(group, unpack(emitter, dtype, loaded, plan.vector), strict=True))
+        loaded = read_vector(emitter, dtype, buffer, index, plan.vector)
+        values.update(zip(group, loaded, strict=True))
     return [values[register] for register in range(len(values))]
+
+
+def read_vector(emitter: Emitter, dtype: Dtype, buffer: str, index: str, count: int) -> Registers:
+    """Elements side by side in the buffer at a byte offset, from the one of an index on."""
+    address = _address(emitter, buffer, index, dtype)
+    loaded = _read_words(emitter, address, words_of(dtype, count))
+    return unpack(emitter, dtype, loaded, count)
 
 
 def write_scalar(emitter: Emitter, dtype: Dtype, value: str, buffer: str, predicate: str) -> None:
@@ -67,8 +73,8 @@ def element_address(emitter: Emitter, buffer: str, index: str, dtype: Dtype) -> 
 
 def _leaders(emitter: Emitter, plan: SharedAccess) -> Registers:
     """Per group the offset of its first element, in elements."""
-    found = indices(emitter.body, emitter.threads, plan.offsets)
-    return [found[group[0]] for group in plan.groups]
+    return [index_at(emitter.body, emitter.threads, plan.offsets, group[0])
+            for group in plan.groups]
 
 
 def _address(emitter: Emitter, buffer: str, index: str, dtype: Dtype) -> str:

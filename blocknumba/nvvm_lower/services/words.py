@@ -46,9 +46,8 @@ def pack(emitter: Emitter, dtype: Dtype, values: list[str]) -> list[str]:
     if words.elements == 1:
         return values
     groups = [values[i:i + words.elements] for i in range(0, len(values), words.elements)]
-    if dtype.bits == 16:
-        return [_packed_pair(emitter, dtype, *group) for group in groups]
-    return [_packed_bytes(emitter, words.type, group) for group in groups]
+    return [emitter.packed.get(tuple(group)) or _packed(emitter, dtype, words.type, group)
+            for group in groups]
 
 
 def unpack(emitter: Emitter, dtype: Dtype, words: list[str], vector: int) -> list[str]:
@@ -65,7 +64,18 @@ def unpack(emitter: Emitter, dtype: Dtype, words: list[str], vector: int) -> lis
                   for word in words for place in range(shape.elements)]
     if dtype == bool_:
         return [body.compare("icmp ne", I8, value, "0") for value in values]
+    if shape.elements > 1:
+        for i, word in enumerate(words):
+            inside = values[i * shape.elements:(i + 1) * shape.elements]
+            emitter.packed[tuple(inside)] = word
     return values
+
+
+def _packed(emitter: Emitter, dtype: DType, type_: str, group: list[str]) -> str:
+    """The word that holds elements."""
+    if dtype.bits == 16:
+        return _packed_pair(emitter, dtype, *group)
+    return _packed_bytes(emitter, type_, group)
 
 
 def _packed_pair(emitter: Emitter, dtype: DType, low: str, high: str) -> str:
