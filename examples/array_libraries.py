@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 
@@ -18,17 +19,19 @@ class ArrayLibrary:
     name: what it is called.
     array: NumPy array -> a writable array of this library with the same elements.
     numpy: array of this library -> NumPy array.
+    is_narrow: whether it has bfloat16 and floats of 8 bits.
     """
 
     name: str
     array: Callable[[np.ndarray], Any]
     numpy: Callable[[Any], np.ndarray]
+    is_narrow: bool = False
 
     def __str__(self) -> str:
         return self.name
 
 
-NUMPY = ArrayLibrary("numpy", np.array, np.asarray)
+NUMPY = ArrayLibrary("numpy", np.array, np.asarray, is_narrow=True)
 
 
 def present() -> list[ArrayLibrary]:
@@ -63,8 +66,17 @@ def _torch() -> ArrayLibrary | None:
     import torch
     if not torch.cuda.is_available():
         return None
-    return ArrayLibrary("torch", lambda array: torch.tensor(array, device="cuda"),
-                        lambda tensor: tensor.cpu().numpy())
+
+    def tensor(array: np.ndarray) -> Any:
+        bits = np.ascontiguousarray(array).view(f"i{array.itemsize}")
+        return torch.tensor(bits, device="cuda").view(getattr(torch, array.dtype.name))
+
+    def numpy(given: Any) -> np.ndarray:
+        name = str(given.dtype).removeprefix("torch.")
+        bits = given.contiguous().view(getattr(torch, f"int{8 * given.itemsize}")).cpu().numpy()
+        return bits.view(getattr(ml_dtypes, name, name))
+
+    return ArrayLibrary("torch", tensor, numpy, is_narrow=True)
 
 
 def _numba() -> ArrayLibrary | None:

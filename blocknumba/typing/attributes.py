@@ -39,6 +39,8 @@ def attribute(context: Context, value: object, name: str) -> object:
         return _of_tile(context, value, name)
     if isinstance(value, Structure):
         return _of_structure(context, value, name)
+    if isinstance(value, DType) and name == "element_ty":
+        return value  # of Triton's pointers; here the dtype of an array is that of its elements
     found = folding.fold_attribute(value, name)
     if found is folding.UNKNOWN:
         raise UnsupportedError(f"{describe(value)} has no attribute {name!r}")

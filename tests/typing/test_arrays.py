@@ -329,3 +329,15 @@ def test_swapped_arrays_keep_their_strides():
     launch(kernel, a=a, b=b, out=out)
 
     np.testing.assert_array_equal(out, [a, b])
+
+
+def test_element_ty_of_tritons_pointers_is_the_dtype_of_the_array():
+    def convert(x, out):
+        r = bn.span(0, 4)
+        out[r] = (x[r] / 2).to(x.dtype.element_ty)
+
+    x, out = np.arange(4, dtype=np.int32), np.zeros(4, np.float32)
+
+    launch(convert, x=x, out=out)
+
+    np.testing.assert_array_equal(out, x // 2)

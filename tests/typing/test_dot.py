@@ -83,7 +83,8 @@ def test_without_being_asked_the_result_has_the_dtype_of_the_sums(kind):
 
 @pytest.mark.parametrize("function", [
     lambda a, b: bn.dot(a, b, input_precision="tf32"), lambda a, b: bn.dot(a, b, allow_tf32=True),
-    lambda a, b: bn.dot(a, b, precision="tf32")], ids=["input_precision", "allow_tf32", "precision"])
+    lambda a, b: bn.dot(a, b, precision="tf32")],
+    ids=["input_precision", "allow_tf32", "precision"])
 def test_every_spelling_of_tf32_is_one(function):
     (dot,) = dots(function, *matrices(FLOAT32))
 

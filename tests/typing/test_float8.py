@@ -18,8 +18,8 @@ SPELLINGS = [
     ("float8_e4m3fn", "float8_e4m3fn"), ("fp8e4nv", "float8_e4m3fn"),
     ("float8e4nv", "float8_e4m3fn"), (ml_dtypes.float8_e4m3fn, "float8_e4m3fn"),
     (bn.float8_e4m3fn, "float8_e4m3fn"), (bn.float8e4nv, "float8_e4m3fn"),
-    ("float8_e5m2", "float8_e5m2"), ("fp8e5", "float8_e5m2"), (ml_dtypes.float8_e5m2, "float8_e5m2"),
-    (bn.float8e5, "float8_e5m2")]
+    ("float8_e5m2", "float8_e5m2"), ("fp8e5", "float8_e5m2"),
+    (ml_dtypes.float8_e5m2, "float8_e5m2"), (bn.float8e5, "float8_e5m2")]
 
 
 def codes(kind: np.dtype) -> np.ndarray:

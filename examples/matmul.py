@@ -1,0 +1,260 @@
+"""Products of matrices, and what is done with them in one pass: bias, activation, scales."""
+
+import ml_dtypes
+import numpy as np
+
+import blocknumba as bn
+import blocknumba.language as tl
+from array_libraries import ArrayLibrary, run
+
+TILE = {"BM": 64, "BN": 64, "BK": 32}
+GROUP = 8
+
+
+@bn.jit
+def matmul(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr,
+           SUM: bn.constexpr = bn.float32):
+    """out = x @ w; x: (M, K), w: (K, N); one program a tile of BM x BN; SUM: dtype of sums."""
+    m, n = bn.block(0, BM), bn.block(1, BN)
+    sums = bn.zeros((BM, BN), SUM)
+    for k in bn.spans(x.shape[1], BK):
+        sums += x[m, k] @ w[k, n]
+    out[m, n] = sums
+
+
+@bn.jit
+def matmul_pointers(x, w, out, M, N, K, stride_xm, stride_xk, stride_wk, stride_wn, stride_om,
+                    stride_on, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+                    GROUP: tl.constexpr):
+    """The same in Triton's dialect, with its order of tiles: GROUP rows of tiles at a time."""
+    pid = tl.program_id(axis=0)
+    num_pid_m, num_pid_n = tl.cdiv(M, BM), tl.cdiv(N, BN)
+    num_pid_in_group = GROUP * num_pid_n
+    first_pid_m = pid // num_pid_in_group * GROUP
+    group_size_m = min(num_pid_m - first_pid_m, GROUP)
+    pid_m = first_pid_m + pid % num_pid_in_group % group_size_m
+    pid_n = pid % num_pid_in_group // group_size_m
+    offs_m = pid_m * BM + tl.arange(0, BM)
+    offs_n = pid_n * BN + tl.arange(0, BN)
+    offs_k = tl.arange(0, BK)
+    x_ptrs = x + (offs_m[:, None] * stride_xm + offs_k[None, :] * stride_xk)
+    w_ptrs = w + (offs_k[:, None] * stride_wk + offs_n[None, :] * stride_wn)
+    accumulator = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, BK)):
+        inside = offs_k < K - k * BK
+        a = tl.load(x_ptrs, mask=(offs_m < M)[:, None] & inside[None, :], other=0.0)
+        b = tl.load(w_ptrs, mask=inside[:, None] & (offs_n < N)[None, :], other=0.0)
+        accumulator = tl.dot(a, b, accumulator)
+        x_ptrs += BK * stride_xk
+        w_ptrs += BK * stride_wk
+    out_ptrs = out + (offs_m[:, None] * stride_om + offs_n[None, :] * stride_on)
+    tl.store(out_ptrs, accumulator, mask=(offs_m < M)[:, None] & (offs_n < N)[None, :])
+
+
+@bn.jit
+def matmul_grouped(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+    """Any number of programs; each takes tiles in an order in which neighbours share operands."""
+    for m, n in bn.persistent(out.shape, (BM, BN), group=GROUP):
+        sums = bn.zeros((BM, BN))
+        for k in bn.spans(x.shape[1], BK):
+            sums += x[m, k] @ w[k, n]
+        out[m, n] = sums
+
+
+@bn.jit
+def matmul_bias(x, w, bias, out, ACTIVATION: bn.constexpr, BM: bn.constexpr, BN: bn.constexpr,
+                BK: bn.constexpr):
+    """out = ACTIVATION(x @ w + bias); bias: (N,); ACTIVATION: a function of tiles."""
+    m, n = bn.block(0, BM), bn.block(1, BN)
+    sums = bn.zeros((BM, BN))
+    for k in bn.spans(x.shape[1], BK):
+        sums += x[m, k] @ w[k, n]
+    out[m, n] = ACTIVATION(sums + bias[n])
+
+
+def relu(x):
+    return bn.maximum(x, 0)
+
+
+def gelu(x):
+    """The exact one: x times the probability that a normal variable is less than x."""
+    return 0.5 * x * (1 + bn.erf(x * 2.0**-0.5))
+
+
+@bn.jit
+def matmul_batched(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+    """out[i] = x[i] @ w[i]; the batch is the third axis of the grid."""
+    i, m, n = bn.program_id(2), bn.block(0, BM), bn.block(1, BN)
+    sums = bn.zeros((BM, BN))
+    for k in bn.spans(x.shape[2], BK):
+        sums += x[i, m, k] @ w[i, k, n]
+    out[i, m, n] = sums
+
+
+@bn.jit
+def matmul_split(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr,
+                 SPLIT: bn.constexpr):
+    """out += x @ w with SPLIT programs a tile, for few rows and many columns of x.
+
+    out is of zeros, and float32: the programs of a tile add what they have, in any order.
+    """
+    m, n = bn.block(0, BM), bn.block(1, BN)
+    sums = bn.zeros((BM, BN))
+    for k in bn.spans(x.shape[1], BK, start=bn.program_id(2) * BK, step=SPLIT * BK):
+        sums += x[m, k] @ w[k, n]
+    bn.atomic_add(out.at[m, n], sums)
+
+
+@bn.jit
+def matmul_float8(x, w, x_scale, w_scale, out, FORMAT: bn.constexpr, BM: bn.constexpr,
+                  BN: bn.constexpr, BK: bn.constexpr):
+    """out = (x * x_scale[:, None]) @ (w * w_scale): 8-bit floats with a scale per row and column.
+
+    x, w: of FORMAT, or of uint8, its codes.
+    """
+    m, n = bn.block(0, BM), bn.block(1, BN)
+    sums = bn.zeros((BM, BN))
+    for k in bn.spans(x.shape[1], BK):
+        sums += x[m, k].view(FORMAT) @ w[k, n].view(FORMAT)
+    out[m, n] = sums * x_scale[m][:, None] * w_scale[n]
+
+
+# launches -------------------------------------------------------------------------------------
+
+def tiles(out, tile=TILE) -> tuple[int, int]:
+    """How many tiles the last two axes of an array have."""
+    return bn.cdiv(out.shape[-2], tile["BM"]), bn.cdiv(out.shape[-1], tile["BN"])
+
+
+def launch(x, w, out) -> None:
+    """out = x @ w in the array dialect."""
+    matmul[tiles(out)](x, w, out, **TILE)
+
+
+def launch_pointers(x, w, out) -> None:
+    """The same in Triton's dialect; the arrays' rows are contiguous and follow each other."""
+    rows, columns = tiles(out)
+    (M, K), N = x.shape, out.shape[1]
+    matmul_pointers[rows * columns](x, w, out, M, N, K, K, 1, N, 1, N, 1, **TILE, GROUP=GROUP)
+
+
+def launch_grouped(x, w, out) -> None:
+    """The same with fewer programs than tiles."""
+    matmul_grouped[3](x, w, out, **TILE)
+
+
+def launch_split(x, w, out) -> None:
+    """The same with four programs a tile; out is of zeros."""
+    tile = {**TILE, "BM": 16}
+    matmul_split[(*tiles(out, tile), 4)](x, w, out, **tile, SPLIT=4)
+
+
+# checks ---------------------------------------------------------------------------------------
+
+def assert_product(found: np.ndarray, x: np.ndarray, w: np.ndarray) -> None:
+    """found is x @ w, up to the rounding of sums in float32 and of the result."""
+    x, w = x.astype(np.float64), w.astype(np.float64)
+    sums = x.shape[-1] * 2.0**-23 * (np.abs(x) @ np.abs(w))
+    exact = x @ w
+    result = float(ml_dtypes.finfo(found.dtype).eps) * np.abs(exact)
+    assert (np.abs(found.astype(np.float64) - exact) <= sums + result).all()
+
+
+def check_products(library: ArrayLibrary) -> None:
+    """Every order of tiles, in float32 and float16, and operands that are transposed in memory."""
+    generator = np.random.default_rng(0)
+    for dtype in (np.float32, np.float16):
+        x = generator.standard_normal((93, 130)).astype(dtype)
+        w = generator.standard_normal((130, 77)).astype(dtype)
+        for start in (launch, launch_pointers, launch_grouped):
+            out = library.array(np.zeros((93, 77), dtype))
+            start(library.array(x), library.array(w), out)
+            assert_product(library.numpy(out), x, w)
+        out = library.array(np.zeros((93, 77), dtype))
+        launch(library.array(np.ascontiguousarray(x.T)).T, library.array(w), out)
+        assert_product(library.numpy(out), x, w)
+
+
+def check_integers(library: ArrayLibrary) -> None:
+    """int8 is added up in int32, exactly."""
+    generator = np.random.default_rng(1)
+    x = generator.integers(-128, 128, (64, 96)).astype(np.int8)
+    w = generator.integers(-128, 128, (96, 80)).astype(np.int8)
+    out = library.array(np.zeros((64, 80), np.int32))
+    matmul[tiles(out)](library.array(x), library.array(w), out, **TILE, SUM=bn.int32)
+    np.testing.assert_array_equal(library.numpy(out), x.astype(np.int32) @ w.astype(np.int32))
+
+
+def check_fused(library: ArrayLibrary) -> None:
+    """Bias and activation while the tile is in registers."""
+    generator = np.random.default_rng(2)
+    x = generator.standard_normal((70, 48)).astype(np.float16)
+    w = (generator.standard_normal((48, 90)) / 7).astype(np.float16)
+    bias = generator.standard_normal(90).astype(np.float16)
+    exact = x.astype(np.float64) @ w + bias
+    for activation, expected in ((relu, np.maximum(exact, 0)), (gelu, _gelu(exact))):
+        out = library.array(np.zeros((70, 90), np.float16))
+        matmul_bias[tiles(out)](library.array(x), library.array(w), library.array(bias), out,
+                                activation, **TILE)
+        np.testing.assert_allclose(library.numpy(out), expected, rtol=1e-3, atol=1e-3)
+
+
+def _gelu(x: np.ndarray) -> np.ndarray:
+    """gelu by integrating the density of the normal distribution from 0."""
+    nodes, weights = np.polynomial.legendre.leggauss(50)
+    density = np.exp(-((x[..., None] * (nodes + 1) / 2) ** 2) / 2) / np.sqrt(2 * np.pi)
+    return x * (0.5 + density @ weights * x / 2)
+
+
+def check_batched(library: ArrayLibrary) -> None:
+    """Three products in one launch."""
+    generator = np.random.default_rng(3)
+    x = generator.standard_normal((3, 40, 33)).astype(np.float16)
+    w = generator.standard_normal((3, 33, 65)).astype(np.float16)
+    out = library.array(np.zeros((3, 40, 65), np.float32))
+    matmul_batched[(*tiles(out), 3)](library.array(x), library.array(w), out, **TILE)
+    assert_product(library.numpy(out), x, w)
+
+
+def check_split(library: ArrayLibrary) -> None:
+    """Few rows."""
+    generator = np.random.default_rng(4)
+    x = generator.standard_normal((3, 1000)).astype(np.float16)
+    w = generator.standard_normal((1000, 70)).astype(np.float16)
+    out = library.array(np.zeros((3, 70), np.float32))
+    launch_split(library.array(x), library.array(w), out)
+    assert_product(library.numpy(out), x, w)
+
+
+def quantised(x: np.ndarray, axis: int, kind: type) -> tuple[np.ndarray, np.ndarray]:
+    """x as 8-bit floats, with the scales along an axis that use their whole range."""
+    scale = np.abs(x).max(axis=axis, keepdims=True) / float(ml_dtypes.finfo(kind).max)
+    return (x / scale).astype(kind), scale.ravel().astype(np.float32)
+
+
+def check_float8(library: ArrayLibrary) -> None:
+    """Codes and scales give what the numbers that they stand for give."""
+    generator = np.random.default_rng(5)
+    for kind in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
+        x, x_scale = quantised(generator.standard_normal((70, 96)), 1, kind)
+        w, w_scale = quantised(generator.standard_normal((96, 50)), 0, kind)
+        out = library.array(np.zeros((70, 50), np.float32))
+        codes = (x, w) if library.is_narrow else (x.view(np.uint8), w.view(np.uint8))
+        matmul_float8[tiles(out)](*map(library.array, (*codes, x_scale, w_scale)), out,
+                                  np.dtype(kind), **TILE)
+        exact = x.astype(np.float64) @ w.astype(np.float64)
+        # of their sums tensor cores keep 14 bits
+        bound = 96 * 2.0**-13 * (np.abs(x.astype(np.float64)) @ np.abs(w.astype(np.float64)))
+        scales = x_scale[:, None] * w_scale
+        assert (np.abs(library.numpy(out) - exact * scales) <= bound * scales).all()
+
+
+def check(library: ArrayLibrary) -> None:
+    """Every kernel agrees with NumPy in float64."""
+    for one in (check_products, check_integers, check_fused, check_batched, check_split,
+                check_float8):
+        one(library)
+
+
+if __name__ == "__main__":
+    run(check)
