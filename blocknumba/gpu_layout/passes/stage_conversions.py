@@ -49,7 +49,7 @@ def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
     told = {
         op
         for op in walk(fn.body)
-        if op.opdef.has(READS) and op.result in used and _has_one_reader(op)
+        if op.opdef.has(READS) and not used.isdisjoint(op.results) and _has_one_reader(op)
     }
     if not told and not any(_needs_shared(op) or op.opdef in STAGING for op in walk(fn.body)):
         return fn

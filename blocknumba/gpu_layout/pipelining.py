@@ -1,0 +1,299 @@
+"""Which loads of loops begin rounds before their tiles are needed: the plan of pipeline_loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from blocknumba.gpu_layout.async_ops import buffer_view, stage, tma_store, wgmma, wgmma_wait
+from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.ops import shared_allocate
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.planner import element_bits
+from blocknumba.gpu_layout.schedule import RESERVED_BYTES, tile_bytes
+from blocknumba.gpu_layout.shared import OFFSET
+from blocknumba.gpu_layout.slices import Slice, slice_of
+from blocknumba.gpu_layout.swizzle import swizzled
+from blocknumba.tile_ir.analysis.axis_info import AxisInfos
+from blocknumba.tile_ir.analysis.provenance import Origins, origins
+from blocknumba.tile_ir.builder import constant_of
+from blocknumba.tile_ir.carried import carried, is_loop
+from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.opdef import WRITES, attribute
+from blocknumba.tile_ir.ops.debug import assert_, check_index
+from blocknumba.tile_ir.ops.memory import load
+
+STAGES = 3  # copies of a tile where nobody says how many
+STAGES_OF_MUCH = 4  # where there is much shared memory
+MUCH_SHARED_BYTES = 160 * 1024
+LEAST_COPY_BYTES = 4  # PTX ISA, "cp.async": cp-size
+VOLATILE_CACHE = ".cv"  # fetch again: another program may have written it
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class EarlyLoad:
+    """A load that begins rounds before its tile is needed, and comes through shared memory.
+
+    load: the op.  layouts: of the buffers it comes to.  stages: the ops that stand for these
+    buffers now.  is_read: whether the tile is needed in registers too.
+    """
+
+    load: Op
+    layouts: tuple[LinearLayout, ...]
+    stages: tuple[Op, ...]
+    is_read: bool
+
+    @property
+    def places(self) -> tuple[Value, ...]:
+        """The pointers, and the mask if there is one."""
+        return self.load.operands[:2]
+
+    @property
+    def size_bytes(self) -> int:
+        """Of one copy of its buffers."""
+        return len(self.layouts) * tile_bytes(self.load.result.type)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Pipeline:
+    """A loop whose loads begin stages - 1 rounds early.
+
+    loop: a `for`.  stages: copies of every buffer.  addresses: what the places of the loads are
+    computed by, and `advance` the carried values among it.
+    is_read_by_engines: whether it is not only threads that read the buffers.
+    """
+
+    loop: Op
+    loads: tuple[EarlyLoad, ...]
+    stages: int
+    addresses: Slice
+    advance: Slice
+    is_read_by_engines: bool
+
+
+@dataclass(slots=True)
+class Pipelining:
+    """pipelines: the loops.  reasons: per load that stays as it is, why."""
+
+    pipelines: list[Pipeline] = field(default_factory=list)
+    reasons: dict[Op, str] = field(default_factory=dict)
+
+
+def pipelining_of(fn: Function, options: LayoutOptions) -> Pipelining:
+    """Which loops of a function are pipelined, and how.
+
+    Those are innermost loops with products, and loops that somebody gave num_stages for: of the
+    option, innermost ones.
+    """
+    return _Planning(fn, options).found
+
+
+class _Planning:
+    """Looks at loops, inner ones first; a loop around a pipelined one is not pipelined."""
+
+    def __init__(self, fn: Function, options: LayoutOptions):
+        self._fn = fn
+        self._options = options
+        self._users: dict[Value, list[Op]] = {}
+        for op in walk(fn.body):
+            for value in op.operands:
+                self._users.setdefault(value, []).append(op)
+        self.found = Pipelining()
+        self._region(fn.body, None, 0)
+
+    @cached_property
+    def _infos(self) -> AxisInfos:
+        return AxisInfos(self._fn)
+
+    @cached_property
+    def _origins(self) -> dict[Value, Origins]:
+        return origins(self._fn)
+
+    def _region(self, region: Region, loop: Op | None, taken: int) -> bool:
+        """Plan the loops of a region; whether one is pipelined.
+
+        loop: the innermost one that the region is in.
+        taken: bytes of shared memory that are in use all the while.
+        """
+        found = False
+        for op in region.ops:
+            around = op if is_loop(op) else loop
+            if any([self._region(inner, around, taken) for inner in op.regions]):
+                found = True
+                self._refuse(self._direct_loads(op), "a loop within its loop is pipelined")
+            elif op.name == "for":
+                found = self._loop(op, taken) or found
+            elif is_loop(op):
+                self._refuse(self._direct_loads(op), "its loop does not count")
+            elif loop is not None and region is not loop.regions[0] and self._is_staged(op):
+                self.found.reasons[op] = "it is in a branch"
+            taken += _held_bytes(op)
+        return found
+
+    def _refuse(self, loads: Iterable[Op], reason: str) -> None:
+        self.found.reasons.update(dict.fromkeys(filter(self._is_staged, loads), reason))
+
+    def _direct_loads(self, op: Op) -> list[Op]:
+        """The loads of tiles that a loop does in every round."""
+        if not is_loop(op):
+            return []
+        return [o for o in op.regions[0].ops if o.opdef is load and o.result.type.shape]
+
+    # what a tile is used for ------------------------------------------------------------------
+    def _is_staged(self, op: Op) -> bool:
+        """Whether an op is a load of a tile that is an operand of a product."""
+        if op.opdef is not load:
+            return False
+        return any(self._is_operand(user) for user in self._users.get(op.result, ()))
+
+    def _is_operand(self, op: Op) -> bool:
+        """Whether an op stages an operand of a product, not something that is stored from there."""
+        if op.opdef is not stage:
+            return False
+        return all(reader.opdef is not tma_store for reader in self._readers(op.result))
+
+    def _readers(self, buffer: Value) -> Iterator[Op]:
+        """The ops that read a buffer."""
+        for op in self._users.get(buffer, ()):
+            if op.opdef is buffer_view:
+                yield from self._readers(op.result)
+            else:
+                yield op
+
+    def _early_load(self, op: Op) -> EarlyLoad:
+        users = self._users.get(op.result, ())
+        stages = tuple(user for user in users if self._is_operand(user))
+        layouts = tuple(dict.fromkeys(user.result.type.layout for user in stages))
+        return EarlyLoad(op, layouts or (self._as_in_memory(op),), stages, len(stages) < len(users))
+
+    def _as_in_memory(self, op: Op) -> LinearLayout:
+        """The layout of a buffer whose rows run along the axis that is contiguous in memory."""
+        tile = op.result.type
+        axes = self._infos[op.operands[0]].axes
+        minor = max(range(len(axes)), key=lambda axis: (
+            min(axes[axis].contiguity, tile.shape[axis]), axis))
+        return swizzled(tile.shape, minor, element_bits(tile), 0)
+
+    # one loop -----------------------------------------------------------------------------------
+    def _loop(self, loop: Op, taken: int) -> bool:
+        """Plan one loop; whether it is pipelined."""
+        if not self._is_wanted(loop):
+            return False
+        loads = []
+        for op in self._direct_loads(loop):
+            early = self._early_load(op)
+            reason = self._refusal(loop, early)
+            if reason:
+                self.found.reasons[op] = reason
+            else:
+                loads.append(early)
+        if not loads:
+            return False
+        stages = self._stages(loop, loads, taken)
+        if stages < 2:
+            reason = "two copies of its tile do not fit into shared memory"
+            self.found.reasons.update({early.load: reason for early in loads})
+            return False
+        addresses = slice_of(loop, [value for early in loads for value in early.places])
+        following = carried(loop).following
+        advance = slice_of(loop, [following[place] for place in addresses.carried])
+        readers = (r.opdef for e in loads for s in e.stages for r in self._readers(s.result))
+        self.found.pipelines.append(
+            Pipeline(loop, tuple(loads), stages, addresses, advance, wgmma in readers))
+        return True
+
+    def _is_wanted(self, loop: Op) -> bool:
+        if attribute(loop, "num_stages") is not None:
+            return True
+        inner = [op for op in walk(loop.regions[0]) if is_loop(op)]
+        within = {op for around in inner for op in walk(around.regions[0])}
+        if any(self._is_operand(op) for op in walk(loop.regions[0]) if op not in within):
+            return True
+        return self._options.num_stages is not None and not inner
+
+    def _asked(self, loop: Op) -> int | None:
+        """num_stages, if somebody gave it."""
+        return attribute(loop, "num_stages") or self._options.num_stages
+
+    def _stages(self, loop: Op, loads: list[EarlyLoad], taken: int) -> int:
+        """As many copies as are wanted, or as fit."""
+        much = self._options.shared_bytes >= MUCH_SHARED_BYTES
+        wanted = self._asked(loop) or (STAGES_OF_MUCH if much else STAGES)
+        early = {op for load_ in loads for op in load_.stages}
+        others = sum(_held_bytes(op) for op in walk(loop.regions[0]) if op not in early)
+        room = self._options.shared_bytes - RESERVED_BYTES - taken - others
+        return min(wanted, room // sum(load_.size_bytes for load_ in loads))
+
+    # one load -----------------------------------------------------------------------------------
+    def _refusal(self, loop: Op, early: EarlyLoad) -> str:
+        """Why a load cannot begin early, or has no use of it; "" if nothing speaks against it."""
+        if "cp_async" not in self._options.features:
+            return "the target has no asynchronous copies"
+        if self._asked(loop) == 1:
+            return "num_stages is 1"
+        op = early.load
+        if attribute(op, "volatile") or attribute(op, "cache") == VOLATILE_CACHE:
+            return "it is volatile"
+        if len(op.operands) > 2 and not _is_zero(op.operands[2]):
+            return "what is masked is not zero"
+        if min(self._copy_bytes(op, layout) for layout in early.layouts) < LEAST_COPY_BYTES:
+            return "its threads would copy less than 4 bytes at a time"
+        if slice_of(loop, early.places) is None:
+            return "its place depends on what was loaded"
+        return self._order_refusal(loop, op)
+
+    def _order_refusal(self, loop: Op, op: Op) -> str:
+        """Why a load cannot be done before what else a round does."""
+        read = self._origins[op.operands[0]]
+        for other in walk(loop.regions[0]):
+            if other.opdef in (assert_, check_index):
+                return "a check comes before it"
+            if other.opdef is wgmma_wait and attribute(other, "pending"):
+                return "a product goes on in the next round"
+            if "semantics" in other.opdef.attributes and attribute(other, "semantics") != "relaxed":
+                return "an atomic of the loop keeps it in order"
+            if not other.opdef.has(WRITES) and other.opdef is not tma_store:
+                continue
+            if not self._options.arrays_are_disjoint:
+                return "arrays may share memory"
+            common = read & self._origins[other.operands[0]]
+            if common:
+                return f"{min(common)} is written in the loop"
+        return ""
+
+    def _copy_bytes(self, op: Op, layout: LinearLayout) -> int:
+        """How much of a tile one copy can bring to a buffer: contiguous in both, under one mask."""
+        pointer, *mask = op.operands[:2]
+        tile = op.result.type
+        width = max(
+            min(_run(layout, axis), self._infos.access_width(pointer, *(mask or (None,)), axis))
+            for axis in range(len(tile.shape)))
+        share = max(1, tile.size // self._options.threads)
+        return min(width, share) * element_bits(tile) // 8
+
+
+def _held_bytes(op: Op) -> int:
+    """Shared memory that an op makes use of for what comes after it."""
+    if op.opdef is stage:
+        return tile_bytes(op.result.type)
+    if op.opdef is shared_allocate:
+        return tile_bytes(op.result.type) * attribute(op, "copies")
+    return 0
+
+
+def _is_zero(value: Value) -> bool:
+    """Whether all bits of all elements are known to be 0."""
+    known = constant_of(value)
+    return known is not None and not any(known.tobytes())
+
+
+def _run(layout: LinearLayout, axis: int) -> int:
+    """How many neighbours along an axis lie side by side in a buffer."""
+    run = 1
+    while run < 1 << layout.bits(OFFSET):
+        place = layout(offset=run)
+        if place.pop(f"dim{axis}") != run or any(place.values()):
+            break
+        run *= 2
+    return run
