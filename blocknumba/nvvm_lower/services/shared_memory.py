@@ -79,11 +79,21 @@ def _leaders(emitter: Emitter, plan: SharedAccess) -> Registers:
 
 def _address(emitter: Emitter, buffer: str, index: str, dtype: Dtype) -> str:
     """The address of an element of the buffer at a byte offset, as an i8 pointer."""
-    body = emitter.body
-    scaled = body.binary("mul", I32, index, str(element_bits(dtype) // 8))
+    body, size_bytes = emitter.body, element_bits(dtype) // 8
     base = body.pure(f"getelementptr [0 x i8], {pointer('[0 x i8]', SHARED)} "
                      f"{emitter.shared_memory}, i32 0, i32 {buffer}")
-    return body.pure(f"getelementptr i8, {pointer(I8, SHARED)} {base}, i32 {scaled}")
+    known = emitter.threads.sums.get(index)
+    if known is None:
+        return _moved(emitter, base, body.binary("mul", I32, index, str(size_bytes)))
+    # the constant last: accesses that differ in it alone share a register
+    moved = _moved(emitter, base, body.binary("mul", I32, known.base, str(size_bytes)))
+    return _moved(emitter, moved, str(known.constant * size_bytes))
+
+
+def _moved(emitter: Emitter, address: str, distance_bytes: str) -> str:
+    """An i8 pointer to shared memory, moved."""
+    type_ = pointer(I8, SHARED)
+    return emitter.body.pure(f"getelementptr i8, {type_} {address}, i32 {distance_bytes}")
 
 
 def _write_words(emitter: Emitter, address: str, packed: list[str], words: Words,
