@@ -55,6 +55,7 @@ from blocknumba.typing.functions.debug import (
     static_print,
 )
 from blocknumba.typing.functions.dot import dot
+from blocknumba.typing.functions.dot_scaled import dot_scaled
 from blocknumba.typing.functions.elementwise import (
     BIT_FUNCTIONS,
     FLOAT_FUNCTIONS,
@@ -113,9 +114,9 @@ float8e5, float8e4nv = float8_e5m2, float8_e4m3fn
 __all__ = sorted({
     "abs", "all", "any", "arange", "argmax", "argmin", "assume", "atomic_cas", "bfloat16", "block",
     "bool_", "broadcast", "broadcast_to", "cast", "cdiv", "clamp", "constexpr", "device_assert",
-    "device_print", "div_rn", "dot", "empty", "expand_dims", "fdiv", "flip", "float16", "float32",
-    "float64", "float8_e4m3fn", "float8_e5m2", "float8e4nv", "float8e5", "fma", "full",
-    "full_like", "grid_spans", "int1", "int16", "int32", "int64", "int8", "interleave", "item",
+    "device_print", "div_rn", "dot", "dot_scaled", "empty", "expand_dims", "fdiv", "flip",
+    "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float8e4nv", "float8e5",
+    "fma", "full", "full_like", "grid_spans", "int1", "int16", "int32", "int64", "int8", "interleave", "item",
     "join", "load", "max", "max_constancy", "max_contiguous", "maximum", "mean", "min", "minimum",
     "multiple_of", "nanmax", "nanmin", "next_power_of_2", "num_programs", "ones", "ones_like",
     "permute", "persistent", "prod", "program_id", "range", "ravel", "reshape", "round", "sigmoid",

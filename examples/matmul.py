@@ -119,6 +119,22 @@ def matmul_float8(x, w, x_scale, w_scale, out, FORMAT: bn.constexpr, BM: bn.cons
     out[m, n] = sums * x_scale[m][:, None] * w_scale[n]
 
 
+@bn.jit
+def matmul_mx(x, x_scale, w, w_scale, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+    """out = x @ w of the OCP formats MXFP8 (x) and MXFP4 (w), with a scale for 32 elements of K.
+
+    x: (M, K), float8_e4m3fn or its codes; w: (K / 2, N), two elements a byte;
+    x_scale: (M, K / 32), w_scale: (N, K / 32), exponents of 2 plus 127.
+    """
+    m, n = bn.block(0, BM), bn.block(1, BN)
+    sums = bn.zeros((BM, BN))
+    for k in bn.spans(x.shape[1], BK):
+        pairs, groups = bn.span(k.start // 2, BK // 2), bn.span(k.start // 32, BK // 32)
+        sums = bn.dot_scaled(x[m, k], x_scale[m, groups], "e4m3",
+                             w[pairs, n], w_scale[n, groups], "e2m1", sums)
+    out[m, n] = sums
+
+
 # launches -------------------------------------------------------------------------------------
 
 def tiles(out, tile=TILE) -> tuple[int, int]:
@@ -249,10 +265,25 @@ def check_float8(library: ArrayLibrary) -> None:
         assert (np.abs(library.numpy(out) - exact * scales) <= bound * scales).all()
 
 
+def check_mx(library: ArrayLibrary) -> None:
+    """Every code of 4 bits, and scales from 2**-5 to 2**5."""
+    generator = np.random.default_rng(6)
+    x = generator.standard_normal((40, 160)).astype(ml_dtypes.float8_e4m3fn)
+    codes = generator.integers(0, 16, (160, 70), np.uint8)
+    x_scale, w_scale = (generator.integers(122, 133, (rows, 5), np.uint8) for rows in (40, 70))
+    out = library.array(np.zeros((40, 70), np.float32))
+    given = x if library.is_narrow else x.view(np.uint8), x_scale, codes[::2] | codes[1::2] << 4
+    matmul_mx[tiles(out)](*map(library.array, (*given, w_scale)), out, **{**TILE, "BK": 64})
+    numbers = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])[codes & 7] * np.where(codes & 8, -1, 1)
+    x_factor, w_factor = (np.repeat(2.0 ** (scale.astype(int) - 127), 32, axis=1)
+                          for scale in (x_scale, w_scale))
+    assert_product(library.numpy(out), x.astype(np.float64) * x_factor, numbers * w_factor.T)
+
+
 def check(library: ArrayLibrary) -> None:
     """Every kernel agrees with NumPy in float64."""
     for one in (check_products, check_integers, check_fused, check_batched, check_split,
-                check_float8):
+                check_float8, check_mx):
         one(library)
 
 
