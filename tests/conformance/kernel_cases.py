@@ -204,6 +204,20 @@ store %w, %v"""
                           (8, 1, 1))
 
 
+@covers("undefined")
+def zero_cases() -> Iterator[Case]:
+    """Values that nobody wrote and that have to be 0 all the same."""
+    for dtype in ("int32", "float16", "bool", "float8_e4m3fn"):
+        body = f"""%u = undefined {{zero=True}} : tile<8x{dtype}>
+%i = arange {{start=0, size=8}} : tile<8xint32>
+%r = splat %out : tile<8xptr<{dtype}>>
+%q = offset %r, %i : tile<8xptr<{dtype}>>
+store %q, %u"""
+        zeros = np.zeros(8, DTYPES[dtype].numpy)
+        yield kernel_case("undefined", dtype, {"out": f"ptr<{dtype}>"}, body,
+                          {"out": np.ones_like(zeros)}, {"out": zeros}, (1, 1, 1))
+
+
 @covers("for")
 def range_cases() -> Iterator[Case]:
     """Ranges of both directions, and at the ends of int32; sums wrap."""

@@ -11,6 +11,8 @@ import pytest
 from launching import kernel_of, launch, op_names
 
 import blocknumba as bn
+from blocknumba.errors import BlockNameError
+from blocknumba.tile_ir.interpreter import run
 from blocknumba.tile_ir.ir import walk
 from blocknumba.typing.context import Options
 
@@ -44,6 +46,29 @@ def agree(function, expected, x=X, y=Y) -> None:
     out = np.zeros(expected.shape, expected.dtype)
     launch(apply, x=x, y=y, out=out, constants={"F": function, "STORE": store_tile})
     np.testing.assert_array_equal(out, expected)
+
+
+def empty_kernel(x, out, n):
+    r = bn.span(0, 8)
+    out[r] = bn.where(r.index < n, x[r], bn.empty((8,), bn.float32))
+
+
+def test_an_empty_tile_holds_zeros():
+    out = np.ones(8, np.float32)
+
+    launch(empty_kernel, x=np.full(8, 7, np.float32), out=out, n=3)
+
+    assert out.tolist() == [7, 7, 7, 0, 0, 0, 0, 0]
+
+
+def test_in_debug_an_empty_tile_must_not_be_stored():
+    arguments = {"x": np.ones(8, np.float32), "out": np.ones(8, np.float32), "n": 3}
+    kernel = kernel_of(empty_kernel, Options(debug=True), **arguments)
+
+    with pytest.raises(BlockNameError, match=r"store: element \(3,\) of a tile is used") as caught:
+        run(kernel, (1, 1, 1), arguments, debug=True)
+
+    assert caught.value.loc.line == empty_kernel.__code__.co_firstlineno + 2
 
 
 @pytest.mark.parametrize("function", [

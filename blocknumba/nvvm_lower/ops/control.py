@@ -122,7 +122,7 @@ def _loop_node(emitter: Emitter, op: Op, first_line: int) -> str:
 
 
 def _has_stages(region: Region) -> bool:
-    """Whether a product, or a wait for what was fetched, is in a loop: its stages repeat already."""
+    """Whether a loop holds a product or a wait for what was fetched: its stages repeat already."""
     return any(op.opdef in STAGED or any(map(_has_stages, op.regions)) for op in region.ops)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from blocknumba.nvvm_lower.elements import literal
+from blocknumba.nvvm_lower.elements import literal, zero
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count
 from blocknumba.nvvm_lower.llvm import UNDEF
 from blocknumba.nvvm_lower.services.address import indices, special_register
 from blocknumba.tile_ir.ir import Op
+from blocknumba.tile_ir.opdef import attribute
 from blocknumba.tile_ir.ops.create import arange, constant, num_programs, program_id, undefined
 
 _GRID_AXES = "xyz"
@@ -19,7 +20,8 @@ def _(emitter: Emitter, op: Op) -> Registers:
 
 @code(undefined)
 def _(emitter: Emitter, op: Op) -> Registers:
-    return [UNDEF] * count(op.result.type)
+    type_ = op.result.type
+    return [zero(type_.dtype) if attribute(op, "zero") else UNDEF] * count(type_)
 
 
 @code(arange)

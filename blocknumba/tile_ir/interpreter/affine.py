@@ -5,18 +5,19 @@ A value of the interpreter is one of
   Affine   an integer or pointer, scalar or tile: start + sum of step * index;
   Box      a bool tile that is true in one box of indices;
   Uniform  a tile of any dtype whose elements are all equal;
-  Undefined  in debug, a value of any kind that some programs lack.
+  Undefined  in debug, a value of any kind some of whose elements nobody has written.
 Affine, Box and Uniform are arithmetic on a few Python ints for a whole chunk of programs.  None is
 changed after it is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from blocknumba.errors import UNKNOWN, Loc
 from blocknumba.tile_ir.types import INTEGERS
 
 # sums and differences of two numbers below it stay exact in int64
@@ -165,17 +166,15 @@ class Uniform:
 
 @dataclass(slots=True, eq=False)
 class Undefined:
-    """In debug: a value that some programs have not been given.
+    """In debug: a value some of whose elements nobody has written.
 
-    missing: which, bool (programs or 1,); tile: what it is for the others.
+    missing: which, bool (programs or 1, *tile shape); tile: a value with what the others are.
+    origin: where the user made them, if that is what happened.
     """
 
     missing: np.ndarray
     tile: Tile
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.tile.shape
+    origin: Loc = UNKNOWN
 
     def dense(self) -> np.ndarray:
         """The elements, with any where they are missing."""
@@ -183,6 +182,12 @@ class Undefined:
 
 
 Tile = np.ndarray | Affine | Box | Uniform | Undefined
+
+
+def origin_of(tiles: Iterable[Tile]) -> Loc:
+    """Where the first missing elements of some tiles were made."""
+    return next((t.origin for t in tiles if isinstance(t, Undefined) and t.origin is not UNKNOWN),
+                UNKNOWN)
 
 
 def as_uniform(tile: Tile) -> Uniform | None:
@@ -258,7 +263,7 @@ def choose(tile: Tile, places: np.ndarray) -> Tile:
         return Uniform(choose(tile.element, places), tile.shape)
     if isinstance(tile, Undefined):
         missing, rest = choose(tile.missing, places), choose(tile.tile, places)
-        return Undefined(missing, rest) if missing.any() else rest
+        return Undefined(missing, rest, tile.origin) if missing.any() else rest
     bounds = (bound and tuple(b[places] if isinstance(b, np.ndarray) else b for b in bound)
               for bound in tile.bounds)
     return Box(tuple(bounds), tile.shape)
@@ -268,11 +273,12 @@ def merge(count: int, parts: Sequence[tuple[np.ndarray, Tile]]) -> Tile:
     """The tiles of count programs from those of disjoint parts of them: (places, tiles)."""
     tiles = [tile for _, tile in parts]
     first = tiles[0]
-    if any(isinstance(t, Undefined) for t in tiles):
-        missing = [(p, t.missing if isinstance(t, Undefined) else np.zeros(1, bool))
-                   for p, t in parts]
+    undefined = [t for t in tiles if isinstance(t, Undefined)]
+    if undefined:
+        whole = np.zeros((1, *undefined[0].missing.shape[1:]), bool)
+        missing = [(p, t.missing if isinstance(t, Undefined) else whole) for p, t in parts]
         given = [(p, t.tile if isinstance(t, Undefined) else t) for p, t in parts]
-        return Undefined(merge(count, missing), merge(count, given))
+        return Undefined(merge(count, missing), merge(count, given), origin_of(undefined))
     if all(isinstance(t, Affine) and t.steps == first.steps for t in tiles):
         rows = merge(count, [(places, t.start.column()) for places, t in parts])
         return Affine(Start(0, 0, rows, count), first.steps, first.shape, first.dtype,

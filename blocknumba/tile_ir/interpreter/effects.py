@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from blocknumba.errors import BlockAssertionError, BlockIndexError
+from blocknumba.errors import UNKNOWN, BlockAssertionError, BlockIndexError
 from blocknumba.tile_ir.interpreter.affine import Affine, Tile, Undefined, constant, dense
 from blocknumba.tile_ir.interpreter.machine import Machine
 from blocknumba.tile_ir.ir import Op
@@ -27,7 +27,10 @@ def _(machine: Machine, op: Op) -> Affine | None:
 @create.undefined.interpreted
 def _(machine: Machine, op: Op) -> Tile:
     zeros = create.undefined.evaluate(**op.attrs)
-    return Undefined(np.ones(1, bool), zeros) if machine.launch.debug else zeros
+    if not machine.launch.debug:
+        return zeros
+    origin = op.loc if attribute(op, "zero") else UNKNOWN
+    return Undefined(np.ones(zeros.shape, bool), zeros, origin)
 
 
 @debug.print_.interpreted

@@ -43,8 +43,8 @@ class Interpreter:
 
         arguments: NumPy arrays and scalars by name, as the function's parameters name them.
         debug: find accesses outside arrays, races between stores of two programs, failed
-            check_index ops and broken promises, and values that are used though the program has
-            not been given them (`undefined`); much slower.  Elements of an array that nobody
+            check_index ops and broken promises, and elements of values that are used though
+            nobody has written them (`undefined`); much slower.  Elements of an array that nobody
             has written are the caller's and are not tracked.  Without it, an access outside the
             memory between an array's first and last element is still an error: this machine
             cannot read there.

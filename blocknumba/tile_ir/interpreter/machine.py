@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
 import numpy as np
 
-from blocknumba.errors import BlockError, BlockNameError
-from blocknumba.tile_ir.interpreter.affine import Affine, Start, Tile, Undefined, choose
+from blocknumba.errors import BlockError
+from blocknumba.tile_ir.interpreter.affine import Affine, Start, Tile, choose
 from blocknumba.tile_ir.interpreter.memory import Memory
 from blocknumba.tile_ir.interpreter.plan import Step
-from blocknumba.tile_ir.ir import Region, Value
-from blocknumba.tile_ir.opdef import PURE
-
-# operands that these ops use themselves; they hand on the others
-_NEEDED = {"for": 3, "loop": 0}
-
-
+from blocknumba.tile_ir.interpreter.unwritten import (
+    Results,
+    missing_use,
+    run_through,
+    use_error,
+)
+from blocknumba.tile_ir.ir import Op, Region, Value
 @dataclass(slots=True, eq=False)
 class Launch:
     """What all programs of a launch share.
@@ -113,29 +114,22 @@ class Machine:
                 values.pop(value, None)
         return tuple(map(self.value, region.terminator.operands))
 
-    def _step(self, step: Step, tiles: list[Tile]) -> Tile | tuple[Tile, ...] | None:
-        """Run one op in debug, where operands may be Undefined.
+    def _step(self, step: Step, tiles: list[Tile]) -> Results:
+        """Run one op in debug, where operands may be Undefined."""
+        self.require_written(step.op, tiles)
+        return run_through(step.op, tiles, lambda *given: step.run(self, *given))
 
-        Errors: BlockNameError when an effect depends on one that a program lacks.
+    def require_written(self, op: Op, tiles: Sequence[Tile]) -> None:
+        """In debug, before an op with effects.
+
+        Errors: BlockNameError when it uses elements of operands that nobody has written.
         """
-        op = step.op
-        if not op.opdef.has(PURE):
-            for value, tile in list(zip(op.operands, tiles))[:_NEEDED.get(op.name)]:
-                if isinstance(tile, Undefined):
-                    program = self.program(int(tile.missing.argmax()))
-                    raise BlockNameError(f"{value.hint or op.name}: a value is used that program "
-                                         f"{program} has not been given")
-            return step.run(self, *tiles)
-        missing = [tile.missing for tile in tiles if isinstance(tile, Undefined)]
-        given = [tile.tile if isinstance(tile, Undefined) else tile for tile in tiles]
-        result = step.run(self, *given)
-        # which of its operands a select takes is its own affair
-        if not missing or op.name == "select":
-            return result
-        lacking = np.logical_or.reduce(np.broadcast_arrays(*missing))
-        if isinstance(result, tuple):
-            return tuple(Undefined(lacking, tile) for tile in result)
-        return Undefined(lacking, result)
+        found = missing_use(op, tiles)
+        if found is None:
+            return
+        value, tile = found
+        place, *index = map(int, np.argwhere(tile.missing)[0])
+        raise use_error(op, value, tile.origin, self.program(place), tuple(index))
 
     def protect(self, memory: Memory) -> None:
         """Before memory is written: copy the loaded values that are views of it."""

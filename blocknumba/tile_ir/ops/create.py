@@ -39,10 +39,11 @@ def _(*, value, dtype):
 
 
 @op(PURE)
-def undefined(*, dtype, shape) -> TileType:
+def undefined(*, dtype, shape, zero=False) -> TileType:
     """A value that no path of the program uses; any bits.
 
     dtype: a dtype's name, or "ptr<name>"; shape: of the tile, () for a scalar.
+    zero: whether it has to be 0 all the same, for a program that does use it.
     """
     if dtype.startswith("ptr<"):
         return TileType(PointerType(DTYPES[dtype[4:-1]]), shape)
@@ -50,7 +51,7 @@ def undefined(*, dtype, shape) -> TileType:
 
 
 @undefined.numpy
-def _(*, dtype, shape):
+def _(*, dtype, shape, zero=False):
     return np.zeros((1, *shape), np.int64 if dtype.startswith("ptr<") else DTYPES[dtype].numpy)
 
 

@@ -68,8 +68,17 @@ def ones(context, shape, dtype=float32):
 
 @function
 def empty(context, shape, dtype=float32):
-    """A tile of any values; they are zeros, so that runs agree.   Source: numpy.empty."""
-    return _filled(context, "empty", context.constant(0, static_dtype("empty", dtype)), shape)
+    """A tile of any values; they are zeros, so that runs agree.
+
+    Errors: with debug=True, on the CPU, a use of an element that is still one of them.
+    Source: numpy.empty.
+    """
+    of = static_dtype("empty", dtype)
+    if context.options.debug:
+        scalar = context.emit("undefined", dtype=of.name, shape=(), zero=True)
+    else:
+        scalar = context.constant(0, of)
+    return _filled(context, "empty", scalar, shape)
 
 
 @function
