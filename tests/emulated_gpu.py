@@ -39,4 +39,4 @@ def _prepare(kernel: Kernel, bound: dict, options: object, target: str) -> Call:
 
 @cache
 def _module(compiled: Compiled) -> Module:
-    return Module.parse(compiled.machine.assembled.ptx)
+    return Module.parse(compiled.ptx)

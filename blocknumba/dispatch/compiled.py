@@ -13,7 +13,12 @@ from blocknumba.dispatch.effects import Effects
 from blocknumba.dispatch.specialize import Specialization
 from blocknumba.dispatch.stored_function import StoredFunction
 from blocknumba.errors import BlockValueError, require
-from blocknumba.nvvm_lower.toolchain import Assembled, disassemble
+from blocknumba.nvvm_lower.toolchain import (
+    AssembleOptions,
+    Assembled,
+    compile_to_ptx,
+    disassemble,
+)
 from blocknumba.tile_ir.ir import Function, Parameter
 from blocknumba.tile_ir.printer import text
 
@@ -86,6 +91,17 @@ class Compiled:
         stored = isinstance(self.source, StoredFunction)
         return self.source.read() if stored else self.source
 
+    @cached_property
+    def ptx(self) -> str:
+        """The PTX; of a kernel that was linked from LTO IR, of the same NVVM IR.
+
+        Errors: BlockValueError when it was compiled for the interpreter.
+        """
+        machine, options = self._require_machine("ptx"), self.specialization.options
+        flags = AssembleOptions(fastmath=options.fastmath, lineinfo=options.lineinfo)
+        return machine.assembled.ptx or compile_to_ptx(
+            machine.nvvm, self.specialization.target, flags).decode()
+
     @property
     def asm(self) -> Mapping[str, str | bytes]:
         """The kernel at each level: "tile", "gpu", "nvvm", "ptx", "sass" (text), "cubin"."""
@@ -103,7 +119,7 @@ class Compiled:
         blocks = target.resident_blocks(machine.threads // target.warp_size, assembled.registers,
                                         shared_bytes)
         loads = tuple(int(count or 1) * int(bits) // 8
-                      for count, bits in _GLOBAL_LOAD.findall(assembled.ptx))
+                      for count, bits in _GLOBAL_LOAD.findall(self.ptx))
         return Stats(assembled.registers, assembled.spill_bytes, assembled.stack_bytes,
                      shared_bytes, blocks * machine.threads / target.threads_per_processor, loads,
                      assembled.warnings)
@@ -152,7 +168,7 @@ class Assembly(Mapping[str, str | bytes]):
             self._makers |= {
                 "gpu": lambda: machine.gpu,
                 "nvvm": lambda: machine.nvvm,
-                "ptx": lambda: machine.assembled.ptx,
+                "ptx": lambda: compiled.ptx,
                 "sass": lambda: disassemble(machine.assembled.cubin),
                 "cubin": lambda: machine.assembled.cubin,
             }

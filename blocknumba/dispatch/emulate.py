@@ -72,7 +72,7 @@ def _prepare(arguments: argparse.Namespace, values: list[Value]) -> command.Laun
                                           are_disjoint(read.arrays.values()))
     compiled = kernel.compile(specialization, read.constants)
     machine = compiled.machine
-    return command.Launchable(machine.assembled.ptx, machine.symbol, arguments.grid,
+    return command.Launchable(compiled.ptx, machine.symbol, arguments.grid,
                               (machine.threads,), parameter_values(machine, read.facts),
                               machine.shared_bytes)
 

@@ -62,20 +62,25 @@ def _compile(function: FunctionType, specialization: Specialization,
                      TypingOptions(debug=options.debug))
     with _timed("tile", times_ms):
         tile = optimise(tile)
-    machine = None if target is None else _machine_code(tile, specialization, times_ms)
+    machine = None if target is None else _best_machine_code(tile, specialization, times_ms)
     return Compiled(function.__name__, specialization, tile, effects(tile), machine, times_ms)
 
 
-def _machine_code(tile: Function, specialization: Specialization,
+def _best_machine_code(tile: Function, specialization: Specialization,
                   times_ms: dict[str, float]) -> MachineCode:
     """The first of the attempts that does not spill, else the one that spills least."""
-    spilling = []
+    tried: dict[tuple[int, int], MachineCode] = {}
     for num_warps, min_blocks in _attempts(tile, specialization):
-        machine = _attempt(tile, specialization, num_warps, min_blocks, times_ms)
+        gpu = _laid_out(tile, specialization, num_warps, times_ms)
+        if producers(gpu):
+            min_blocks = 1  # one program fills a multiprocessor
+        if (num_warps, min_blocks) in tried:
+            continue
+        machine = _machine_code(gpu, specialization, num_warps, min_blocks, times_ms)
         if not machine.assembled.spill_bytes:
             return machine
-        spilling.append(machine)
-    return min(spilling, key=lambda machine: machine.assembled.spill_bytes)
+        tried[num_warps, min_blocks] = machine
+    return min(tried.values(), key=lambda machine: machine.assembled.spill_bytes)
 
 
 def _attempts(tile: Function, specialization: Specialization) -> Iterator[tuple[int, int]]:
@@ -95,16 +100,21 @@ def _attempts(tile: Function, specialization: Specialization) -> Iterator[tuple[
     yield num_warps, 1
 
 
-def _attempt(tile: Function, specialization: Specialization, num_warps: int, min_blocks: int,
-             times_ms: dict[str, float]) -> MachineCode:
+def _laid_out(tile: Function, specialization: Specialization, num_warps: int,
+              times_ms: dict[str, float]) -> Function:
+    """The kernel in the GPU-layout IR, for a number of warps."""
     options, target = specialization.options, specialization.target
     with _timed("layout", times_ms):
         gpu = lay_out(tile, LayoutOptions(num_warps, options.num_stages, options.num_ctas,
                                           specialization.disjoint, target.capabilities,
                                           target.shared_bytes_per_block))
     require_shared_memory(gpu, target)
-    if producers(gpu):
-        min_blocks = 1  # one program fills a multiprocessor
+    return gpu
+
+
+def _machine_code(gpu: Function, specialization: Specialization, num_warps: int, min_blocks: int,
+                  times_ms: dict[str, float]) -> MachineCode:
+    options, target = specialization.options, specialization.target
     code = CodeOptions(num_warps, options.fastmath, options.maxnreg, min_blocks, options.lineinfo,
                        options.debug)
     with _timed("nvvm", times_ms):

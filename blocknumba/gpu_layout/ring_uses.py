@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from blocknumba.gpu_layout.async_ops import buffer_view, wgmma, wgmma_wait
-from blocknumba.gpu_layout.schedule import Ring
+from blocknumba.gpu_layout.async_ops import buffer_view, stage, wgmma, wgmma_wait
+from blocknumba.gpu_layout.schedule import Group, Ring
 from blocknumba.tile_ir.builder import constant_of
 from blocknumba.tile_ir.carried import carried
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
@@ -45,9 +45,9 @@ def ring_uses(fn: Function, rings: Iterable[Ring]) -> RingUses:
     users = _users(fn)
     found = RingUses({}, {}, {})
     regions = dict(_regions(fn.body, None))
-    for ring in rings:
-        region, owner = regions[ring.fetches[0].stage]
-        reads = _reads(ring, users)
+    for ring, group in [(ring, group) for ring in rings for group in ring.groups]:
+        region, owner = regions[group.fetches[0].stage]
+        reads = _reads(group, users)
         overlap = _overlap(ring, reads, owner, users)
         if overlap is not None:
             found.overlaps[overlap.loop] = overlap
@@ -75,10 +75,10 @@ def _regions(region: Region, owner: Op | None):
             yield from _regions(inner, op)
 
 
-def _reads(ring: Ring, users: dict[Value, list[Op]]) -> list[Op]:
+def _reads(group: Group, users: dict[Value, list[Op]]) -> list[Op]:
     """The ops after which a slot was read: users of its buffers, for wgmma the wait for it."""
-    found = [fetch.stage for fetch in ring.fetches]
-    values = [fetch.stage.result for fetch in ring.fetches]
+    found = [fetch.stage for fetch in group.fetches]
+    values = [fetch.stage.result for fetch in group.fetches]
     while values:
         for op in users.get(values.pop(), ()):
             if op.opdef is buffer_view:
@@ -100,13 +100,12 @@ def _place(op: Op, region: Region, regions: dict[Op, tuple[Region, Op | None]]) 
 def _overlap(
     ring: Ring, reads: list[Op], loop: Op | None, users: dict[Value, list[Op]]
 ) -> Overlap | None:
-    """The overlap of the loop that a ring's fetches are in, if wgmma alone reads the ring."""
+    """The overlap of the loop that a group's fetches are in, if wgmma alone reads them."""
     if loop is None or loop.name != "for" or ring.copies < 2:
         return None
     step = constant_of(loop.operands[2])
     waits = [op for op in reads if op.opdef is wgmma_wait]
-    stages = [fetch.stage for fetch in ring.fetches]
-    others = [op for op in reads if op not in waits and op not in stages]
+    others = [op for op in reads if op.opdef not in (wgmma_wait, stage)]
     if others or not waits or step is None or step <= 0:
         return None
     (region,) = loop.regions

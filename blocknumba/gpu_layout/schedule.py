@@ -35,27 +35,61 @@ class Fetch:
     stage: Op
     copy: BoxCopy
 
-    @property
-    def size_bytes(self) -> int:
-        """Of one copy of the buffer."""
-        return tile_bytes(self.stage.result.type)
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Group:
+    """Fetches that arrive together, made side by side in one region.
 
-@dataclass(eq=False, slots=True)
-class Ring:
-    """Fetches that arrive together.
-
-    depth: how many loops they are in.  copies: how many of its buffers there are.
+    depth: how many loops they are in.  regions: that one, and those around it.
     """
 
     fetches: tuple[Fetch, ...]
     depth: int
+    regions: tuple[Region, ...]
+
+    @property
+    def buffers(self) -> tuple[TileType, ...]:
+        """The types of their buffers."""
+        return tuple(fetch.stage.result.type for fetch in self.fetches)
+
+    def excludes(self, other: Group) -> bool:
+        """Whether neither is fetched while a tile of the other is being used."""
+        return self.regions[0] not in other.regions and other.regions[0] not in self.regions
+
+
+@dataclass(eq=False, slots=True)
+class Ring:
+    """Copies of buffers through which groups of fetches go, one group after the other.
+
+    groups: of the same buffers; both roles meet them in the same order.
+    copies: how many of its buffers there are.
+    """
+
+    groups: list[Group]
     copies: int = 1
+
+    @property
+    def depth(self) -> int:
+        """How many loops its groups are in."""
+        return self.groups[0].depth
+
+    @property
+    def buffers(self) -> tuple[TileType, ...]:
+        """The types of the buffers of one copy."""
+        return self.groups[0].buffers
 
     @property
     def size_bytes(self) -> int:
         """Of one copy of all buffers."""
-        return sum(fetch.size_bytes for fetch in self.fetches)
+        return sum(map(tile_bytes, self.buffers))
+
+    def takes(self, group: Group) -> bool:
+        """Whether another group can go through the same copies."""
+        return (
+            group.buffers == self.buffers
+            and group.depth == self.depth
+            and all(map(group.excludes, self.groups))
+        )
 
 
 @dataclass(slots=True)
@@ -73,7 +107,8 @@ class Schedule:
     @property
     def maps(self) -> tuple[Map, ...]:
         """The tensor maps that are needed."""
-        fetched = [fetch.copy.map for ring in self.rings for fetch in ring.fetches]
+        groups = [group for ring in self.rings for group in ring.groups]
+        fetched = [fetch.copy.map for group in groups for fetch in group.fetches]
         return tuple(dict.fromkeys([*fetched, *(copy.map for copy in self.stores.values())]))
 
 
@@ -99,7 +134,7 @@ class _Planning:
             parameter.argument for parameter in fn.parameters if parameter.mappable
         }
         self.schedule = Schedule()
-        self._regions = dict(_places(fn.body, 0))
+        self._places = dict(_places((fn.body,), 0))
         self._fetches = self._find_fetches()
         self._group()
         if any(ring.depth for ring in self.schedule.rings):
@@ -148,8 +183,8 @@ class _Planning:
                 continue
             own = [_stage_of(value) for value in op.operands[:2]]
             own = [s for s in own if s in self._fetches and s not in grouped]
-            for region in dict.fromkeys(self._regions[s][0] for s in own):
-                together = [s for s in own if self._regions[s][0] is region]
+            for region in dict.fromkeys(self._places[s][0][0] for s in own):
+                together = [s for s in own if self._places[s][0][0] is region]
                 grouped.update(together)
                 self._add(together)
         for alone in self._fetches:
@@ -157,9 +192,15 @@ class _Planning:
                 self._add([alone])
 
     def _add(self, stages: list[Op]) -> None:
-        region, depth = self._regions[stages[0]]
-        ordered = sorted(dict.fromkeys(stages), key=region.ops.index)
-        self.schedule.rings.append(Ring(tuple(self._fetches[s] for s in ordered), depth))
+        """Stages of one region as a group, in the first ring that takes it."""
+        regions, depth = self._places[stages[0]]
+        ordered = sorted(dict.fromkeys(stages), key=regions[0].ops.index)
+        group = Group(tuple(self._fetches[s] for s in ordered), depth, regions)
+        for ring in self.schedule.rings:
+            if ring.takes(group):
+                ring.groups.append(group)
+                return
+        self.schedule.rings.append(Ring([group]))
 
     def _find_stores(self) -> None:
         """Stores of tiles that the copy engine can do."""
@@ -189,12 +230,14 @@ class _Planning:
             ring.copies = copies
 
 
-def _places(region: Region, depth: int) -> Iterator[tuple[Op, tuple[Region, int]]]:
-    """Per op of a region, and of those within, its region and how many loops that is in."""
-    for op in region.ops:
-        yield op, (region, depth)
+def _places(
+    regions: tuple[Region, ...], depth: int
+) -> Iterator[tuple[Op, tuple[tuple[Region, ...], int]]]:
+    """Per op of the first region, and of those within, its regions and how many loops it is in."""
+    for op in regions[0].ops:
+        yield op, (regions, depth)
         for inner in op.regions:
-            yield from _places(inner, depth + is_loop(op))
+            yield from _places((inner, *regions), depth + is_loop(op))
 
 
 def _store_copy(box: Box, tile: TileType) -> BoxCopy | str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from blocknumba.gpu_layout.async_ops import warp_roles
+from blocknumba.gpu_layout.async_ops import warp_roles, wgmma
 from blocknumba.gpu_layout.passes.allocate_shared import shared_bytes
 from blocknumba.nvvm_lower import ops
 from blocknumba.nvvm_lower.debug_info import DebugInfo
@@ -14,7 +14,7 @@ from blocknumba.nvvm_lower.llvm import I1, I8, I64, Body, Module
 from blocknumba.nvvm_lower.ptx.tma import PREFETCH
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.nvvm_lower.toolchain import AssembleOptions, Assembled, assemble
-from blocknumba.tile_ir.ir import Function, Parameter, Value
+from blocknumba.tile_ir.ir import Function, Parameter, Value, walk
 from blocknumba.tile_ir.tensor_map import ALIGNMENT, SIZE_BYTES
 
 _BY_VALUE = f" byval align {ALIGNMENT}"  # of a tensor map
@@ -31,6 +31,7 @@ class LoweredKernel:
     shared_bytes: dynamic shared memory per program.
     parameters: what to pass, in order, each in its natural size: pointers in 8 bytes, bools in 1,
         tensor maps in 128.
+    whole_program: it must be linked as such (see AssembleOptions).
     """
 
     nvvm_ir: str
@@ -38,6 +39,7 @@ class LoweredKernel:
     num_warps: int
     shared_bytes: int
     parameters: tuple[Parameter, ...]
+    whole_program: bool = False
 
 
 def lower(fn: Function, target: Target, options: CodeOptions = CodeOptions()) -> LoweredKernel:
@@ -57,8 +59,13 @@ def lower(fn: Function, target: Target, options: CodeOptions = CodeOptions()) ->
     body.define(name, declared, suffix=suffix)
     num_warps = options.num_warps + producers(fn)
     properties = _properties(emitter, num_warps * target.warp_size)
-    module.annotate(name, f"void ({', '.join(types)})", properties)
-    return LoweredKernel(module.text(), name, num_warps, shared_bytes(fn), fn.parameters)
+    signature = f"void ({', '.join(types)})"
+    module.annotate(name, signature, properties)
+    whole_program = any(op.opdef is wgmma for op in walk(fn.body))
+    if whole_program:
+        module.keep(name, signature)
+    return LoweredKernel(module.text(), name, num_warps, shared_bytes(fn), fn.parameters,
+                         whole_program)
 
 
 def assemble_kernel(kernel: LoweredKernel, target: Target,
@@ -68,7 +75,7 @@ def assemble_kernel(kernel: LoweredKernel, target: Target,
     Errors: ToolchainError when a tool is missing or refuses; its log is attached.
     """
     return assemble(kernel.nvvm_ir, target, AssembleOptions(
-        fastmath=options.fastmath, lineinfo=options.lineinfo))
+        fastmath=options.fastmath, lineinfo=options.lineinfo, whole_program=kernel.whole_program))
 
 
 def symbol(name: str) -> str:

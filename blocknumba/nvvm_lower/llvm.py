@@ -126,6 +126,11 @@ class Module:
             self.name_node("nvvm.annotations",
                            self.node(f'!{{{signature}* @{function}, !"{name}", {written}}}'))
 
+    def keep(self, function: str, signature: str) -> None:
+        """Say that a function is used, by what the linker does not see."""
+        self.global_variable("llvm.used", "appending global [1 x i8*] [i8* bitcast "
+                             f"({signature}* @{function} to i8*)], section \"llvm.metadata\"")
+
     def text(self) -> str:
         """The whole module."""
         self.name_node("nvvmir.version", self.node(IR_VERSION))

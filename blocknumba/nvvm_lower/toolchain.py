@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +17,7 @@ _VERSION = re.compile(rb"^\.version (\d+)\.(\d+)", re.MULTILINE)
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _SHARED = re.compile(r"(\d+) bytes smem")
-_WARNING = re.compile(r"^.*(?:warning|advisory).*$", re.IGNORECASE | re.MULTILINE)
+_WARNING = re.compile(r"^.*(?:warning|advisory|\(C7\d\d\d\)).*$", re.IGNORECASE | re.MULTILINE)
 _INSTALL = "pip install 'numba-cuda[cu13]'"
 
 
@@ -41,6 +41,8 @@ class AssembleOptions:
     maxnreg: the most registers a thread may use; None leaves it to the assembler.
     lineinfo: keep source lines.
     verify: check the NVVM IR first; costs 1 ms and finds mistakes of ours.
+    whole_program: link from LTO IR, so that the assembler knows that nothing else is linked: calls
+        that it cannot see would serialise wgmma, and setmaxnreg would be ignored.
     """
 
     optimization: int = 3
@@ -48,12 +50,14 @@ class AssembleOptions:
     maxnreg: int | None = None
     lineinfo: bool = False
     verify: bool = False
+    whole_program: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
     """Machine code for one target, and what the assembler said of it.
 
+    ptx: empty when the kernel was linked from LTO IR; compile_to_ptx gives it.
     registers: per thread.  spill_bytes, stack_bytes: of local memory, per thread.
     shared_bytes: static shared memory per block.
     warnings: what the assembler warned of, one line each.
@@ -74,16 +78,25 @@ def assemble(nvvm_ir: str, target: Target,
 
     Errors: ToolchainError when a tool is missing or refuses; its log is attached.
     """
+    if options.whole_program:
+        return _link(_compile(nvvm_ir, target, options, ("-gen-lto",)), target, options)
     return link(compile_to_ptx(nvvm_ir, target, options), target, options)
 
 
 def compile_to_ptx(nvvm_ir: str, target: Target, options: AssembleOptions) -> bytes:
-    """NVVM IR to PTX whose version the linker accepts.
+    """NVVM IR to PTX whose version the linker accepts."""
+    return cap_version(_compile(nvvm_ir, target, options), linker_ptx_version())
+
+
+def _compile(nvvm_ir: str, target: Target, options: AssembleOptions,
+             more: tuple[str, ...] = ()) -> bytes:
+    """NVVM IR to PTX, or what more flags ask for.
 
     libdevice, half a megabyte, is linked only into modules that declare one of its functions.
     """
     nvvm = _tool("nvvm")
-    flags = [f"-arch={target.compute}", f"-opt={options.optimization}", *_arithmetic(options)]
+    flags = [f"-arch={target.compute}", f"-opt={options.optimization}", *_arithmetic(options),
+             *more]
     flags += ["-generate-line-info"] * options.lineinfo
     program = nvvm.create_program()
     try:
@@ -95,26 +108,33 @@ def compile_to_ptx(nvvm_ir: str, target: Target, options: AssembleOptions) -> by
         if options.verify:
             nvvm.verify_program(program, len(flags), flags)
         nvvm.compile_program(program, len(flags), flags)
-        ptx = bytearray(nvvm.get_compiled_result_size(program))
-        nvvm.get_compiled_result(program, ptx)
+        result = bytearray(nvvm.get_compiled_result_size(program))
+        nvvm.get_compiled_result(program, result)
     except nvvm.nvvmError as error:
         log = bytearray(nvvm.get_program_log_size(program))
         nvvm.get_program_log(program, log)
         raise _refusal("libNVVM", str(error), log, nvvm_ir) from None
     finally:
         nvvm.destroy_program(program)
-    return cap_version(bytes(ptx).rstrip(b"\0"), linker_ptx_version())
+    return bytes(result) if more else bytes(result).rstrip(b"\0")
 
 
 def link(ptx: bytes, target: Target, options: AssembleOptions) -> Assembled:
     """PTX to machine code."""
+    return replace(_link(ptx, target, options), ptx=ptx.decode())
+
+
+def _link(code: bytes, target: Target, options: AssembleOptions) -> Assembled:
+    """PTX, or LTO IR if the options say whole_program, to machine code."""
     linker = _tool("nvjitlink")
+    kind = linker.InputType.LTOIR if options.whole_program else linker.InputType.PTX
     flags = [f"-arch={target.name}", "-verbose", f"-O{options.optimization}"]
+    flags += ["-lto", *_arithmetic(options)] if options.whole_program else []
     flags += ["-lineinfo"] * options.lineinfo
     flags += [f"-maxrregcount={options.maxnreg}"] if options.maxnreg else []
     handle = linker.create(len(flags), flags)
     try:
-        linker.add_data(handle, linker.InputType.PTX, ptx, len(ptx), "kernel")
+        linker.add_data(handle, kind, code, len(code), "kernel")
         linker.complete(handle)
         cubin = bytearray(linker.get_linked_cubin_size(handle))
         linker.get_linked_cubin(handle, cubin)
@@ -123,10 +143,11 @@ def link(ptx: bytes, target: Target, options: AssembleOptions) -> Assembled:
     except linker.nvJitLinkError as error:
         log = bytearray(linker.get_error_log_size(handle))
         linker.get_error_log(handle, log)
-        raise _refusal("nvJitLink", str(error), log, ptx.decode()) from None
+        source = "" if options.whole_program else code.decode()
+        raise _refusal("nvJitLink", str(error), log, source) from None
     finally:
         linker.destroy(handle)
-    return _assembled(ptx.decode(), bytes(cubin), _text(log))
+    return _assembled(bytes(cubin), _text(log))
 
 
 def cap_version(ptx: bytes, newest: tuple[int, int]) -> bytes:
@@ -216,12 +237,12 @@ def _arithmetic(options: AssembleOptions) -> list[str]:
     return ["-ftz=0", "-prec-div=1", "-prec-sqrt=1", "-fma=0"]
 
 
-def _assembled(ptx: str, cubin: bytes, log: str) -> Assembled:
+def _assembled(cubin: bytes, log: str) -> Assembled:
     """What the linker's log says of the kernel; numbers that it does not mention are 0."""
     registers, shared = _REGISTERS.search(log), _SHARED.search(log)
     frames = [tuple(map(int, found)) for found in _STACK.findall(log)]
     return Assembled(
-        ptx, cubin, int(registers[1]) if registers else 0,
+        "", cubin, int(registers[1]) if registers else 0,
         max((stores + loads for _, stores, loads in frames), default=0),
         max((stack for stack, _, _ in frames), default=0),
         int(shared[1]) if shared else 0,

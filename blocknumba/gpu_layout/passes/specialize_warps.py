@@ -22,7 +22,7 @@ from blocknumba.gpu_layout.box_copies import BoxCopy, Map
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.ring_uses import Overlap, RingUses, ring_uses
-from blocknumba.gpu_layout.schedule import Ring, Schedule, plan_schedule
+from blocknumba.gpu_layout.schedule import Group, Ring, Schedule, plan_schedule
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.opdef import EFFECT, OPS, TERMINATOR, WRITES
@@ -101,8 +101,7 @@ class _Specializer:
 
     def _allocate(self, ring: Ring) -> _Buffers:
         emit, tiles = self._builder.emit, []
-        for fetch in ring.fetches:
-            tile = fetch.stage.result.type
+        for fetch, tile in zip(ring.groups[0].fetches, ring.buffers, strict=True):
             self._builder.loc = fetch.stage.loc
             tiles.append(
                 emit(
@@ -137,7 +136,10 @@ class _Role(Rebuilder):
         self._buffers = given.buffers
         self._maps = given.maps
         self._sites = {
-            fetch.stage: (ring, i) for ring in given.buffers for i, fetch in enumerate(ring.fetches)
+            fetch.stage: (ring, group, place)
+            for ring in given.buffers
+            for group in ring.groups
+            for place, fetch in enumerate(group.fetches)
         }
         self._at: dict[Ring, tuple[Value, Value]] = {}
         self._inside: dict[Op, tuple[Ring, ...]] = {}
@@ -169,8 +171,8 @@ class _Role(Rebuilder):
         else:
             super().op(op)
 
-    def fetch(self, ring: Ring, place: int) -> None:
-        """The role's part of one fetch of a ring."""
+    def fetch(self, ring: Ring, group: Group, place: int) -> None:
+        """The role's part of one fetch of a group, by way of a ring."""
         raise NotImplementedError
 
     def _set(self, op: Op, results: Sequence[Value]) -> None:
@@ -182,7 +184,7 @@ class _Role(Rebuilder):
         """The rings that are used within an op."""
         if op not in self._inside:
             sites = [self._sites[o] for r in op.regions for o in walk(r) if o in self._sites]
-            self._inside[op] = tuple(dict.fromkeys(ring for ring, _ in sites))
+            self._inside[op] = tuple(dict.fromkeys(ring for ring, _, _ in sites))
         return self._inside[op]
 
     def _threaded(self, op: Op, rings: tuple[Ring, ...]) -> Values:
@@ -259,9 +261,9 @@ class _Producer(_Role):
             return
         super().op(op)
 
-    def fetch(self, ring: Ring, place: int) -> None:
+    def fetch(self, ring: Ring, group: Group, place: int) -> None:
         """Begin all copies of a slot at the last of its fetches, when all their places are known."""
-        if place + 1 < len(ring.fetches):
+        if place + 1 < len(group.fetches):
             return
         emit, buffers = self.builder.emit, self._buffers[ring]
         index, phase = self._at[ring]
@@ -269,7 +271,7 @@ class _Producer(_Role):
         emit(mbarrier_wait, emit(slot, buffers.empty, index), other)
         full = emit(slot, buffers.full, index)
         emit(mbarrier_expect, full, size_bytes=ring.size_bytes)
-        for fetch, tile in zip(ring.fetches, buffers.tiles, strict=True):
+        for fetch, tile in zip(group.fetches, buffers.tiles, strict=True):
             copy, buffer = fetch.copy, emit(slot, tile, index)
             emit(tma_load, self._maps[copy.map], buffer, full, *copy.starts(self))
         self._advance(ring)
@@ -305,7 +307,7 @@ class _Consumer(_Role):
         for ring in self._uses.releases.get(op, ()):
             self._release(ring, self._held[ring])
 
-    def fetch(self, ring: Ring, place: int) -> None:
+    def fetch(self, ring: Ring, group: Group, place: int) -> None:
         """The buffer of one fetch, after waiting for all of a slot at the first."""
         emit, buffers = self.builder.emit, self._buffers[ring]
         if place == 0:
@@ -313,7 +315,7 @@ class _Consumer(_Role):
             emit(mbarrier_wait, emit(slot, buffers.full, index), phase)
             self._held[ring] = index
             self._advance(ring)
-        staged = ring.fetches[place].stage.result
+        staged = group.fetches[place].stage.result
         self[staged] = emit(slot, buffers.tiles[place], self._held[ring], hint=staged.hint)
 
     def _release(self, ring: Ring, index: Value, condition: Value | None = None) -> None:
