@@ -64,7 +64,7 @@ ptxas         .     24 bytes stack frame, 16 bytes spill stores, 20 bytes spill 
 ptxas info    : Used 42 registers, used 1 barriers, 128 bytes smem
 ptxas warning : something is slow"""
 
-    found = toolchain._assembled("", b"", log)
+    found = toolchain._assembled(b"", log)
 
     assert (found.registers, found.stack_bytes, found.spill_bytes) == (42, 24, 36)
     assert found.shared_bytes == 128
