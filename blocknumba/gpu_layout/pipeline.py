@@ -10,6 +10,7 @@ from blocknumba.gpu_layout.passes.insert_barriers import insert_barriers
 from blocknumba.gpu_layout.passes.lower_reductions import lower_reductions
 from blocknumba.gpu_layout.passes.map_dots import map_dots
 from blocknumba.gpu_layout.passes.map_wgmma import map_wgmma
+from blocknumba.gpu_layout.passes.pipeline_loops import pipeline_loops
 from blocknumba.gpu_layout.passes.specialize_warps import specialize_warps
 from blocknumba.gpu_layout.passes.stage_conversions import stage_conversions
 from blocknumba.gpu_layout.spec import LAID_OUT, MAPPED, READY
@@ -24,6 +25,8 @@ MAPPING_PASSES = (
     map_dots,
     # after both: what they stage is what the copy engine fetches
     specialize_warps,
+    # after specialize_warps: it takes the loads that are left
+    pipeline_loops,
 )
 # From here on every tile in registers has a layout.
 PLACING_PASSES = (
