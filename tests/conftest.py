@@ -46,7 +46,7 @@ DEVICES = (pytest.param(Device(CPU), id="cpu"),
            *(pytest.param(Device(EMULATOR, num_warps=warps), id=f"emulator-{warps}-warps")
              for warps in (1, 4)),
            *(pytest.param(Device(GPU, num_warps=warps), id=f"gpu-{warps}-warps",
-                          marks=pytest.mark.gpu) for warps in (1, 2, 4, 8)))
+                          marks=pytest.mark.gpu(emulated="device")) for warps in (1, 2, 4, 8)))
 
 
 @pytest.fixture(params=DEVICES)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import emulated_gpu
 import numpy as np
 import pytest
 
@@ -117,15 +118,15 @@ def test_graphs_need_a_gpu(monkeypatch):
         bn.testing.do_bench_cudagraph(lambda: None)
 
 
-@pytest.mark.gpu
+@bn.jit
+def double(x, out, B: bn.constexpr):
+    r = bn.block(0, B)
+    out[r] = x[r] * 2
+
+
+@pytest.mark.gpu(emulated="test_the_timed_kernel_runs_on_an_emulated_gpu")
 def test_do_bench_times_a_kernel_on_the_gpu():
     cuda = pytest.importorskip("numba.cuda")
-
-    @bn.jit
-    def double(x, out, B: bn.constexpr):
-        r = bn.block(0, B)
-        out[r] = x[r] * 2
-
     x = cuda.to_device(np.ones(1 << 22, np.float32))
     out = cuda.device_array_like(x)
 
@@ -135,6 +136,15 @@ def test_do_bench_times_a_kernel_on_the_gpu():
     # 32 MiB take longer than 4 us at any GPU's bandwidth, and shorter than 1 ms
     assert len(times) > 1 and all(0.004 < ms < 1 for ms in times)
     assert (out.copy_to_host() == 2).all()
+
+
+def test_the_timed_kernel_runs_on_an_emulated_gpu():
+    x = np.ones(3000, np.float32)
+    out = np.zeros_like(x)
+
+    emulated_gpu.launch(double, bn.cdiv(x.size, 1024), (x, out, 1024), {})
+
+    assert (out == 2).all()
 
 
 def benchmark(**changes) -> bn.testing.Benchmark:

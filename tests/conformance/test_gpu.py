@@ -9,7 +9,7 @@ from executors import difference
 from gpu_executor import Gpu
 
 
-@pytest.mark.gpu
+@pytest.mark.gpu(emulated="test_emulator.py::test_emulated_code_agrees_with_exact_arithmetic")
 @pytest.mark.parametrize("name", CASES)
 def test_a_gpu_agrees_with_exact_arithmetic(name):
     gpu = Gpu(require_driver("conformance"), num_warps=4)

@@ -2,6 +2,7 @@
 
 import threading
 
+import emulated_gpu
 import numpy as np
 import pytest
 
@@ -62,7 +63,7 @@ def test_a_kernel_in_place_is_tuned_on_copies():
     assert len(kernel.timings) == len(CONFIGS)
 
 
-@pytest.mark.gpu
+@pytest.mark.gpu(emulated="test_every_configuration_runs_on_an_emulated_gpu")
 def test_a_kernel_in_place_is_tuned_on_copies_on_the_gpu():
     kernel = bn.autotune(CONFIGS, key=["x.shape"], warmup=1, rep=2)(bn.jit(increment))
     x = np.arange(300, dtype=np.float32)
@@ -73,7 +74,7 @@ def test_a_kernel_in_place_is_tuned_on_copies_on_the_gpu():
     assert all(row.timing.median_ms > 0 and not row.timing.reason for row in kernel.timings)
 
 
-@pytest.mark.gpu
+@pytest.mark.gpu(emulated="test_every_configuration_runs_on_an_emulated_gpu")
 def test_a_device_array_is_tuned_on_copies_in_cuda_graphs():
     cuda = pytest.importorskip("numba.cuda")
     kernel = bn.autotune(CONFIGS, key=["x.shape"], rep=2, use_cuda_graph=True,
@@ -84,6 +85,15 @@ def test_a_device_array_is_tuned_on_copies_in_cuda_graphs():
 
     np.testing.assert_array_equal(x.copy_to_host(), np.arange(300) + 1)
     assert all(row.timing.median_ms > 0 and not row.timing.reason for row in kernel.timings)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_configuration_runs_on_an_emulated_gpu(size):
+    x = np.arange(300, dtype=np.float32)
+
+    emulated_gpu.launch(bn.jit(increment), grid, (x,), {"B": size})
+
+    np.testing.assert_array_equal(x, np.arange(300) + 1)
 
 
 def test_aliasing_arrays_stay_as_they_are_while_tuning():

@@ -1,5 +1,6 @@
 """Launches that are captured in CUDA graphs."""
 
+import emulated_gpu
 import numpy as np
 import pytest
 
@@ -12,7 +13,7 @@ def add_one(x, out, B: bn.constexpr):
     out[r] = x[r] + 1
 
 
-@pytest.mark.gpu
+@pytest.mark.gpu(emulated="test_the_captured_kernel_runs_on_an_emulated_gpu")
 @pytest.mark.parametrize("way", ["warm", "bound", "cold"])
 def test_a_captured_launch_runs_when_the_graph_does(way):
     cupy = pytest.importorskip("cupy")
@@ -35,3 +36,11 @@ def test_a_captured_launch_runs_when_the_graph_does(way):
 
         assert (before == -1).all()
         assert (out.get(stream=stream) == 7).all()
+
+
+def test_the_captured_kernel_runs_on_an_emulated_gpu():
+    x, out = np.full(64, 6, np.float32), np.full(64, -1, np.float32)
+
+    emulated_gpu.launch(add_one, 1, (x, out), {"B": 64})
+
+    assert (out == 7).all()
