@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-from kernels import elementwise_kernel, emulated
+from kernels import assembled, elementwise_kernel, emulated
 from test_elementwise import special_values
 
 from blocknumba.tile_ir.ops import meaning
-from blocknumba.tile_ir.types import ANY, DTYPES, float8_e4m3fn
+from blocknumba.tile_ir.types import ANY, DTYPES
 
 SIZE = 256
 DTYPE_LIST = sorted(ANY, key=str)
-ROUNDED = ["float64", "float32"]
+FLOAT8 = ["float8_e4m3fn", "float8_e5m2"]
+TARGETS_OF_FLOAT8 = ["sm_80", "sm_89"]  # without instructions for them, and with
 
 
 def interesting(dtype):
@@ -34,15 +35,29 @@ def interesting(dtype):
     return np.concatenate([values, extra, random])
 
 
-def converted(x, to, rounding="nearest"):
+def converted(x, to, rounding="nearest", target="sm_90a"):
     """What the kernel makes of x."""
     source = next(d for d in DTYPE_LIST if d.numpy == x.dtype)
     found = np.zeros(len(x), to.numpy)
     attributes = ' {rounding="zero"}' if rounding == "zero" else ""
     text = elementwise_kernel(f"%result = cast %a{attributes} : tile<{SIZE}x{to}>", source.name,
                               result=to.name, size=SIZE)
-    emulated(text, -(-len(x) // SIZE), x, found, len(x))
+    emulated(text, -(-len(x) // SIZE), x, found, len(x), target=target)
     return found
+
+
+def around_midpoints(dtype, source):
+    """Numbers of a wider float around every place where rounding to dtype changes its result."""
+    values = np.sort(np.arange(128, dtype=np.uint8).view(dtype.numpy).astype(np.float64))
+    values = values[np.isfinite(values)]
+    # beyond the greatest too: there the next number would have been
+    values = np.append(values, 2 * values[-1] - values[-2])
+    places = np.concatenate([values, (values[1:] + values[:-1]) / 2]).astype(source.numpy)
+    near = [places, np.nextafter(places, source.numpy.type(0)),
+            np.nextafter(places, source.numpy.type(np.inf)), places * (1 + 2.0**-40),
+            places * (1 - 2.0**-40)]
+    positive = np.concatenate([np.array(near).ravel(), [np.inf, np.nan, 1e30]])
+    return np.concatenate([positive, -positive]).astype(source.numpy)
 
 
 def assert_same(found, wanted, x):
@@ -77,10 +92,73 @@ def test_rounding_towards_zero_never_grows(source, to):
 
     with np.errstate(all="ignore"):
         wanted = meaning.convert(x, DTYPES[to].numpy, "zero")
-    if DTYPES[to] == float8_e4m3fn:  # it has no infinity: what is too big stays the largest
-        wanted = np.where(np.abs(x) > 448, np.copysign(448.0, x).astype(wanted.dtype), wanted)
     assert_same(found, wanted, x)
     assert (np.abs(found.astype(np.float64)) <= np.abs(x)).all()
+
+
+@pytest.mark.parametrize("target", TARGETS_OF_FLOAT8)
+@pytest.mark.parametrize("source", ["float32", "float64"])
+@pytest.mark.parametrize("to", FLOAT8)
+def test_8_bit_floats_are_rounded_once_around_every_midpoint(to, source, target):
+    x = around_midpoints(DTYPES[to], DTYPES[source])
+
+    found = converted(x, DTYPES[to], target=target)
+
+    with np.errstate(all="ignore"):
+        assert_same(found, meaning.convert(x, DTYPES[to].numpy), x)
+
+
+@pytest.mark.parametrize("target", TARGETS_OF_FLOAT8)
+@pytest.mark.parametrize("source", ["float16", "bfloat16"])
+@pytest.mark.parametrize("to", FLOAT8)
+def test_every_16_bit_float_becomes_the_8_bit_float_of_ml_dtypes(to, source, target):
+    x = np.arange(1 << 16, dtype=np.uint16).view(DTYPES[source].numpy)
+
+    found = converted(x, DTYPES[to], target=target)
+
+    with np.errstate(all="ignore"):
+        assert_same(found, x.astype(DTYPES[to].numpy), x)
+
+
+@pytest.mark.parametrize("target", TARGETS_OF_FLOAT8)
+@pytest.mark.parametrize("to", DTYPE_LIST, ids=str)
+@pytest.mark.parametrize("source", FLOAT8)
+def test_every_8_bit_float_becomes_what_astype_makes_of_it(source, to, target):
+    x = interesting(DTYPES[source])
+
+    found = converted(x, to, target=target)
+
+    with np.errstate(all="ignore"):
+        assert_same(found, meaning.convert(x, to.numpy), x)
+
+
+@pytest.mark.parametrize("size", [32, 64, 128, 512])
+@pytest.mark.parametrize("to, source", [("float32", "float8_e4m3fn"), ("float8_e5m2", "float32")])
+def test_any_number_of_registers_is_converted(to, source, size):
+    """One at a time, in a pair, or in words of four."""
+    x = np.resize(interesting(DTYPES[source]), size)
+    found = np.zeros(size, DTYPES[to].numpy)
+    text = elementwise_kernel(f"%result = cast %a : tile<{size}x{to}>", source, result=to,
+                              size=size)
+
+    emulated(text, 1, x, found, size, num_warps=1)
+
+    with np.errstate(all="ignore"):
+        assert_same(found, meaning.convert(x, DTYPES[to].numpy), x)
+
+
+@pytest.mark.parametrize("source, to, instruction", [
+    ("float8_e4m3fn", "float32", "cvt.rn.f16x2.e4m3x2"),
+    ("float8_e5m2", "bfloat16", "cvt.rn.f16x2.e5m2x2"),
+    ("float32", "float8_e4m3fn", "cvt.rn.satfinite.e4m3x2.f32"),
+    ("float16", "float8_e5m2", "cvt.rn.satfinite.e5m2x2.f32")])
+def test_the_hardware_converts_two_8_bit_floats_at_a_time(source, to, instruction):
+    text = elementwise_kernel(f"%result = cast %a : tile<1024x{to}>", source, result=to,
+                              multiple=16)
+
+    ptx = assembled(text).ptx
+
+    assert ptx.count(instruction) == 1024 // 128 // 2
 
 
 @pytest.mark.parametrize("to", ["uint8", "uint16", "uint32", "uint64"])

@@ -13,7 +13,7 @@ from blocknumba.tile_ir.ops.cast import bitcast, cast
 def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
     source, to = op.operands[0].type.dtype, op.result.type.dtype
     rounding = attribute(op, "rounding")
-    return [casts.cast(emitter, value, source, to, rounding) for value in x]
+    return casts.cast_all(emitter, x, source, to, rounding)
 
 
 @code(bitcast)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
+from blocknumba.nvvm_lower.target import Capability
 
 _CVT = "cvt"
 _MOV = "mov"
@@ -24,6 +25,16 @@ HALF_PAIR = Assembly("cvt.rn.f16x2.f32", "cvt.rn.f16x2.f32 $0, $1, $2;", ("i32",
                      ("float", "float"), _CVT)
 BFLOAT_PAIR = Assembly("cvt.rn.bf16x2.f32", "cvt.rn.bf16x2.f32 $0, $1, $2;", ("i32",),
                        ("float", "float"), _CVT)
+
+# dtype -> two of them and the floats or halves of the same values
+FLOAT8_PAIR = {
+    name: Assembly(f"cvt.rn.satfinite.{kind}x2.f32", f"cvt.rn.satfinite.{kind}x2.f32 $0, $1, $2;",
+                   ("i16",), ("float", "float"), _CVT, needs=Capability.FP8_CONVERT)
+    for name, kind in (("float8_e4m3fn", "e4m3"), ("float8_e5m2", "e5m2"))}
+HALVES_OF_FLOAT8 = {
+    name: Assembly(f"cvt.rn.f16x2.{kind}x2", f"cvt.rn.f16x2.{kind}x2 $0, $1;", ("i32",), ("i16",),
+                   _CVT, needs=Capability.FP8_CONVERT)
+    for name, kind in (("float8_e4m3fn", "e4m3"), ("float8_e5m2", "e5m2"))}
 
 # to integers, towards zero, saturating; NaN gives 0 in the 32-bit ones of floats only
 TRUNCATE = {
@@ -54,4 +65,5 @@ MAXIMUM = Assembly("max.NaN.f32", "max.NaN.f32 $0, $1, $2;", ("float",), ("float
 def rows() -> list[Assembly]:
     """Every row of this module, for tests."""
     found = [value for value in globals().values() if isinstance(value, Assembly)]
-    return [*found, *TRUNCATE.values(), *FMA_NARROW.values()]
+    tables = (TRUNCATE, FMA_NARROW, FLOAT8_PAIR, HALVES_OF_FLOAT8)
+    return [*found, *(row for table in tables for row in table.values())]

@@ -8,6 +8,7 @@ from blocknumba.nvvm_lower.elements import element_bits, is_narrow, register_typ
 from blocknumba.nvvm_lower.emitter import Emitter
 from blocknumba.nvvm_lower.llvm import FLOAT, I1, I8, I32, I64
 from blocknumba.nvvm_lower.ptx import arithmetic as ptx
+from blocknumba.nvvm_lower.services import float8
 from blocknumba.tile_ir.types import DType, PointerType, bfloat16, bool_, float16
 
 Dtype = DType | PointerType
@@ -72,9 +73,14 @@ def unpack(emitter: Emitter, dtype: Dtype, words: list[str], vector: int) -> lis
 
 
 def _packed(emitter: Emitter, dtype: DType, type_: str, group: list[str]) -> str:
-    """The word that holds elements."""
+    """The word that holds elements; 8-bit floats that were just rounded are rounded in pairs."""
     if dtype.bits == 16:
         return _packed_pair(emitter, dtype, *group)
+    sources = [emitter.rounded.get((dtype, value)) for value in group]
+    if all(sources) and float8.converts_pairs(emitter):
+        pairs = [float8.round_pair(emitter, dtype, *sources[i:i + 2])
+                 for i in range(0, len(sources), 2)]
+        return pairs[0] if len(pairs) == 1 else emitter.assembly(ptx.PACK_16, *pairs)[0]
     return _packed_bytes(emitter, type_, group)
 
 
