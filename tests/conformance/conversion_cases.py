@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from blocknumba.tile_ir.types import ANY, DTYPES, DType
+from blocknumba.tile_ir.types import ANY, DTYPES, DType, float8_e4m3fn, float8_e5m2
 
 from case import Case, covers, one_op_case
 from oracle import converted
 from values import edges, padded, random
+
+FLOAT8 = (float8_e4m3fn, float8_e5m2)
 
 
 def _values(dtype: DType) -> np.ndarray:
@@ -42,6 +44,23 @@ def cast_cases() -> Iterator[Case]:
             yield one_op_case("cast", f"{given}-{to}-{rounding}", [x],
                               [expected.astype(np.float64).astype(to.numpy) if to.is_float
                                else expected], dtype=to.name, rounding=rounding)
+
+
+@covers("cast")
+def cast_midpoint_cases() -> Iterator[Case]:
+    """Floats at, and next to, all that lies halfway between two 8-bit floats."""
+    for name, to in itertools.product(("float16", "bfloat16", "float32", "float64"), FLOAT8):
+        given = DTYPES[name]
+        values = sorted(v for v in edges(to).astype(np.float64).tolist() if v >= 0 and v < np.inf)
+        values.append(2 * values[-1] - values[-2])  # the first that there is no room for
+        middle = [(a + b) / 2 for a, b in itertools.pairwise(values)]
+        factors = [[1], [1 - 2.0**-8], [1 + 2.0**-8], [1 - 2.0**-40], [1 + 2.0**-40]]
+        exact = (np.array([*values, *middle]) * factors).ravel()
+        with np.errstate(over="ignore"):
+            x = padded([np.concatenate([exact, -exact]).astype(given.numpy)])[0]
+        expected = np.array([converted(v, given, to) for v in x.astype(np.float64).tolist()])
+        yield one_op_case("cast", f"{given}-{to}-midpoints", [x], [expected.astype(to.numpy)],
+                          dtype=to.name)
 
 
 @covers("bitcast")
