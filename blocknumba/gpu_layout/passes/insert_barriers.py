@@ -103,8 +103,7 @@ class _Finder:
                 continue
             if op.opdef is barrier and attribute(op, "scope") == PROGRAM:
                 pending = {}
-            for access in self._accesses(op):
-                pending = self._access(op, access, pending)
+            pending = self._after(op, pending)
         return pending
 
     def _control(self, op: Op, pending: _Pending) -> _Pending:
@@ -118,19 +117,20 @@ class _Finder:
         # a region that a `for` runs no time leaves what was before
         return self._region(region, dict(again)) | pending
 
-    def _access(self, op: Op, access: _Access, pending: _Pending) -> _Pending:
-        """pending after one access, with a barrier before it if it needs one."""
-        for earlier, passed in list(pending.items()):
-            scope = self._scope(earlier, access)
-            if scope == PROGRAM:
-                self.barriers[op] = PROGRAM
-                pending = {}
-                break
-            if scope == WARP and not passed:
-                self.barriers.setdefault(op, WARP)
-                pending = dict.fromkeys(pending, WARP)
-        pending[access] = ""
-        return pending
+    def _after(self, op: Op, pending: _Pending) -> _Pending:
+        """pending after the accesses of one op, with a barrier before it if one of them needs it."""
+        accesses = self._accesses(op)
+        scopes = set()
+        for earlier, passed in pending.items():
+            needed = {self._scope(earlier, access) for access in accesses}
+            scopes |= needed - {passed}
+        if PROGRAM in scopes:
+            self.barriers[op] = PROGRAM
+            pending = {}
+        elif WARP in scopes:
+            self.barriers.setdefault(op, WARP)
+            pending = dict.fromkeys(pending, WARP)
+        return pending | dict.fromkeys(accesses, "")
 
     def _accesses(self, op: Op) -> list[_Access]:
         """What an op does to memory."""
