@@ -142,8 +142,9 @@ def tma_load(map, buffer, barrier, *starts) -> None:
     map: pointer, a tensor map parameter; buffer: of the tile's shape (axes of extent 1 that the
     array has and the tile has not are left out), in the layout swizzle.swizzled gave; starts:
     scalar int32, the box's first index along every axis of the map, innermost first.  Elements
-    outside of the array are zeros.  Executed by one warp, of which one lane does it.  The map's box may be
-    smaller than the tile, which then takes several copies, in the order of the buffer's panels.
+    outside of the array are zeros.  Executed by one warp, of which one lane does it.  The map's
+    box may be smaller than the tile, which then takes several copies, in the order of the buffer's
+    panels.
     """
     _require_buffer("tma_load", buffer)
     _require_barrier("tma_load", barrier)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from blocknumba.gpu_layout.planner import element_bits
-from blocknumba.gpu_layout.swizzle import recognized
+from blocknumba.gpu_layout.swizzle import recognized, swizzled
 from blocknumba.tile_ir.analysis.box import Box, BoxAxis
 from blocknumba.tile_ir.ir import Parameter, Value
+from blocknumba.tile_ir.opdef import OPS
 from blocknumba.tile_ir.rebuild import Rebuilder
 from blocknumba.tile_ir.tensor_map import MAX_BOX, TensorMap
-from blocknumba.tile_ir.types import PointerType, TileType
+from blocknumba.tile_ir.types import PointerType, TileType, int32
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +38,50 @@ class BoxCopy:
     """A tile that the copy engine moves between an array and a buffer.
 
     axes: of the box, in the order of the map.  buffer: the type of the buffer.
+    tile_starts: where the buffer's part begins in the whole tile, per axis of the tile.
     """
 
     map: Map
     axes: tuple[BoxAxis, ...]
     buffer: TileType
+    tile_starts: tuple[int, ...]
 
     def starts(self, rebuilder: Rebuilder) -> list[Value]:
         """Where the box begins, in the order of the map's axes, made of a rebuilder's values."""
-        return [axis.emit_start(rebuilder) for axis in self.axes]
+        builder, starts = rebuilder.builder, []
+        for axis in self.axes:
+            start = axis.emit_start(rebuilder)
+            moved = 0 if axis.tile_axis is None else self.tile_starts[axis.tile_axis]
+            starts.append(builder.emit(OPS["add"], start, builder.constant(moved, int32)))
+        return starts
+
+    def parts(self, most_bytes: int) -> list[BoxCopy]:
+        """The same copy, panel by panel, as parts of at most that many bytes if panels allow."""
+        tile, bits = self.buffer, element_bits(self.buffer)
+        minor_axis, swizzle = recognized(tile.layout, bits)
+        panel, extent = swizzle * 8 // bits, tile.shape[minor_axis]
+        row_bytes = tile.size // extent * bits // 8
+        while extent > panel and row_bytes * extent > most_bytes:
+            extent //= 2
+        shape = (*tile.shape[:minor_axis], extent, *tile.shape[minor_axis + 1 :])
+        layout = swizzled(shape, minor_axis, bits, swizzle)
+        return [
+            replace(
+                self,
+                buffer=TileType(tile.dtype, shape, layout),
+                tile_starts=tuple(start * (axis == minor_axis) for axis in range(len(shape))),
+            )
+            for start in range(0, tile.shape[minor_axis], extent)
+        ]
 
 
 def box_copy(box: Box, buffer: TileType) -> BoxCopy | str:
     """How the copy engine moves a box by way of a buffer that swizzled laid out, or why not."""
     bits = element_bits(buffer)
-    minor_axis, swizzle = recognized(buffer.layout, bits)
+    found = recognized(buffer.layout, bits)
+    if found is None:
+        return "the tile is not laid out as the copy engine does it"
+    minor_axis, swizzle = found
     if not swizzle:
         return "rows of the tile are shorter than 32 bytes"
     if box.axes[0].tile_axis != minor_axis:
@@ -63,7 +93,10 @@ def box_copy(box: Box, buffer: TileType) -> BoxCopy | str:
     extents = (row, *(min(axis.extent, MAX_BOX) for axis in box.axes[1:]))
     tensor_map = TensorMap(places, extents, swizzle)
     return BoxCopy(
-        Map(box.argument, TileType(PointerType(buffer.dtype)), tensor_map), box.axes, buffer
+        Map(box.argument, TileType(PointerType(buffer.dtype)), tensor_map),
+        box.axes,
+        buffer,
+        (0,) * len(buffer.shape),
     )
 
 

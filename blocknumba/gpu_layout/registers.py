@@ -181,6 +181,28 @@ def _compressed(value: int, mask: int) -> int:
     return packed
 
 
+def part(layout: LinearLayout, shape: tuple[int, ...]) -> LinearLayout | None:
+    """The layout of an aligned part of a tile, whose threads hold what they held of the tile.
+
+    shape: of the part.  None where threads or warps differ in which part they hold.
+    """
+    removed, place = 0, 0
+    for axis in reversed(range(len(shape))):
+        inner, bits = log2(shape[axis]), log2(shape_of(layout)[axis])
+        removed |= (1 << place + bits) - (1 << place + inner)
+        place += bits
+    register = tuple(column for column in layout[REGISTER] if not column & removed)
+    left_out = [column for column in layout[REGISTER] if column & removed]
+    threads = layout[LANE] + layout[WARP]
+    if any(column & removed for column in threads) or any(c & ~removed for c in left_out):
+        return None
+    kept = ~removed & (1 << place) - 1
+    columns = [_compressed(column, kept) for column in register + threads]
+    lanes = len(register) + LANE_BITS
+    return from_columns(shape, tuple(columns[: len(register)]),
+                        tuple(columns[len(register) : lanes]), tuple(columns[lanes:]))
+
+
 def drop_axis(layout: LinearLayout, axis: int) -> LinearLayout:
     """The layout of a tile reduced over an axis, which is gone."""
     collapsed = collapse(layout, (axis,))

@@ -1,4 +1,4 @@
-"""Where a consumer is done with a slot of a ring, and loops that may begin the next round before."""
+"""Where consumers are done with a slot of a ring, and loops that begin a round before that."""
 
 from __future__ import annotations
 

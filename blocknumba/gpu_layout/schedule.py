@@ -1,4 +1,4 @@
-"""What the copy engine fetches for a program, through which rings: the plan of a specialised kernel.
+"""What the copy engine fetches for a program, and through which rings: a specialised kernel's plan.
 
 A *fetch* is a staged load whose address is a box of an array.  Fetches that are used together share
 a *ring*: copies of their buffers, filled and emptied in turn, with two mbarriers a copy: `full`
@@ -25,6 +25,7 @@ from blocknumba.tile_ir.ops.memory import load, store
 from blocknumba.tile_ir.types import TileType
 
 MOST_COPIES = 6  # more do not hide more latency
+STORED_BYTES = 64 * 1024  # of a part of a tile that is stored: 128 x 256 of 16-bit results
 RESERVED_BYTES = 2048  # of shared memory, for barrier objects and small conversions
 
 
@@ -96,12 +97,12 @@ class Ring:
 class Schedule:
     """What a specialised kernel does besides its ops.
 
-    rings: in the order of their first fetch.  stores: stores that the copy engine does.
+    rings: in the order of their first fetch.  stores: stores that the copy engine does, in parts.
     reasons: per load or store that stays as it is, why.
     """
 
     rings: list[Ring] = field(default_factory=list)
-    stores: dict[Op, BoxCopy] = field(default_factory=dict)
+    stores: dict[Op, list[BoxCopy]] = field(default_factory=dict)
     reasons: dict[Op, str] = field(default_factory=dict)
 
     @property
@@ -109,7 +110,8 @@ class Schedule:
         """The tensor maps that are needed."""
         groups = [group for ring in self.rings for group in ring.groups]
         fetched = [fetch.copy.map for group in groups for fetch in group.fetches]
-        return tuple(dict.fromkeys([*fetched, *(copy.map for copy in self.stores.values())]))
+        stored = [parts[0].map for parts in self.stores.values()]
+        return tuple(dict.fromkeys(fetched + stored))
 
 
 def tile_bytes(tile: TileType) -> int:
@@ -212,18 +214,24 @@ class _Planning:
             if isinstance(copy, str):
                 self.schedule.reasons[op] = copy
             else:
-                self.schedule.stores[op] = copy
+                self.schedule.stores[op] = copy.parts(STORED_BYTES)
 
     def _give_room(self) -> None:
         """As many copies as fit of the rings in the innermost loops; one of the others."""
-        rings = self.schedule.rings
+        rings, stores = self.schedule.rings, self.schedule.stores
         deepest = max(ring.depth for ring in rings)
-        room = self._options.shared_bytes - RESERVED_BYTES
-        room -= max((tile_bytes(op.operands[1].type) for op in self.schedule.stores), default=0)
-        room -= sum(ring.size_bytes for ring in rings if ring.depth < deepest)
         inner = [ring for ring in rings if ring.depth == deepest]
+        size = sum(ring.size_bytes for ring in inner)
+        room = self._options.shared_bytes - RESERVED_BYTES
+        room -= sum(ring.size_bytes for ring in rings if ring.depth < deepest)
+        room -= sum(
+            tile_bytes(op.result.type)
+            for op in walk(self._fn.body)
+            if op.opdef is stage and op not in self._fetches
+        )
+        room -= max((tile_bytes(parts[0].buffer) for parts in stores.values()), default=0)
         most = self._options.num_stages or MOST_COPIES
-        copies = min(most, room // sum(ring.size_bytes for ring in inner))
+        copies = min(most, room // size)
         if copies < 1:
             rings.clear()
         for ring in inner:

@@ -47,8 +47,9 @@ class _Life:
 def allocate_shared(fn: Function, _options: LayoutOptions) -> Function:
     """Every allocation gets an offset; buffers that are in use together do not overlap.
 
-    What an engine reads is in use until the wait for it.  Buffers that are not in use together share bytes, but only once SPREAD_BYTES are taken: two
-    that do not share need no barrier between them.
+    What an engine reads is in use until the wait for it.  Buffers that are not in use together
+    share bytes, but only once SPREAD_BYTES are taken: two that do not share need no barrier between
+    them.
     """
     offsets = _places(_lives(fn))
     if not offsets:

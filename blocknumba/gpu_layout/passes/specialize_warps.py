@@ -26,6 +26,7 @@ from blocknumba.gpu_layout.schedule import Group, Ring, Schedule, plan_schedule
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.opdef import EFFECT, OPS, TERMINATOR, WRITES
+from blocknumba.tile_ir.ops.shape import extract
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.passes.dce import dce
 from blocknumba.tile_ir.rebuild import Rebuilder, Values
@@ -262,7 +263,7 @@ class _Producer(_Role):
         super().op(op)
 
     def fetch(self, ring: Ring, group: Group, place: int) -> None:
-        """Begin all copies of a slot at the last of its fetches, when all their places are known."""
+        """Begin all copies of a slot at the last of its fetches: then all places are known."""
         if place + 1 < len(group.fetches):
             return
         emit, buffers = self.builder.emit, self._buffers[ring]
@@ -281,7 +282,7 @@ class _Consumer(_Role):
     """The role that computes: waits until a slot is full, and says when it has read it."""
 
     def __init__(
-        self, builder: Builder, given: _Given, stores: dict[Op, BoxCopy], uses: RingUses
+        self, builder: Builder, given: _Given, stores: dict[Op, list[BoxCopy]], uses: RingUses
     ):
         super().__init__(builder, given)
         self._stores = stores
@@ -328,10 +329,16 @@ class _Consumer(_Role):
         """A store by the copy engine: stage the tile where the last store has left, and go on."""
         emit = self.builder.emit
         self.builder.loc = op.loc
-        copy = self._stores[op]
-        emit(tma_store_wait)
-        buffer = emit(stage, self[op.operands[1]], layout=copy.buffer.layout)
-        emit(tma_store, self._maps[copy.map], buffer, *copy.starts(self))
+        parts = self._stores[op]
+        for copy in parts:
+            part = emit(
+                extract, self[op.operands[1]], starts=copy.tile_starts, shape=copy.buffer.shape
+            )
+            emit(tma_store_wait)
+            buffer = emit(stage, part, layout=copy.buffer.layout)
+            emit(tma_store, self._maps[copy.map], buffer, *copy.starts(self))
+        if len(parts) > 1:
+            emit(tma_store_wait)  # else the first part could not lie where the last one does
 
     # an accumulator that nothing but wgmma touches in a loop -----------------------------------
     def _wait_late(self, op: Op) -> None:

@@ -41,9 +41,9 @@ def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
     """Conversions that need shared memory become an allocation, a write and a read.
 
     `stage` becomes the first two, with a fence where an engine will read, and `shared_tile` the
-    last.  So do the results of atomics, and of volatile loads of a scalar: one thread per element does the
-    access, so the threads that hold copies have to be told.  Conversions that do not depend on each
-    other are done together, so that one barrier serves them all.
+    last.  So do the results of atomics, and of volatile loads of a scalar: one thread per element
+    does the access, so the threads that hold copies have to be told.  Conversions that do not
+    depend on each other are done together, so that one barrier serves them all.
     """
     used = {value for op in walk(fn.body) for value in op.operands}
     told = {

@@ -94,6 +94,12 @@ def _extract_operands(op: Op, layout: LinearLayout) -> Layouts:
     return (wide.with_columns(REGISTER, wide[REGISTER] + added),)
 
 
+def _extract_natural(op: Op, homes: Layouts) -> LinearLayout | None:
+    """Where the part is held already, if every thread holds some of it."""
+    (home,) = homes
+    return registers.part(home, op.result.type.shape) if home is not None else None
+
+
 def flip_source(layout: LinearLayout, axis: int) -> int | None:
     """Where `flip` along an axis finds its elements: a packed (register, lane) to xor with.
 
@@ -139,5 +145,5 @@ place(
     ),
 )
 place(split, Placement(operands=_split_operands, natural=_split_natural, slots=0))
-place(extract, Placement(operands=_extract_operands, natural=nowhere, slots=0))
+place(extract, Placement(operands=_extract_operands, natural=_extract_natural, slots=0))
 place(flip, Placement(accepts=_flip_accepts, fallback=_flip_fallback, slots=2))
