@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from blocknumba.tile_ir.ir import Function, walk
+from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.memory import load
 from blocknumba.tile_ir.types import TileType
 
@@ -20,14 +21,23 @@ WARP_SIZE = 32
 # Threads of a multiprocessor: fewer do not keep memory busy, more leave too few registers each.
 RESIDENT_THREADS = 1024
 LARGE_THREAD = 32  # words from which a thread needs twice the registers
+# Of a product: 64 words of sums a thread, which leaves as many registers for what is multiplied;
+# 128 where there would be too many warps.
+SUMS_PER_WARP = 2048
+ROWS_PER_WARP = 16  # of an instruction; Hopper's takes 64 rows from 4 warps
+LARGE_SUMS = 64  # words from which a thread needs all the registers it can have
 
 
 def default_num_warps(fn: Function) -> int:
     """A power of two from 1 to MOST_WARPS that grows with the largest tile.
 
     An element takes at least one word, as it does in a register once it is computed with.  A
-    kernel that loads much more than its largest tile, as a stencil does, counts its loads.
+    kernel that loads much more than its largest tile, as a stencil does, counts its loads; one with
+    products counts their sums.
     """
+    products = [op.result.type for op in walk(fn.body) if op.opdef is dot]
+    if products:
+        return max(map(_warps_of_product, products))
     largest, loaded = _largest(fn), _loaded(fn)
     words = max(largest, loaded // LOADS_IN_FLIGHT)
     tiles = min(max(loaded // largest, 1), LOADS_IN_FLIGHT)
@@ -39,8 +49,22 @@ def default_num_warps(fn: Function) -> int:
 
 def resident_threads(fn: Function, num_warps: int) -> int:
     """How many threads of a multiprocessor there should be registers for."""
-    words_of_thread = _largest(fn) // (num_warps * WARP_SIZE)
+    threads = num_warps * WARP_SIZE
+    sums = max((_words(op.result.type) for op in walk(fn.body) if op.opdef is dot), default=0)
+    if sums:
+        return RESIDENT_THREADS // (2 if sums // threads <= LARGE_SUMS else 4)
+    words_of_thread = _largest(fn) // threads
     return RESIDENT_THREADS if words_of_thread <= LARGE_THREAD else RESIDENT_THREADS // 2
+
+
+def _warps_of_product(sums: TileType) -> int:
+    """Warps for a product of tiles; beyond FEW_WARPS no more than there are rows for."""
+    words, rows = _words(sums), sums.shape[-2]
+    few = max(1, min(words // WORDS_OF_FEW, FEW_WARPS))
+    many = max(min(words // SUMS_PER_WARP, MANY_WARPS), words // (2 * SUMS_PER_WARP))
+    batches = sums.size // (rows * sums.shape[-1])
+    most = max(FEW_WARPS, batches * rows // ROWS_PER_WARP)
+    return min(max(few, many), most, MOST_WARPS)
 
 
 def _largest(fn: Function) -> int:

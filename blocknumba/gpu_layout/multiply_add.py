@@ -41,12 +41,15 @@ def accumulator_layout(
     warp_bits = log2(num_warps)
     own_bits = max(0, len(free) - warp_bits - LANE_BITS)
     register = free.take((columns,), min(log2(vectors[1]), own_bits))
-    register += free.take((rows,), min(log2(vectors[0]), own_bits - len(register)))
+    of_columns = len(register)
+    register += free.take((rows,), min(log2(vectors[0]), own_bits - of_columns))
+    of_rows = len(register) - of_columns
     lane = free.take((columns,), COLUMN_LANE_BITS)
     lane += free.take((rows, columns, *batch), LANE_BITS - len(lane))
     warp = free.take(tuple(batch), warp_bits)
     while len(warp) < warp_bits and free.left(rows) + free.left(columns):
-        warp += free.take((rows if free.left(rows) >= free.left(columns) else columns,), 1)
+        longer = rows if of_rows + free.left(rows) >= of_columns + free.left(columns) else columns
+        warp += free.take((longer, rows, columns), 1)
     register += free.take((columns, rows, *batch), len(free))
     return from_columns(
         shape,

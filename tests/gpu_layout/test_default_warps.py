@@ -33,3 +33,37 @@ def test_threads_hold_a_part_of_every_tile_that_is_loaded(loads, warps):
 @pytest.mark.parametrize("size, warps, threads", [(1024, 1, 1024), (2048, 1, 512), (8192, 8, 1024)])
 def test_large_threads_get_more_registers(size, warps, threads):
     assert resident_threads(kernel(size), warps) == threads
+
+
+def product(shape, depth=32):
+    """A kernel that multiplies tiles; shape: of the sums."""
+    extents = "x".join(map(str, shape[:-2]))
+    extents = f"{extents}x" if extents else ""
+    rows, columns = shape[-2:]
+    return parse(f"""kernel k(
+  %x: ptr<float16> = pointer(x)
+) {{
+  %half = load %x : float16
+  %a = splat %half : tile<{extents}{rows}x{depth}xfloat16>
+  %b = splat %half : tile<{extents}{depth}x{columns}xfloat16>
+  %zero = constant {{value=0.0}} : float32
+  %acc = splat %zero : tile<{extents}{rows}x{columns}xfloat32>
+  %d = dot %a, %b, %acc : tile<{extents}{rows}x{columns}xfloat32>
+  return
+}}
+""")
+
+
+@pytest.mark.parametrize("shape, warps", [
+    ((16, 16), 1), ((32, 16), 2), ((32, 32), 4), ((64, 64), 4), ((128, 64), 4), ((128, 128), 8),
+    ((64, 256), 4), ((128, 256), 8), ((256, 128), 8), ((256, 256), 16), ((1, 1024), 4),
+    ((16, 64, 64), 16)])
+def test_a_warp_has_as_many_sums_as_leave_registers_for_the_operands(shape, warps):
+    assert default_num_warps(product(shape)) == warps
+
+
+@pytest.mark.parametrize("shape, threads", [((64, 64), 512), ((128, 128), 512), ((128, 256), 256)])
+def test_products_get_registers_for_their_operands(shape, threads):
+    fn = product(shape)
+
+    assert resident_threads(fn, default_num_warps(fn)) == threads
