@@ -55,11 +55,13 @@ class Forms:
     Or, of a tile that has none and of a pointer of which the array is not known, a sentence that
     says why.  An integer scalar always has one, at worst itself.
     parameters: what the arguments of the function are.
+    counters: per counter of a `for`, the loop.
     """
 
     def __init__(self, fn: Function):
         self.parameters: dict[Value, Parameter] = dict(
             zip(fn.body.args, fn.parameters, strict=True))
+        self.counters: dict[Value, Op] = {}
         self._found: dict[Value, Form | str] = {}
         self._atoms: dict[Value, Atom] = {}
         self._narrow: set[Polynomial] = set()
@@ -129,6 +131,7 @@ class Forms:
         (region,), values = loop.regions, carried(loop)
         inside = {value for op in walk(region) for value in op.results} | set(region.args)
         if loop.name == "for":
+            self.counters[region.args[0]] = loop
             self._record(region.args[0], None)
         for arg, initial, following in zip(values.args, values.initial, values.following,
                                            strict=True):
