@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_ops import buffer_view, stage, wgmma, wgmma_wait
-from blocknumba.gpu_layout.schedule import Group, Ring
+from blocknumba.gpu_layout.schedule import Group, Ring, stage_of
 from blocknumba.tile_ir.builder import constant_of
 from blocknumba.tile_ir.carried import carried
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
@@ -105,7 +105,8 @@ def _overlap(
         return None
     step = constant_of(loop.operands[2])
     waits = [op for op in reads if op.opdef is wgmma_wait]
-    others = [op for op in reads if op.opdef not in (wgmma_wait, stage)]
+    stages = [op for op in reads if op.opdef is stage]
+    others = [op for op in reads if op not in waits and op not in stages]
     if others or not waits or step is None or step <= 0:
         return None
     (region,) = loop.regions
@@ -113,7 +114,20 @@ def _overlap(
     every = [op for op in walk(region) if op.opdef is wgmma_wait]
     if waits != every or not all(_only_accumulates(op, loop, users) for op in waits):
         return None
+    begun = [wait.operands[0].owner for wait in waits]
+    if not all(_lasts(value, stages, region) for op in begun for value in op.operands[:2]):
+        return None
+    filled = {op for op in region.ops if op.opdef is stage}.difference(reads)
+    if any(stage_of(value) in filled for op in waits for value in op.operands[0].owner.operands):
+        return None  # the next round would fill it while it is still being read
     return Overlap(loop, ring, tuple(waits))
+
+
+def _lasts(operand: Value, stages: list[Op], region: Region) -> bool:
+    """Whether what a wgmma reads is still there in the next round: of the ring, or of no round."""
+    while operand.owner is not None and operand.owner.opdef is buffer_view:
+        (operand,) = operand.owner.operands
+    return operand.owner in stages or operand.owner not in set(walk(region))
 
 
 def _only_accumulates(wait: Op, loop: Op, users: dict[Value, list[Op]]) -> bool:
@@ -125,4 +139,3 @@ def _only_accumulates(wait: Op, loop: Op, users: dict[Value, list[Op]]) -> bool:
         return False
     place = values.args.index(accumulator)
     return users[wait.result] == [end] and values.following[place] is wait.result
-

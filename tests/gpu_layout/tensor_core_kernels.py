@@ -10,10 +10,11 @@ from blocknumba.typing.frontend import build
 
 
 @bn.jit
-def matmul(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+def matmul(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr,
+           SUM: bn.constexpr = bn.float32):
     """c = a @ b, one tile a program."""
     r, n = bn.block(0, BM), bn.block(1, BN)
-    acc = bn.zeros((BM, BN), bn.float32)
+    acc = bn.zeros((BM, BN), SUM)
     for k in bn.spans(a.shape[1], BK):
         acc += a[r, k] @ b[k, n]
     c[r, n] = acc
@@ -53,6 +54,7 @@ def attention_like(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr
 
 def tile_of(kernel, types: tuple[str, ...], constants: dict[str, object]) -> Function:
     """The optimised tile IR of a kernel."""
+    constants = {f.name: f.default for f in kernel.signature.formals if f.is_constant} | constants
     names = [name for name in kernel.signature.names if name not in constants]
     arguments = parse_types(types, names, kernel.signature.kernel)
     specialization, _ = kernel.specialize(arguments, constants, kernel.options, TARGETS["sm_90a"],

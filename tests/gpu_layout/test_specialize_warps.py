@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from tensor_core_kernels import attention_like, late_use, matmul, persistent_matmul, tile_of
 
+import blocknumba as bn
 from blocknumba.gpu_layout.async_ops import warp_roles
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.passes.map_wgmma import map_wgmma
@@ -110,3 +111,11 @@ def test_the_check_of_rings_finds_a_slot_that_is_never_released():
     consumer.ops = tuple(o for o in consumer.ops if o.name != "mbarrier_arrive")
 
     assert ring_problems(fn) == ["a region does not release each slot once"]
+
+
+def test_rounds_do_not_overlap_where_threads_write_what_wgmma_reads():
+    fn = specialized(matmul, ("i8[:,::1]:16", "i8[:,::1]:16", "i32[:,::1]:16"),
+                     {**TILES, "BK": 128, "SUM": bn.int32})
+
+    waits = [op.attrs["pending"] for op in walk(fn.body) if op.name == "wgmma_wait"]
+    assert waits == [0]  # the second operand is transposed by threads
