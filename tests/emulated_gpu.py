@@ -15,19 +15,22 @@ from blocknumba.nvvm_lower.target import Target
 
 
 def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, object],
-           target: str = "sm_90a") -> None:
-    """kernel[grid](*arguments, **keywords) on an emulated target; NumPy arrays only."""
+           target: str = "sm_90a") -> Compiled:
+    """kernel[grid](*arguments, **keywords) on an emulated target; NumPy arrays only.
+
+    The result is the code that was run.
+    """
     bound, changes = kernel.signature.bind(arguments, keywords)
     options = kernel.options.override(changes)
     extents = resolve_grid(grid, kernel.signature, bound, options)
     call = _prepare(kernel, bound, options, target)
     call._require_writable()
-    if not all(extents):
-        return
     machine = call.compiled.machine
-    _module(call.compiled).launch(machine.symbol, extents, machine.threads,
-                                  parameter_values(machine, call.arguments.facts),
-                                  machine.shared_bytes)
+    if all(extents):
+        _module(call.compiled).launch(machine.symbol, extents, machine.threads,
+                                      parameter_values(machine, call.arguments.facts),
+                                      machine.shared_bytes)
+    return call.compiled
 
 
 def _prepare(kernel: Kernel, bound: dict, options: object, target: str) -> Call:

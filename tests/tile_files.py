@@ -16,8 +16,8 @@ import pytest
 
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.pipeline import LAYOUT_PASSES
-from blocknumba.gpu_layout.spec import LAID_OUT
+from blocknumba.gpu_layout.pipeline import LAYOUT_PASSES, PLACING_PASSES
+from blocknumba.gpu_layout.spec import LAID_OUT, MAPPED
 from blocknumba.tile_ir.parser import parse
 from blocknumba.tile_ir.passes.contract import run_passes
 from blocknumba.tile_ir.pipeline import TILE_PASSES
@@ -100,7 +100,8 @@ class TileItem(pytest.Item):
         fn = parse(case.given, LinearLayout.parse, file=str(self.path))
         verify(fn, ANY_LEVEL if with_layouts else TILE)
 
-        level = LAID_OUT if with_layouts else TILE
+        in_registers = any(pass_ in PLACING_PASSES for pass_ in self._passes)
+        level = LAID_OUT if in_registers else MAPPED if with_layouts else TILE
         result = text(run_passes(fn, self._passes, LayoutOptions(), level=level))
 
         if self.config.getoption("--bless"):

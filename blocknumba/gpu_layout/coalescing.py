@@ -1,4 +1,4 @@
-"""Layouts in which accesses to global memory are coalesced, and what other layouts cost."""
+"""Layouts in which accesses to memory are coalesced, and what other layouts cost."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout import gf2
+from blocknumba.gpu_layout.async_ops import shared_tile
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.registers import (
@@ -15,6 +16,8 @@ from blocknumba.gpu_layout.registers import (
     log2,
     register_count,
 )
+from blocknumba.gpu_layout.shared import access as shared_access
+from blocknumba.gpu_layout.shared import contiguous_run
 from blocknumba.tile_ir.analysis.axis import Axis
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.ir import Function, Op, Value, walk
@@ -27,7 +30,7 @@ WRITE_FACTOR = 2  # stores go through to L2, at half the rate
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """One load, store or atomic of a tile.
+    """One load, store or atomic of a tile, or the reading of a buffer.
 
     order: axes, most contiguous first.  width: neighbours along order[0] that one instruction may
     take.  value: what shares its layout: the result of a load, the operand of a store.
@@ -66,7 +69,9 @@ class Accesses:
             self._components.add(op)
             if "axis" in op.attrs and op.opdef.has(PURE) and op.operands:
                 reduced.append((op.operands[0], op.attrs["axis"]))
-            if op.opdef.has(READS | WRITES) and op.operands[0].type.shape:
+            if op.opdef is shared_tile:
+                self._accesses[op] = _buffer_access(op)
+            elif op.opdef.has(READS | WRITES) and op.operands[0].type.shape:
                 self._accesses[op] = self._access(op)
         self._reduced: dict[Value, set[int]] = {}
         for value, axis in reduced:
@@ -100,6 +105,9 @@ class Accesses:
 
     def slots(self, op: Op, layout: LinearLayout) -> int:
         """Issue slots of one warp for an access in a layout: instructions and wavefronts."""
+        if op.opdef is shared_tile:
+            buffer = op.operands[0].type
+            return shared_access(layout, buffer.layout, buffer.dtype.bits).wavefronts
         access = self._accesses[op]
         axis = access.order[0]
         vector = min(access.width, contiguous_registers(layout, axis))
@@ -134,6 +142,15 @@ class Accesses:
             same |= ((1 << log2(run)) - 1) << place
             place += log2(access.shape[axis])
         return 1 << gf2.rank(tuple(column & ~same for column in layout[LANE]))
+
+
+def _buffer_access(op: Op) -> _Access:
+    """The reading of a buffer, along its rows."""
+    buffer = op.operands[0].type
+    runs = [contiguous_run(buffer.layout, axis) for axis in range(len(buffer.shape))]
+    order = tuple(sorted(reversed(range(len(runs))), key=runs.__getitem__, reverse=True))
+    width = min(runs[order[0]], VECTOR_BYTES // buffer.dtype.bytes)
+    return _Access(op, order, width, op.result)
 
 
 class _Components:

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from blocknumba.gpu_layout.async_ops import buffer_view, stage, tma_store, wgmma, wgmma_wait
+from blocknumba.gpu_layout.async_ops import buffer_view, stage, tma_store, wgmma
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.planner import element_bits
 from blocknumba.gpu_layout.schedule import RESERVED_BYTES, tile_bytes
-from blocknumba.gpu_layout.shared import OFFSET
+from blocknumba.gpu_layout.shared import contiguous_run
 from blocknumba.gpu_layout.slices import Slice, slice_of
 from blocknumba.gpu_layout.swizzle import swizzled
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
@@ -48,6 +48,12 @@ class EarlyLoad:
     def places(self) -> tuple[Value, ...]:
         """The pointers, and the mask if there is one."""
         return self.load.operands[:2]
+
+    @property
+    def other(self) -> Value | None:
+        """What stands where the mask is false, if it is not zero."""
+        other = self.load.operands[2] if len(self.load.operands) > 2 else None
+        return None if other is None or _is_zero(other) else other
 
     @property
     def size_bytes(self) -> int:
@@ -223,7 +229,10 @@ class _Planning:
         early = {op for load_ in loads for op in load_.stages}
         others = sum(_held_bytes(op) for op in walk(loop.regions[0]) if op not in early)
         room = self._options.shared_bytes - RESERVED_BYTES - taken - others
-        return min(wanted, room // sum(load_.size_bytes for load_ in loads))
+        fitting = room // sum(load_.size_bytes for load_ in loads)
+        bounds = [constant_of(value) for value in loop.operands[:3]]
+        rounds = wanted if None in bounds else len(range(*map(int, bounds)))
+        return min(wanted, fitting, rounds)
 
     # one load -----------------------------------------------------------------------------------
     def _refusal(self, loop: Op, early: EarlyLoad) -> str:
@@ -235,7 +244,7 @@ class _Planning:
         op = early.load
         if attribute(op, "volatile") or attribute(op, "cache") == VOLATILE_CACHE:
             return "it is volatile"
-        if len(op.operands) > 2 and not _is_zero(op.operands[2]):
+        if early.stages and early.other is not None:
             return "what is masked is not zero"
         if min(self._copy_bytes(op, layout) for layout in early.layouts) < LEAST_COPY_BYTES:
             return "its threads would copy less than 4 bytes at a time"
@@ -249,8 +258,6 @@ class _Planning:
         for other in walk(loop.regions[0]):
             if other.opdef in (assert_, check_index):
                 return "a check comes before it"
-            if other.opdef is wgmma_wait and attribute(other, "pending"):
-                return "a product goes on in the next round"
             if "semantics" in other.opdef.attributes and attribute(other, "semantics") != "relaxed":
                 return "an atomic of the loop keeps it in order"
             if not other.opdef.has(WRITES) and other.opdef is not tma_store:
@@ -264,10 +271,10 @@ class _Planning:
 
     def _copy_bytes(self, op: Op, layout: LinearLayout) -> int:
         """How much of a tile one copy can bring to a buffer: contiguous in both, under one mask."""
-        pointer, *mask = op.operands[:2]
-        tile = op.result.type
+        pointer, tile = op.operands[0], op.result.type
+        mask = op.operands[1] if len(op.operands) > 1 else None
         width = max(
-            min(_run(layout, axis), self._infos.access_width(pointer, *(mask or (None,)), axis))
+            min(contiguous_run(layout, axis), self._infos.access_width(pointer, mask, axis))
             for axis in range(len(tile.shape)))
         share = max(1, tile.size // self._options.threads)
         return min(width, share) * element_bits(tile) // 8
@@ -286,14 +293,3 @@ def _is_zero(value: Value) -> bool:
     """Whether all bits of all elements are known to be 0."""
     known = constant_of(value)
     return known is not None and not any(known.tobytes())
-
-
-def _run(layout: LinearLayout, axis: int) -> int:
-    """How many neighbours along an axis lie side by side in a buffer."""
-    run = 1
-    while run < 1 << layout.bits(OFFSET):
-        place = layout(offset=run)
-        if place.pop(f"dim{axis}") != run or any(place.values()):
-            break
-        run *= 2
-    return run

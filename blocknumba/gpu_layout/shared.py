@@ -44,6 +44,17 @@ def offset_of(shared: LinearLayout, index: dict[int, int]) -> int:
     return gf2.apply(gf2.right_inverse(shared.columns, shared.out_bits), element)
 
 
+def contiguous_run(shared: LinearLayout, axis: int) -> int:
+    """How many neighbours along an axis lie side by side, in every aligned run of so many."""
+    run = 1
+    while run < 1 << shared.bits(OFFSET):
+        place = shared(offset=run)
+        if place.pop(f"dim{axis}") != run or any(place.values()):
+            break
+        run *= 2
+    return run
+
+
 def conflict_degree(lanes: gf2.Matrix) -> int:
     """Bank conflicts of one 4-byte access: how many times the hardware repeats it (1 = none).
 

@@ -118,7 +118,7 @@ class _Finder:
         return self._region(region, dict(again)) | pending
 
     def _after(self, op: Op, pending: _Pending) -> _Pending:
-        """pending after the accesses of one op, with a barrier before it if one of them needs it."""
+        """pending after the accesses of one op, with a barrier before it if one needs it."""
         accesses = self._accesses(op)
         scopes = set()
         for earlier, passed in pending.items():
@@ -145,7 +145,8 @@ class _Finder:
                     for access in self._shared(buffer, _Access(False, buffer=buffer))]
         if op.opdef in BEGIN_READS:
             buffers = [value for value in op.operands if is_buffer(value.type)]
-            begun = [access for buffer in buffers for access in self._shared(buffer, _Access(False))]
+            begun = [access for buffer in buffers
+                     for access in self._shared(buffer, _Access(False))]
             self._being_read += begun
             return begun
         if op.opdef in END_READS and not op.attrs.get("pending"):

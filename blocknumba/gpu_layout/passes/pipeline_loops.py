@@ -143,8 +143,12 @@ class _Pipeliner(Rebuilder):
         of_layout = dict(zip(early.layouts, slots, strict=True))
         for op in early.stages:
             self[op.result] = of_layout[op.result.type.layout]
-        if early.is_read:
-            self[result] = emit(shared_tile, slots[0], hint=result.hint)
+        if not early.is_read:
+            return
+        tile = emit(shared_tile, slots[0], hint=result.hint)
+        if early.other is not None:
+            tile = emit(OPS["select"], self[early.load.operands[1]], tile, self[early.other])
+        self[result] = tile
 
     def _index(self, place: int) -> Value:
         return self.builder.constant(place, int32)
