@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_ops import buffer_view, stage, wgmma, wgmma_wait
-from blocknumba.gpu_layout.schedule import Group, Ring, stage_of
+from blocknumba.gpu_layout.schedule import Group, Ring
 from blocknumba.tile_ir.builder import constant_of
 from blocknumba.tile_ir.carried import carried
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
@@ -117,9 +117,6 @@ def _overlap(
     begun = [wait.operands[0].owner for wait in waits]
     if not all(_lasts(value, stages, region) for op in begun for value in op.operands[:2]):
         return None
-    filled = {op for op in region.ops if op.opdef is stage}.difference(reads)
-    if any(stage_of(value) in filled for op in waits for value in op.operands[0].owner.operands):
-        return None  # the next round would fill it while it is still being read
     return Overlap(loop, ring, tuple(waits))
 
 

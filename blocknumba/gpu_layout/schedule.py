@@ -183,7 +183,7 @@ class _Planning:
         for op in walk(self._fn.body):
             if op.opdef is not wgmma:
                 continue
-            own = [stage_of(value) for value in op.operands[:2]]
+            own = [_stage_of(value) for value in op.operands[:2]]
             own = [s for s in own if s in self._fetches and s not in grouped]
             for region in dict.fromkeys(self._places[s][0][0] for s in own):
                 together = [s for s in own if self._places[s][0][0] is region]
@@ -259,7 +259,7 @@ def _store_copy(box: Box, tile: TileType) -> BoxCopy | str:
     return box_copy(box, TileType(tile.dtype, tile.shape, layout))
 
 
-def stage_of(value: Value) -> Op | None:
+def _stage_of(value: Value) -> Op | None:
     """The `stage` whose buffer an operand of wgmma is; None for one in registers."""
     while value.owner is not None and value.owner.opdef is buffer_view:
         (value,) = value.owner.operands
