@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from kernels import assembled, emulated, kernel
+from kernels import assembled, emulated, kernel, lowered
 
 OUT = "%op: ptr<int64> = pointer(out) {}"
 BOUNDS = """%start: {0} = value(start) {{}}
@@ -218,3 +218,28 @@ def test_an_unrolled_loop_makes_the_same_rounds(rounds):
     emulated(squaring_kernel(f" {{unroll={rounds}}}"), 1, out, 3, 0.5)
 
     assert out[0] == 0.5**8
+
+
+@pytest.mark.parametrize("product, is_unrolled", [
+    ("dot %half, %half, %acc.1", False), ("add %acc.1, %acc.1", True)])
+def test_a_loop_of_products_is_not_unrolled_however_short(product, is_unrolled):
+    tile = "tile<16x16xfloat32>"
+    text = kernel("%op: ptr<float32> = pointer(out) {divisibility=16}\n%n: int32 = value(n) {}\n"
+                  "%s: float32 = value(s) {}", f"""
+%zero = constant {{value=0}} : int32
+%one = constant {{value=1}} : int32
+%a = splat %s : {tile}
+%half = cast %a : tile<16x16xfloat16>
+%acc = for %zero, %n, %one, %a : {tile} (%i: int32, %acc.1: {tile}) {{
+  %acc.2 = {product} : {tile}
+  yield %acc.2
+}}
+%index = arange {{start=0, size=256}} : tile<256xint32>
+%os = splat %op : tile<256xptr<float32>>
+%oq = offset %os, %index : tile<256xptr<float32>>
+%flat = reshape %acc : tile<256xfloat32>
+store %oq, %flat""")
+
+    nvvm = lowered(text).nvvm_ir
+
+    assert ("llvm.loop.unroll.disable" in nvvm) == (not is_unrolled)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from blocknumba.gpu_layout.async_ops import async_copy_wait, mbarrier_wait, wgmma
+from blocknumba.gpu_layout.dot_ops import fma_dot, mma
 from blocknumba.nvvm_lower.elements import is_literal, memory_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count, llvm_type
 from blocknumba.nvvm_lower.llvm import Phi
 from blocknumba.tile_ir.ir import Op, Region, Value
 from blocknumba.tile_ir.opdef import attribute
 from blocknumba.tile_ir.ops.control import for_, if_, loop
-from blocknumba.tile_ir.ops.dot import dot
 
 # A longer body is not unrolled by LLVM: that multiplies compile time and gains nothing.
 UNROLLED_LINES = 64
-STAGED = (dot, wgmma, mbarrier_wait, async_copy_wait)
+STAGED = (mma, fma_dot, wgmma, mbarrier_wait, async_copy_wait)
 
 
 @code(if_)
