@@ -8,7 +8,7 @@ from blocknumba.gpu_layout.mma import Instruction, Pieces
 from blocknumba.nvvm_lower.emitter import Emitter, Registers
 from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, I32, floating
 from blocknumba.nvvm_lower.ptx import matrix as ptx
-from blocknumba.nvvm_lower.services.shared_tile import Words, elements_of_word, word_type
+from blocknumba.nvvm_lower.services.shared_tile import Tile, elements_of_word, word_type
 from blocknumba.nvvm_lower.services.words import pack, unpack
 from blocknumba.tile_ir.types import DType
 
@@ -18,8 +18,10 @@ Place = tuple[int, int, int]  # of a fragment: number in the batch, along axis 0
 _ZEROS = {I32: "0", DOUBLE: floating(0.0)}
 _INFINITY = str(0x7F800000)  # bits of a float
 _MAGNITUDE = str(0x7FFFFFFF)
-# Of the parts that each operand is a sum of, those that are multiplied, the least first.
-_PRODUCTS = {"ieee": ((0, 0),), "tf32": ((0, 0),), "tf32x3": ((1, 0), (0, 1), (0, 0))}
+# Which parts of the operands are multiplied, the least products first.  With "tf32x3" the parts are
+# the rounded number, what is missing of it, and the rounded number if it is finite: what is missing
+# is multiplied by nothing else, since infinity times what is missing would spoil the sum.
+_PRODUCTS = {"ieee": ((0, 0),), "tf32": ((0, 0),), "tf32x3": ((1, 2), (2, 1), (0, 0))}
 
 
 class Operand:
@@ -28,7 +30,7 @@ class Operand:
     precision: as of `dot`.
     """
 
-    def __init__(self, emitter: Emitter, pieces: Pieces, dtype: DType, tile: Words,
+    def __init__(self, emitter: Emitter, pieces: Pieces, dtype: DType, tile: Tile,
                  precision: str):
         self._emitter, self._pieces, self._tile = emitter, pieces, tile
         self._dtype, self._precision = dtype, precision
@@ -39,7 +41,7 @@ class Operand:
         return range(self._pieces.counts[axis])
 
     def parts(self, place: Place) -> tuple[Fragment, ...]:
-        """A fragment as the fragments that it is the sum of."""
+        """The fragments that stand for a fragment; _PRODUCTS says how they are multiplied."""
         registers = self._pieces.registers(*place)
         starts = range(0, len(registers), self._elements)
         words = [self._word(registers[i:i + self._elements]) for i in starts]
@@ -47,7 +49,7 @@ class Operand:
             return (tuple(words),)
         if self._precision == "tf32":
             return (tuple(_rounded(self._emitter, word) for word in words),)
-        return tuple(zip(*(_halved(self._emitter, word) for word in words), strict=True))
+        return tuple(zip(*(_split(self._emitter, word) for word in words), strict=True))
 
     def _word(self, registers: tuple[int | None, ...]) -> str:
         """A word of a fragment, with zeros beyond the depth of the tile."""
@@ -118,10 +120,11 @@ def _rounded(emitter: Emitter, word: str) -> str:
     return rounded
 
 
-def _halved(emitter: Emitter, word: str) -> tuple[str, str]:
-    """A float32 rounded to 11 significant bits, and what is missing, rounded likewise.
+def _split(emitter: Emitter, word: str) -> tuple[str, str, str]:
+    """A float32 rounded to 11 significant bits, what is missing, and the first if it is finite.
 
-    Nothing is missing of infinities and NaN; numbers that round to infinity are lost.
+    What is missing is rounded likewise; nothing is missing of infinities and NaN.  Numbers that
+    round to infinity are infinite.
     """
     body = emitter.body
     high = _rounded(emitter, word)
@@ -129,4 +132,5 @@ def _halved(emitter: Emitter, word: str) -> tuple[str, str]:
     magnitude = body.binary("and", I32, high, _MAGNITUDE)
     is_finite = body.compare("icmp ult", I32, magnitude, _INFINITY)
     rest = body.convert("bitcast", FLOAT, body.binary("fsub", FLOAT, x, rounded), I32)
-    return high, _rounded(emitter, body.select(is_finite, I32, rest, "0"))
+    missing = _rounded(emitter, body.select(is_finite, I32, rest, "0"))
+    return high, missing, body.select(is_finite, I32, high, "0")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.shared import MatrixAccess, access, matrix_access
@@ -13,18 +12,8 @@ from blocknumba.nvvm_lower.llvm import I32
 from blocknumba.nvvm_lower.ptx import matrix as ptx
 from blocknumba.nvvm_lower.services.address import index_at
 from blocknumba.nvvm_lower.services.shared_memory import element_address, read_vector
-from blocknumba.nvvm_lower.services.words import WORD_BITS, pack, words_of
+from blocknumba.nvvm_lower.services.words import WORD_BITS, pack, unpack, words_of
 from blocknumba.tile_ir.types import DType
-
-
-class Words(Protocol):
-    """A tile whose registers are asked for as words: of 32 bits, or of the size of an element."""
-
-    def word(self, register: int) -> str:
-        """The word that begins with a register, and goes on with those after it."""
-
-    def padded_word(self, registers: Sequence[int | None]) -> str:
-        """The word of these registers, with zeros for None."""
 
 
 def elements_of_word(dtype: DType) -> int:
@@ -44,8 +33,11 @@ def _word(emitter: Emitter, dtype: DType, values: Sequence[str]) -> str:
                                 word_type(dtype))
 
 
-class ElementTile:
-    """A tile that gives its registers one by one."""
+class Tile:
+    """A tile whose registers are asked for: one by one, or as words.
+
+    A word has 32 bits, or the size of an element.
+    """
 
     def __init__(self, emitter: Emitter, dtype: DType):
         self._emitter, self._dtype = emitter, dtype
@@ -66,7 +58,7 @@ class ElementTile:
                      [nothing if i is None else self.element(i) for i in registers])
 
 
-class RegisterTile(ElementTile):
+class RegisterTile(Tile):
     """A tile that is in registers already."""
 
     def __init__(self, emitter: Emitter, dtype: DType, values: Registers):
@@ -78,7 +70,7 @@ class RegisterTile(ElementTile):
         return self._values[register]
 
 
-class SharedTile(ElementTile):
+class SharedTile(Tile):
     """A tile in the buffer at a byte offset, as the registers of a layout."""
 
     def __init__(self, emitter: Emitter, dtype: DType, layout: LinearLayout, buffer: str,
@@ -100,12 +92,21 @@ class SharedTile(ElementTile):
         return self._values[register]
 
 
-class MatrixTile:
+class MatrixTile(Tile):
     """A tile in the buffer at a byte offset, read by ldmatrix."""
 
     def __init__(self, emitter: Emitter, dtype: DType, plan: MatrixAccess, buffer: str):
-        self._emitter, self._dtype, self._plan, self._buffer = emitter, dtype, plan, buffer
+        super().__init__(emitter, dtype)
+        self._plan, self._buffer = plan, buffer
         self._words: dict[int, tuple[str, ...]] = {}
+
+    def element(self, register: int) -> str:
+        """One register, taken out of its word."""
+        count = elements_of_word(self._dtype)
+        word = self.word(register - register % count)
+        type_ = words_of(self._dtype, count).type
+        word = self._emitter.body.convert("bitcast", I32, word, type_)
+        return unpack(self._emitter, self._dtype, [word], count)[register % count]
 
     def word(self, register: int) -> str:
         """The word that begins with a register; it is read together with those beside it."""
@@ -113,10 +114,6 @@ class MatrixTile:
         if number not in self._words:
             self._words[number] = self._read(number)
         return self._words[number][place // elements_of_word(self._dtype)]
-
-    def padded_word(self, registers: Sequence[int | None]) -> str:
-        """Never asked for: ldmatrix cannot read a tile without whole words."""
-        raise AssertionError(f"registers {registers} by themselves")
 
     def _read(self, number: int) -> tuple[str, ...]:
         emitter, plan = self._emitter, self._plan
@@ -126,7 +123,7 @@ class MatrixTile:
 
 
 def tile_in_shared(emitter: Emitter, dtype: DType, layout: LinearLayout, buffer: str,
-                   shared: LinearLayout) -> SharedTile | MatrixTile:
+                   shared: LinearLayout) -> Tile:
     """The tile in the buffer at a byte offset, read word by word in the quickest way."""
     plan = matrix_access(layout, shared, dtype.bits)
     if plan is not None:

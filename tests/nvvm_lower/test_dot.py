@@ -1,0 +1,173 @@
+"""Products of matrices in machine code: results, instructions, registers, bank conflicts."""
+
+import re
+
+import numpy as np
+import pytest
+from dot_oracle import KINDS, assert_close, error_bound, exact_dot
+from products import Product, built
+
+TRANSPOSED = [(False, False), (False, True), (True, False), (True, True)]
+HALF = ("float16", "float16", "float32")
+SINGLE = ("float32", "float32", "float32")
+
+
+def joined(factors, axis):
+    """The rounds side by side along the depth, as one matrix."""
+    return np.concatenate(list(factors), axis=axis)
+
+
+def check(product, target="sm_80", num_warps=4, seed=0):
+    """Run a product in the emulator, compare with the exact one; the counters."""
+    operands = product.operands(seed)
+
+    found, report = built(product, target, num_warps).run(operands)
+
+    a, b = joined(operands[0], -1), joined(operands[1], -2)
+    expected = exact_dot(a, b, operands[2], product.precision)
+    bound = error_bound(a, b, operands[2], product.precision)
+    rounding = np.abs(expected) * np.finfo(found.dtype).eps if found.dtype.kind == "f" else 0
+    assert_close(found, expected, bound + rounding)
+    return report
+
+
+# results ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("turned", TRANSPOSED, ids=str)
+@pytest.mark.parametrize("kind", KINDS, ids="-".join)
+def test_every_kind_of_product_either_way_round(kind, turned):
+    check(Product((32, 64), 32, kind[:3], kind[3], turned))
+
+
+@pytest.mark.parametrize("target", ["sm_86", "sm_89", "sm_90a", "sm_120"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind[0][:6] in ("float8", "float6")],
+                         ids="-".join)
+def test_kinds_whose_instructions_differ_between_targets(kind, target):
+    check(Product((32, 32), 64, kind[:3], kind[3], (False, True)), target)
+
+
+@pytest.mark.parametrize("inner", [1, 2, 8, 64])
+@pytest.mark.parametrize("columns", [1, 4, 32])
+@pytest.mark.parametrize("rows", [1, 8, 64])
+def test_extents_below_those_of_an_instruction(rows, columns, inner):
+    for dtypes in (HALF, SINGLE, ("int8", "uint8", "int32"), ("float64",) * 3):
+        check(Product((rows, columns), inner, dtypes), num_warps=2)
+
+
+@pytest.mark.parametrize("num_warps", [1, 2, 8, 16])
+@pytest.mark.parametrize("shape", [(16, 16), (64, 8), (128, 128), (2, 32, 16), (8, 16, 16),
+                                   (16, 1, 4)], ids=str)
+def test_any_number_of_warps_shares_any_shape(shape, num_warps):
+    for dtypes in (HALF, SINGLE):
+        check(Product(shape, 16, dtypes, turned=(True, False)), num_warps=num_warps)
+
+
+@pytest.mark.parametrize("precision", ["ieee", "tf32", "tf32x3"])
+def test_sums_that_a_loop_carries(precision):
+    check(Product((32, 32), 16, SINGLE, precision, rounds=4))
+    check(Product((2, 16, 32), 32, HALF, rounds=3))
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4, 16, 32])
+def test_int8_sums_are_exact_however_they_are_cut(depth):
+    product = Product((32, 32), depth, ("int8", "int8", "int32"), rounds=128 // depth)
+    operands = [np.full_like(x, 127) for x in product.operands()]
+
+    found, _ = built(product).run(operands)
+
+    assert (found == 128 * 127 * 127 + 127).all()
+
+
+def test_tf32x3_takes_infinities_and_nan_as_they_are():
+    product = Product((16, 16), 16, SINGLE, "tf32x3")
+    a, b, acc = product.operands()
+    a[0, 1, 3], a[0, 2, 5] = np.inf, np.nan
+
+    found, _ = built(product).run([a, b, acc])
+
+    np.testing.assert_array_equal(np.isnan(found[2]), True)
+    np.testing.assert_array_equal(found[1], np.inf * np.sign(b[0, 3]))
+    assert np.isfinite(np.delete(found, (1, 2), 0)).all()
+
+
+# instructions -----------------------------------------------------------------------------------
+INSTRUCTIONS = {"float16": "HMMA", "bfloat16": "HMMA", "float32": "HMMA", "int8": "IMMA",
+                "float64": "DMMA", "float8_e4m3fn": "HMMA|QMMA"}
+MATRIX_KINDS = [kind for kind in KINDS if kind[0] == kind[1] and kind[0] in INSTRUCTIONS
+                and (kind[0], kind[3]) != ("float32", "ieee")]
+
+
+def opcodes(sass, name):
+    return re.findall(rf"\b{name}[.\w]*", sass)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_120"])
+@pytest.mark.parametrize("kind", MATRIX_KINDS, ids="-".join)
+def test_tensor_cores_multiply(kind, target):
+    kernel = built(Product((64, 64), 32, kind[:3], kind[3]), target)
+
+    assert opcodes(kernel.sass, INSTRUCTIONS[kind[0]])
+    assert not opcodes(kernel.sass, "FFMA|DFMA|IDP")
+    assert kernel.assembled.spill_bytes == 0
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_120"])
+def test_ieee_float32_is_multiplied_and_added_with_one_rounding(target):
+    kernel = built(Product((64, 64), 16, SINGLE), target)
+
+    assert len(opcodes(kernel.sass, "FFMA")) == 64 * 64 * 16 // 128
+    assert not opcodes(kernel.sass, "HMMA|FADD")
+    assert kernel.assembled.spill_bytes == 0
+
+
+@pytest.mark.parametrize("turned", TRANSPOSED, ids=str)
+def test_16_bit_operands_are_read_by_ldmatrix_either_way_round(turned):
+    kernel = built(Product((64, 64), 64, turned=turned))
+
+    loads = opcodes(kernel.sass, "LDSM")
+    # of each warp: 64 x 32 elements of one operand and 64 x 32 of the other, 16 x 16 a load
+    assert len(loads) == 2 * (64 // 16) * (32 // 16)
+    assert all(".4" in load for load in loads)
+    assert len([load for load in loads if ".MT" in load]) == (
+        8 * (turned[0] + (not turned[1])))
+
+
+@pytest.mark.parametrize("dtypes, precision", [(("int8",) * 2 + ("int32",), "ieee"),
+                                               (SINGLE, "tf32")], ids=str)
+def test_operands_of_other_sizes_are_read_by_ldmatrix_where_rows_lie_along_the_depth(dtypes,
+                                                                                    precision):
+    kernel = built(Product((64, 64), 64, dtypes, precision, turned=(False, True)))
+
+    assert opcodes(kernel.sass, "LDSM")
+    assert kernel.assembled.spill_bytes == 0
+
+
+@pytest.mark.parametrize("turned", TRANSPOSED, ids=str)
+@pytest.mark.parametrize("kind", [("float16", "float16", "float32", "ieee"),
+                                  ("float32", "float32", "float32", "ieee")], ids="-".join)
+def test_there_are_no_bank_conflicts(kind, turned):
+    report = check(Product((64, 64), 64, kind[:3], kind[3], turned))
+
+    assert report.bank_conflicts == 0
+
+
+@pytest.mark.parametrize("dtypes", [("int8", "int8", "int32"), ("float8_e5m2",) * 2 + ("float32",),
+                                    ("float64",) * 3], ids=str)
+def test_there_are_no_bank_conflicts_where_rows_lie_along_the_depth(dtypes):
+    report = check(Product((64, 64), 64, dtypes, turned=(False, True)), "sm_90a")
+
+    assert report.bank_conflicts == 0
+
+
+def test_two_programs_of_128_by_128_sums_fit_the_registers_of_a_multiprocessor():
+    kernel = built(Product((128, 128), 32, rounds=4), num_warps=8, min_blocks=2)
+
+    assert kernel.assembled.spill_bytes == 0
+    assert kernel.assembled.registers <= 65536 // (2 * 256)
+
+
+def test_between_its_products_a_loop_only_reads_operands():
+    kernel = built(Product((64, 64), 64, rounds=4))
+
+    loop = kernel.sass[kernel.sass.index("LDSM"):kernel.sass.rindex("HMMA")]
+    assert {name.partition(".")[0] for name in opcodes(loop, "[A-Z]{3,}")} == {"LDSM", "HMMA"}
+    assert len(opcodes(kernel.sass, "HMMA")) == 64 // 16 * (64 // 16) * (64 // 8) // 4
