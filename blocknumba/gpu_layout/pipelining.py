@@ -260,6 +260,8 @@ class _Planning:
                 return "a check comes before it"
             if "semantics" in other.opdef.attributes and attribute(other, "semantics") != "relaxed":
                 return "an atomic of the loop keeps it in order"
+            if other is not op and other.opdef is load and attribute(other, "volatile"):
+                return "a volatile load of the loop keeps it in order"
             if not other.opdef.has(WRITES) and other.opdef is not tma_store:
                 continue
             if not self._options.arrays_are_disjoint:

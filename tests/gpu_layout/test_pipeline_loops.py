@@ -205,6 +205,8 @@ REFUSED = {
         "assert %true {{message=\"\"}}\n    " + LOAD + STAGE,
     "an atomic of the loop keeps it in order":
         LOAD + STAGE + "\n    %old = atomic_rmw %y, %i {{kind=\"add\"}} : int32",
+    "a volatile load of the loop keeps it in order":
+        "%flag = load %y {{volatile=True}} : int32\n    " + LOAD + STAGE,
     "x is written in the loop": LOAD + STAGE + "\n    store %xp, %c",
 }
 
