@@ -8,7 +8,7 @@ cannot be described.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -18,7 +18,7 @@ from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.analysis.box import ALIGNMENT, MOST_AXES, Box, BoxAxis, Product
 from blocknumba.tile_ir.analysis.box_starts import Line, placements
 from blocknumba.tile_ir.analysis.lower_bounds import LowerBounds, fits_32_bits
-from blocknumba.tile_ir.analysis.polynomial import Polynomial
+from blocknumba.tile_ir.analysis.polynomial import Atom, Polynomial
 from blocknumba.tile_ir.ir import Value
 
 NOT_BOUNDS = "the mask is not the array's bounds"
@@ -26,10 +26,15 @@ NOT_BOUNDS = "the mask is not the array's bounds"
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """One access: its pointers, their form, and the forms that its mask wants to be positive."""
+    """One access.
+
+    infos, forms: of the function.  promised: what scalars are promised to be at least.
+    pointer, form: of the elements.  demands: what the mask wants to be positive.
+    """
 
     infos: AxisInfos
     forms: Forms
+    promised: Mapping[Atom, int]
     pointer: Value
     form: Form
     demands: Sequence[Form]
@@ -80,7 +85,7 @@ class Matcher:
         if not step:
             return f"all elements along axis {axis} have one address"
         if self._product(step) is None:
-            return f"the stride of axis {axis} is computed in the kernel"
+            return f"the stride of axis {axis} is no positive number that is known at launch"
         if step != ONE and self._bytes_divisibility(step) % ALIGNMENT:
             return f"the stride of axis {axis} is not known to be a multiple of {ALIGNMENT} bytes"
         return None
@@ -175,9 +180,12 @@ class Matcher:
 
     def _least(self, bounds: list[Polynomial | None]) -> LowerBounds:
         """Lower bounds where there is an array with these bounds: they are 1 or more then."""
-        monomials = [bound.terms[0][0] for bound in bounds if bound is not None]
-        positive = {monomial[0] for monomial in monomials if len(monomial) == 1}
-        return LowerBounds(self.forms, self.infos.ranges, positive)
+        promised = dict(self.promised)
+        for bound in bounds:
+            match bound and bound.terms:
+                case (((atom,), 1),):
+                    promised[atom] = max(promised.get(atom, 1), 1)
+        return LowerBounds(self.forms, self.infos.ranges, promised)
 
     def _product(self, number: Polynomial) -> Product | None:
         """A number that is known at launch and positive, if it is one."""

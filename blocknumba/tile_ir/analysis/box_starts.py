@@ -40,27 +40,26 @@ def placements(lines: Sequence[Line], first: Polynomial, argument: str, at_launc
     first: the address, in elements from the first of the array, whose name is argument.
     at_launch: what a scalar is, if it is known at launch.
     Each way gives all lines with their starts, those that the tile has no axis along as well.
-    Strides that are parameters tell whose part of the address a term is; where strides are
-    numbers, the mask does: it holds where index < extent - start.
+    First what the strides say, each of which divides the terms that belong to it; then what the
+    mask suggests, which holds where index < extent - start.
     """
-    for guess in product(*(_guesses(line, at_launch) for line in lines)):
-        guessed = [replace(line, start=start) for line, start in zip(lines, guess, strict=True)]
-        placed = _placed(guessed, first, argument, at_launch)
+    for *starts, apart in product(*(_guesses(line, at_launch) for line in lines), (False, True)):
+        guessed = [replace(line, start=start) for line, start in zip(lines, starts, strict=True)]
+        placed = _placed(guessed, first, _Scalars(argument, at_launch, apart))
         if placed is not None:
             yield placed
 
 
 def _guesses(line: Line, at_launch: AtLaunch) -> list[Polynomial | None]:
-    """Starts that the mask suggests; None for what the address says."""
-    if line.inside is None or line.stride.number is None:
+    """None for what the address says; then starts that the mask suggests."""
+    if line.inside is None:
         return [None]
     extents = [Polynomial(((monomial, number),)) for monomial, number in line.inside.terms
                if not monomial or (len(monomial) == number == 1 and at_launch(monomial[0]))]
-    return [*(extent - line.inside for extent in extents), None]
+    return [None, *(extent - line.inside for extent in extents)]
 
 
-def _placed(lines: list[Line], first: Polynomial, argument: str, at_launch: AtLaunch,
-            ) -> list[Line] | None:
+def _placed(lines: list[Line], first: Polynomial, scalars: _Scalars) -> list[Line] | None:
     """The lines with all their starts, or None where they do not add up to the address."""
     rest = first
     for line in lines:
@@ -73,11 +72,11 @@ def _placed(lines: list[Line], first: Polynomial, argument: str, at_launch: AtLa
             line = replace(line, start=start)
         placed.append(line)
     unit = placed.pop()
-    scalar_lines, rest = _scalar_lines(rest, argument, at_launch, numbers=unit.start is not None)
+    indexed, rest = scalars.lines(rest, numbers=unit.start is not None)
     if unit.start is None:
         unit, rest = replace(unit, start=rest), Polynomial()
     placed.sort(key=lambda line: line.tile_axis, reverse=True)
-    return None if rest else [unit, *placed, *scalar_lines]
+    return None if rest else [unit, *placed, *indexed]
 
 
 def _specificity(line: Line) -> tuple[int, int]:
@@ -86,41 +85,52 @@ def _specificity(line: Line) -> tuple[int, int]:
     return len(monomial), number
 
 
-def _scalar_lines(rest: Polynomial, argument: str, at_launch: AtLaunch, *, numbers: bool,
-                  ) -> tuple[list[Line], Polynomial]:
-    """Lines that one index is taken of, and what of the address is no part of one.
+@dataclass(frozen=True, slots=True)
+class _Scalars:
+    """How to find lines that one index is taken of.
 
-    Each term of the address is a product of something known at launch, the stride, and of
-    something computed in the kernel.
-    numbers: whether strides may be numbers.
+    argument: the array.  at_launch: what a scalar is, if it is known at launch.
+    apart: whether each term of an index is one of its own; sums may not fit 32 bits.
     """
-    lines = []
-    for stride in _strides_in(rest, argument, at_launch):
-        start, rest = rest.divided(stride)
-        if start:
-            lines.append(Line(stride, start=start))
-    groups: dict[tuple[Monomial, int], list[tuple[Monomial, int]]] = {}
-    left = []
-    for monomial, number in rest.terms:
-        known = tuple(atom for atom in monomial if at_launch(atom))
-        computed = tuple(atom for atom in monomial if not at_launch(atom))
-        if computed and (known or numbers):
-            groups.setdefault((known, 0 if known else number), []).append((computed, number))
-        else:
-            left.append((monomial, number))
-    for (known, _), terms in groups.items():
-        unit = gcd(*(number for _, number in terms))
-        start = Polynomial.sum((computed, number // unit) for computed, number in terms)
-        lines.append(Line(Polynomial(((known, unit),)), start=start))
-    return lines, Polynomial(tuple(left))
 
+    argument: str
+    at_launch: AtLaunch
+    apart: bool
 
-def _strides_in(rest: Polynomial, argument: str, at_launch: AtLaunch) -> list[Polynomial]:
-    """The strides of an array that an address is made with."""
-    atoms = dict.fromkeys(atom for monomial, _ in rest.terms for atom in monomial)
-    found = []
-    for atom in atoms:
-        parameter = at_launch(atom)
-        if parameter and parameter.kind == "stride" and parameter.argument == argument:
-            found.append(Polynomial.of(atom))
-    return found
+    def lines(self, rest: Polynomial, *, numbers: bool) -> tuple[list[Line], Polynomial]:
+        """Lines, and what of the address is no part of one.
+
+        Each term of the address is a product of something known at launch, the stride, and of
+        something computed in the kernel.
+        numbers: whether strides may be numbers.
+        """
+        found = []
+        for stride in self._strides_in(rest):
+            start, rest = rest.divided(stride)
+            if start:
+                found.append(Line(stride, start=start))
+        groups: dict[tuple[Monomial, int], list[tuple[Monomial, int]]] = {}
+        left = []
+        for monomial, number in rest.terms:
+            known = tuple(atom for atom in monomial if self.at_launch(atom))
+            computed = tuple(atom for atom in monomial if not self.at_launch(atom))
+            if computed and (known or numbers):
+                key = known, number if self.apart or not known else 0
+                groups.setdefault(key, []).append((computed, number))
+            else:
+                left.append((monomial, number))
+        for (known, _), terms in groups.items():
+            factor = gcd(*(number for _, number in terms))
+            start = Polynomial.sum((computed, number // factor) for computed, number in terms)
+            found.append(Line(Polynomial(((known, factor),)), start=start))
+        return found, Polynomial(tuple(left))
+
+    def _strides_in(self, rest: Polynomial) -> list[Polynomial]:
+        """The strides of the array that an address is made with."""
+        atoms = dict.fromkeys(atom for monomial, _ in rest.terms for atom in monomial)
+        found = []
+        for atom in atoms:
+            parameter = self.at_launch(atom)
+            if parameter and parameter.kind == "stride" and parameter.argument == self.argument:
+                found.append(Polynomial.of(atom))
+        return found

@@ -6,7 +6,7 @@ from blocknumba.tile_ir.analysis.affine import Forms
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.analysis.box import Box
 from blocknumba.tile_ir.analysis.box_matching import Matcher
-from blocknumba.tile_ir.analysis.conditions import conditions
+from blocknumba.tile_ir.analysis.conditions import conditions, promises
 from blocknumba.tile_ir.analysis.plannable import plannable
 from blocknumba.tile_ir.analysis.polynomial import Polynomial
 from blocknumba.tile_ir.folds.patterns import number, same_number, zero_of
@@ -21,6 +21,7 @@ class Boxes:
     def __init__(self, fn: Function, infos: AxisInfos | None = None):
         self._infos = AxisInfos(fn) if infos is None else infos
         self._forms = Forms(fn)
+        self._promised = promises(self._forms, self._infos.ranges, fn.body)
         self._plannable = plannable(fn)
 
     def box_of(self, access: Op) -> Box | str:
@@ -35,7 +36,7 @@ class Boxes:
         demands = [] if mask is None else conditions(self._forms, self._infos.ranges, mask)
         if isinstance(demands, str):
             return demands
-        return Matcher(self._infos, self._forms, pointer, form, demands).box()
+        return Matcher(self._infos, self._forms, self._promised, pointer, form, demands).box()
 
     def is_plannable(self, start: Polynomial) -> bool:
         """Whether a start is known without anything that the kernel loads or computes in tiles."""

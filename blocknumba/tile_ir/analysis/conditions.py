@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from blocknumba.tile_ir.analysis.affine import RULES, Form, Forms, is_index
-from blocknumba.tile_ir.analysis.polynomial import Polynomial
+from blocknumba.tile_ir.analysis.polynomial import Atom, Polynomial
 from blocknumba.tile_ir.analysis.ranges import Ranges
-from blocknumba.tile_ir.ir import Op, Value
+from blocknumba.tile_ir.ir import Op, Region, Value
 
 NO_BOUND = "the mask is more than bounds of indices"
 
@@ -32,6 +32,19 @@ def conditions(forms: Forms, ranges: Ranges, mask: Value) -> list[Form] | str:
     if op.name in _COMPARED and op.operands[0].type.dtype.is_integer:
         return _comparison(forms, ranges, op)
     return NO_BOUND
+
+
+def promises(forms: Forms, ranges: Ranges, body: Region) -> dict[Atom, int]:
+    """What scalars are at least, as the `assume` ops of a function's body promise."""
+    least: dict[Atom, int] = {}
+    for op in body.ops:
+        demands = conditions(forms, ranges, op.operands[0]) if op.name == "assume" else []
+        for demand in demands if isinstance(demands, list) else []:
+            constant = Polynomial.constant(dict(demand.base.terms).get((), 0))
+            match (demand.base - constant).terms:
+                case (((atom,), 1),):
+                    least[atom] = max(1 - constant.number, least.get(atom, 1 - constant.number))
+    return least
 
 
 def _all(forms: Forms, ranges: Ranges, op: Op) -> list[Form] | str:

@@ -8,7 +8,7 @@ that exists.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping
 
 from blocknumba.tile_ir.analysis.affine import Form, Forms
 from blocknumba.tile_ir.analysis.polynomial import Atom, Monomial, Polynomial
@@ -24,11 +24,11 @@ UNKNOWN = -math.inf
 class LowerBounds:
     """What numbers are at least.
 
-    positive: atoms that are known to be 1 or more.
+    promised: what atoms are at least, besides what their ranges say.
     """
 
-    def __init__(self, forms: Forms, ranges: Ranges, positive: Set[Atom] = frozenset()):
-        self._forms, self._ranges, self._positive = forms, ranges, positive
+    def __init__(self, forms: Forms, ranges: Ranges, promised: Mapping[Atom, int]):
+        self._forms, self._ranges, self._promised = forms, ranges, promised
 
     def of(self, number: Polynomial) -> Bound:
         """What a polynomial is never below."""
@@ -50,13 +50,20 @@ class LowerBounds:
 
     def _atom(self, atom: Atom) -> Bound:
         value, op = atom.value, atom.value.owner
+        found = [self._promised.get(atom, UNKNOWN)]
         known = self._ranges[value].low
-        least = known if known > value.type.dtype.minimum else UNKNOWN
-        if value.type.dtype.minimum == 0 or atom in self._positive:
-            least = max(least, int(atom in self._positive))
+        if known > value.type.dtype.minimum or not value.type.dtype.is_signed:
+            found.append(known)
         if op is not None and op.name in _RULES:
-            least = max(least, _RULES[op.name](self, op))
-        return least
+            found.append(_RULES[op.name](self, op))
+        if value in self._forms.counters:
+            found.append(self._counter(self._forms.counters[value]))
+        return max(found)
+
+    def _counter(self, loop: Op) -> Bound:
+        """A counter that rises is never below where it starts."""
+        start, _, step = loop.operands[:3]
+        return self.of_value(start) if self.of_value(step) >= 0 else UNKNOWN
 
 
 def interval(number: Polynomial, ranges: Ranges) -> Range:

@@ -1,0 +1,103 @@
+"""Accesses that are boxes, replaced by what a tensor copy does: the oracle of the analysis."""
+
+from __future__ import annotations
+
+from blocknumba.tile_ir.analysis.box import Box, Product
+from blocknumba.tile_ir.analysis.boxes import Boxes
+from blocknumba.tile_ir.ir import Function, Op, Parameter, Value, walk
+from blocknumba.tile_ir.opdef import OPS
+from blocknumba.tile_ir.rebuild import Rebuilder, rebuild
+from blocknumba.tile_ir.types import bool_, int32, int64
+
+UNBOUNDED = 2**31 - 1  # what the launch is told where a kernel checks no bound
+
+
+def accesses(fn: Function) -> list[Op]:
+    """The loads and stores of tiles, in order."""
+    return [op for op in walk(fn.body)
+            if op.name in ("load", "store") and op.operands[0].type.shape]
+
+
+def with_copies(fn: Function) -> Function:
+    """The function with every box accessed by its description alone."""
+    return rebuild(fn, _Copies(fn))
+
+
+class _Copies:
+    """A rewrite: an element is touched where each of its coordinates is inside of the array."""
+
+    def __init__(self, fn: Function):
+        self._boxes = Boxes(fn)
+        self._parameters = dict(zip(fn.parameters, fn.body.args, strict=True))
+
+    def __call__(self, rebuilder: Rebuilder, op: Op) -> tuple[Value, ...] | None:
+        box = self._boxes.box_of(op) if op.name in ("load", "store") else ""
+        if isinstance(box, str):
+            return None
+        pointer, inside = self._elements(rebuilder, box, op.operands[0].type.shape)
+        if op.name == "load":
+            return (rebuilder.builder.emit(op.opdef, pointer, inside),)
+        rebuilder.builder.emit(op.opdef, pointer, rebuilder[op.operands[1]], inside)
+        return ()
+
+    def _elements(self, rebuilder: Rebuilder, box: Box, shape: tuple[int, ...],
+                  ) -> tuple[Value, Value]:
+        """Pointers to the elements of a box, and which of them are inside of the array."""
+        emit = rebuilder.builder.emit
+
+        def tile(scalar: Value) -> Value:
+            return emit(OPS["splat"], scalar, shape=shape)
+
+        offset = tile(rebuilder.builder.constant(0, int64))
+        inside = tile(rebuilder.builder.constant(True, bool_))
+        for axis in box.axes:
+            start = axis.emit_start(rebuilder)
+            assert start.type.dtype == int32 and start.type.is_scalar
+            index = tile(emit(OPS["cast"], start, dtype="int64"))
+            if axis.tile_axis is not None:
+                index = emit(OPS["add"], index, self._indices(rebuilder, axis.tile_axis, shape))
+            bound = (rebuilder.builder.constant(UNBOUNDED, int64) if axis.bound is None
+                     else self._number(rebuilder, axis.bound))
+            zero = tile(rebuilder.builder.constant(0, int64))
+            for condition in (emit(OPS["ge"], index, zero), emit(OPS["lt"], index, tile(bound))):
+                inside = emit(OPS["and"], inside, condition)
+            step = emit(OPS["mul"], index, tile(self._number(rebuilder, axis.stride)))
+            offset = emit(OPS["add"], offset, step)
+        return emit(OPS["offset"], tile(rebuilder[box.base]), offset), inside
+
+    @staticmethod
+    def _indices(rebuilder: Rebuilder, axis: int, shape: tuple[int, ...]) -> Value:
+        emit = rebuilder.builder.emit
+        indices = emit(OPS["cast"], emit(OPS["arange"], start=0, size=shape[axis]), dtype="int64")
+        alone = tuple(extent if i == axis else 1 for i, extent in enumerate(shape))
+        return emit(OPS["broadcast"], emit(OPS["reshape"], indices, shape=alone), shape=shape)
+
+    def _number(self, rebuilder: Rebuilder, product: Product) -> Value:
+        """A number known at launch."""
+        emit = rebuilder.builder.emit
+        total = rebuilder.builder.constant(product.factor, int64)
+        for parameter in product.parameters:
+            factor = emit(OPS["cast"], rebuilder[self._parameters[parameter]], dtype="int64")
+            total = emit(OPS["mul"], total, factor)
+        return total
+
+
+def described(box: Box | str) -> list[str] | str:
+    """A box in words: 'tile axis:extent * stride < bound' per axis."""
+    if isinstance(box, str):
+        return box
+    return [f"{'-' if axis.tile_axis is None else axis.tile_axis}:{axis.extent} "
+            f"* {_written(axis.stride)} < {_written(axis.bound)}" for axis in box.axes]
+
+
+def _written(product: Product | None) -> str:
+    if product is None:
+        return "any"
+    factors = [str(product.factor)] if product.factor != 1 or not product.parameters else []
+    return " * ".join([*factors, *map(_name, product.parameters)])
+
+
+def _name(parameter: Parameter) -> str:
+    if parameter.axis is None:
+        return parameter.argument
+    return f"{parameter.argument}.{parameter.kind}{parameter.axis}"
