@@ -26,6 +26,13 @@ class Product:
     factor: int = 1
     parameters: tuple[Parameter, ...] = ()
 
+    def axis(self, kind: str, argument: str) -> int | None:
+        """The axis whose extent or stride, as kind says, in an array it is; None if it is none."""
+        match self:
+            case Product(1, (Parameter(kind=own, argument=name, axis=axis),)):
+                return axis if (own, name) == (kind, argument) else None
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class BoxAxis:
@@ -66,3 +73,20 @@ class Box:
     argument: str
     base: Value
     axes: tuple[BoxAxis, ...]
+
+    @property
+    def array_axes(self) -> tuple[int, ...] | None:
+        """Which axis of the array itself each axis is.
+
+        None where a stride or a bound is not the array's own: then numbers that the kernel was
+        given describe an array in the same memory.  An index that nobody checks is taken to be
+        inside, as one is of which the kernel made a view; a tile that nobody checks is not.
+        """
+        unit, *others = self.axes
+        found = [unit.bound and unit.bound.axis("extent", self.argument)]
+        for axis in others:
+            place = axis.stride.axis("stride", self.argument)
+            bound = axis.bound and axis.bound.axis("extent", self.argument)
+            is_view = axis.bound is None and axis.tile_axis is None
+            found.append(place if is_view or bound == place else None)
+        return None if None in found or len(set(found)) < len(found) else tuple(found)

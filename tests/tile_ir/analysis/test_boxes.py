@@ -191,6 +191,24 @@ def test_places_that_come_from_programs_and_loops_can_be_planned(case):
     assert all(boxes.is_plannable(axis.start) for axis in box.axes)
 
 
+@pytest.mark.parametrize(("case", "axes"), [
+    (Case(kernels.spans), (1, 0)),
+    (Case(kernels.spans, strides=(1, 40)), (0, 1)),
+    (Case(kernels.transposed_view), (1, 0)),
+    (Case(kernels.batch_of_matrices, **BATCH), (2, 1, 0)),
+    (Case(kernels.view_of_a_matrix, **BATCH), (2, 1, 0)),
+    (Case(kernels.masked, numbers=MATRIX), None),
+    (Case(kernels.own_extents, numbers={"stride": 80}), None),
+    (Case(kernels.own_strides, (9, 1, 1)), None),
+], ids=_name)
+def test_the_axes_of_a_box_are_those_of_its_array_where_extents_and_strides_are(case, axes):
+    fn = case.kernel()
+
+    box = Boxes(fn).box_of(accesses(fn)[0])
+
+    assert box.array_axes == axes
+
+
 def test_a_place_that_is_loaded_cannot_be_planned():
     fn = parse(LOADS.replace("  %first: int32 = value(first)\n", "").replace(
         ") {\n", LOADED_FIRST, 1))
