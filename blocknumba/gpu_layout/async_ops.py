@@ -16,7 +16,7 @@ from blocknumba.errors import require
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.shared import OFFSET, is_buffer
 from blocknumba.tile_ir.opdef import CONTROL, EFFECT, PURE, READS, op
-from blocknumba.tile_ir.types import TileType, bool_, int32, int64
+from blocknumba.tile_ir.types import TileType, bool_, float32, int32, int64
 from blocknumba.tile_ir.verifier import REGIONS, RegionSpec
 
 ONE_ELEMENT = LinearLayout(((OFFSET, 0),), (("dim0", 0),), ())
@@ -218,6 +218,18 @@ def wgmma_wait(value, *, pending) -> TileType:
     value: the result of a wgmma that is touched after this.
     """
     return value
+
+
+@op(EFFECT)
+def pin(value, scratch) -> None:
+    """What comes after this is not moved before the value is there.
+
+    value: float32 tile in registers; scratch: a buffer of one int32.  The assembler moves a wait
+    for tensor cores up, past arithmetic, unless something that depends on the arithmetic stands
+    before it: a store to scratch, of a value that arithmetic does not give.
+    """
+    require(value.dtype == float32 and scratch.dtype == int32,
+            "pin: given {} and {}, accepted float32 and a buffer of int32", value, scratch)
 
 
 # roles ----------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from blocknumba.gpu_layout.passes.lower_reductions import lower_reductions
 from blocknumba.gpu_layout.passes.map_dots import map_dots
 from blocknumba.gpu_layout.passes.map_wgmma import map_wgmma
 from blocknumba.gpu_layout.passes.pipeline_loops import pipeline_loops
+from blocknumba.gpu_layout.passes.rotate_products import rotate_products
 from blocknumba.gpu_layout.passes.specialize_warps import specialize_warps
 from blocknumba.gpu_layout.passes.stage_conversions import stage_conversions
 from blocknumba.gpu_layout.spec import LAID_OUT, MAPPED, READY
@@ -22,6 +23,8 @@ from blocknumba.tile_ir.passes.contract import Observer, check_order, run_passes
 MAPPING_PASSES = (
     # before map_dots, which takes every dot that is left
     map_wgmma,
+    # after map_wgmma: it moves products apart
+    rotate_products,
     map_dots,
     # after both: what they stage is what the copy engine fetches
     specialize_warps,

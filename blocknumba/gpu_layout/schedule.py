@@ -8,18 +8,17 @@ fetches runs ahead by as many copies as there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from blocknumba.gpu_layout.async_ops import buffer_view, stage, wgmma
 from blocknumba.gpu_layout.box_copies import BoxCopy, Map, box_copy
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.planner import element_bits
+from blocknumba.gpu_layout.reads import Reads
 from blocknumba.gpu_layout.swizzle import swizzled, widest_swizzle
 from blocknumba.tile_ir.analysis.box import Box
 from blocknumba.tile_ir.analysis.boxes import Boxes
 from blocknumba.tile_ir.analysis.provenance import loaded, stored
-from blocknumba.tile_ir.carried import is_loop
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ops.memory import load, store
 from blocknumba.tile_ir.types import TileType
@@ -42,11 +41,14 @@ class Group:
     """Fetches that arrive together, made side by side in one region.
 
     depth: how many loops they are in.  regions: that one, and those around it.
+    first, last: the indices in the region of the first fetch, and of what reads a tile last.
     """
 
     fetches: tuple[Fetch, ...]
     depth: int
     regions: tuple[Region, ...]
+    first: int
+    last: int
 
     @property
     def buffers(self) -> tuple[TileType, ...]:
@@ -55,7 +57,17 @@ class Group:
 
     def excludes(self, other: Group) -> bool:
         """Whether neither is fetched while a tile of the other is being used."""
-        return self.regions[0] not in other.regions and other.regions[0] not in self.regions
+        return not (self._surrounds(other) or other._surrounds(self))
+
+    def _surrounds(self, other: Group) -> bool:
+        """Whether a tile of this group is being used while the other is fetched."""
+        if self.regions[0] not in other.regions:
+            return False
+        inner = other.regions[: other.regions.index(self.regions[0])]
+        if not inner:
+            return True
+        within = next(i for i, op in enumerate(self.regions[0].ops) if inner[-1] in op.regions)
+        return self.first < within <= self.last
 
 
 @dataclass(eq=False, slots=True)
@@ -72,7 +84,7 @@ class Ring:
     @property
     def depth(self) -> int:
         """How many loops its groups are in."""
-        return self.groups[0].depth
+        return max(group.depth for group in self.groups)
 
     @property
     def buffers(self) -> tuple[TileType, ...]:
@@ -86,11 +98,7 @@ class Ring:
 
     def takes(self, group: Group) -> bool:
         """Whether another group can go through the same copies."""
-        return (
-            group.buffers == self.buffers
-            and group.depth == self.depth
-            and all(map(group.excludes, self.groups))
-        )
+        return group.buffers == self.buffers and all(map(group.excludes, self.groups))
 
 
 @dataclass(slots=True)
@@ -136,7 +144,7 @@ class _Planning:
             parameter.argument for parameter in fn.parameters if parameter.mappable
         }
         self.schedule = Schedule()
-        self._places = dict(_places((fn.body,), 0))
+        self._reads = Reads(fn)
         self._fetches = self._find_fetches()
         self._group()
         if any(ring.depth for ring in self.schedule.rings):
@@ -185,8 +193,8 @@ class _Planning:
                 continue
             own = [_stage_of(value) for value in op.operands[:2]]
             own = [s for s in own if s in self._fetches and s not in grouped]
-            for region in dict.fromkeys(self._places[s][0][0] for s in own):
-                together = [s for s in own if self._places[s][0][0] is region]
+            for region in dict.fromkeys(self._reads.regions(s)[0] for s in own):
+                together = [s for s in own if self._reads.regions(s)[0] is region]
                 grouped.update(together)
                 self._add(together)
         for alone in self._fetches:
@@ -195,9 +203,11 @@ class _Planning:
 
     def _add(self, stages: list[Op]) -> None:
         """Stages of one region as a group, in the first ring that takes it."""
-        regions, depth = self._places[stages[0]]
+        regions, depth = self._reads.regions(stages[0]), self._reads.depth(stages[0])
         ordered = sorted(dict.fromkeys(stages), key=regions[0].ops.index)
-        group = Group(tuple(self._fetches[s] for s in ordered), depth, regions)
+        last = max(self._reads.place(op, regions[0]) for op in self._reads.of_staged(ordered))
+        group = Group(tuple(self._fetches[s] for s in ordered), depth, regions,
+                      regions[0].ops.index(ordered[0]), last)
         for ring in self.schedule.rings:
             if ring.takes(group):
                 ring.groups.append(group)
@@ -236,16 +246,6 @@ class _Planning:
             rings.clear()
         for ring in inner:
             ring.copies = copies
-
-
-def _places(
-    regions: tuple[Region, ...], depth: int
-) -> Iterator[tuple[Op, tuple[tuple[Region, ...], int]]]:
-    """Per op of the first region, and of those within, its regions and how many loops it is in."""
-    for op in regions[0].ops:
-        yield op, (regions, depth)
-        for inner in op.regions:
-            yield from _places((inner, *regions), depth + is_loop(op))
 
 
 def _store_copy(box: Box, tile: TileType) -> BoxCopy | str:

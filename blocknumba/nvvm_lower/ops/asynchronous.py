@@ -13,11 +13,14 @@ from blocknumba.gpu_layout.async_ops import (
     mbarrier_expect,
     mbarrier_wait,
     mbarriers_ready,
+    pin,
     slot,
     tma_load,
     tma_store,
     tma_store_wait,
     warp_roles,
+    wgmma,
+    wgmma_wait,
 )
 from blocknumba.nvvm_lower.elements import element_bits
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
@@ -27,7 +30,11 @@ from blocknumba.nvvm_lower.ptx import async_copy as async_copy_ptx
 from blocknumba.nvvm_lower.ptx import mbarrier as mbarrier_ptx
 from blocknumba.nvvm_lower.ptx import tma as tma_ptx
 from blocknumba.nvvm_lower.ptx import warp as warp_ptx
+from blocknumba.nvvm_lower.ptx import wgmma as wgmma_ptx
 from blocknumba.nvvm_lower.services import async_copies, mbarrier, tma
+from blocknumba.nvvm_lower.services import wgmma as warpgroups
+from blocknumba.nvvm_lower.services.shared_memory import address_of
+from blocknumba.nvvm_lower.services.wgmma import Factor
 from blocknumba.tile_ir.ir import Op, Value
 from blocknumba.tile_ir.opdef import attribute
 
@@ -126,6 +133,25 @@ def _(emitter: Emitter, _op: Op) -> None:
 @code(async_copy_wait)
 def _(emitter: Emitter, op: Op) -> None:
     emitter.assembly(async_copy_ptx.wait(attribute(op, "pending")))
+
+
+# tensor cores ---------------------------------------------------------------------------------
+@code(wgmma)
+def _(emitter: Emitter, op: Op, *registers: Registers) -> Registers:
+    factors = (Factor(value.type, held) for value, held in zip(op.operands, registers, strict=True))
+    return warpgroups.begin(emitter, *factors, attribute(op, "num_warps"))
+
+
+@code(wgmma_wait)
+def _(emitter: Emitter, op: Op, value: Registers) -> Registers:
+    return warpgroups.wait(emitter, Factor(op.result.type, value), attribute(op, "pending"))
+
+
+@code(pin)
+def _(emitter: Emitter, _op: Op, values: Registers, scratch: Registers) -> None:
+    address = address_of(emitter, scratch[0])
+    for value in values:
+        emitter.assembly(wgmma_ptx.PIN, value, address)
 
 
 # roles ----------------------------------------------------------------------------------------

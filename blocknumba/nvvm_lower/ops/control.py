@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from blocknumba.gpu_layout.async_ops import async_copy_wait, mbarrier_wait, wgmma
 from blocknumba.gpu_layout.dot_ops import fma_dot, mma
 from blocknumba.nvvm_lower.elements import is_literal, memory_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count, llvm_type
 from blocknumba.nvvm_lower.llvm import Phi
+from blocknumba.nvvm_lower.services.handing_on import handed_on, handed_type, to_hand_on
 from blocknumba.tile_ir.ir import Op, Region, Value
 from blocknumba.tile_ir.opdef import attribute
 from blocknumba.tile_ir.ops.control import for_, if_, loop
@@ -28,7 +29,7 @@ def _(emitter: Emitter, op: Op, condition: Registers) -> tuple[Registers, ...]:
     for label, region in zip(labels, op.regions, strict=True):
         body.place(label)
         with body.scope():
-            yielded.append(emitter.run(region))
+            yielded.append(_to_hand_on(emitter, op.results, emitter.run(region)))
         blocks.append(body.block)
         body.branch(merge)
     body.place(merge)
@@ -36,12 +37,12 @@ def _(emitter: Emitter, op: Op, condition: Registers) -> tuple[Registers, ...]:
     for value, *sides in zip(op.results, *yielded, strict=True):
         registers = []
         for values in zip(*sides, strict=True):
-            phi = body.phi(llvm_type(value))
+            phi = body.phi(handed_type(value.type))
             for incoming, block in zip(values, blocks, strict=True):
                 phi.add(incoming, block)
             registers.append(phi.name)
         results.append(registers)
-    return tuple(results)
+    return tuple(_handed_on(emitter, op.results, results))
 
 
 @code(for_)
@@ -52,11 +53,12 @@ def _(emitter: Emitter, op: Op, start: Registers, stop: Registers, step: Registe
     index_type = llvm_type(op.operands[0])
     rounds = _round_count(emitter, op.operands[0], start[0], stop[0], step[0])
     head, inside, done = (body.new_label(hint) for hint in ("for", "body", "done"))
+    initial = _to_hand_on(emitter, region.args[1:], carried)
     before = body.block
     body.branch(head)
     body.place(head)
     left, index = body.phi(index_type), body.phi(index_type)
-    phis = _enter(emitter, region.args[1:], carried, before)
+    phis = _enter(emitter, region.args[1:], initial, before)
     left.add(rounds, before)
     index.add(start[0], before)
     goes_on = body.compare("icmp ne", index_type, left.name, "0")
@@ -65,43 +67,61 @@ def _(emitter: Emitter, op: Op, start: Registers, stop: Registers, step: Registe
     first_line = body.length
     with body.scope():
         emitter.values[region.args[0]] = [index.name]
-        following = emitter.run(region)
+        following = _to_hand_on(emitter, region.args[1:], emitter.run(region))
         index.add(body.binary("add", index_type, index.name, step[0]), body.block)
         left.add(body.binary("add", index_type, left.name, "-1"), body.block)
     _repeat(phis, following, body.block)
     body.branch(head, loop=_loop_node(emitter, op, first_line))
     body.place(done)
-    return tuple([phi.name for phi in tile] for tile in phis)
+    return tuple(emitter.values[arg] for arg in region.args[1:])
 
 
 @code(loop)
 def _(emitter: Emitter, op: Op, *carried: Registers) -> tuple[Registers, ...]:
     body, (region,) = emitter.body, op.regions
     head, done = body.new_label("loop"), body.new_label("done")
+    initial = _to_hand_on(emitter, region.args, carried)
     before = body.block
     body.branch(head)
     body.place(head)
-    phis = _enter(emitter, region.args, carried, before)
+    phis = _enter(emitter, region.args, initial, before)
     first_line = body.length
     with body.scope():
         condition, *following = emitter.run(region)
-    _repeat(phis, following, body.block)
+        words = _to_hand_on(emitter, region.args, following)
+    _repeat(phis, words, body.block)
     body.branch_if(condition[0], head, done, loop=_loop_node(emitter, op, first_line))
     body.place(done)
     return tuple(following)
 
 
-def _enter(emitter: Emitter, args: Iterable[Value], carried: Iterable[Registers],
+def _to_hand_on(emitter: Emitter, values: Iterable[Value],
+                registers: Iterable[Registers]) -> list[Registers]:
+    """What values are handed on as."""
+    pairs = zip(values, registers, strict=True)
+    return [to_hand_on(emitter, value.type, held) for value, held in pairs]
+
+
+def _handed_on(emitter: Emitter, values: Iterable[Value],
+               words: Iterable[Registers]) -> list[Registers]:
+    """The registers of values that were handed on."""
+    pairs = zip(values, words, strict=True)
+    return [handed_on(emitter, value.type, handed) for value, handed in pairs]
+
+
+def _enter(emitter: Emitter, args: Sequence[Value], initial: Sequence[Registers],
            before: str) -> list[list[Phi]]:
-    """Phis for the carried values of a loop, per value one for each register."""
+    """Phis for the carried values of a loop, per value one for each word."""
     phis = []
-    for arg, initial in zip(args, carried, strict=True):
-        assert len(initial) == count(arg.type), f"{arg.type} is carried in another layout"
-        tile = [emitter.body.phi(llvm_type(arg)) for _ in initial]
-        for phi, value in zip(tile, initial, strict=True):
-            phi.add(value, before)
-        emitter.values[arg] = [phi.name for phi in tile]
+    for arg, words in zip(args, initial, strict=True):
+        tile = [emitter.body.phi(handed_type(arg.type)) for _ in words]
+        for phi, word in zip(tile, words, strict=True):
+            phi.add(word, before)
         phis.append(tile)
+    handed = _handed_on(emitter, args, [[phi.name for phi in tile] for tile in phis])
+    for arg, registers in zip(args, handed, strict=True):
+        assert len(registers) == count(arg.type), f"{arg.type} is carried in another layout"
+        emitter.values[arg] = registers
     return phis
 
 

@@ -1,9 +1,19 @@
 """The one table of inline PTX: everything that NVVM IR has no word for, a module per family."""
 
-from blocknumba.nvvm_lower.ptx import arithmetic, async_copy, atomic, matrix, mbarrier, memory, tma, warp
+from blocknumba.nvvm_lower.ptx import (
+    arithmetic,
+    async_copy,
+    atomic,
+    matrix,
+    mbarrier,
+    memory,
+    tma,
+    warp,
+    wgmma,
+)
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
 
-FAMILIES = (arithmetic, async_copy, atomic, matrix, mbarrier, memory, tma, warp)
+FAMILIES = (arithmetic, async_copy, atomic, matrix, mbarrier, memory, tma, warp, wgmma)
 
 
 def rows() -> list[Assembly]:
