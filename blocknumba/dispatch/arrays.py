@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -107,12 +108,12 @@ class Library:
     """How to read the arrays of one library.
 
     read: (value, where) -> ArrayFacts, before the checks that are the same for all.
-    pointer, shape, strides, dtype, device: expressions of the generated launcher, with {0} for
-        the array; the strides in whatever unit the library uses.  All empty for a library
-        whose arrays are always read through `read`.
-    is_contiguous: attribute, where the class has it, that is cheaper than the strides and that
-        they follow from when it is true.
-    is_on_gpu: expression that is cheaper than the device, of arrays that may be on the host.
+    pointer, shape, strides, dtype, device: expressions of generated functions, with {0} for the
+        array; the strides in whatever unit the library uses.  All empty for a library whose
+        arrays are always read through `read`.
+    key: expressions of all that a launch depends on but the address, and what follows from it.
+    differs: expression of whether an array's key may be another one than that of an array that
+        `marks` gave {1}, {2} and {3} for; empty where there is none that costs less.
     """
 
     name: str
@@ -122,8 +123,9 @@ class Library:
     strides: str = "{0}.strides"
     dtype: str = "{0}.dtype"
     device: str = ""
-    is_contiguous: str = ""
-    is_on_gpu: str = ""
+    key: str = "{0}.dtype, {0}.shape, {0}.strides"
+    differs: str = "{0}.dtype is not {1} or {0}.shape != {2} or {0}.strides != {3}"
+    marks: Callable[[object], tuple] = operator.attrgetter("dtype", "shape", "strides")
 
     @property
     def is_fast(self) -> bool:
@@ -163,6 +165,15 @@ def _read_cupy(value: object, where: str) -> ArrayFacts:
     dtype = _dtype(value.dtype, where)
     return ArrayFacts(dtype, value.shape, _in_elements(value.shape, value.strides, dtype, where),
                       value.data.ptr, value.data.device_id, False, value)
+
+
+def _marks_of_cupy(value: object) -> tuple:
+    """dtype, length and None of a contiguous vector, for CuPy makes its shape anew each time;
+    dtype, anything, and shape and strides of other arrays."""
+    contiguous = value._c_contiguous
+    if contiguous and value.ndim == 1:
+        return value.dtype, len(value), None
+    return value.dtype, 0, (value.shape, None if contiguous else value.strides)
 
 
 def _read_numba(value: object, where: str) -> ArrayFacts:
@@ -248,13 +259,20 @@ def _canonical_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tupl
 
 
 _NUMPY = Library("numpy", _read_numpy)
-_CUPY = Library("cupy", _read_cupy, "{0}.data.ptr", device="{0}.data.device_id",
-                is_contiguous="_c_contiguous")
-# the array's own device_ctypes_pointer is a property in Python; an empty array has no gpu_data
+_CUPY = Library(
+    "cupy", _read_cupy, "{0}.data.ptr", device="{0}.data.device_id",
+    key="{0}.dtype, {0}.shape, {0}._c_contiguous or {0}.strides", marks=_marks_of_cupy,
+    differs="{0}.dtype is not {1} or ("
+            "({0}.ndim != 1 or _len({0}) != {2} or not {0}._c_contiguous) if {3} is None else "
+            "({0}.shape, None if {0}._c_contiguous else {0}.strides) != {3})")
+# the array's own device_ctypes_pointer is a property in Python, and costs four times as much; an
+# empty array has no gpu_data
 _NUMBA = Library("numba", _read_numba,
-                 "{0}.gpu_data is not None and {0}.gpu_data.device_ctypes_pointer.value or 0")
+                 "_int({0}.gpu_data.device_pointer) if {0}.gpu_data is not None else 0")
+# get_device is -1 for tensors on the host, and the cheapest to ask
 _TORCH = Library("torch", _read_torch, "{0}.data_ptr()", strides="{0}.stride()",
-                 device="{0}.device", is_on_gpu="{0}.is_cuda")
+                 device="{0}.get_device()", differs="",
+                 key="{0}.dtype, {0}.shape, {0}.stride(), {0}.get_device()")
 _CUDA_ARRAY_INTERFACE = Library("cuda_array_interface", _read_cuda_array_interface)
 _DLPACK = Library("dlpack", _read_dlpack)
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from blocknumba.dispatch.arrays import LEGACY_STREAM, library_of
 from blocknumba.dispatch.call import Call
 from blocknumba.dispatch.compiled import Compiled
+from blocknumba.dispatch.cupy_launch import status_of
 from blocknumba.dispatch.grid import Grid
-from blocknumba.dispatch.plan import slot_bits
-from blocknumba.dispatch.streams import cupy_stream_getter, stream_handle, torch_stream_getter
+from blocknumba.dispatch.launch_buffer import LaunchBuffer
+from blocknumba.dispatch.plan import Plan, slot_bits
+from blocknumba.dispatch.streams import (
+    cupy_stream_getter, device_getter, stream_handle, torch_stream_getter,
+)
+
+MAX_STREAMS = 64  # that a bound launch is prepared for at a time
 
 Bound = Callable[..., Compiled]
 
@@ -43,14 +49,11 @@ def bind_call(call: Call, grid: Grid, chosen: object, hooks: list,
     current = _current_stream(call)
     if not call.is_on_device or current is None:
         return lambda stream=None: slowly(chosen if stream is None else stream)
-    plan, kernel, driver = call.plan(), call.signature.kernel, call.driver
-    buffer = plan.new_buffer()
-    plan.fill(buffer, [slot_bits(facts) for facts in call.arguments.facts.values()])
+    plan, kernel = call.plan(), call.signature.kernel
     fixed = None if chosen is None else stream_handle(chosen, kernel)
-    launch, parameters, is_current = plan.submit, buffer.parameters, plan.is_current
-    handle, threads, shared_bytes = plan.handle, plan.threads, plan.shared_bytes
-    x, y, z = grid
-    compiled, several_devices, is_empty = plan.compiled, driver.device_count > 1, not all(grid)
+    buffers = _Buffers(plan, grid, [slot_bits(facts) for facts in call.arguments.facts.values()])
+    is_current, compiled = plan.is_current, plan.compiled
+    several_devices, is_empty = call.driver.device_count > 1, not all(grid)
 
     def bound(stream: object = None) -> Compiled:
         if hooks or not is_current():
@@ -61,22 +64,41 @@ def bind_call(call: Call, grid: Grid, chosen: object, hooks: list,
             stream = current() if fixed is None else fixed
         elif stream.__class__ is not int:
             stream = stream_handle(stream, kernel)
-        if several_devices and driver.current_device() != plan.device:
-            plan.run(grid, stream, buffer)
+        buffer = buffers[stream]
+        if several_devices and current_device() != plan.device:
+            plan.run(buffer)
             return compiled
-        status = launch(handle, x, y, z, threads, 1, 1, shared_bytes, stream, parameters, 0)[0]
+        try:
+            status = buffer.submit()
+        except Exception as error:
+            status = status_of(error)
         if status:
-            plan.recover(status, grid, stream, buffer)
+            plan.recover(status, buffer)
         return compiled
 
-    bound.arguments = call.arguments  # keeps the arrays alive, whose addresses are in the buffer
+    current_device = device_getter(_libraries(call), call.driver)
+    bound.arguments = call.arguments  # keeps the arrays alive, whose addresses are in the buffers
     return bound
+
+
+class _Buffers(dict[int, LaunchBuffer]):
+    """The buffers of a bound launch by the handle of the stream: once made, they are only read."""
+
+    def __init__(self, plan: Plan, grid: Grid, slots: Sequence[int]):
+        self._plan, self._grid, self._slots = plan, grid, slots
+
+    def __missing__(self, stream: int) -> LaunchBuffer:
+        if len(self) >= MAX_STREAMS:
+            self.clear()
+        buffer = self[stream] = LaunchBuffer(self._plan)
+        buffer.fill(self._slots)
+        buffer.aim(self._grid, stream)
+        return buffer
 
 
 def _current_stream(call: Call) -> Callable[[], int] | None:
     """What gives the current stream of the arrays' library; None when there are two to order."""
-    libraries = {library.name for array in call.arguments.arrays.values()
-                 if (library := library_of(type(array.owner)))}
+    libraries = _libraries(call)
     if {"cupy", "torch"} <= libraries or any(
             array.stream is not None for array in call.arguments.arrays.values()):
         return None
@@ -85,5 +107,11 @@ def _current_stream(call: Call) -> Callable[[], int] | None:
         return lambda device=call.device: getter(device)
     if "cupy" in libraries:
         getter = cupy_stream_getter()
-        return lambda: getter().ptr
+        return lambda device=call.device: getter(device).ptr
     return lambda: LEGACY_STREAM
+
+
+def _libraries(call: Call) -> set[str]:
+    """The libraries that the arrays are of."""
+    return {library.name for array in call.arguments.arrays.values()
+            if (library := library_of(type(array.owner)))}

@@ -33,6 +33,7 @@ class MachineCode:
     symbol: the kernel's name in the cubin.
     parameters: of the kernel in the cubin, in order.
     threads: per block.  shared_bytes: dynamic shared memory per block.
+    cluster: blocks per program.
     """
 
     gpu: str
@@ -42,6 +43,7 @@ class MachineCode:
     parameters: tuple[Parameter, ...]
     threads: int
     shared_bytes: int
+    cluster: int = 1
 
 
 @dataclass(frozen=True, slots=True)

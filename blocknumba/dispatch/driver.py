@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache, cached_property
 from types import ModuleType
 
 import numpy as np
@@ -14,6 +14,7 @@ from blocknumba.errors import LaunchError
 from blocknumba.tile_ir.tensor_map import SIZE_BYTES
 from blocknumba.tile_ir.types import DType
 
+_LAUNCH_VERSION = 12000  # of CUDA, whose cuLaunchKernelEx is called
 # what the copy engine calls elements, which it only moves
 _MAP_ELEMENTS = {"bool": "UINT8", "int8": "UINT8", "uint8": "UINT8", "float8_e4m3fn": "UINT8",
                  "float8_e5m2": "UINT8", "int16": "UINT16", "uint16": "UINT16",
@@ -237,19 +238,17 @@ class Driver:
             api.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE))
         return ctypes.string_at(encoded.getPtr(), SIZE_BYTES)
 
-    def launch_cooperative(self, kernel: int, *place: int) -> tuple:
-        """cuLaunchKernel with all blocks resident at the same time.
+    @cached_property
+    def launch(self) -> Callable[..., int]:
+        """cuLaunchKernelEx: (config, kernel, parameters, None), made by c_void_p.from_param, to a
+        status.
 
-        place: grid, block, shared bytes, stream, parameters, extra, as cuLaunchKernel takes them.
+        cuda-bindings' functions convert every argument and the status at each call, which costs
+        as much as a quarter of the launch.  Like them, this one lets go of the GIL.
         """
-        api = self.api
-        attribute, config = api.CUlaunchAttribute(), api.CUlaunchConfig()
-        attribute.id = api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
-        attribute.value.cooperative = 1
-        (config.gridDimX, config.gridDimY, config.gridDimZ, config.blockDimX, config.blockDimY,
-         config.blockDimZ, config.sharedMemBytes, stream, parameters, extra) = place
-        config.hStream, config.attrs, config.numAttrs = api.CUstream(stream), [attribute], 1
-        return api.cuLaunchKernelEx(config, kernel, parameters, extra)
+        address, _ = self.check("cuGetProcAddress", self.api.cuGetProcAddress(
+            b"cuLaunchKernelEx", _LAUNCH_VERSION, 0))
+        return ctypes.CFUNCTYPE(ctypes.c_int)(int(address))
 
     def check(self, function: str, result: tuple) -> tuple:
         """The values of a call.  Errors: LaunchError with the driver's own words."""
@@ -259,6 +258,7 @@ class Driver:
 
     def describe(self, status: object) -> str:
         """The name and the meaning of a status."""
+        status = self.api.CUresult(status)
         texts = (self.api.cuGetErrorName(status)[1], self.api.cuGetErrorString(status)[1])
         known = [text.decode() for text in texts if text]
         return ": ".join(known) if known else f"CUDA error {int(status)}"
@@ -276,7 +276,7 @@ class Driver:
         return context
 
 
-@functools.cache
+@cache
 def find_driver() -> Driver | None:
     """The driver, or None on a machine without a GPU, a driver or cuda-bindings."""
     try:

@@ -60,6 +60,7 @@ def encode(compiled: Compiled, toolchain: Iterable[Path]) -> bytes:
         head["machine"] = {
             "symbol": machine.symbol, "parameters": [asdict(p) for p in machine.parameters],
             "threads": machine.threads, "shared_bytes": machine.shared_bytes,
+            "cluster": machine.cluster,
             "registers": assembled.registers, "spill_bytes": assembled.spill_bytes,
             "stack_bytes": assembled.stack_bytes, "static_shared_bytes": assembled.shared_bytes,
             "warnings": assembled.warnings}
@@ -87,7 +88,7 @@ def _machine_code(head: dict, parts: Sequence[bytes]) -> MachineCode:
                           tuple(head["warnings"]))
     return MachineCode(gpu.decode(), nvvm.decode(), assembled, head["symbol"],
                        tuple(map(_parameter, head["parameters"])), head["threads"],
-                       head["shared_bytes"])
+                       head["shared_bytes"], head["cluster"])
 
 
 def _parameter(fields: dict) -> Parameter:

@@ -6,6 +6,7 @@ import operator
 
 import numpy as np
 
+from blocknumba.dispatch.streams import is_stream
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 
 Grid = tuple[int, int, int]
@@ -33,6 +34,19 @@ def grid_of(given: object, kernel: str) -> Grid:
             error=BlockTypeError)
     extents = tuple(_extent(axis, axes[axis], kernel) for axis in range(len(axes)))
     return extents + (1,) * (3 - len(extents))
+
+
+def grid_and_stream(configuration: object, stream: object = None) -> tuple[object, object]:
+    """What is in the brackets of a launch, and what the keyword stream= says, which comes first.
+
+    The grid is as it was given; the stream is None when nobody named one.
+    """
+    if isinstance(configuration, tuple) and len(configuration) == 2:
+        grid, chosen = configuration
+        if isinstance(grid, (tuple, list)) or callable(grid) or (
+                chosen.__class__ is not int and is_stream(chosen)):
+            return grid, chosen if stream is None else stream
+    return configuration, stream
 
 
 def _extent(axis: int, given: object, kernel: str) -> int:

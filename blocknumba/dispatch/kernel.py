@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import FunctionType, MethodType
 
 from blocknumba.dispatch.bound import Bound, LaunchEvent, bind_call
@@ -13,12 +14,15 @@ from blocknumba.dispatch.captures import Captures, capture, python_function
 from blocknumba.dispatch.compilation import compile_function
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.driver import Driver, find_driver
-from blocknumba.dispatch.launcher import MISSING, generate_launcher
+from blocknumba.dispatch.grid import grid_and_stream
+from blocknumba.dispatch.launcher import MAX_PLANS, MISSING, generate_launcher
 from blocknumba.dispatch.options import OPTION_NAMES, Options
 from blocknumba.dispatch.plan import FormPlans, Plan
+from blocknumba.dispatch.recent import Key
 from blocknumba.dispatch.signature import Signature, read_signature
-from blocknumba.dispatch.specialize import Specialization, are_disjoint, argument_of, freeze
-from blocknumba.dispatch.streams import is_stream
+from blocknumba.dispatch.specialize import (
+    Specialization, are_disjoint, argument_of, freeze, stores_are_apart,
+)
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
@@ -66,10 +70,11 @@ class Kernel:
         grid: int, tuple or list of 1 to 3 ints, or a function of the dict of all arguments and
         options.  stream: None, an int, a stream of CuPy, Torch or Numba.
         """
-        place = ((configuration, None) if configuration.__class__ is int
-                 else grid_and_stream(configuration))
         # a bound method is the cheapest call there is with something in place
-        return MethodType(self._front, place)
+        try:
+            return MethodType(self._front, configuration)
+        except TypeError:  # None, which no method can be bound to; the launch says what is wrong
+            return MethodType(self._front, (configuration,))
 
     def __call__(self, *arguments: object, **keywords: object) -> None:
         name = self.signature.kernel
@@ -132,10 +137,13 @@ class Kernel:
         arguments = read_arguments(self.signature, bound)
         driver, device = place_of(self.signature, arguments, options)
         target = None if driver is None else target_of(driver, device)
+        arrays = arguments.arrays
         specialization, captures = self.specialize(_described(arguments), arguments.constants,
-                                                   options, target,
-                                                   are_disjoint(arguments.arrays.values()))
+                                                   options, target, are_disjoint(arrays.values()))
         compiled = self.compile(specialization, arguments.constants)
+        if target is not None and not specialization.disjoint and stores_are_apart(
+                arrays, compiled.effects.stored):
+            compiled = self.compile(replace(specialization, disjoint=True), arguments.constants)
         return Call(self.signature, arguments, captures, compiled, driver, device)
 
     def captures(self, constants: Mapping[str, object]) -> Captures:
@@ -154,7 +162,8 @@ class Kernel:
                    target: Target | None, disjoint: bool) -> tuple[Specialization, Captures]:
         """The key of the code for arguments given as (name, Argument) pairs.
 
-        disjoint: no two arrays share memory; the interpreter does not care.
+        disjoint: no array that is stored to shares memory with another; the interpreter does not
+            care.
         """
         frozen = tuple((name, freeze(value, f"{self.signature.kernel}: argument {name}"))
                        for name, value in constants.items())
@@ -186,58 +195,77 @@ class Kernel:
         return {specialization: compiled.asm[level]
                 for specialization, compiled in self._compiled.items() if level in compiled.asm}
 
-    def _newest_form(self, place: tuple[object, object], /, *arguments: object,
+    def _newest_form(self, configuration: object, /, *arguments: object,
                      stream: object = None, **keywords: object) -> Compiled:
         """What is called by launches that were made before any form was met."""
         front = self._front if self._chain else self._any_form
-        return front(place, *arguments, stream=stream, **keywords)
+        return front(configuration, *arguments, stream=stream, **keywords)
 
-    def _any_form(self, place: tuple[object, object], /, *arguments: object,
+    def _any_form(self, configuration: object, /, *arguments: object,
                   stream: object = None, **keywords: object) -> Compiled:
-        """The launch that knows nothing of its arguments beforehand: it looks the form up."""
-        arguments = tuple(value for value in arguments if value is not MISSING)
-        keywords = {name: value for name, value in keywords.items() if value is not MISSING}
-        form = (len(arguments), *map(type, arguments), *keywords, *map(type, keywords.values()))
+        """The launch that knows nothing of its arguments beforehand: it looks the form up.
+
+        arguments, keywords: some may be MISSING.
+        """
+        arguments, keywords = self._passed(arguments, keywords)
+        places = dict(zip(self.signature.places, arguments))
+        if len(places) < len(arguments) or not places.keys().isdisjoint(keywords):
+            self.signature.bind(arguments, keywords)  # raises
+        form = (frozenset((name, type(value)) for name, value in (places | keywords).items()),
+                frozenset(filter(self.signature.is_option, keywords)))
         launcher = self._launchers.get(form)
         if launcher is None:
             launcher = self._launchers[form] = self._launcher(arguments, keywords)
         elif launcher != self._run_slowly:  # the chain did not get here: begin with it from now on
             self._front, self._chain = launcher, MAX_CHAIN
-        return launcher(place, *arguments, stream=stream, **keywords)
+        return launcher(configuration, *arguments, stream=stream, **keywords)
+
+    def _passed(self, arguments: tuple, keywords: dict[str, object]) -> tuple[tuple, dict]:
+        """The arguments that are not MISSING; those after one that is were passed by name."""
+        count = next((number for number, value in enumerate(arguments) if value is MISSING),
+                     len(arguments))
+        named = {**dict(zip(self.signature.places[count:], arguments[count:])), **keywords}
+        return arguments[:count], {name: value for name, value in named.items()
+                                   if value is not MISSING}
 
     def _launcher(self, arguments: tuple, keywords: Mapping[str, object]) -> Launch:
         """The function that serves all calls of a form; later launches try it first."""
-        bound, changes = self.signature.bind(arguments, keywords)
-        given = dict(zip(self.signature.names, map(type, arguments)))
+        signature = self.signature
+        _, changes = signature.bind(arguments, keywords)
+        given = dict(zip(signature.places, map(type, arguments)))
         given |= {name: type(value) for name, value in keywords.items()}
         options = self.options.override(changes)
         driver = find_driver()
         if driver is None or SETTINGS.interpret or "interpret" in changes or options.interpret:
             return self._run_slowly
-        following = self._front if 0 < self._chain < MAX_CHAIN else self._any_form
-        launcher = generate_launcher(driver, self.signature, given, tuple(changes),
-                                     len(arguments), self._miss, following, self._hooks)
+        # launchers of parameters that may be options take them by position or by name, not both
+        is_last = any(map(signature.is_option, signature.names)) or self._chain in (0, MAX_CHAIN)
+        following = self._any_form if is_last else self._front
+        launcher = generate_launcher(driver, signature, given, tuple(sorted(changes)),
+                                     self._miss, following, self._hooks)
         if launcher is None:
             return self._run_slowly
         self._front = launcher  # before the chain counts it: other threads launch meanwhile
         self._chain = self._chain % MAX_CHAIN + 1
         return launcher
 
-    def _miss(self, plans: dict[tuple, FormPlans], key: tuple, grid: object, stream: object,
+    def _miss(self, plans: dict[Key, FormPlans], key: Key, configuration: object, stream: object,
               bound: dict[str, object], changes: dict[str, object]) -> Compiled:
         """A call that a generated launcher has no plan for; the next like it finds one."""
-        plan, call = self._run(grid, stream, bound, changes)
+        plan, call = self._run(*grid_and_stream(configuration, stream), bound, changes)
         if plan is not None:
-            if key not in plans:
-                plans[key] = FormPlans(list(call.arguments.arrays.values()))
-            plans[key].add(plan)
+            if len(plans) >= MAX_PLANS:
+                plans.clear()
+            forms = plans.get(key)
+            if forms is None:
+                forms = plans[key] = FormPlans(call.arguments.arrays, call.compiled.effects.stored)
+            forms.add(plan)
         return call.compiled
 
-    def _run_slowly(self, place: tuple[object, object], /, *arguments: object,
+    def _run_slowly(self, configuration: object, /, *arguments: object,
                     stream: object = None, **keywords: object) -> Compiled:
         """A call of a form that needs every argument read, each time."""
-        grid, chosen = place
-        return self._run(grid, chosen if stream is None else stream,
+        return self._run(*grid_and_stream(configuration, stream),
                          *self.signature.bind(arguments, keywords))[1].compiled
 
     def _run(self, grid: object, stream: object, bound: dict[str, object],
@@ -266,16 +294,6 @@ def jit(function: FunctionType | None = None, /, **options: object) -> Kernel | 
     if function is None:
         return lambda inner: Kernel(inner, chosen)
     return Kernel(function, chosen)
-
-
-def grid_and_stream(configuration: object) -> tuple[object, object]:
-    """What is in the brackets of a launch; the stream is None when they have none."""
-    if isinstance(configuration, tuple) and len(configuration) == 2:
-        grid, stream = configuration
-        if isinstance(grid, (tuple, list)) or callable(grid) or (
-                stream.__class__ is not int and is_stream(stream)):
-            return configuration
-    return configuration, None
 
 
 def default_target() -> Target | None:

@@ -28,6 +28,9 @@ class Options:
     lineinfo: keep source lines in the machine code, for profilers.
     launch_cooperative_grid: run all programs at the same time, so that they may wait for each
         other; a grid that does not fit the GPU is an error.
+    launch_pdl: let a program begin while the kernel before it in the stream still runs; it waits
+        for that one's results before it touches memory.  Source: CUDA Programming Guide,
+        "Programmatic Dependent Launch".
     interpret: run on the CPU even where there is a GPU.
     """
 
@@ -39,6 +42,7 @@ class Options:
     maxnreg: int | None = None
     lineinfo: bool = False
     launch_cooperative_grid: bool = False
+    launch_pdl: bool = False
     interpret: bool = False
 
     def __post_init__(self):
@@ -49,7 +53,8 @@ class Options:
             _require_integer("num_stages", self.num_stages, 1, 16)
         if self.maxnreg is not None:
             _require_integer("maxnreg", self.maxnreg, MIN_REGISTERS, MAX_REGISTERS)
-        for name in ("fastmath", "debug", "lineinfo", "launch_cooperative_grid", "interpret"):
+        for name in ("fastmath", "debug", "lineinfo", "launch_cooperative_grid", "launch_pdl",
+                     "interpret"):
             value = getattr(self, name)
             require(isinstance(value, bool), "{}: given {!r}, accepted True or False", name, value)
 

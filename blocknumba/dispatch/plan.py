@@ -5,76 +5,50 @@ from __future__ import annotations
 import ctypes
 import itertools
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from blocknumba.dispatch.arrays import ArrayFacts
 from blocknumba.dispatch.compiled import Compiled
+from blocknumba.dispatch.cupy_launch import status_of
 from blocknumba.dispatch.driver import Driver
-from blocknumba.dispatch.grid import Grid
+from blocknumba.dispatch.grid import Grid, grid_of
+from blocknumba.dispatch.launch_buffer import SLOT_BYTES, LaunchBuffer
+from blocknumba.dispatch.launch_config import LaunchShape
 from blocknumba.dispatch.scalars import ScalarFacts
 from blocknumba.dispatch.tensor_maps import EncodedMaps
 from blocknumba.errors import LaunchError, ResourceError
 from blocknumba.tile_ir.ir import Parameter
 
-SLOT_BYTES = 8  # one argument in the parameter buffer: the largest there is is a pointer
 _WORD = (1 << 64) - 1
 
 Facts = ArrayFacts | ScalarFacts
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadBuffer:
-    """The memory from which the driver reads one thread's kernel parameters.
-
-    slots: one 8-byte slot per argument: the address of an array, the bits of a number.
-    addresses: where each kernel parameter is, as the driver wants it: an array of pointers.
-    parameters: the address of `addresses`.
-    maps: the tensor maps that are pointed at, by the position of their parameter.
-    """
-
-    slots: bytearray
-    addresses: ctypes.Array
-    parameters: int
-    maps: dict[int, ctypes.Array]
-
-    def fill(self, slots: Sequence[int]) -> None:
-        """Write arguments given as the bits of their slots."""
-        for slot, bits in enumerate(slots):
-            start = slot * SLOT_BYTES
-            self.slots[start:start + SLOT_BYTES] = (bits & _WORD).to_bytes(SLOT_BYTES, "little")
-
-
 class Plan:
     """One compiled kernel with the extents and strides of one set of arrays.
 
-    What varies between calls, pointers and numbers, goes to the slots of a per-thread buffer;
-    extents and strides are written once, here, and only pointed at.
+    What varies between calls, pointers and numbers, goes to the slots of a buffer; extents and
+    strides are written once, here, and only pointed at.
 
+    driver, device: where it runs.
     compiled: the code.
     handle: the kernel in the driver.
-    threads, shared_bytes: of a block.
-    device: ordinal.
-    submit: the driver's launch, which takes what cuLaunchKernel takes.
+    shape: of its launches.
     is_current: whether the globals that the code captured are what they were.
-    meta: the compile options, as a grid that is a function sees them.
+    slot_count: run-time arguments.
     maps: the tensor maps among the parameters: position, slot of the array, what encodes them.
     """
 
     def __init__(self, driver: Driver, compiled: Compiled, device: int,
                  arguments: Mapping[str, Facts], is_current: Callable[[], bool]):
+        self.driver = driver
         self.compiled = compiled
         self.device = device
         self.is_current = is_current
-        self.meta = compiled.specialization.options.named()
         self.handle = compiled.handle(driver, device)
-        self.threads = compiled.machine.threads
-        self.shared_bytes = compiled.machine.shared_bytes
-        self.local = threading.local()
-        options = compiled.specialization.options
-        self.submit = (driver.launch_cooperative if options.launch_cooperative_grid
-                       else driver.api.cuLaunchKernel)
-        self._driver = driver
+        self.shape = _launch_shape(compiled)
+        self.slot_count = len(arguments)
+        self._local = threading.local()
         self._slots = {name: slot for slot, name in enumerate(arguments)}
         self._parameters = compiled.machine.parameters
         sizes = [_size_of(parameter, arguments) for parameter in self._parameters]
@@ -87,64 +61,44 @@ class Plan:
 
     def launch(self, grid: Grid, stream: int, slots: Sequence[int]) -> None:
         """Launch with arguments given as the bits of their slots, whatever device is current."""
-        buffer = self.buffer()
-        self.fill(buffer, slots)
-        self.run(grid, stream, buffer)
-
-    def fill(self, buffer: ThreadBuffer, slots: Sequence[int]) -> None:
-        """Write arguments given as the bits of their slots."""
-        buffer.fill(slots)
-        self.place_maps(buffer)
-
-    def place_maps(self, buffer: ThreadBuffer) -> None:
-        """Point at the tensor maps of the arrays whose pointers are in the slots."""
-        for position, slot, maps in self.maps:
-            start = slot * SLOT_BYTES
-            pointer = int.from_bytes(buffer.slots[start:start + SLOT_BYTES], "little")
-            encoded = buffer.maps[position] = maps.at(pointer)
-            buffer.addresses[position] = ctypes.addressof(encoded)
-
-    def run(self, grid: Grid, stream: int, buffer: ThreadBuffer) -> None:
-        """Launch with the arguments in a buffer, whatever device is current."""
-        with self._driver.on_device(self.device):
-            status = self.submit(
-                self.handle, *grid, self.threads, 1, 1, self.shared_bytes, stream,
-                buffer.parameters, 0)[0]
-        if status:
-            self._fail(status, grid)
-
-    def recover(self, status: object, grid: Grid, stream: int, buffer: ThreadBuffer) -> None:
-        """Launch once more when the first try failed for want of a context; else raise."""
-        if status != self._driver.api.CUresult.CUDA_ERROR_INVALID_CONTEXT:
-            self._fail(status, grid)
-        self._driver.enter_thread(self.device)
-        self.run(grid, stream, buffer)
-
-    def buffer(self) -> ThreadBuffer:
-        """This thread's buffer."""
         try:
-            return self.local.buffer
+            buffer = self._local.buffer
         except AttributeError:
-            self.local.buffer = self.new_buffer()
-            return self.local.buffer
+            buffer = self._local.buffer = LaunchBuffer(self)
+        buffer.fill(slots)
+        buffer.aim(grid, stream)
+        self.run(buffer)
 
-    def new_buffer(self) -> ThreadBuffer:
-        """A buffer that belongs to no thread; launches only read it."""
-        slots = bytearray(max(1, len(self._slots)) * SLOT_BYTES)
-        base = ctypes.addressof(ctypes.c_char.from_buffer(slots))
+    def run(self, buffer: LaunchBuffer) -> None:
+        """Launch what is in a buffer, whatever device is current."""
+        with self.driver.on_device(self.device):
+            try:
+                status = buffer.submit()
+            except Exception as error:
+                status = status_of(error)
+        if status:
+            self._fail(status, buffer)
+
+    def recover(self, status: int, buffer: LaunchBuffer) -> None:
+        """Launch once more when the first try failed for want of a context; else raise."""
+        if status != self.driver.api.CUresult.CUDA_ERROR_INVALID_CONTEXT:
+            self._fail(status, buffer)
+        self.driver.enter_thread(self.device)
+        self.run(buffer)
+
+    def addresses(self, slots: int) -> list[int]:
+        """Where each kernel parameter is, when the slots are at an address."""
         sizes = ctypes.addressof(self._sizes)
-        addresses = (ctypes.c_void_p * max(1, len(self._parameters)))()
-        for position, parameter in enumerate(self._parameters):
-            in_slot = parameter.kind in ("pointer", "value")
-            addresses[position] = (base + self._slots[parameter.argument] * SLOT_BYTES if in_slot
-                                   else sizes + position * SLOT_BYTES)
-        return ThreadBuffer(slots, addresses, ctypes.addressof(addresses), {})
+        return [slots + self._slots[parameter.argument] * SLOT_BYTES
+                if parameter.kind in ("pointer", "value") else sizes + position * SLOT_BYTES
+                for position, parameter in enumerate(self._parameters)]
 
-    def _fail(self, status: object, grid: Grid) -> None:
+    def _fail(self, status: int, buffer: LaunchBuffer) -> None:
         """Raise the error that a launch came back with."""
         name = self.compiled.name
-        message = f"{name}: launch of {grid} programs failed: {self._driver.describe(status)}"
-        if status == self._driver.api.CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+        message = (f"{name}: launch of {grid_of(buffer.grid, name)} programs failed: "
+                   f"{self.driver.describe(status)}")
+        if status == self.driver.api.CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
             raise ResourceError(message, hint="use fewer num_warps, smaller tiles or maxnreg=")
         raise LaunchError(message)
 
@@ -152,18 +106,29 @@ class Plan:
 class FormPlans:
     """The plans of all calls with one key of a launcher, whatever their pointers.
 
+    Arrays that no program stores to may share memory: nobody can tell.
+
     limits: for each pair of arrays two distances from pointer to pointer: the arrays share
         memory when the distance is strictly between them.  Pairs in the order of combinations.
     disjoint: the plan for when they share none.  overlapping: the plan that works always.
     """
 
-    __slots__ = ("limits", "disjoint", "overlapping")
+    __slots__ = ("limits", "disjoint", "overlapping", "_count")
 
-    def __init__(self, arrays: Sequence[ArrayFacts]):
-        self.limits = tuple(limit for pair in itertools.combinations(arrays, 2)
-                            for limit in _sharing_limits(*pair))
+    def __init__(self, arrays: Mapping[str, ArrayFacts], stored: Collection[str]):
+        self._count = len(arrays)
+        self.limits = tuple(
+            limit for (one, first), (other, second) in itertools.combinations(arrays.items(), 2)
+            for limit in (_sharing_limits(first, second) if one in stored or other in stored
+                          else (0, 0)))
         self.disjoint: Plan | None = None
         self.overlapping: Plan | None = None
+
+    def pairs(self) -> list[tuple[int, int, int, int]]:
+        """The pairs of arrays that can share memory: two numbers of arrays, and their limits."""
+        both = itertools.combinations(range(self._count), 2)
+        return [(first, second, low, high) for (first, second), low, high in
+                zip(both, self.limits[::2], self.limits[1::2], strict=True) if low < high]
 
     def add(self, plan: Plan) -> None:
         """Remember a plan for the calls that it is for."""
@@ -171,6 +136,12 @@ class FormPlans:
             self.disjoint = plan
         else:
             self.overlapping = plan
+
+
+def _launch_shape(compiled: Compiled) -> LaunchShape:
+    machine, options = compiled.machine, compiled.specialization.options
+    return LaunchShape(machine.threads, machine.shared_bytes, machine.cluster,
+                       options.launch_cooperative_grid, options.launch_pdl)
 
 
 def _sharing_limits(first: ArrayFacts, second: ArrayFacts) -> tuple[int, int]:

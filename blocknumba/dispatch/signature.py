@@ -53,6 +53,15 @@ class Signature:
         """The parameters' names."""
         return tuple(formal.name for formal in self.formals)
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The parameters that are passed by position, in order."""
+        return tuple(formal.name for formal in self.formals if not formal.keyword_only)
+
+    def is_option(self, name: str) -> bool:
+        """Whether a parameter's name is that of a compile option too."""
+        return name in OPTION_NAMES and name in self.names
+
     def bind(self, positional: Sequence[object], keywords: Mapping[str, object],
              ) -> tuple[dict[str, object], dict[str, object]]:
         """The arguments by name, defaults filled in, in order; and the compile options.
@@ -60,7 +69,7 @@ class Signature:
         A keyword that is the name of a parameter and of an option is both, as in Triton.
         Errors: BlockTypeError for arguments that are missing, left over or given twice.
         """
-        places = [formal.name for formal in self.formals if not formal.keyword_only]
+        places = self.places
         require(len(positional) <= len(places), "{}: given {} positional arguments, accepted {}",
                 self.kernel, len(positional), self._listed(places))
         given = dict(zip(places, positional))

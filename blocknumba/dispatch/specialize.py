@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import itertools
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, ModuleType
 
@@ -31,7 +32,7 @@ class Specialization:
     captured: (path, frozen value) of the globals and closure variables that the code reads.
     options: compile options.
     target: the GPU; None for the interpreter.
-    disjoint: no two arrays share memory, which the launch has checked.
+    disjoint: no array that is stored to shares memory with another, which the launch has checked.
     """
 
     arguments: tuple[tuple[str, Argument], ...]
@@ -58,6 +59,14 @@ def are_disjoint(arrays: Iterable[ArrayFacts]) -> bool:
     """Whether no two arrays share memory; strided arrays that interleave count as sharing."""
     ranges = sorted(array.byte_range() for array in arrays if array.size)
     return all(high <= low for (_, high), (low, _) in zip(ranges, ranges[1:]))
+
+
+def stores_are_apart(arrays: Mapping[str, ArrayFacts], stored: Collection[str]) -> bool:
+    """Whether no array that is stored to shares memory with another; others may."""
+    ranges = {name: array.byte_range() for name, array in arrays.items() if array.size}
+    return all(high <= other_low or other_high <= low
+               for (name, (low, high)), (other, (other_low, other_high))
+               in itertools.combinations(ranges.items(), 2) if name in stored or other in stored)
 
 
 def freeze(value: object, where: str) -> Hashable:

@@ -148,7 +148,7 @@ class Compiler:
         parameters += self.maps
         self.stub.expect_parameters(len(parameters))
         names = {name for name, _ in specialization.arguments}
-        assembled = Assembled("", b"cubin", 32, 0, 0, 0)
+        assembled = Assembled("// of the stub", b"cubin", 32, 0, 0, 0)
         machine = MachineCode(None, "", assembled, function.__name__, tuple(parameters),
                               32 * (specialization.options.num_warps or 4), self.shared_bytes)
         effects = Effects(frozenset(names), frozenset(self.stored) & names)

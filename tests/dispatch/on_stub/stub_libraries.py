@@ -34,7 +34,11 @@ class CupyArray:
     shape = property(lambda self: self.host.shape)
     strides = property(lambda self: self.host.strides)
     _c_contiguous = property(lambda self: self.host.flags.c_contiguous)
+    ndim = property(lambda self: self.host.ndim)
     __cuda_array_interface__ = property(lambda self: None)
+
+    def __len__(self) -> int:
+        return len(self.host)
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,9 @@ class TorchTensor:
 
     def stride(self) -> tuple[int, ...]:
         return tuple(stride // self.host.itemsize for stride in self.host.strides)
+
+    def get_device(self) -> int:
+        return -1 if self.device.index is None else self.device.index
 
     def data_ptr(self) -> int:
         return self.host.ctypes.data
@@ -97,7 +104,7 @@ def install() -> None:
     """Make them the libraries of this process."""
     cupy, torch = ModuleType("cupy"), ModuleType("torch")
     cupy.ndarray = CupyArray
-    cupy.cuda = SimpleNamespace(get_current_stream=lambda: SimpleNamespace(ptr=CURRENT.cupy))
+    cupy.cuda = SimpleNamespace(get_current_stream=lambda device=-1: SimpleNamespace(ptr=CURRENT.cupy))
     torch.Tensor, torch.strided = TorchTensor, "strided"
     torch.cuda = SimpleNamespace(is_initialized=lambda: True)
     torch._C = SimpleNamespace(_cuda_getCurrentRawStream=lambda device: CURRENT.torch + device)

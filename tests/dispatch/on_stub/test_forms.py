@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from stub_libraries import CupyArray, TorchTensor
 
+from blocknumba.dispatch import kernel as kernel_module
 from blocknumba.dispatch.kernel import jit
+from blocknumba.dispatch.launcher import generate_launcher
 from blocknumba.errors import BlockTypeError
 
 
@@ -69,8 +71,6 @@ MISTAKES = [
     (lambda launch, x, out: launch(), "scale: missing x, out"),
     (lambda launch, x, out: launch(x, out, 7, 64, 5),
      r"scale: given 5 positional arguments, accepted 4 \(x, out, n, B\)"),
-    (lambda launch, x, out: launch(x, out, x=x), "scale: given x twice, by position and by name"),
-    (lambda launch, x, out: launch(x, out, 7, 64, B=64), "scale: given B twice"),
     (lambda launch, x, out: launch(x, out, 7, BLOCK=64), "scale: given BLOCK=, accepted 4"),
     (lambda launch, x, out: launch(x, out, 7, B=64, warps=4), "scale: given warps=, accepted 4"),
     (lambda launch, x, out: launch(x, "out", 7, B=64), "scale: argument out: given str 'out'")]
@@ -88,6 +88,47 @@ def test_a_mistake_is_the_same_error_cold_and_warm(stub, compiler, arrays, mista
         scale[1](*arrays)
 
     assert texts[0] == texts[1]
+
+
+def test_an_argument_that_is_given_twice_is_an_error_cold_and_warm(stub, compiler, arrays):
+    scale = make_scale()
+    with pytest.raises(BlockTypeError, match="scale: given x twice, by position and by name"):
+        scale[1](*arrays, x=arrays[0])
+    scale[1](*arrays)
+
+    with pytest.raises(TypeError, match=r"scale\(\) got multiple values for argument 'x'"):
+        scale[1](*arrays, x=arrays[0])
+
+
+def test_positions_and_names_are_one_form(stub, compiler, arrays, monkeypatch):
+    scale, (x, out) = make_scale(), arrays
+    made = []
+    monkeypatch.setattr(kernel_module, "generate_launcher",
+                        lambda *given: made.append(given) or generate_launcher(*given))
+
+    for _ in range(2):
+        scale[1](x, out, 7, 64)
+        scale[1](x, out, n=7, B=64)
+        scale[1](B=64, n=7, out=out, x=x)
+        scale[1](x, B=64, out=out, n=7)
+
+    assert len(made) == 1
+    assert len({bytes(launch.parameters) for launch in stub.launches}) == 1
+
+
+@pytest.mark.parametrize("name, warps", [("num_warps", 8), ("n", None)])
+def test_a_parameter_named_like_an_option_is_one_only_by_name(stub, compiler, arrays, name, warps):
+    scope = {"constexpr": constexpr}
+    exec(f"def copy(x, {name}: constexpr, out): pass", scope)
+    copy, (x, out) = jit(num_warps=2)(scope["copy"]), arrays
+
+    for _ in range(2):
+        copy[1](x, 8, out)
+        copy[1](x, out=out, **{name: 8})
+
+    by_position, by_name = 64, 32 * (warps or 2)
+    assert [launch.block[0] for launch in stub.launches] == [by_position, by_name] * 2
+    assert {launch.parameters[5] for launch in stub.launches} == {out.data.ptr}
 
 
 def test_a_launch_made_before_the_first_call_serves_every_form(stub, compiler, arrays):

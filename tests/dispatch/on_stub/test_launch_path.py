@@ -58,10 +58,8 @@ def test_the_second_launch_of_a_form_is_packed_in_the_same_way(stub, compiler, a
     for _ in range(3):
         scale[4](x, out, 5, 1.5, B=64)
 
-    first, *others = stub.launches
-    assert len(others) == 2
-    for other in others:
-        assert bytes(other) == bytes(first)
+    first, *others = [bytes(launch)[:type(launch).places.offset] for launch in stub.launches]
+    assert others == [first, first]
     assert len(compiler.compilations) == 1
 
 
@@ -382,9 +380,9 @@ def test_arrays_of_two_libraries_are_ordered_on_both_streams(stub, compiler, mon
 
 
 def test_none_specialises_and_takes_no_parameter(stub, compiler, arrays):
-    scale = make_scale()
+    scale, array = make_scale(), CupyArray(np.zeros(4, np.float32))
 
-    for factor in (arrays[0], None, arrays[0], None):
+    for factor in (array, None, array, None):
         scale[1](*arrays, 7, factor, B=64)
 
     assert len(stub.launches) == 4

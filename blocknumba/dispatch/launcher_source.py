@@ -1,0 +1,248 @@
+"""The text of generated launchers; launcher.py shows one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+MARKS = 3  # of an array; see Library
+MOST_INLINE_PAIRS = 6  # of arrays whose distances are compared one by one
+
+_HEAD = """\
+def _launch({parameters}):
+    if {differs}:
+        return {following}
+"""
+_RECOGNISE = """\
+    _recent = _state.recent
+{named}    if ({tests}_hooks or not _recent.is_current()):
+{second_look}        _recent = None if _hooks else _state.find(_plans, {key}, {arrays})
+        if _recent is None:
+            return {miss}
+    if _type(_grid) is not _int:
+        _grid, stream = _place_of(_grid, stream)
+        if _callable(_grid):
+            _grid = _grid({{**_recent.options, {bound}}})
+        _grid = _grid_of(_grid, _kernel)
+    if stream is None:
+        stream = {current_stream}
+    elif _type(stream) is not _int:
+        stream = _stream_handle(stream, _kernel)
+"""
+_LOAD = """\
+    _now = {now}
+    while True:
+        if _now != _recent.now:
+            if {numbers} != _recent.numbers:
+                _recent = _state.find(_plans, {key}, {arrays})
+                if _recent is None:
+                    return {miss}
+            {shares}
+            _ready = _recent.overlapping if _shares else _recent.disjoint
+            if _ready is None:
+                _ready = _recent.choose(_shares)
+                if _ready is None:
+                    return {miss}
+            _recent.now, _recent.loading = None, _now
+            try:
+                _pack(_ready.slots, 0{packed})
+            except _errors:
+                return {miss}
+            if _ready.maps:
+                _ready.place_maps()
+            if _recent.loading is not _now:
+                continue
+            _recent.ready, _recent.now = _ready, _now
+        _ready = _recent.ready
+        if _grid == _ready.grid and stream == _ready.stream:
+            break
+        if not _ready.aim(_grid, stream):
+            return _ready.compiled
+"""
+_SWITCH = """\
+    if _current_device() != _recent.device:
+        _ready.plan.run(_ready)
+        return _ready.compiled
+"""
+_LAUNCH = """\
+    try:
+        _status = _ready.submit()
+    except _Exception as _error:
+        _status = _status_of(_error)
+    if _status:
+        _ready.plan.recover(_status, _ready)
+    return _ready.compiled
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a launcher.
+
+    is_given: calls of the form pass it.
+    by_name: it takes nothing by position.   by_position: it takes nothing by name.
+    """
+
+    name: str
+    is_given: bool
+    by_name: bool = False
+    by_position: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a launcher reads one argument.
+
+    before: statement that comes first.
+    key, differs: expressions of an array; see Library.
+    constant: expression of what a constant is told apart by.
+    numbers: expressions of what code depends on besides.
+    now: expression that tells whether what is packed is what it was.
+    format: struct format of its slot, empty for a constant.  packed: expression of what it holds.
+    """
+
+    before: str = ""
+    key: str = ""
+    differs: str = ""
+    constant: str = ""
+    numbers: tuple[str, ...] = ()
+    now: str = ""
+    format: str = ""
+    packed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form of call, as expressions.
+
+    parameters: of the launcher: the kernel's, in order, and then options.
+    accesses: of the kernel's arguments, by name.
+    constants: what constants and options are told apart by.
+    tensors: names of the arrays, when Torch can compare them all, classes included.
+    bound, chosen: items of the dicts of the arguments and of the options.
+    current_stream: of the arrays' library.
+    may_switch: the arrays' device need not be current.
+    """
+
+    parameters: Sequence[Parameter]
+    accesses: dict[str, Access]
+    constants: Sequence[str]
+    tensors: Sequence[str]
+    bound: str
+    chosen: str
+    current_stream: str
+    may_switch: bool
+
+    @property
+    def arrays(self) -> dict[str, Access]:
+        """The accesses of arrays."""
+        return {name: access for name, access in self.accesses.items() if access.key}
+
+
+def launcher_source(form: Form) -> str:
+    """The text of a function `_launch`."""
+    every, following = list(form.accesses.values()), _following(form.parameters)
+    numbers = _tuple(number for access in every for number in access.numbers)
+    arrays = _tuple(access.key for access in form.arrays.values())
+    key = f"({arrays}, {_tuple(form.constants)}, {numbers})"
+    named, tests = _recognise(form)
+    names = {"named": named, "tests": tests, "key": key, "numbers": numbers,
+             "arrays": _tuple(form.arrays), "bound": form.bound,
+             "miss": f"_miss(_plans, {key}, _grid, stream, {{{form.bound}}}, {{{form.chosen}}})",
+             "current_stream": form.current_stream,
+             "now": _tuple(access.now for access in every if access.now),
+             "packed": "".join(f", {access.packed}" for access in every if access.format),
+             "shares": _shares([access.packed for access in form.arrays.values()])}
+    before = "".join(f"    {access.before}\n" for access in every if access.before)
+    names["second_look"] = _second_look(form, following, before) if form.tensors else ""
+    early, late = ("", before) if form.tensors else (before, "")
+    switch = _SWITCH if form.may_switch else ""
+    return "".join([_head(form, following), early, _RECOGNISE.format(**names), late,
+                    _LOAD.format(**names), switch, _LAUNCH])
+
+
+def _head(form: Form, following: str) -> str:
+    """The parameters, and the way out for calls of other forms."""
+    parameters = form.parameters
+    positional = [parameter for parameter in parameters if not parameter.by_name]
+    named = [parameter for parameter in parameters if parameter.by_name]
+    listed = ["_grid"]
+    for number, parameter in enumerate(positional):
+        listed.append(f"{parameter.name}=_missing")
+        if parameter.by_position and not any(p.by_position for p in positional[number + 1:]):
+            listed.append("/")
+    listed += ["*_more", *(f"{parameter.name}=_missing" for parameter in named), "stream=None",
+               "**_others"]
+    differs = ["_more", "_others", *(_other_class(parameter) for parameter in parameters
+                                     if parameter.name not in form.tensors)]
+    head = _HEAD.format(parameters=", ".join(listed), following=following,
+                        differs=" or ".join(differs))
+    return head + "".join(f"    {parameter.name} = _default_{parameter.name}\n"
+                          for parameter in parameters if not parameter.is_given)
+
+
+def _following(parameters: Sequence[Parameter]) -> str:
+    """The call that passes everything on."""
+    passed = ["_grid", *(parameter.name for parameter in parameters if not parameter.by_name),
+              "*_more", *(f"{parameter.name}={parameter.name}" for parameter in parameters
+                          if parameter.by_name), "stream=stream", "**_others"]
+    return f"_following({', '.join(passed)})"
+
+
+def _other_class(parameter: Parameter) -> str:
+    """Whether an argument is not of the form."""
+    if parameter.is_given:
+        return f"_type({parameter.name}) is not _class_{parameter.name}"
+    return f"{parameter.name} is not _missing"
+
+
+def _second_look(form: Form, following: str, before: str) -> str:
+    """What comes first when Torch says no: it has looked at the classes too."""
+    classes = " or ".join(_other_class(parameter) for parameter in form.parameters
+                          if parameter.name in form.tensors)
+    reads = before.replace("    _", "        _")
+    return f"        if {classes}:\n            return {following}\n{reads}"
+
+
+def _recognise(form: Form) -> tuple[str, str]:
+    """Statements that name what the last launch had, and tests whether this one differs."""
+    lines, tests = [], []
+    arrays = form.arrays
+    if form.tensors:
+        tests.append(f"not _recent.check({', '.join(form.tensors)})")
+    elif all(access.differs for access in arrays.values()):
+        names = []
+        for name, access in arrays.items():
+            own = [f"_{name}_{number}" for number in range(MARKS)]
+            tests.append(access.differs.format(name, *own))
+            names += own
+        lines.append(_unpacking(names, "_recent.marks"))
+    else:
+        keys = _tuple(access.key for access in arrays.values())
+        tests.append(f"{keys} != _recent.arrays")
+    names = [f"_constant_{number}" for number in range(len(form.constants))]
+    tests += [f"{constant} != {name}" for constant, name in zip(form.constants, names)]
+    lines.append(_unpacking(names, "_recent.constants"))
+    return "".join(lines), "".join(f"{test}\n            or " for test in tests)
+
+
+def _unpacking(names: Sequence[str], values: str) -> str:
+    return f"    {', '.join(names)}, = {values}\n" if names else ""
+
+
+def _shares(pointers: Sequence[str]) -> str:
+    """Statements that tell whether arrays at these pointers share memory."""
+    pairs = list(enumerate(itertools.combinations(pointers, 2)))
+    if not pairs:
+        return "_shares = False"
+    if len(pairs) > MOST_INLINE_PAIRS:
+        return f"_shares = _recent.shares({_tuple(pointers)})"
+    limits = "".join(f"_low_{number}, _high_{number}, " for number, _ in pairs)
+    shared = " or ".join(f"_low_{number} < {second} - {first} < _high_{number}"
+                         for number, (first, second) in pairs)
+    return f"{limits}= _recent.limits\n            _shares = {shared}"
+
+
+def _tuple(expressions: Iterable[str]) -> str:
+    return f"({''.join(f'{expression}, ' for expression in expressions)})"
