@@ -10,6 +10,7 @@ from blocknumba.language import __all__ as _language
 # imported when they are asked for: most programs need none of them
 _LAZY = {"autotune": ("blocknumba.dispatch.autotune", "autotune"),
          "Config": ("blocknumba.dispatch.autotune_config", "Config"),
+         "current_device": ("blocknumba.dispatch.device", "current_device"),
          "heuristics": ("blocknumba.dispatch.heuristics", "heuristics"),
          "testing": ("blocknumba.testing", "")}
 __all__ = ["Kernel", "compile", "jit", *_LAZY, *_language]
