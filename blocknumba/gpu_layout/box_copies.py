@@ -86,8 +86,8 @@ def box_copy(box: Box, buffer: TileType) -> BoxCopy | str:
         return "rows of the tile are shorter than 32 bytes"
     if box.axes[0].tile_axis != minor_axis:
         return "the tile is transposed on its way"
-    places = _array_axes(box)
-    if places is None:
+    places = box.array_axes
+    if places is None or sorted(places) != list(range(len(places))):
         return f"extents or strides are not those of {box.argument}"
     row = swizzle * 8 // bits
     extents = (row, *(min(axis.extent, MAX_BOX) for axis in box.axes[1:]))
@@ -98,22 +98,3 @@ def box_copy(box: Box, buffer: TileType) -> BoxCopy | str:
         buffer,
         (0,) * len(buffer.shape),
     )
-
-
-def _array_axes(box: Box) -> tuple[int, ...] | None:
-    """Which axis of the array each axis of the box is, all of them; None if they are not its."""
-    places = []
-    for axis in box.axes:
-        named = {_axis_of(product, box.argument) for product in (axis.bound, axis.stride)} - {None}
-        if len(named) != 1:
-            return None
-        places += named
-    return tuple(places) if sorted(places) == list(range(len(places))) else None
-
-
-def _axis_of(product, argument: str) -> int | None:
-    """The axis of an array whose extent or stride a product is."""
-    if product is None or product.factor != 1 or len(product.parameters) != 1:
-        return None
-    (parameter,) = product.parameters
-    return parameter.axis if parameter.argument == argument else None
