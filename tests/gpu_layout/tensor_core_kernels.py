@@ -52,6 +52,24 @@ def attention_like(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr
     c[r, d] = acc
 
 
+@bn.jit
+def softmax_products(q, k, v, out, BM: bn.constexpr, BN: bn.constexpr, D: bn.constexpr):
+    """out = softmax(q @ k.T) @ v, in one pass over k and v."""
+    rows, d = bn.block(0, BM), bn.span(0, D)
+    queries = q[rows, d]
+    sums, total = bn.zeros((BM, D)), bn.zeros((BM,))
+    greatest = bn.full((BM,), float("-inf"))
+    for n in bn.spans(k.shape[0] // BN * BN, BN):
+        scores = queries @ k[n, d].T
+        top = bn.maximum(greatest, bn.max(scores, axis=1))
+        weights = bn.exp2(scores - top[:, None])
+        fading = bn.exp2(greatest - top)
+        total = total * fading + bn.sum(weights, axis=1)
+        sums = sums * fading[:, None] + weights.to(bn.float16) @ v[n, d]
+        greatest = top
+    out[rows, d] = sums / total[:, None]
+
+
 def tile_of(kernel, types: tuple[str, ...], constants: dict[str, object]) -> Function:
     """The optimised tile IR of a kernel."""
     constants = {f.name: f.default for f in kernel.signature.formals if f.is_constant} | constants

@@ -104,6 +104,7 @@ def _match(loop: Op) -> _Products | None:
     inside_of_fetch = {value for op in fetch for value in op.results} | {region.args[0]}
     if (
         accumulator in first.operands
+        or second.operands[1] not in inside_of_fetch
         or any(user not in (*late, second) for user in uses.of(accumulator, *late))
         or uses.of(narrow.result) != {second}
         or any(uses.is_inside(v) and v not in inside_of_fetch for op in fetch for v in op.operands)
@@ -199,7 +200,8 @@ class _Rotator(Rebuilder):
             emit(OPS["yield"], *initial)
         self.builder.loc = loop.loc
         any_round = emit(OPS["lt"], start, stop)
-        return emit(OPS["if"], any_round, regions=(some, none), types=types, result_types=types)
+        made = emit(OPS["if"], any_round, regions=(some, none), types=types, result_types=types)
+        return made if isinstance(made, tuple) else (made,)
 
     def _rotated(
         self, loop: Op, parts: _Products, bounds: tuple[Value, Value, Value], initial: list[Value]
