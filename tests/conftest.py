@@ -22,11 +22,12 @@ class Device:
     """Where a kernel runs.
 
     kind: CPU; GPU; or EMULATOR, which runs the machine code for a GPU that need not be there.
-    num_warps: of one program on a GPU.
+    num_warps: of one program on a GPU.   target: of the emulated machine code.
     """
 
     kind: str
     num_warps: int = 4
+    target: str = "sm_90a"
 
     @property
     def runs(self) -> int:
@@ -37,7 +38,7 @@ class Device:
         """kernel[grid](*arguments, **named), here."""
         named = {"num_warps": self.num_warps, **named}
         if self.kind == EMULATOR:
-            emulated_gpu.launch(kernel, grid, arguments, named)
+            emulated_gpu.launch(kernel, grid, arguments, named, self.target)
         else:
             kernel[grid](*arguments, interpret=self.kind == CPU, **named)
 
