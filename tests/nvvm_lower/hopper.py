@@ -110,6 +110,14 @@ class Writer:
         regions = [self.region(lambda role=role: [role()] and None) for role in (program, producer)]
         self.builder.emit(OPS["warp_roles"], regions=regions, producers=producers)
 
+    def staged(self, pointer: Value, shape: tuple[int, int], dtype: object,
+               layout: object) -> Value:
+        """A buffer with a tile of an array in C order, brought by the program's threads."""
+        tile = self.load(self.addresses(pointer, self.rows(shape), shape[1]))
+        buffer = self.buffer(dtype, shape, layout)
+        self.shared_write(buffer, tile)
+        return buffer
+
     def region(self, body, *args: TileType):
         """A region of what body writes; what it returns is yielded."""
         with self.builder.region(*args) as (region, values):

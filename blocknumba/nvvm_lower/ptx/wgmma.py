@@ -82,8 +82,12 @@ def multiply(product: Product) -> Assembly:
     tied = 0 if product.from_zero else count
     first = count + tied
     second = first + product.first_words
-    steps = " ".join(_instruction(product, one, first, second) for one in product.instructions)
-    text = ("{ .reg .b32 low; .reg .b64 first, second; wgmma.fence.sync.aligned; "
+    steps = " ".join(_instruction(product, number, first, second)
+                     for number in range(len(product.instructions)))
+    # Every descriptor has registers of its own: the assembler of CUDA 13 drops instructions whose
+    # operands have the names of an earlier one's.
+    names = f"first<{len(product.instructions)}>, second<{len(product.instructions)}>"
+    text = (f"{{ .reg .b32 low; .reg .b64 {names}; wgmma.fence.sync.aligned; "
             f"{steps} wgmma.commit_group.sync.aligned; }}")
     operands = (product.register,) * tied + ("i32",) * (product.first_words + 1)
     return Assembly(
@@ -92,17 +96,18 @@ def multiply(product: Product) -> Assembly:
         needs=Capability.WGMMA, has_effect=True, touches_memory=True, converges=True)
 
 
-def _instruction(product: Product, one: Instruction, first: int, second: int) -> str:
-    """The text of one instruction; first, second: numbers of the operands' words."""
+def _instruction(product: Product, number: int, first: int, second: int) -> str:
+    """The text of the instruction of a number; first, second: numbers of the operands' words."""
+    one = product.instructions[number]
     result, left, right = product.kinds
     text = ""
     if product.first_high is None:
         start = first + OPERAND_WORDS * one.first
         source = "{" + ", ".join(f"${start + i}" for i in range(OPERAND_WORDS)) + "}"
     else:
-        text += _descriptor("first", first, one.first, product.first_high)
-        source = "first"
-    text += _descriptor("second", second, one.second, product.second_high)
+        source = f"first{number}"
+        text += _descriptor(source, first, one.first, product.first_high)
+    text += _descriptor(f"second{number}", second, one.second, product.second_high)
     start = product.words * one.accumulators
     target = "{" + ", ".join(f"${start + i}" for i in range(product.words)) + "}"
     flags = [str(int(not (product.from_zero and one.begins)))]
@@ -112,7 +117,7 @@ def _instruction(product: Product, one: Instruction, first: int, second: int) ->
         flags += [str(int(transposed)) for transposed in from_shared]
     shape = f"m64n{product.columns}k{product.depth}"
     return (f"{text}wgmma.mma_async.sync.aligned.{shape}.{result}.{left}.{right} "
-            f"{target}, {source}, second, {', '.join(flags)};")
+            f"{target}, {source}, second{number}, {', '.join(flags)};")
 
 
 def _descriptor(name: str, low: int, distance: int, high: int) -> str:
