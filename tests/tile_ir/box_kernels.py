@@ -22,7 +22,7 @@ class Case:
     """A kernel with what it is launched with.
 
     function: parameters x and out, then numbers.
-    x: shape and strides of x, in elements.  numbers: further arguments, int32 unless they are int64.
+    shape, strides: of x, in elements.  numbers: further arguments, int32 unless they are int64.
     alignment: of the arrays, in bytes.  wide: positions have 64 bits.
     """
 
