@@ -113,7 +113,8 @@ class Writer:
     def staged(self, pointer: Value, shape: tuple[int, int], dtype: object,
                layout: object) -> Value:
         """A buffer with a tile of an array in C order, brought by the program's threads."""
-        tile = self.load(self.addresses(pointer, self.rows(shape), shape[1]))
+        vector = min(shape[1], 16 // dtype_of(dtype).bytes)
+        tile = self.load(self.addresses(pointer, self.rows(shape, vector), shape[1]))
         buffer = self.buffer(dtype, shape, layout)
         self.shared_write(buffer, tile)
         return buffer
