@@ -15,18 +15,8 @@ from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.registers import from_columns, log2
 from blocknumba.gpu_layout.shared import is_buffer, offset_of
 from blocknumba.gpu_layout.swizzle import in_panels, recognized
-from blocknumba.tile_ir.types import (
-    DType,
-    TileType,
-    bfloat16,
-    float8_e4m3fn,
-    float8_e5m2,
-    float16,
-    float32,
-    int8,
-    int32,
-    uint8,
-)
+from blocknumba.tile_ir.ops.dot import accumulators
+from blocknumba.tile_ir.types import DType, TileType, float32, float64
 
 WARPS = 4  # of a warpgroup
 ROWS, MOST_COLUMNS, FEWEST_COLUMNS = 64, 256, 8  # of an instruction
@@ -34,16 +24,6 @@ DEPTH_BYTES = 32  # of a row of the first operand of an instruction
 WORD_BITS = 32  # of a register
 FREE_MAJOR_BITS = 16  # operands of this size may be contiguous along M or N
 MOST_ACCUMULATOR_BYTES = 128 * 4  # of a thread; twice as many registers there are none
-
-# operand dtypes that may meet -> what their products are added up in
-ACCUMULATORS: dict[frozenset[DType], tuple[DType, ...]] = {
-    frozenset((float16,)): (float32, float16),
-    frozenset((bfloat16,)): (float32,),
-    frozenset((float32,)): (float32,),  # as tf32
-    frozenset((float8_e4m3fn, float8_e5m2)): (float32,),
-    frozenset((int8, uint8)): (int32,),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Division:
@@ -131,7 +111,7 @@ def refusal(a: TileType, b: TileType, acc: TileType, precision: str, num_warps: 
     if len(a.shape) != 2:
         return "it is a batch of products"
     (rows, depth), columns = a.shape, b.shape[1]
-    if acc.dtype not in ACCUMULATORS.get(_kinds(a, b), ()):
+    if a.dtype == float64 or acc.dtype not in accumulators(a.dtype, b.dtype):
         return f"wgmma does not multiply {a.dtype} by {b.dtype} in {acc.dtype}"
     if a.dtype == float32 and precision != "tf32":
         return f"wgmma rounds float32 to tf32, and the precision is {precision}"
@@ -148,12 +128,6 @@ def refusal(a: TileType, b: TileType, acc: TileType, precision: str, num_warps: 
     sides = ((a, 0), (b, 1))
     return next((reason for tile, axis in sides if is_buffer(tile)
                  and (reason := _buffer_refusal(tile, axis))), "")
-
-
-def _kinds(a: TileType, b: TileType) -> frozenset[DType]:
-    """The key of ACCUMULATORS that two operands belong to."""
-    pair = {a.dtype, b.dtype}
-    return next((kinds for kinds in ACCUMULATORS if pair <= kinds), frozenset())
 
 
 def _buffer_refusal(tile: TileType, axis: int) -> str:
