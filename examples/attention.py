@@ -7,7 +7,6 @@ import blocknumba as bn
 import blocknumba.language as tl
 from array_libraries import ArrayLibrary, run
 
-BLOCK = {"BM": 64, "BN": 64}
 LOG2_E = 1.4426950408889634
 
 
@@ -95,18 +94,38 @@ def attention_pointers(q, k, v, out, length, scale, CAUSAL: tl.constexpr, D: tl.
     tl.store(out_ptrs, acc / l_i[:, None], mask=offs_m[:, None] < length)
 
 
+def blocks_for(D: int, dtype, device) -> dict[str, int]:
+    """BM, BN and compile options for heads of D elements; measured with perf/compare.py.
+
+    dtype: of the arrays.  device: as of bn.current_device.
+    """
+    if dtype.itemsize != 2 or not device.has("wgmma") or D > 128:
+        return {"BM": 64, "BN": 64}
+    if D > 64:
+        return {"BM": 128, "BN": 128, "num_warps": 8}
+    # two programs on a multiprocessor: one multiplies while the other computes exponents
+    return {"BM": 64, "BN": 128, "num_warps": 4, "num_stages": 2}
+
+
+# The caller may want the option fastmath=True.  Then numbers below 2**-126 become 0, for which an
+# exponent takes one instruction instead of four, and computing exponents is what attention waits
+# for; scores * scale - top is rounded once; the last division is off by 2 units in the last place.
+# The weights are rounded to 16 bits either way.
+
 def launch(q, k, v, out, scale, causal=False, **options) -> None:
     """Attention in the array dialect."""
     batches, heads, length, D = q.shape
-    attention[bn.cdiv(length, BLOCK["BM"]), heads, batches](q, k, v, out, scale, causal, D, **BLOCK,
-                                                            **options)
+    blocks = blocks_for(D, q.dtype, bn.current_device()) | options
+    attention[bn.cdiv(length, blocks["BM"]), heads, batches](q, k, v, out, scale, causal, D,
+                                                             **blocks)
 
 
-def launch_pointers(q, k, v, out, scale, causal=False) -> None:
+def launch_pointers(q, k, v, out, scale, causal=False, **options) -> None:
     """Attention in Triton's dialect."""
     batches, heads, length, D = q.shape
-    attention_pointers[bn.cdiv(length, BLOCK["BM"]), heads, batches](
-        q, k, v, out, length, scale, causal, D, **BLOCK)
+    blocks = blocks_for(D, q.dtype, bn.current_device()) | options
+    attention_pointers[bn.cdiv(length, blocks["BM"]), heads, batches](
+        q, k, v, out, length, scale, causal, D, **blocks)
 
 
 # checks ---------------------------------------------------------------------------------------

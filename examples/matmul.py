@@ -1,5 +1,8 @@
 """Products of matrices, and what is done with them in one pass: bias, activation, scales."""
 
+from dataclasses import dataclass, replace
+from functools import cache
+
 import ml_dtypes
 import numpy as np
 
@@ -7,26 +10,25 @@ import blocknumba as bn
 import blocknumba.language as tl
 from array_libraries import ArrayLibrary, run
 
-TILE = {"BM": 64, "BN": 64, "BK": 32}
-GROUP = 8
+GROUP = 8  # rows of tiles that are taken together: programs that run together share operands
 
 
 @bn.jit
 def matmul(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr,
            SUM: bn.constexpr = bn.float32):
-    """out = x @ w; x: (M, K), w: (K, N); one program a tile of BM x BN; SUM: dtype of sums."""
-    m, n = bn.block(0, BM), bn.block(1, BN)
-    sums = bn.zeros((BM, BN), SUM)
-    for k in bn.spans(x.shape[1], BK):
-        sums += x[m, k] @ w[k, n]
-    out[m, n] = sums
+    """out = x @ w; x: (M, K), w: (K, N); any number of programs.  SUM: dtype of sums."""
+    for m, n in bn.persistent(out.shape, (BM, BN), group=GROUP):
+        sums = bn.zeros((BM, BN), SUM)
+        for k in bn.spans(x.shape[1], BK):
+            sums += x[m, k] @ w[k, n]
+        out[m, n] = sums
 
 
 @bn.jit
 def matmul_pointers(x, w, out, M, N, K, stride_xm, stride_xk, stride_wk, stride_wn, stride_om,
                     stride_on, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
                     GROUP: tl.constexpr):
-    """The same in Triton's dialect, with its order of tiles: GROUP rows of tiles at a time."""
+    """The same in Triton's dialect, of float arrays; one program a tile."""
     pid = tl.program_id(axis=0)
     num_pid_m, num_pid_n = tl.cdiv(M, BM), tl.cdiv(N, BN)
     num_pid_in_group = GROUP * num_pid_n
@@ -52,12 +54,13 @@ def matmul_pointers(x, w, out, M, N, K, stride_xm, stride_xk, stride_wk, stride_
 
 
 @bn.jit
-def matmul_grouped(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
-    """Any number of programs; each takes tiles in an order in which neighbours share operands."""
+def matmul_float32(x, w, out, PRECISION: bn.constexpr, BM: bn.constexpr, BN: bn.constexpr,
+                   BK: bn.constexpr):
+    """The same of float32 on tensor cores.  PRECISION: "tf32", or "tf32x3", which is exacter."""
     for m, n in bn.persistent(out.shape, (BM, BN), group=GROUP):
         sums = bn.zeros((BM, BN))
         for k in bn.spans(x.shape[1], BK):
-            sums += x[m, k] @ w[k, n]
+            sums = bn.dot(x[m, k], w[k, n], sums, precision=PRECISION)
         out[m, n] = sums
 
 
@@ -135,54 +138,147 @@ def matmul_mx(x, x_scale, w, w_scale, out, BM: bn.constexpr, BN: bn.constexpr, B
     out[m, n] = sums
 
 
+# tiles ----------------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Tile:
+    """BM x BN elements of a product, of BK products each at a time, by num_warps warps."""
+
+    BM: int
+    BN: int
+    BK: int
+    num_warps: int
+
+    def count(self, rows: int, columns: int) -> tuple[int, int]:
+        """How many tiles an array has, along each axis."""
+        return bn.cdiv(rows, self.BM), bn.cdiv(columns, self.BN)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to multiply, and the tiles that suit it.
+
+    tiles: (BM, BN, bytes of a row of x[m, k], num_warps); measured with perf/sweep_tiles.py.
+    rate: multiplications times the bytes of an element, of one multiprocessor in a cycle.
+        Source: NVIDIA H100 Tensor Core GPU Architecture.
+    fewest_rows: of a tile.   is_alone: one program keeps a multiprocessor busy.
+    """
+
+    tiles: tuple[tuple[int, int, int, int], ...]
+    rate: int
+    fewest_rows: int = 16
+    is_alone: bool = False
+
+
+WGMMA = Way(((128, 256, 128, 8), (128, 128, 128, 8), (64, 128, 256, 4), (64, 128, 128, 4)), 4096,
+            fewest_rows=64, is_alone=True)
+MMA = Way(((128, 128, 64, 4), (64, 64, 64, 4)), 4096)
+MMA_FLOAT32 = Way(((128, 128, 64, 8), (64, 64, 64, 4)), 4096)
+FLOAT32 = Way(((128, 128, 128, 8), (64, 64, 128, 4)), 512)
+FLOAT64 = Way(((64, 64, 128, 4), (32, 32, 128, 4)), 1024)
+# Measured, of one multiprocessor
+CACHE_BYTES = 64  # that come from the L2 cache in a cycle
+STEP_CYCLES = 20  # from one span of K to the next
+SUMS, STORED = 32, 12  # sums that are converted, and that leave for memory, in a cycle
+
+
+def way_for(dtype, device, precision: str = "ieee") -> Way:
+    """How a device multiplies; arguments as of tile_for."""
+    if dtype.itemsize == 8:
+        return FLOAT64
+    if dtype.itemsize == 4 and precision == "ieee":
+        return FLOAT32
+    if device.has("wgmma") and precision != "tf32x3":
+        return WGMMA
+    return MMA_FLOAT32 if dtype.itemsize == 4 else MMA
+
+
+@cache
+def tile_for(M: int, N: int, K: int, dtype, device, precision: str = "ieee") -> Tile:
+    """The tile with which (M, K) @ (K, N) is likely to be fastest.
+
+    dtype: of the arrays.  device: as of bn.current_device.  precision: of float32.
+    """
+    way, itemsize = way_for(dtype, device, precision), dtype.itemsize
+    tiles = [Tile(max(way.fewest_rows, min(rows, bn.next_power_of_2(M))),
+                  max(16, min(columns, bn.next_power_of_2(N))), depth_bytes // itemsize, warps)
+             for rows, columns, depth_bytes, warps in way.tiles]
+    return min(tiles, key=lambda tile: cycles(tile, M, N, K, itemsize, way.rate,
+                                              device.multiprocessors))
+
+
+def cycles(tile: Tile, M: int, N: int, K: int, itemsize: int, rate: int,
+           multiprocessors: int) -> float:
+    """About how long a product takes.
+
+    Multiprocessors take their tiles in turn.  For each they multiply or wait for operands,
+    whichever takes longer, and convert sums; nothing is done while the first operands come and
+    the last sums leave.
+    """
+    rows, columns = tile.count(M, N)
+    turns = bn.cdiv(rows * columns, multiprocessors)
+    size = tile.BM * tile.BN
+    fetched = (min(tile.BM, M) + min(tile.BN, N)) * itemsize / CACHE_BYTES
+    multiplied = size * itemsize / rate
+    one = max(multiplied, fetched) * K + bn.cdiv(K, tile.BK) * STEP_CYCLES + size / SUMS
+    return fetched * tile.BK + turns * one + size / STORED
+
+
 # launches -------------------------------------------------------------------------------------
 
-def tiles(out, tile=TILE) -> tuple[int, int]:
-    """How many tiles the last two axes of an array have."""
-    return bn.cdiv(out.shape[-2], tile["BM"]), bn.cdiv(out.shape[-1], tile["BN"])
-
-
-def launch(x, w, out) -> None:
-    """out = x @ w in the array dialect."""
-    matmul[tiles(out)](x, w, out, **TILE)
+def launch(x, w, out, precision: str = "ieee", **constants) -> None:
+    """out = x @ w in the array dialect.  constants: SUM."""
+    device = bn.current_device()
+    (M, K), N = x.shape, w.shape[1]
+    tile = tile_for(M, N, K, x.dtype, device, precision)
+    rows, columns = tile.count(M, N)
+    programs = rows * columns
+    if way_for(x.dtype, device, precision).is_alone:
+        programs = min(programs, device.multiprocessors)
+    if precision == "ieee":
+        matmul[programs](x, w, out, **vars(tile), **constants)
+    else:
+        matmul_float32[programs](x, w, out, precision, **vars(tile))
 
 
 def launch_pointers(x, w, out) -> None:
     """The same in Triton's dialect; the arrays' rows are contiguous and follow each other."""
-    rows, columns = tiles(out)
     (M, K), N = x.shape, out.shape[1]
-    matmul_pointers[rows * columns](x, w, out, M, N, K, K, 1, N, 1, N, 1, **TILE, GROUP=GROUP)
-
-
-def launch_grouped(x, w, out) -> None:
-    """The same with fewer programs than tiles."""
-    matmul_grouped[3](x, w, out, **TILE)
+    tile = tile_for(M, N, K, x.dtype, bn.current_device())
+    rows, columns = tile.count(M, N)
+    matmul_pointers[rows * columns](x, w, out, M, N, K, K, 1, N, 1, N, 1, **vars(tile), GROUP=GROUP)
 
 
 def launch_split(x, w, out) -> None:
     """The same with four programs a tile; out is of zeros."""
-    tile = {**TILE, "BM": 16}
-    matmul_split[(*tiles(out, tile), 4)](x, w, out, **tile, SPLIT=4)
+    tile = Tile(16, 64, 32, 4)
+    matmul_split[(*tile.count(*out.shape), 4)](x, w, out, **vars(tile), SPLIT=4)
 
 
 # checks ---------------------------------------------------------------------------------------
 
-def assert_product(found: np.ndarray, x: np.ndarray, w: np.ndarray) -> None:
-    """found is x @ w, up to the rounding of sums in float32 and of the result."""
+SMALL = Tile(64, 64, 32, 4)
+
+
+def assert_product(found: np.ndarray, x: np.ndarray, w: np.ndarray, lost: float = 0) -> None:
+    """found is x @ w, up to the rounding of sums in float32 and of the result.
+
+    lost: relative error of products.
+    """
     x, w = x.astype(np.float64), w.astype(np.float64)
-    sums = x.shape[-1] * 2.0**-23 * (np.abs(x) @ np.abs(w))
+    sums = (x.shape[-1] * 2.0**-23 + lost) * (np.abs(x) @ np.abs(w))
     exact = x @ w
     result = float(ml_dtypes.finfo(found.dtype).eps) * np.abs(exact)
     assert (np.abs(found.astype(np.float64) - exact) <= sums + result).all()
 
 
 def check_products(library: ArrayLibrary) -> None:
-    """Every order of tiles, in float32 and float16, and operands that are transposed in memory."""
+    """Both dialects, in float32 and float16, and operands that are transposed in memory."""
     generator = np.random.default_rng(0)
     for dtype in (np.float32, np.float16):
         x = generator.standard_normal((93, 130)).astype(dtype)
         w = generator.standard_normal((130, 77)).astype(dtype)
-        for start in (launch, launch_pointers, launch_grouped):
+        for start in (launch, launch_pointers):
             out = library.array(np.zeros((93, 77), dtype))
             start(library.array(x), library.array(w), out)
             assert_product(library.numpy(out), x, w)
@@ -191,13 +287,24 @@ def check_products(library: ArrayLibrary) -> None:
         assert_product(library.numpy(out), x, w)
 
 
+def check_float32(library: ArrayLibrary) -> None:
+    """float32 on tensor cores: 11 bits of operands, or about 21."""
+    generator = np.random.default_rng(7)
+    x = generator.standard_normal((70, 100)).astype(np.float32)
+    w = generator.standard_normal((100, 90)).astype(np.float32)
+    for precision, lost in (("tf32", 2.0**-10), ("tf32x3", 2.0**-20)):
+        out = library.array(np.zeros((70, 90), np.float32))
+        launch(library.array(x), library.array(w), out, precision)
+        assert_product(library.numpy(out), x, w, lost)
+
+
 def check_integers(library: ArrayLibrary) -> None:
     """int8 is added up in int32, exactly."""
     generator = np.random.default_rng(1)
     x = generator.integers(-128, 128, (64, 96)).astype(np.int8)
     w = generator.integers(-128, 128, (96, 80)).astype(np.int8)
     out = library.array(np.zeros((64, 80), np.int32))
-    matmul[tiles(out)](library.array(x), library.array(w), out, **TILE, SUM=bn.int32)
+    launch(library.array(x), library.array(w), out, SUM=bn.int32)
     np.testing.assert_array_equal(library.numpy(out), x.astype(np.int32) @ w.astype(np.int32))
 
 
@@ -210,8 +317,8 @@ def check_fused(library: ArrayLibrary) -> None:
     exact = x.astype(np.float64) @ w + bias
     for activation, expected in ((relu, np.maximum(exact, 0)), (gelu, _gelu(exact))):
         out = library.array(np.zeros((70, 90), np.float16))
-        matmul_bias[tiles(out)](library.array(x), library.array(w), library.array(bias), out,
-                                activation, **TILE)
+        matmul_bias[SMALL.count(70, 90)](library.array(x), library.array(w), library.array(bias),
+                                         out, activation, **vars(SMALL))
         np.testing.assert_allclose(library.numpy(out), expected, rtol=1e-3, atol=1e-3)
 
 
@@ -228,7 +335,8 @@ def check_batched(library: ArrayLibrary) -> None:
     x = generator.standard_normal((3, 40, 33)).astype(np.float16)
     w = generator.standard_normal((3, 33, 65)).astype(np.float16)
     out = library.array(np.zeros((3, 40, 65), np.float32))
-    matmul_batched[(*tiles(out), 3)](library.array(x), library.array(w), out, **TILE)
+    matmul_batched[(*SMALL.count(40, 65), 3)](library.array(x), library.array(w), out,
+                                              **vars(SMALL))
     assert_product(library.numpy(out), x, w)
 
 
@@ -256,8 +364,8 @@ def check_float8(library: ArrayLibrary) -> None:
         w, w_scale = quantised(generator.standard_normal((96, 50)), 0, kind)
         out = library.array(np.zeros((70, 50), np.float32))
         codes = (x, w) if library.is_narrow else (x.view(np.uint8), w.view(np.uint8))
-        matmul_float8[tiles(out)](*map(library.array, (*codes, x_scale, w_scale)), out,
-                                  np.dtype(kind), **TILE)
+        matmul_float8[SMALL.count(70, 50)](*map(library.array, (*codes, x_scale, w_scale)), out,
+                                           np.dtype(kind), **vars(SMALL))
         exact = x.astype(np.float64) @ w.astype(np.float64)
         # of their sums tensor cores keep 14 bits
         bound = 96 * 2.0**-13 * (np.abs(x.astype(np.float64)) @ np.abs(w.astype(np.float64)))
@@ -273,17 +381,21 @@ def check_mx(library: ArrayLibrary) -> None:
     x_scale, w_scale = (generator.integers(122, 133, (rows, 5), np.uint8) for rows in (40, 70))
     out = library.array(np.zeros((40, 70), np.float32))
     given = x if library.is_narrow else x.view(np.uint8), x_scale, codes[::2] | codes[1::2] << 4
-    matmul_mx[tiles(out)](*map(library.array, (*given, w_scale)), out, **{**TILE, "BK": 64})
+    tile = replace(SMALL, BK=64)
+    matmul_mx[tile.count(40, 70)](*map(library.array, (*given, w_scale)), out, **vars(tile))
     numbers = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])[codes & 7] * np.where(codes & 8, -1, 1)
     x_factor, w_factor = (np.repeat(2.0 ** (scale.astype(int) - 127), 32, axis=1)
                           for scale in (x_scale, w_scale))
     assert_product(library.numpy(out), x.astype(np.float64) * x_factor, numbers * w_factor.T)
 
 
+CHECKS = (check_products, check_float32, check_integers, check_fused, check_batched, check_split,
+          check_float8, check_mx)
+
+
 def check(library: ArrayLibrary) -> None:
     """Every kernel agrees with NumPy in float64."""
-    for one in (check_products, check_integers, check_fused, check_batched, check_split,
-                check_float8, check_mx):
+    for one in CHECKS:
         one(library)
 
 
