@@ -11,7 +11,7 @@ from blocknumba.gpu_layout.ops import (
 )
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
 from blocknumba.nvvm_lower.ptx import warp as ptx
-from blocknumba.nvvm_lower.services import shared_memory
+from blocknumba.nvvm_lower.services import shared_memory, shared_writes
 from blocknumba.nvvm_lower.services.exchange import moved
 from blocknumba.tile_ir.ir import Op
 from blocknumba.tile_ir.opdef import attribute
@@ -38,7 +38,7 @@ def _(emitter: Emitter, op: Op, buffer: Registers, value: Registers) -> None:
         first = emitter.threads.is_first
         shared_memory.write_scalar(emitter, type_.dtype, value[0], buffer[0], first)
         return
-    shared_memory.write(emitter, type_.dtype, value, type_.layout, buffer[0], held.layout)
+    shared_writes.write(emitter, type_.dtype, value, type_.layout, buffer[0], held.layout)
 
 
 @code(shared_read)

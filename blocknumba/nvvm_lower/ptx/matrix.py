@@ -1,4 +1,4 @@
-"""Inline PTX by which a warp multiplies matrices, and reads them from shared memory."""
+"""Inline PTX by which a warp multiplies matrices, and moves them to and from shared memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from blocknumba.nvvm_lower.ptx.memory import SHARED_ADDRESS
 from blocknumba.nvvm_lower.target import Capability
 
 COLUMNS = 8
-MATRICES = (1, 2, 4)  # that one ldmatrix reads
+MATRICES = (1, 2, 4)  # that one ldmatrix or stmatrix moves
 # kind of element -> (its bits, LLVM type of the register that holds it, alone or with others)
 KINDS = {
     "f16": (16, "i32"), "bf16": (16, "i32"), "tf32": (32, "i32"), "f32": (32, "float"),
@@ -73,6 +73,20 @@ def load(matrices: int, transposed: bool) -> Assembly:
                     "ldmatrix", needs=Capability.MMA, has_effect=True, converges=True)
 
 
+@cache
+def store(matrices: int, transposed: bool) -> Assembly:
+    """Write 8 by 8 matrices of 16-bit elements to shared memory: load, the other way round.
+
+    Operands: of lane 8 * i + r, the address of row r of matrix i; a word of each matrix.
+    """
+    words = ".trans" if transposed else ""
+    text = (f"stmatrix.sync.aligned.m8n8.x{matrices}{words}.shared.b16 [$0], "
+            f"{_list(1, matrices)};")
+    return Assembly(f"stmatrix.x{matrices}{words}", text, (),
+                    (SHARED_ADDRESS, *["i32"] * matrices), "stmatrix", needs=Capability.STMATRIX,
+                    has_effect=True, touches_memory=True, converges=True)
+
+
 def rows() -> list[Assembly]:
     """Every shape of every kind, for tests."""
     sixteen = [multiply(16, depth, accumulator, kind, kind) for depth in (8, 16)
@@ -84,4 +98,5 @@ def rows() -> list[Assembly]:
             multiply(8, 4, "f64", "f64", "f64"),
             *(multiply(16, depth, "f64", "f64", "f64") for depth in (4, 8, 16))]
     loads = [load(matrices, transposed) for matrices in MATRICES for transposed in (False, True)]
-    return [*sixteen, *eight, *wide, *loads, ROUND_TO_TF32]
+    stores = [store(matrices, transposed) for matrices in MATRICES for transposed in (False, True)]
+    return [*sixteen, *eight, *wide, *loads, *stores, ROUND_TO_TF32]
