@@ -15,6 +15,7 @@ from types import FunctionType
 from blocknumba.dispatch.autotune_timings import Timing
 
 FOLDER = "autotune"  # in the cache's
+_SUFFIX, _UNFINISHED = ".json", ".tmp"
 _FORMAT = 1
 _FIELDS = ("median_ms", "low_ms", "high_ms")
 
@@ -31,7 +32,7 @@ class Store:
     def __init__(self, folder: Path, function: FunctionType):
         name = f"{function.__module__}.{function.__qualname__}:{function.__code__.co_filename}"
         digest = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
-        self.path = folder / FOLDER / f"{function.__name__}-{digest}.json"
+        self.path = folder / FOLDER / f"{function.__name__}-{digest}{_SUFFIX}"
 
     def read(self, device: str, key: str, digests: Mapping[str, str]) -> dict[str, Timing]:
         """The timings of configurations.
@@ -72,7 +73,7 @@ class Store:
     def _replace(self, text: str) -> None:
         """Write the file so that no reader ever sees half of it."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self.path.parent, suffix=".tmp")
+        handle, name = tempfile.mkstemp(dir=self.path.parent, suffix=_UNFINISHED)
         try:
             with open(handle, "w", encoding="utf-8") as file:
                 file.write(text)
@@ -80,6 +81,21 @@ class Store:
         except BaseException:
             os.unlink(name)
             raise
+
+
+def stored_files(folder: Path) -> list[Path]:
+    """The files of tuned kernels in a cache's folder."""
+    return sorted((folder / FOLDER).glob(f"*{_SUFFIX}"))
+
+
+def clear(folder: Path) -> int:
+    """Remove the results of all kernels from a cache's folder; of how many there were some."""
+    removed = 0
+    for path in (*stored_files(folder), *(folder / FOLDER).glob(f"*{_UNFINISHED}")):
+        with contextlib.suppress(OSError):
+            path.unlink()
+            removed += path.suffix == _SUFFIX
+    return removed
 
 
 def _entries(content: object, *path: str) -> dict:

@@ -1,4 +1,4 @@
-"""`python -m blocknumba cache`: the compiled kernels on disk."""
+"""`python -m blocknumba cache`: the compiled kernels, and the results of tuning, on disk."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 from datetime import datetime
 
+from blocknumba.dispatch import autotune_store
 from blocknumba.dispatch.cache import Cache
 from blocknumba.errors import BlockValueError, require
 from blocknumba.settings import SETTINGS
@@ -16,7 +17,8 @@ _MIB = 1 << 20
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of run."""
     parser.add_argument("action", choices=("info", "clear"),
-                        help="info: where it is and what it holds; clear: remove all kernels")
+                        help="info: where it is and what it holds; clear: remove all kernels and "
+                        "results of tuning")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -25,7 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
             error=BlockValueError, hint="set BLOCKNUMBA_CACHE_DIR")
     cache = Cache(SETTINGS.cache_folder, SETTINGS.cache_bytes)
     if arguments.action == "clear":
-        sys.stdout.write(f"removed {cache.clear()} kernels from {cache.folder}\n")
+        sys.stdout.write(f"removed {cache.clear()} kernels and the tuning of "
+                         f"{autotune_store.clear(cache.folder)} from {cache.folder}\n")
         return 0
     sys.stdout.write(cache_info(cache, SETTINGS.cache))
     return 0
@@ -37,6 +40,7 @@ def cache_info(cache: Cache, is_on: bool) -> str:
     total = sum(file.size_bytes for file in files)
     lines = [f"folder   {cache.folder}" + ("" if is_on else " (off: BLOCKNUMBA_CACHE=0)"),
              f"kernels  {len(files)}",
+             f"tuned    {len(autotune_store.stored_files(cache.folder))}",
              f"size     {total / _MIB:.1f} of {cache.limit_bytes / _MIB:.0f} MiB"]
     if files:
         used = datetime.fromtimestamp(files[0].used).isoformat(" ", "minutes")

@@ -28,9 +28,9 @@ class Options:
     lineinfo: keep source lines in the machine code, for profilers.
     launch_cooperative_grid: run all programs at the same time, so that they may wait for each
         other; a grid that does not fit the GPU is an error.
-    launch_pdl: let a program begin while the kernel before it in the stream still runs; it waits
-        for that one's results before it touches memory.  Source: CUDA Programming Guide,
-        "Programmatic Dependent Launch".
+    launch_pdl: let programs begin while the last ones of the kernel before it in the stream still
+        run; they wait for its results before they do anything.  Before Hopper it changes nothing.
+        Source: CUDA Programming Guide, "Programmatic Dependent Launch".
     interpret: run on the CPU even where there is a GPU.
     """
 

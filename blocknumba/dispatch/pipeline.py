@@ -116,7 +116,7 @@ def _machine_code(gpu: Function, specialization: Specialization, num_warps: int,
                   times_ms: dict[str, float]) -> MachineCode:
     options, target = specialization.options, specialization.target
     code = CodeOptions(num_warps, options.fastmath, options.maxnreg, min_blocks, options.lineinfo,
-                       options.debug)
+                       options.debug, options.launch_pdl)
     with _timed("nvvm", times_ms):
         lowered = lower(gpu, target, code)
     with _timed("assemble", times_ms):

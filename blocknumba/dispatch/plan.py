@@ -17,6 +17,7 @@ from blocknumba.dispatch.launch_config import LaunchShape
 from blocknumba.dispatch.scalars import ScalarFacts
 from blocknumba.dispatch.tensor_maps import EncodedMaps
 from blocknumba.errors import LaunchError, ResourceError
+from blocknumba.nvvm_lower.target import Capability
 from blocknumba.tile_ir.ir import Parameter
 
 _WORD = (1 << 64) - 1
@@ -139,9 +140,11 @@ class FormPlans:
 
 
 def _launch_shape(compiled: Compiled) -> LaunchShape:
-    machine, options = compiled.machine, compiled.specialization.options
+    machine, specialization = compiled.machine, compiled.specialization
+    options, target = specialization.options, specialization.target
     return LaunchShape(machine.threads, machine.shared_bytes, machine.cluster,
-                       options.launch_cooperative_grid, options.launch_pdl)
+                       options.launch_cooperative_grid,
+                       options.launch_pdl and target.has(Capability.LAUNCH_DEPENDENTS))
 
 
 def _sharing_limits(first: ArrayFacts, second: ArrayFacts) -> tuple[int, int]:

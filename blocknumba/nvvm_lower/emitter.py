@@ -51,6 +51,8 @@ class CodeOptions:
     min_blocks: programs that must fit a multiprocessor at once, which limits registers too.
     lineinfo: keep source lines in the machine code.
     debug: keep checks of accesses and asserts.
+    dependent: the kernel may begin before the one before it in the stream has ended, and waits for
+        that before anything else; without a meaning on targets where kernels cannot.
     """
 
     num_warps: int = 4
@@ -59,6 +61,7 @@ class CodeOptions:
     min_blocks: int = 1
     lineinfo: bool = False
     debug: bool = False
+    dependent: bool = False
 
 
 class Emitter:

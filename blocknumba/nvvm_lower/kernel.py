@@ -12,7 +12,8 @@ from blocknumba.nvvm_lower.elements import memory_type, register_type
 from blocknumba.nvvm_lower.emitter import CodeOptions, Emitter
 from blocknumba.nvvm_lower.llvm import I1, I8, I64, Body, Module
 from blocknumba.nvvm_lower.ptx.tma import PREFETCH
-from blocknumba.nvvm_lower.target import Target
+from blocknumba.nvvm_lower.ptx.warp import WAIT_FOR_KERNEL_BEFORE
+from blocknumba.nvvm_lower.target import Capability, Target
 from blocknumba.nvvm_lower.toolchain import AssembleOptions, Assembled, assemble
 from blocknumba.tile_ir.ir import Function, Parameter, Value, walk
 from blocknumba.tile_ir.tensor_map import ALIGNMENT, SIZE_BYTES
@@ -50,6 +51,8 @@ def lower(fn: Function, target: Target, options: CodeOptions = CodeOptions()) ->
     debug_info = DebugInfo(module, name, fn.loc) if options.lineinfo else None
     emitter = Emitter(body, target, options, fn, debug_info)
     types = [_parameter(emitter, i, value) for i, value in enumerate(fn.body.args)]
+    if options.dependent and target.has(Capability.LAUNCH_DEPENDENTS):
+        emitter.assembly(WAIT_FOR_KERNEL_BEFORE)
     _prefetch_maps(emitter)
     emitter.run(fn.body)
     body.do("ret void")

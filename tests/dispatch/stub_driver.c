@@ -22,8 +22,8 @@ typedef unsigned long long word;
 
 /* parameters: the first 8 bytes of each; places: where each was, until the next launch. */
 struct launch {
-    word kernel, stream, device, grid[3], block[3], shared, parameters[MAX_PARAMETERS],
-         places[MAX_PARAMETERS];
+    word kernel, stream, device, grid[3], block[3], shared, cluster[3], cooperative, dependent,
+         parameters[MAX_PARAMETERS], places[MAX_PARAMETERS];
 };
 struct wait { word stream, after; };
 
@@ -237,18 +237,40 @@ EXPORT int cuKernelSetAttribute(int attribute, int value, void *kernel, int devi
     shared_limit = value;
     return 0;
 }
-EXPORT int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                          unsigned by, unsigned bz, unsigned shared, void *stream,
-                          void **parameters, void **extra) {
+/* CUlaunchAttribute and CUlaunchConfig. */
+struct attribute { int id, padding; unsigned value[16]; };
+struct config {
+    unsigned gx, gy, gz, bx, by, bz, shared;
+    void *stream;
+    struct attribute *attributes;
+    unsigned attribute_count;
+};
+enum { COOPERATIVE = 2, CLUSTER_DIMENSION = 4, PROGRAMMATIC_STREAM_SERIALIZATION = 6 };
+
+EXPORT int cuLaunchKernelEx(const struct config *config, void *kernel, void **parameters,
+                            void **extra) {
     if (quiet) return 0;
     int status = next_failure;
     next_failure = 0;
     if (status) return status;
     if (!depth) return 201;  /* CUDA_ERROR_INVALID_CONTEXT */
-    now_us += gx * gy * gz;
+    now_us += config->gx * config->gy * config->gz;
     struct launch *record = &launches[launch_count++ % MAX_RECORDS];
-    *record = (struct launch){(word)kernel, (word)stream, current_device(), {gx, gy, gz},
-                              {bx, by, bz}, shared, {0}};
+    *record = (struct launch){
+        (word)kernel, (word)config->stream, current_device(),
+        {config->gx, config->gy, config->gz}, {config->bx, config->by, config->bz},
+        config->shared, {1, 1, 1}};
+    for (unsigned i = 0; i < config->attribute_count; i++) {
+        const struct attribute *attribute = &config->attributes[i];
+        switch (attribute->id) {
+        case COOPERATIVE: record->cooperative = attribute->value[0]; break;
+        case PROGRAMMATIC_STREAM_SERIALIZATION: record->dependent = attribute->value[0]; break;
+        case CLUSTER_DIMENSION:
+            for (int axis = 0; axis < 3; axis++) record->cluster[axis] = attribute->value[axis];
+            break;
+        default: return 1;
+        }
+    }
     for (int i = 0; i < *count_of(kernel); i++) {
         memcpy(&record->parameters[i], parameters[i], 8);
         record->places[i] = (word)parameters[i];
@@ -257,25 +279,11 @@ EXPORT int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, u
     return 0;
 }
 
-/* CUlaunchConfig and CUlaunchAttribute, of which only the cooperative one is known. */
-struct attribute { int id, padding; int value[16]; };
-struct config {
-    unsigned gx, gy, gz, bx, by, bz, shared;
-    void *stream;
-    struct attribute *attributes;
-    unsigned attribute_count;
-};
-enum { COOPERATIVE = 2 };
-static int cooperative_count;
-
-EXPORT int stub_cooperative_count(void) { return cooperative_count; }
-EXPORT int cuLaunchKernelEx(const struct config *config, void *kernel, void **parameters,
-                            void **extra) {
-    for (unsigned i = 0; i < config->attribute_count; i++)
-        cooperative_count += config->attributes[i].id == COOPERATIVE
-                             && config->attributes[i].value[0] == 1;
-    return cuLaunchKernel(kernel, config->gx, config->gy, config->gz, config->bx, config->by,
-                          config->bz, config->shared, config->stream, parameters, extra);
+EXPORT int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                          unsigned by, unsigned bz, unsigned shared, void *stream,
+                          void **parameters, void **extra) {
+    struct config config = {gx, gy, gz, bx, by, bz, shared, stream};
+    return cuLaunchKernelEx(&config, kernel, parameters, extra);
 }
 EXPORT int cuGetErrorName(int status, const char **text) {
     *text = status == 701 ? "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES" : "CUDA_ERROR_STUB";

@@ -9,7 +9,7 @@ from kernels import assembled, elementwise_kernel, kernel, lowered, place
 from blocknumba.errors import Loc
 from blocknumba.nvvm_lower.emitter import CODE, CodeOptions
 from blocknumba.nvvm_lower.kernel import assemble_kernel, lower, symbol
-from blocknumba.nvvm_lower.target import TARGETS
+from blocknumba.nvvm_lower.target import TARGETS, Capability
 from blocknumba.tile_ir.ir import walk
 from blocknumba.tile_ir.opdef import OPS, TERMINATOR
 
@@ -132,3 +132,21 @@ def test_lowering_is_fast():
 
 def test_equal_functions_give_equal_text():
     assert lowered(ADD).nvvm_ir == lowered(ADD).nvvm_ir
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=str)
+def test_a_dependent_kernel_waits_before_anything_else_where_it_can(target):
+    gpu = place(ADD)
+
+    code = lower(gpu, target, CodeOptions(dependent=True)).nvvm_ir
+
+    if target.has(Capability.LAUNCH_DEPENDENTS):
+        assert code.index("griddepcontrol.wait") < code.index("ld.global")
+        assert_assembles(gpu, target)
+    else:
+        assert "griddepcontrol" not in code
+
+
+def assert_assembles(gpu, target) -> None:
+    options = CodeOptions(dependent=True)
+    assert assemble_kernel(lower(gpu, target, options), target, options).cubin

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
+from blocknumba.nvvm_lower.target import Capability
 
 ALL_LANES = "0xffffffff"
 SHUFFLED = ("i32", "float")
@@ -51,6 +52,10 @@ WARP_BARRIER = Assembly("warp_barrier", f"bar.warp.sync {ALL_LANES};", (), (),
                         "bar.warp.sync", has_effect=True, touches_memory=True,
                         converges=True)
 TRAP = Assembly("trap", "trap;", (), (), "trap", has_effect=True)
+# The kernel before this one in the stream has ended, and its results are seen.
+WAIT_FOR_KERNEL_BEFORE = Assembly(
+    "wait_for_kernel_before", "griddepcontrol.wait;", (), (), "griddepcontrol",
+    needs=Capability.LAUNCH_DEPENDENTS, has_effect=True, touches_memory=True)
 
 
 @cache
@@ -65,4 +70,4 @@ def rows() -> list[Assembly]:
     return [
         *(shuffle(mode, type_, 16) for mode in SHUFFLES for type_ in SHUFFLED),
         *map(shuffle_from, SHUFFLED), vote("any"), vote("all"), BALLOT, UNIFORM, BARRIER,
-        WARP_BARRIER, TRAP, named_barrier(1, 64)]
+        WARP_BARRIER, TRAP, WAIT_FOR_KERNEL_BEFORE, named_barrier(1, 64)]

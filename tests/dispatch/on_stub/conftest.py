@@ -29,6 +29,8 @@ class Launch(ctypes.Structure):
     _fields_ = [("kernel", ctypes.c_uint64), ("stream", ctypes.c_uint64),
                 ("device", ctypes.c_uint64), ("grid", ctypes.c_uint64 * 3),
                 ("block", ctypes.c_uint64 * 3), ("shared", ctypes.c_uint64),
+                ("cluster", ctypes.c_uint64 * 3), ("cooperative", ctypes.c_uint64),
+                ("dependent", ctypes.c_uint64),
                 ("parameters", ctypes.c_uint64 * 64), ("places", ctypes.c_uint64 * 64)]
 
 
@@ -51,7 +53,6 @@ class Stub:
         self._first_launch = self._library.stub_launch_count()
         self._first_wait = self._library.stub_wait_count()
         self._first_load = self._library.stub_load_count()
-        self._first_cooperative = self._library.stub_cooperative_count()
         self._callback = _CALLBACK()
 
     @property
@@ -81,10 +82,6 @@ class Stub:
     @property
     def synchronizations(self) -> int:
         return self._library.stub_synchronize_count()
-
-    @property
-    def cooperative_launches(self) -> int:
-        return self._library.stub_cooperative_count() - self._first_cooperative
 
     @property
     def encoded_maps(self) -> int:
@@ -126,6 +123,7 @@ class Compiler:
     stored: names of the arrays that kernels store to.
     shared_bytes: that kernels use.
     maps: parameters that are tensor maps, after all others.
+    cluster: blocks of a program.
     compilations: (kernel, specialization, constants) of each.
     """
 
@@ -133,6 +131,7 @@ class Compiler:
     stored: tuple[str, ...] = ("out",)
     shared_bytes: int = 0
     maps: tuple[Parameter, ...] = ()
+    cluster: int = 1
     compilations: list | None = None
 
     def __call__(self, function, specialization, constants) -> Compiled:
@@ -150,7 +149,8 @@ class Compiler:
         names = {name for name, _ in specialization.arguments}
         assembled = Assembled("// of the stub", b"cubin", 32, 0, 0, 0)
         machine = MachineCode(None, "", assembled, function.__name__, tuple(parameters),
-                              32 * (specialization.options.num_warps or 4), self.shared_bytes)
+                              32 * (specialization.options.num_warps or 4), self.shared_bytes,
+                              self.cluster)
         effects = Effects(frozenset(names), frozenset(self.stored) & names)
         return Compiled(function.__name__, specialization, None, effects, machine, {})
 

@@ -150,19 +150,6 @@ def test_removing_a_hook_that_is_not_there_is_an_error():
         make_scale().remove_launch_hook(print)
 
 
-def test_a_cooperative_launch_says_so_to_the_driver(stub, compiler, arrays):
-    scale = make_scale()
-
-    for _ in range(2):
-        scale[3](*arrays, 7, B=64, launch_cooperative_grid=True)
-    scale.bind(3, *arrays, 7, B=64, launch_cooperative_grid=True)()
-    cooperative = stub.cooperative_launches
-    scale[3](*arrays, 7, B=64)
-
-    assert cooperative == stub.cooperative_launches == 3
-    assert len({fields(launch)[2:] for launch in stub.launches}) == 1
-
-
 @pytest.mark.skipif(DEVICES < 2, reason="needs two devices")
 def test_a_bound_launch_runs_on_the_device_of_its_arrays(stub, compiler):
     values = np.zeros((3, 4), np.float32)
