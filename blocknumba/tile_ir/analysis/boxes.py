@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from blocknumba.tile_ir.analysis.affine import Forms
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.analysis.box import Box
@@ -22,7 +24,7 @@ class Boxes:
         self._infos = AxisInfos(fn) if infos is None else infos
         self._forms = Forms(fn)
         self._promised = promises(self._forms, self._infos.ranges, fn.body)
-        self._plannable = plannable(fn)
+        self._function = fn
 
     def box_of(self, access: Op) -> Box | str:
         """The box that a load or a store touches, or a sentence that says why it is none."""
@@ -42,6 +44,10 @@ class Boxes:
         """Whether a start is known without anything that the kernel loads or computes in tiles."""
         return all(atom.value in self._plannable for monomial, _ in start.terms
                    for atom in monomial)
+
+    @cached_property
+    def _plannable(self) -> frozenset[Value]:
+        return plannable(self._function)
 
 
 def _refusal(access: Op) -> str | None:

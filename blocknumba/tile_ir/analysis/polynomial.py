@@ -60,6 +60,8 @@ class Polynomial:
         return bool(self.terms)
 
     def __add__(self, other: Polynomial) -> Polynomial:
+        if not self.terms or not other.terms:
+            return self if self.terms else other  # most steps are 0
         return Polynomial.sum((*self.terms, *other.terms))
 
     def __sub__(self, other: Polynomial) -> Polynomial:
