@@ -59,34 +59,39 @@ class Writer:
 
     def zeros(self, dtype: object, layout: object) -> Value:
         """A tile of zeros in a register layout."""
-        shape, dtype = shape_of(layout), dtype_of(dtype)
-        zero = self.builder.constant(0.0 if dtype.is_float else 0, dtype)
-        return self.builder.emit(OPS["splat"], zero, shape=shape,
-                                 types=(TileType(dtype, shape, layout),))
+        dtype = dtype_of(dtype)
+        return self.splat_in(layout, self.builder.constant(0.0 if dtype.is_float else 0, dtype))
 
     def rows(self, shape: tuple[int, ...], vector: int = 1) -> object:
         """A register layout, in C order."""
         return blocked(shape, tuple(reversed(range(len(shape)))), vector, self.num_warps)
 
+    def splat_in(self, layout: object, value: Value) -> Value:
+        """A tile of one value in a register layout."""
+        shape = shape_of(layout)
+        return self.builder.emit(OPS["splat"], value, shape=shape,
+                                 types=(TileType(value.type.dtype, shape, layout),))
+
+    def indices(self, layout: object, axis: int) -> Value:
+        """A 2-D tile of the indices along one of its axes, in a register layout."""
+        shape, emit = shape_of(layout), self.builder.emit
+        single = tuple(extent if i == axis else 1 for i, extent in enumerate(shape))
+        along = collapse(layout, (1 - axis,))
+        line = emit(OPS["arange"], start=0, size=shape[axis], types=(
+            TileType(int32, shape[axis:axis + 1], reshape(along, shape[axis:axis + 1])),))
+        line = emit(OPS["reshape"], line, shape=single, types=(TileType(int32, single, along),))
+        return emit(OPS["broadcast"], line, shape=shape, types=(TileType(int32, shape, layout),))
+
     def addresses(self, pointer: Value, layout: object, row_elements: int) -> Value:
         """Pointers to a 2-D tile that begins at pointer, in a layout."""
-        rows, columns = (1 << bits for _, bits in reversed(layout.outs))
-        shape, emit = (rows, columns), self.builder.emit
-        places = []
-        for axis, extent in enumerate(shape):
-            single = tuple(extent if i == axis else 1 for i in range(2))
-            along = collapse(layout, (1 - axis,))
-            line = emit(OPS["arange"], start=0, size=extent,
-                        types=(TileType(int32, (extent,), reshape(along, (extent,))),))
-            line = emit(OPS["reshape"], line, shape=single, types=(TileType(int32, single, along),))
-            places.append(emit(OPS["broadcast"], line, shape=shape,
-                               types=(TileType(int32, shape, layout),)))
-        whole = TileType(int32, shape, layout)
-        scale = emit(OPS["splat"], self.number(row_elements), shape=shape, types=(whole,))
-        index = emit(OPS["add"], emit(OPS["mul"], places[0], scale), places[1])
-        start = emit(OPS["splat"], pointer, shape=shape,
-                     types=(TileType(pointer.type.dtype, shape, layout),))
-        return emit(OPS["offset"], start, index)
+        scale = self.splat_in(layout, self.number(row_elements))
+        rows = self.mul(self.indices(layout, 0), scale)
+        index = self.add(rows, self.indices(layout, 1))
+        return self.offset(self.splat_in(layout, pointer), index)
+
+    def rows_below(self, limit: Value, layout: object) -> Value:
+        """Which elements of a 2-D tile are in rows below a limit."""
+        return self.lt(self.indices(layout, 0), self.splat_in(layout, limit))
 
     def columns(self, shape: tuple[int, int]) -> object:
         """A register layout, the first axis fastest."""
