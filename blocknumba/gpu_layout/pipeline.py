@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from blocknumba.gpu_layout import rules  # noqa: F401  fills the table of placements
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.passes.allocate_shared import allocate_shared
+from blocknumba.gpu_layout.passes.allocate_shared import allocate_shared, shared_bytes
 from blocknumba.gpu_layout.passes.assign_layouts import assign_layouts
 from blocknumba.gpu_layout.passes.insert_barriers import insert_barriers
 from blocknumba.gpu_layout.passes.lower_reductions import lower_reductions
@@ -18,6 +20,8 @@ from blocknumba.gpu_layout.spec import LAID_OUT, MAPPED, READY
 from blocknumba.tile_ir import verifier
 from blocknumba.tile_ir.ir import Function
 from blocknumba.tile_ir.passes.contract import Observer, check_order, run_passes
+
+MOST_RETRIES = 8  # where shared memory does not suffice
 
 # From here on every op is one that the hardware has, and what engines access is in shared memory.
 MAPPING_PASSES = (
@@ -55,10 +59,34 @@ def lay_out(
 ) -> Function:
     """A function of the tile IR with layouts, shared memory and barriers: ready to be lowered.
 
+    How much shared memory conversions take is known last: where it is too much, all is done again
+    with less for the tiles in flight.
     verify: check the function after each pass.  observer: see run_passes.
     """
-    for passes, level in ((MAPPING_PASSES, MAPPED), (PLACING_PASSES, LAID_OUT)):
-        fn = run_passes(fn, passes, options, level=level if verify else None, observer=observer)
+    laid_out = _run(fn, options, options, verify, observer)
+    needed, room = shared_bytes(laid_out), options.shared_bytes
+    while needed > options.shared_bytes and room > 0:
+        less = max(needed - options.shared_bytes, options.shared_bytes // MOST_RETRIES)
+        room = max(0, room - less)
+        laid_out = _run(fn, replace(options, shared_bytes=room), options, verify, observer)
+        needed = shared_bytes(laid_out)
     if verify:
-        verifier.verify(fn, READY)
+        verifier.verify(laid_out, READY)
+    return laid_out
+
+
+def _run(
+    fn: Function,
+    mapping: LayoutOptions,
+    placing: LayoutOptions,
+    verify: bool,
+    observer: Observer | None,
+) -> Function:
+    """fn after all passes.
+
+    mapping, placing: the options of the passes that map and of those that place.
+    """
+    steps = (MAPPING_PASSES, mapping, MAPPED), (PLACING_PASSES, placing, LAID_OUT)
+    for passes, options, level in steps:
+        fn = run_passes(fn, passes, options, level=level if verify else None, observer=observer)
     return fn

@@ -217,6 +217,23 @@ def dequantized_arguments(rounds):
     return (a, b, out), a.astype(np.float32) @ b.astype(np.float32)
 
 
+@bn.jit
+def running(a, b, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+    """A product that every round stores, by way of shared memory."""
+    m, n = bn.block(0, BM), bn.block(1, BN)
+    acc = bn.zeros((BM, BN), bn.float32)
+    for k in bn.spans(a.shape[1], BK):
+        acc += a[m, k] @ b[k, n]
+        out[bn.span(k.start // BK * BM, BM), n] = acc
+
+
+def running_arguments(rounds):
+    a, b = numbers(19, 64, 32 * rounds), numbers(20, 32 * rounds, 64)
+    parts = [a[:, k:k + 32].astype(np.float32) @ b[k:k + 32].astype(np.float32)
+             for k in range(0, 32 * rounds, 32)]
+    return (a, b, np.zeros((64 * rounds, 64), np.float32)), np.cumsum(parts, 0).reshape(-1, 64)
+
+
 # on Hopper -------------------------------------------------------------------------------------
 @bn.jit
 def half_by_pointers(a, b, columns: bn.constexpr, out, BM: bn.constexpr, BN: bn.constexpr,
@@ -254,6 +271,7 @@ CASES = (
     Case(gated, gated_arguments, NARROW_PRODUCT, 4, least_rounds=1),
     Case(attention_like, attention_like_arguments, {"BM": 32, "BN": 32, "D": 16}, 2,
          tolerance=5e-2),
+    Case(running, running_arguments, PRODUCT, 2, least_rounds=1),
     Case(dequantized, dequantized_arguments, NARROW_PRODUCT, 2, least_rounds=1),
 )
 HOPPER_CASES = (

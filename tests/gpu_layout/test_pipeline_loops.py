@@ -5,7 +5,7 @@ from dataclasses import replace
 import emulated_gpu
 import numpy as np
 import pytest
-from pipelined_kernels import CASES, HOPPER_CASES, attention_like, matmul, row_sums
+from pipelined_kernels import CASES, HOPPER_CASES, attention_like, matmul, row_sums, running
 from tensor_core_kernels import tile_of
 
 import blocknumba as bn
@@ -13,8 +13,10 @@ from blocknumba.emulator.errors import RaceError
 from blocknumba.emulator.module import Module
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.passes.allocate_shared import shared_bytes
 from blocknumba.gpu_layout.passes.map_dots import map_dots
 from blocknumba.gpu_layout.passes.pipeline_loops import pipeline_loops
+from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.gpu_layout.pipelining import STAGES, STAGES_OF_MUCH, pipelining_of
 from blocknumba.tile_ir.parser import parse
 from blocknumba.tile_ir.printer import text
@@ -112,6 +114,15 @@ def test_an_inner_loop_is_pipelined_and_leaves_room_for_what_the_outer_one_holds
 
     assert stages(plan) == [2]
     assert list(plan.reasons.values()) == ["a loop within its loop is pipelined"]
+
+
+def test_conversions_find_room_beside_the_tiles_in_flight():
+    options = replace(OPTIONS, shared_bytes=36 * 1024)
+
+    laid_out = lay_out(tile_of(running, F16, PRODUCT), options, verify=True)
+
+    assert shared_bytes(laid_out) <= options.shared_bytes
+    assert text(laid_out).count("copies=2") == 2
 
 
 @bn.jit
