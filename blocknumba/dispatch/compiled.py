@@ -94,6 +94,13 @@ class Compiled:
         return self.source.read() if stored else self.source
 
     @cached_property
+    def relies_on(self) -> frozenset[str]:
+        """The numbers that must be the extents and strides that they were compiled as."""
+        parameters = () if self.machine is None else self.machine.parameters
+        return frozenset(name for parameter in parameters if parameter.tensor_map is not None
+                         for name in parameter.tensor_map.relies_on)
+
+    @cached_property
     def ptx(self) -> str:
         """The PTX; of a kernel that was linked from LTO IR, of the same NVVM IR.
 

@@ -95,8 +95,9 @@ def _parameter(fields: dict) -> Parameter:
     """A parameter from what asdict made of it and JSON brought back."""
     box = fields["tensor_map"]
     if box is not None:
-        box = TensorMap(tuple(box["axes"]), tuple(box["box"]), box["swizzle_bytes"])
-    return Parameter(**fields | {"tensor_map": box})
+        box = TensorMap(tuple(box["axes"]), tuple(box["box"]), box["swizzle_bytes"],
+                        tuple(box["relies_on"]))
+    return Parameter(**fields | {"tensor_map": box, "equals": tuple(map(tuple, fields["equals"]))})
 
 
 def _joined(parts: Iterable[bytes]) -> bytes:

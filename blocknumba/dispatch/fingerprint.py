@@ -49,7 +49,8 @@ def fingerprint(function: FunctionType, specialization: Specialization,
     writer = _Writer(placed)
     try:
         writer.add("blocknumba", FORMAT, environment(), repr(specialization.arguments),
-                   repr(options), str(specialization.target), specialization.disjoint)
+                   repr(options), str(specialization.target), specialization.disjoint,
+                   repr(specialization.relations))
         writer.value(function)
         for name, value in constants.items():
             writer.add("constant", name)

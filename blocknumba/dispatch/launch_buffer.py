@@ -57,13 +57,21 @@ class LaunchBuffer:
             self.slots[start:start + SLOT_BYTES] = (bits & _WORD).to_bytes(SLOT_BYTES, "little")
         self.place_maps()
 
-    def place_maps(self) -> None:
-        """Point at the tensor maps of the arrays whose addresses are in the slots."""
+    def place_maps(self) -> bool:
+        """Point at the tensor maps of the arrays whose addresses are in the slots.
+
+        False where the numbers in the slots are not the extents and strides that the plan is for.
+        """
+        for slot, bits in self.plan.fixed:
+            start = slot * SLOT_BYTES
+            if int.from_bytes(self.slots[start:start + SLOT_BYTES], "little") != bits:
+                return False
         for position, slot, maps in self.maps:
             start = slot * SLOT_BYTES
             encoded = maps.at(int.from_bytes(self.slots[start:start + SLOT_BYTES], "little"))
             self._placed[position] = encoded  # the driver has only its address
             self._addresses[position] = ctypes.addressof(encoded)
+        return True
 
     def aim(self, grid: object, stream: int) -> bool:
         """Say where launches go; False, and nothing is said, for a grid without programs.

@@ -49,8 +49,10 @@ _LOAD = """\
                 _pack(_ready.slots, 0{packed})
             except _errors:
                 return {miss}
-            if _ready.maps:
-                _ready.place_maps()
+            if _ready.maps and not _ready.place_maps():
+                _recent.forget()
+                _broken()
+                return {miss}
             if _recent.loading is not _now:
                 continue
             _recent.ready, _recent.now = _ready, _now

@@ -6,13 +6,14 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from types import FunctionType
 
 from blocknumba.dispatch.compiled import Compiled, MachineCode
 from blocknumba.dispatch.effects import effects
 from blocknumba.dispatch.resources import require_shared_memory
 from blocknumba.dispatch.signature import location
-from blocknumba.dispatch.specialize import Specialization
+from blocknumba.dispatch.specialize import Relation, Specialization
 from blocknumba.errors import BlockError
 from blocknumba.gpu_layout.default_warps import (
     MOST_WARPS,
@@ -61,13 +62,26 @@ def _compile(function: FunctionType, specialization: Specialization,
         tile = build(function, dict(specialization.arguments), constants,
                      TypingOptions(debug=options.debug))
     with _timed("tile", times_ms):
-        tile = optimise(tile)
+        tile = _related(optimise(tile), specialization.relations)
     machine = None if target is None else _best_machine_code(tile, specialization, times_ms)
     return Compiled(function.__name__, specialization, tile, effects(tile), machine, times_ms)
 
 
+def _related(fn: Function, relations: tuple[Relation, ...]) -> Function:
+    """The kernel with what is known of its numbers noted at its parameters."""
+    equals: dict[str, list[tuple[str, str, int]]] = {}
+    for number, *of in relations:
+        equals.setdefault(number, []).append(tuple(of))
+    if not equals:
+        return fn
+    parameters = tuple(
+        replace(parameter, equals=tuple(equals.get(parameter.argument, ())))
+        if parameter.kind == "value" else parameter for parameter in fn.parameters)
+    return Function(fn.name, parameters, fn.body, fn.loc)
+
+
 def _best_machine_code(tile: Function, specialization: Specialization,
-                  times_ms: dict[str, float]) -> MachineCode:
+                       times_ms: dict[str, float]) -> MachineCode:
     """The first of the attempts that does not spill, else the one that spills least."""
     tried: dict[tuple[int, int], MachineCode] = {}
     for num_warps, min_blocks in _attempts(tile, specialization):

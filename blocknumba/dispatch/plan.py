@@ -38,6 +38,7 @@ class Plan:
     is_current: whether the globals that the code captured are what they were.
     slot_count: run-time arguments.
     maps: the tensor maps among the parameters: position, slot of the array, what encodes them.
+    fixed: slots of numbers that must hold these bits, since they are extents or strides.
     """
 
     def __init__(self, driver: Driver, compiled: Compiled, device: int,
@@ -59,6 +60,8 @@ class Plan:
              EncodedMaps(driver, parameter, arguments[parameter.argument]))
             for position, parameter in enumerate(self._parameters)
             if parameter.kind == "tensor_map")
+        self.fixed = tuple((self._slots[name], arguments[name].bits)
+                           for name in sorted(compiled.relies_on))
 
     def launch(self, grid: Grid, stream: int, slots: Sequence[int]) -> None:
         """Launch with arguments given as the bits of their slots, whatever device is current."""

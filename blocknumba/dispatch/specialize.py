@@ -23,6 +23,9 @@ DIVISIBILITY = 16  # elements: enough for a 16-byte access of any dtype; smaller
 NARROW_OFFSETS = 2**31 - 2**20
 
 
+Relation = tuple[str, str, str, int]  # number, "extent" or "stride", array, axis
+
+
 @dataclass(frozen=True, slots=True)
 class Specialization:
     """Everything that one compilation of a kernel depends on; hashable.
@@ -33,6 +36,8 @@ class Specialization:
     options: compile options.
     target: the GPU; None for the interpreter.
     disjoint: no array that is stored to shares memory with another, which the launch has checked.
+    relations: numbers that are extents or strides of arrays; the launch checks those that the code
+        relies on.
     """
 
     arguments: tuple[tuple[str, Argument], ...]
@@ -41,6 +46,7 @@ class Specialization:
     options: Options
     target: Target | None
     disjoint: bool = False
+    relations: tuple[Relation, ...] = ()
 
 
 def argument_of(facts: ArrayFacts | ScalarFacts) -> Argument:
@@ -53,6 +59,20 @@ def argument_of(facts: ArrayFacts | ScalarFacts) -> Argument:
     if value == 1:
         return ScalarArgument(facts.dtype, value=1)
     return ScalarArgument(facts.dtype, divisibility=_divisibility(value))
+
+
+def relations(facts: Mapping[str, ArrayFacts | ScalarFacts]) -> tuple[Relation, ...]:
+    """The numbers among arguments that are extents or strides of the arrays among them."""
+    numbers = [(name, int(fact.value)) for name, fact in facts.items()
+               if isinstance(fact, ScalarFacts) and fact.weak]
+    found = []
+    for array, fact in facts.items():
+        if not numbers or not isinstance(fact, ArrayFacts):
+            continue
+        for kind, values in (("extent", fact.shape), ("stride", fact.strides)):
+            found += [(name, kind, array, axis) for axis, value in enumerate(values)
+                      for name, number in numbers if number == value]
+    return tuple(found)
 
 
 def are_disjoint(arrays: Iterable[ArrayFacts]) -> bool:

@@ -91,7 +91,7 @@ def box_copy(box: Box, buffer: TileType) -> BoxCopy | str:
         return f"extents or strides are not those of {box.argument}"
     row = swizzle * 8 // bits
     extents = (row, *(min(axis.extent, MAX_BOX) for axis in box.axes[1:]))
-    tensor_map = TensorMap(places, extents, swizzle)
+    tensor_map = TensorMap(places, extents, swizzle, box.relies_on)
     return BoxCopy(
         Map(box.argument, TileType(PointerType(buffer.dtype)), tensor_map),
         box.axes,

@@ -17,12 +17,14 @@ class TensorMap:
     axes: every axis of the array once, the contiguous one first; starts are given in this order.
     box: extents, one for each of `axes`.
     swizzle_bytes: the width of the rows whose 16-byte chunks are permuted; 0 permutes nothing.
+    relies_on: numbers that the kernel was given and that are extents or strides of the array.
     Source: CUDA Driver API, cuTensorMapEncodeTiled.
     """
 
     axes: tuple[int, ...]
     box: tuple[int, ...]
     swizzle_bytes: int = 0
+    relies_on: tuple[str, ...] = ()
 
     def __post_init__(self):
         assert sorted(self.axes) == list(range(len(self.axes))), self

@@ -26,12 +26,13 @@ class Product:
     factor: int = 1
     parameters: tuple[Parameter, ...] = ()
 
-    def axis(self, kind: str, argument: str) -> int | None:
-        """The axis whose extent or stride, as kind says, in an array it is; None if it is none."""
+    def axes(self, kind: str, argument: str) -> set[int]:
+        """The axes whose extent or stride, as kind says, in an array it is."""
         match self:
-            case Product(1, (Parameter(kind=own, argument=name, axis=axis),)):
-                return axis if (own, name) == (kind, argument) else None
-        return None
+            case Product(1, (Parameter(kind=own, argument=name, axis=axis, equals=equals),)):
+                return {axis for *of, axis in ((own, name, axis), *equals)
+                        if of == [kind, argument]}
+        return set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +84,26 @@ class Box:
         inside, as one is of which the kernel made a view; a tile that nobody checks is not.
         """
         unit, *others = self.axes
-        found = [unit.bound and unit.bound.axis("extent", self.argument)]
+        found: list[int] = []
         for axis in others:
-            place = axis.stride.axis("stride", self.argument)
-            bound = axis.bound and axis.bound.axis("extent", self.argument)
-            is_view = axis.bound is None and axis.tile_axis is None
-            found.append(place if is_view or bound == place else None)
-        return None if None in found or len(set(found)) < len(found) else tuple(found)
+            places = axis.stride.axes("stride", self.argument) - set(found)
+            if axis.bound is not None or axis.tile_axis is not None:
+                places &= _extents(axis, self.argument)
+            if not places:
+                return None
+            found.append(min(places))
+        left = _extents(unit, self.argument) - set(found)
+        return (min(left), *found) if left else None
+
+    @property
+    def relies_on(self) -> tuple[str, ...]:
+        """The numbers that the kernel was given and that say what its array_axes are."""
+        products = (product for axis in self.axes for product in (axis.stride, axis.bound))
+        return tuple(dict.fromkeys(
+            parameter.argument for product in products if product is not None
+            for parameter in product.parameters if parameter.kind == "value"))
+
+
+def _extents(axis: BoxAxis, argument: str) -> set[int]:
+    """The axes of an array whose extent bounds a box."""
+    return set() if axis.bound is None else axis.bound.axes("extent", argument)

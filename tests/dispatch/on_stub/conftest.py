@@ -122,7 +122,8 @@ class Compiler:
 
     stored: names of the arrays that kernels store to.
     shared_bytes: that kernels use.
-    maps: parameters that are tensor maps, after all others.
+    maps: parameters that are tensor maps, after all others; those that rely on numbers only in
+        code for such numbers.
     cluster: blocks of a program.
     compilations: (kernel, specialization, constants) of each.
     """
@@ -144,7 +145,8 @@ class Compiler:
             parameters.append(Parameter("pointer", name))
             for kind in ("extent", "stride"):
                 parameters += [Parameter(kind, name, axis) for axis in range(argument.rank)]
-        parameters += self.maps
+        parameters += [parameter for parameter in self.maps
+                       if not parameter.tensor_map.relies_on or specialization.relations]
         self.stub.expect_parameters(len(parameters))
         names = {name for name, _ in specialization.arguments}
         assembled = Assembled("// of the stub", b"cubin", 32, 0, 0, 0)

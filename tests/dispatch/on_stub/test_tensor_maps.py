@@ -113,3 +113,41 @@ def test_threads_do_not_disturb_each_others_maps(stub, scale):
         thread.join()
 
     assert [set(arrays) for arrays in seen] == [{pointer(x)} for x, _ in pairs]
+
+
+RELYING = Parameter("tensor_map", "x", tensor_map=TensorMap((1, 0), (64, 128), 128, ("rows",)))
+
+
+@pytest.fixture
+def part(compiler):
+    compiler.maps = (RELYING,)
+
+    @jit
+    def part(x, out, rows, B: constexpr):
+        """Never compiled: the test's compiler makes it."""
+
+    return part
+
+
+def test_a_number_that_is_no_longer_the_extent_gets_code_that_does_not_rely_on_it(
+        stub, compiler, part, pair):
+    rows, before = pair[0].host.shape[0], stub.encoded_maps
+
+    for number in (rows, rows, rows - 56, rows - 56, rows, rows):
+        part[1](*pair, rows=number, B=64)
+
+    relying = [bool(spec.relations) for _, spec, _ in compiler.compilations]
+    assert relying == [True, False]
+    assert len(stub.launches) == 6
+    assert stub.encoded_maps - before == 1
+
+
+def test_the_number_is_packed_as_it_was_given_whichever_code_runs(stub, part, pair):
+    rows = pair[0].host.shape[0]
+
+    for number in (rows, rows - 56):
+        part[1](*pair, rows=number, B=64)
+
+    packed = [struct.unpack("<i", ctypes.string_at(launch.places[AFTER_ALL_OTHERS], 4))[0]
+              for launch in stub.launches]
+    assert packed == [rows, rows - 56]
