@@ -179,8 +179,12 @@ class Matcher:
         return None
 
     def _least(self, bounds: list[Polynomial | None]) -> LowerBounds:
-        """Lower bounds where there is an array with these bounds: they are 1 or more then."""
+        """Lower bounds where an array is described, and with these bounds: it is not empty."""
         promised = dict(self.promised)
+        argument = self.forms.parameters[self.form.origin].argument
+        for value, parameter in self.forms.parameters.items():
+            if parameter.kind == "extent" and parameter.argument == argument:
+                bounds = [*bounds, self.forms.atom(value)]
         for bound in bounds:
             match bound and bound.terms:
                 case (((atom,), 1),):
