@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from blocknumba.errors import require
 from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.parts import part_layout
 from blocknumba.gpu_layout.reduction import reduction_plan
 from blocknumba.gpu_layout.registers import REGISTER
 from blocknumba.gpu_layout.shared import OFFSET
@@ -48,6 +49,28 @@ def convert_layout(x, *, layout) -> TileType:
     """
     _require_registers("convert_layout", x)
     return TileType(x.dtype, x.shape, layout)
+
+
+@op(PURE)
+def take_part(x, *, bits, index) -> TileType:
+    """The elements of x whose packed index has bits set as the bits of index are.
+
+    x: tile in registers; bits: of the packed index, places of registers only (see parts.cut).
+    The result has rank 1, in the layout parts.part_layout(x.layout, bits).
+    """
+    _require_registers("take_part", x)
+    return TileType(x.dtype, (x.size >> len(bits),), part_layout(x.layout, bits))
+
+
+@op(PURE)
+def join_parts(*parts, shape, layout, bits) -> TileType:
+    """The tile that has these parts, as take_part(x, bits, 0), take_part(x, bits, 1) and so on.
+
+    shape, layout: of the result.
+    """
+    for part in parts:
+        _require_registers("join_parts", part)
+    return TileType(parts[0].dtype, shape, layout)
 
 
 @op(EFFECT)

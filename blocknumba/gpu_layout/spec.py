@@ -9,11 +9,13 @@ from blocknumba.gpu_layout.ops import (
     barrier,
     convert_layout,
     finish_arg_reduce,
+    join_parts,
     partial_arg_reduce,
     partial_reduce,
     shared_allocate,
     shared_read,
     shared_write,
+    take_part,
 )
 from blocknumba.gpu_layout.passes.allocate_shared import ALLOCATIONS
 from blocknumba.gpu_layout.placement import placement_of
@@ -32,11 +34,13 @@ _OWN = frozenset(
         barrier,
         convert_layout,
         finish_arg_reduce,
+        join_parts,
         partial_arg_reduce,
         partial_reduce,
         shared_allocate,
         shared_read,
         shared_write,
+        take_part,
     )
 )
 

@@ -17,13 +17,16 @@ from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.movement import SharedMove, plan_move
 from blocknumba.gpu_layout.ops import (
     convert_layout,
+    join_parts,
     shared_allocate,
     shared_read,
     shared_write,
+    take_part,
 )
 from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.parts import cut, part_layout
 from blocknumba.gpu_layout.planner import element_bits
-from blocknumba.gpu_layout.registers import replication
+from blocknumba.gpu_layout.registers import log2, replication
 from blocknumba.gpu_layout.shared import best_shared
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Function, Op, Value, walk
@@ -33,6 +36,7 @@ from blocknumba.tile_ir.rebuild import Rebuilder
 from blocknumba.tile_ir.types import TileType
 
 STAGING = (stage, shared_tile)
+PART_BYTES = 1 << 14  # of a conversion, where it can be done in parts
 READ_BY_ENGINES = (wgmma, tma_store)
 
 
@@ -43,7 +47,8 @@ def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
     `stage` becomes the first two, with a fence where an engine will read, and `shared_tile` the
     last.  So do the results of atomics, and of volatile loads of a scalar: one thread per element
     does the access, so the threads that hold copies have to be told.  Conversions that do not
-    depend on each other are done together, so that one barrier serves them all.
+    depend on each other are done together, so that one barrier serves them all.  What is larger
+    than PART_BYTES goes part by part, if every thread holds some of every part.
     """
     used = {value for op in walk(fn.body) for value in op.operands}
     told = {
@@ -106,11 +111,46 @@ class _Stager(Rebuilder):
         for op in group:
             self.builder.loc = op.loc
             (x,) = self.operands(op)
+            bits = _cut(op)
+            if bits:
+                self._convert_parts(x, op, bits)
+                continue
             move = plan_move(x.type.layout, op.result.type.layout, element_bits(x.type))
             buffers.append(_written(self.builder, x, move.shared))
-        for op, buffer in zip(group, buffers, strict=True):
+        whole = [op for op in group if not _cut(op)]
+        for op, buffer in zip(whole, buffers, strict=True):
             self.builder.loc = op.loc
             self[op.result] = _read(self.builder, buffer, op.result.type, op.result.hint)
+
+    def _convert_parts(self, x: Value, op: Op, bits: tuple[int, ...]) -> None:
+        """Write and read one part of a tile after the other.
+
+        Two buffers take turns: while one is read the other is written, behind one barrier.
+        """
+        emit, made, parts = self.builder.emit, op.result.type, []
+        wanted = part_layout(made.layout, bits)
+        move = plan_move(part_layout(x.type.layout, bits), wanted, element_bits(x.type))
+        buffers: dict[int, Value] = {}
+        for index in range(1 << len(bits)):
+            part = emit(take_part, x, bits=bits, index=index)
+            if not isinstance(move, SharedMove):
+                parts.append(emit(convert_layout, part, layout=wanted))
+                continue
+            turn = index % 2
+            if turn not in buffers:
+                buffers[turn] = _allocated(self.builder, part.type, move.shared)
+            emit(shared_write, buffers[turn], part)
+            parts.append(emit(shared_read, buffers[turn], layout=wanted))
+        self[op.result] = emit(join_parts, *parts, shape=made.shape, layout=made.layout, bits=bits,
+                               hint=op.result.hint)
+
+
+def _cut(op: Op) -> tuple[int, ...]:
+    """The bits that the parts of a conversion differ in; none if it is done at once."""
+    tile = op.result.type
+    size_bytes = tile.size * element_bits(tile) // 8
+    wanted = log2(max(1, size_bytes // PART_BYTES))
+    return cut(op.operands[0].type.layout, tile.layout, wanted) if wanted else ()
 
 
 def _grouped(ops: Sequence[Op]) -> Iterator[tuple[Op, ...]]:
@@ -182,12 +222,16 @@ def _own_shared(tile: TileType) -> LinearLayout:
 
 def _written(builder: Builder, value: Value, shared: LinearLayout) -> Value:
     """A new buffer with a value in it."""
-    tile = value.type
-    buffer = builder.emit(
-        shared_allocate, dtype=str(tile.dtype), shape=tile.shape or (1,), layout=shared
-    )
+    buffer = _allocated(builder, value.type, shared)
     builder.emit(shared_write, buffer, value)
     return buffer
+
+
+def _allocated(builder: Builder, tile: TileType, shared: LinearLayout) -> Value:
+    """A new buffer for a tile."""
+    return builder.emit(
+        shared_allocate, dtype=str(tile.dtype), shape=tile.shape or (1,), layout=shared
+    )
 
 
 def _read(builder: Builder, buffer: Value, wanted: TileType, hint: str) -> Value:

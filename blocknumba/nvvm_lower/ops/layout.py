@@ -5,10 +5,13 @@ from __future__ import annotations
 from blocknumba.gpu_layout.ops import (
     barrier,
     convert_layout,
+    join_parts,
     shared_allocate,
     shared_read,
     shared_write,
+    take_part,
 )
+from blocknumba.gpu_layout.parts import registers_of_part
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
 from blocknumba.nvvm_lower.ptx import warp as ptx
 from blocknumba.nvvm_lower.services import shared_memory, shared_writes
@@ -21,6 +24,22 @@ from blocknumba.tile_ir.opdef import attribute
 def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
     source, wanted = op.operands[0].type, op.result.type
     return moved(emitter, source.dtype, x, source.layout, wanted.layout)
+
+
+@code(take_part)
+def _(_emitter: Emitter, op: Op, x: Registers) -> Registers:
+    layout = op.operands[0].type.layout
+    return [x[i] for i in registers_of_part(layout, op.attrs["bits"], op.attrs["index"])]
+
+
+@code(join_parts)
+def _(_emitter: Emitter, op: Op, *parts: Registers) -> Registers:
+    layout = op.result.type.layout
+    found: dict[int, str] = {}
+    for index, part in enumerate(parts):
+        registers = registers_of_part(layout, op.attrs["bits"], index)
+        found.update(zip(registers, part, strict=True))
+    return [found[register] for register in range(len(found))]
 
 
 @code(shared_allocate)

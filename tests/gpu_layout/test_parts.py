@@ -1,0 +1,85 @@
+"""Parts of tiles: every thread has some of every part, and they make up the tile."""
+
+import numpy as np
+import pytest
+from emulated_threads import distribute
+
+from blocknumba.gpu_layout.mma import Instruction, matrix_plan
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.parts import cut, part_layout, registers_of_part
+from blocknumba.gpu_layout.passes.allocate_shared import shared_bytes
+from blocknumba.gpu_layout.passes.stage_conversions import PART_BYTES
+from blocknumba.gpu_layout.pipeline import lay_out
+from blocknumba.gpu_layout.registers import blocked, from_columns, transpose
+from blocknumba.tile_ir.parser import parse
+
+SUMS = matrix_plan(Instruction.parse("m16n8k16.f32.f16.f16"), (128, 256), 32, (1, 2, 4), 8, False)
+ROWS = blocked((128, 256), (1, 0), 4, 8)
+
+
+def test_sums_of_a_product_are_cut_at_bits_that_only_registers_have():
+    bits = cut(SUMS.layout, ROWS, 3)
+
+    for layout in (SUMS.layout, ROWS):
+        for bit in bits:
+            assert [c for c in layout.columns if c >> bit & 1] == [1 << bit]
+            assert 1 << bit in layout["register"]
+    assert bits == (11, 12, 13)  # rows 8, 16 and 32: a warp has 64
+
+
+@pytest.mark.parametrize("layout", [SUMS.layout, ROWS], ids=["sums", "rows"])
+def test_parts_hold_what_the_whole_held(layout):
+    bits = cut(SUMS.layout, ROWS, 2)
+    tile = np.arange(128 * 256)
+    held = distribute(tile, layout)
+
+    for index in range(1 << len(bits)):
+        is_in = np.ones(tile.size, bool)
+        for place, bit in enumerate(bits):
+            is_in &= (tile >> bit & 1) == (index >> place & 1)
+        part = distribute(tile[is_in], part_layout(layout, bits))
+        registers = registers_of_part(layout, bits, index)
+        np.testing.assert_array_equal(part, held[:, :, list(registers)])
+
+
+def test_a_transposition_of_all_threads_has_no_bit_to_cut_at():
+    layout = blocked((64, 64), (1, 0), 4, 4)
+
+    assert cut(layout, transpose(layout, (1, 0)), 2) == ()
+
+
+def test_bits_that_threads_or_sums_of_bits_reach_are_not_cut_at():
+    plain = from_columns((8,), (1, 2, 4), (0,) * 5, ())
+
+    assert cut(plain, plain, 3) == (0, 1, 2)
+    assert cut(plain, plain, 1) == (2,)
+    assert cut(plain, from_columns((8,), (1, 2, 4), (4, 0, 0, 0, 0), ()), 3) == (0, 1)
+    assert cut(plain, from_columns((8,), (1, 3, 4), (0,) * 5, ()), 3) == (2,)
+
+
+def test_a_large_conversion_takes_a_small_buffer():
+    fn = parse("""kernel k(
+  %x: ptr<float16> = pointer(x) {divisibility=16}
+  %z: ptr<float32> = pointer(z) {divisibility=16}
+) {
+  %i = arange {start=0, size=4096} : tile<4096xint32>
+  %xs = splat %x : tile<4096xptr<float16>>
+  %xp = offset %xs, %i : tile<4096xptr<float16>>
+  %flat = load %xp : tile<4096xfloat16>
+  %a = reshape %flat : tile<128x32xfloat16>
+  %b = reshape %flat : tile<32x128xfloat16>
+  %zero = constant {value=0.0} : float32
+  %acc = splat %zero : tile<128x128xfloat32>
+  %d = dot %a, %b, %acc : tile<128x128xfloat32>
+  %j = arange {start=0, size=16384} : tile<16384xint32>
+  %sums = reshape %d : tile<16384xfloat32>
+  %zs = splat %z : tile<16384xptr<float32>>
+  %zp = offset %zs, %j : tile<16384xptr<float32>>
+  store %zp, %sums
+  return
+}
+""")
+
+    laid_out = lay_out(fn, LayoutOptions(num_warps=8), verify=True)
+
+    assert shared_bytes(laid_out) <= 2 * PART_BYTES
