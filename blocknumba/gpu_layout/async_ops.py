@@ -21,6 +21,7 @@ from blocknumba.tile_ir.verifier import REGIONS, RegionSpec
 
 ONE_ELEMENT = LinearLayout(((OFFSET, 0),), (("dim0", 0),), ())
 BARRIER = TileType(int64, (1,), ONE_ELEMENT)
+WARPGROUP = 4  # warps
 
 
 def _require_buffer(name: str, tile: TileType) -> None:
@@ -234,12 +235,20 @@ def pin(value, scratch) -> None:
 
 # roles ----------------------------------------------------------------------------------------
 @op(CONTROL)
-def warp_roles(*, producers) -> tuple[TileType, ...]:
-    """The program's warps run regions[0], while `producers` further warps run regions[1].
+def warp_roles(*, producers, registers=None) -> tuple[TileType, ...]:
+    """The program's warps run regions[0]; the first of `producers` further ones runs regions[1].
 
     Regions have no arguments and yield nothing.  In regions[0] a barrier of the program is one of
     its warps; regions[1] has no tiles in registers and no barriers of the program.
+    registers: of a thread of a producer, and of the program, which takes those that the producers
+    give away: multiples of 8 from 24 to 256.  Producers and program are whole warpgroups then.
+    Source: PTX ISA, "setmaxnreg".
     """
+    if registers is not None:
+        given, taken = registers
+        require(producers % WARPGROUP == 0
+                and all(count % 8 == 0 and 24 <= count <= 256 for count in registers),
+                "warp_roles: given {} and {} registers for {} producers", given, taken, producers)
     return ()
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from blocknumba.gpu_layout import gf2
+from blocknumba.gpu_layout.async_ops import WARPGROUP
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.registers import from_columns, log2
 from blocknumba.gpu_layout.shared import is_buffer, offset_of
@@ -18,7 +19,6 @@ from blocknumba.gpu_layout.swizzle import in_panels, recognized
 from blocknumba.tile_ir.ops.dot import accumulators
 from blocknumba.tile_ir.types import DType, TileType, float32, float64
 
-WARPS = 4  # of a warpgroup
 ROWS, MOST_COLUMNS, FEWEST_COLUMNS = 64, 256, 8  # of an instruction
 DEPTH_BYTES = 32  # of a row of the first operand of an instruction
 WORD_BITS = 32  # of a register
@@ -46,7 +46,7 @@ class Division:
 @lru_cache(maxsize=256)
 def division(rows: int, columns: int, num_warps: int) -> Division:
     """How warpgroups share a product of rows x columns."""
-    groups = log2(num_warps // WARPS)
+    groups = log2(num_warps // WARPGROUP)
     row_bits, column_bits = log2(rows // ROWS), log2(columns)
     group_rows = min(groups, row_bits)
     group_columns = min(groups - group_rows, max(0, column_bits - log2(FEWEST_COLUMNS)))
@@ -115,8 +115,8 @@ def refusal(a: TileType, b: TileType, acc: TileType, precision: str, num_warps: 
         return f"wgmma does not multiply {a.dtype} by {b.dtype} in {acc.dtype}"
     if a.dtype == float32 and precision != "tf32":
         return f"wgmma rounds float32 to tf32, and the precision is {precision}"
-    if num_warps % WARPS:
-        return f"wgmma needs a multiple of {WARPS} warps, and there are {num_warps}"
+    if num_warps % WARPGROUP:
+        return f"wgmma needs a multiple of {WARPGROUP} warps, and there are {num_warps}"
     if rows < ROWS or columns < FEWEST_COLUMNS or depth < depth_of(a.dtype):
         return (f"wgmma multiplies at least ({ROWS}, {depth_of(a.dtype)}) by "
                 f"({depth_of(a.dtype)}, {FEWEST_COLUMNS}), given {a.shape} by {b.shape}")

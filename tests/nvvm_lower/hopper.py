@@ -110,10 +110,10 @@ class Writer:
         region = self.region(body, TileType(int32), *types)
         return self.builder.emit(OPS["for"], *bounds, *carried, regions=(region,), types=types)
 
-    def roles(self, program, producer, producers: int = 1) -> None:
+    def roles(self, program, producer, **attrs) -> None:
         """What the program's warps do, and what a producer does."""
         regions = [self.region(lambda role=role: [role()] and None) for role in (program, producer)]
-        self.builder.emit(OPS["warp_roles"], regions=regions, producers=producers)
+        self.builder.emit(OPS["warp_roles"], regions=regions, **{"producers": 1, **attrs})
 
     def staged(self, pointer: Value, shape: tuple[int, int], dtype: object,
                layout: object) -> Value:

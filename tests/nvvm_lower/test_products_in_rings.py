@@ -28,6 +28,7 @@ class Product:
     stages: int = 3
     pending: int = 1
     producers: int = 1
+    registers: tuple[int, int] | None = None
 
     @property
     def boxes(self):
@@ -99,7 +100,7 @@ def multiplying(product):
             w.tma_store_wait(reads=True)
 
         w.roles(program, lambda: w.loop_over(rounds, fetch, zero, zero),
-                producers=product.producers)
+                producers=product.producers, registers=product.registers)
 
     axes = ((1, 0), (0, 1) if product.b_minor == 0 else (1, 0), (1, 0))
     swizzles = [box[0] * size_bytes((1,), product.dtype) for box in product.boxes[:2]] + [128]
@@ -135,6 +136,22 @@ def test_a_ring_feeds_a_warpgroup(stages, b_minor, pending):
     ids=str)
 def test_a_ring_feeds_products_of_other_shapes(product):
     check(product, rounds=4)
+
+
+@pytest.mark.parametrize("registers", [None, (24, 240), (40, 232)], ids=str)
+def test_a_warpgroup_of_producers_fetches_once(registers):
+    check(Product((128, 64, 64), num_warps=8, producers=4, registers=registers))
+
+
+def test_registers_go_from_the_producers_to_the_program():
+    built = multiplying(Product((128, 256, 64), num_warps=8, producers=4, registers=(24, 240)))
+
+    found = re.findall(r"USETMAXREG\.\w+\.CTAPOOL (?:UP\d, )?0x\w+", built.sass)
+
+    assert found == ["USETMAXREG.DEALLOC.CTAPOOL 0x18", "USETMAXREG.TRY_ALLOC.CTAPOOL UP0, 0xf0"]
+    assert built.lowered.num_warps == 12
+    assert built.assembled.registers == 168  # of 65536 for 384 threads
+    assert built.assembled.warnings == ()
 
 
 def test_the_loop_of_a_product_is_all_uniform():

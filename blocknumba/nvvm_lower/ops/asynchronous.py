@@ -35,7 +35,7 @@ from blocknumba.nvvm_lower.services import async_copies, mbarrier, tma
 from blocknumba.nvvm_lower.services import wgmma as warpgroups
 from blocknumba.nvvm_lower.services.shared_memory import address_of
 from blocknumba.nvvm_lower.services.wgmma import Factor
-from blocknumba.tile_ir.ir import Op, Value
+from blocknumba.tile_ir.ir import Op, Region, Value
 from blocknumba.tile_ir.opdef import attribute
 
 PROGRAM_BARRIER = 1  # of the program's warps, once others run beside them; 0 is of all
@@ -168,13 +168,32 @@ def _(emitter: Emitter, op: Op) -> tuple[Registers, ...]:
     is_ours = body.compare("icmp ult", I32, emitter.threads.uniform_warp, str(num_warps))
     body.branch_if(is_ours, *labels)
     program, producer = op.regions
+    given, taken = attribute(op, "registers") or (None, None)
     body.place(labels[1])
     with body.scope():
-        emitter.run(producer)
-    body.do("ret void")
+        if given is not None:
+            emitter.assembly(warp_ptx.set_registers(given, gives=True))
+        _run_first(emitter, producer, attribute(op, "producers"))
     body.place(labels[0])
     if num_warps > 1:
         threads = num_warps * emitter.target.warp_size
         emitter.program_barrier = warp_ptx.named_barrier(PROGRAM_BARRIER, threads)
+    if taken is not None:
+        emitter.assembly(warp_ptx.set_registers(taken, gives=False))
     emitter.run(program)
     return ()
+
+
+def _run_first(emitter: Emitter, region: Region, producers: int) -> None:
+    """The first producer runs a region; then all of them end."""
+    body, done = emitter.body, emitter.body.new_label("done")
+    if producers > 1:
+        first = body.new_label("first")
+        number = str(emitter.options.num_warps)
+        is_first = body.compare("icmp eq", I32, emitter.threads.uniform_warp, number)
+        body.branch_if(is_first, first, done)
+        body.place(first)
+    emitter.run(region)
+    body.branch(done)
+    body.place(done)
+    body.do("ret void")

@@ -65,8 +65,17 @@ def named_barrier(number: int, threads: int) -> Assembly:
                     has_effect=True, touches_memory=True, converges=True)
 
 
+@cache
+def set_registers(count: int, gives: bool) -> Assembly:
+    """Every thread of a warpgroup has count registers from here on: fewer, or more."""
+    way = "dec" if gives else "inc"
+    return Assembly(f"setmaxnreg.{way}.{count}", f"setmaxnreg.{way}.sync.aligned.u32 {count};",
+                    (), (), "setmaxnreg", needs=Capability.SET_MAX_REGISTERS, has_effect=True,
+                    touches_memory=True, converges=True)
+
+
 def rows() -> list[Assembly]:
-    """Every way to talk and wait, for tests."""
+    """Every way to talk and wait, for tests; set_registers is only for whole programs."""
     return [
         *(shuffle(mode, type_, 16) for mode in SHUFFLES for type_ in SHUFFLED),
         *map(shuffle_from, SHUFFLED), vote("any"), vote("all"), BALLOT, UNIFORM, BARRIER,
