@@ -233,6 +233,17 @@ def pin(value, scratch) -> None:
             "pin: given {} and {}, accepted float32 and a buffer of int32", value, scratch)
 
 
+@op(EFFECT)
+def uniform(value) -> TileType:
+    """A scalar int32, computed here and not later, that the assembler knows to be one for a warp.
+
+    What follows from integer divisions is not known to be, and is otherwise computed where it is
+    used first, after long waits.
+    """
+    _require_int32("uniform", value)
+    return value
+
+
 # roles ----------------------------------------------------------------------------------------
 @op(CONTROL)
 def warp_roles(*, producers, registers=None) -> tuple[TileType, ...]:

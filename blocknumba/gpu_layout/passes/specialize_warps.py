@@ -15,6 +15,7 @@ from blocknumba.gpu_layout.async_ops import (
     tma_load,
     tma_store,
     tma_store_wait,
+    uniform,
     warp_roles,
     wgmma_wait,
 )
@@ -33,6 +34,7 @@ from blocknumba.tile_ir.rebuild import Rebuilder, Values
 from blocknumba.tile_ir.types import TileType, int32
 
 PRODUCER_WARPS = 1
+DIVISIONS = ("floordiv", "mod")  # of which the assembler makes code that only it can place
 
 
 @declared(reads=("ops",), writes=("ops",))
@@ -171,6 +173,8 @@ class _Role(Rebuilder):
             self._set(op, self._threaded(op, rings))
         else:
             super().op(op)
+            if op.name in DIVISIONS and op.result.type == TileType(int32):
+                self[op.result] = self.builder.emit(uniform, self[op.result], hint=op.result.hint)
 
     def fetch(self, ring: Ring, group: Group, place: int) -> None:
         """The role's part of one fetch of a group, by way of a ring."""

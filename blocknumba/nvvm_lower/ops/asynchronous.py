@@ -18,6 +18,7 @@ from blocknumba.gpu_layout.async_ops import (
     tma_load,
     tma_store,
     tma_store_wait,
+    uniform,
     warp_roles,
     wgmma,
     wgmma_wait,
@@ -152,6 +153,11 @@ def _(emitter: Emitter, _op: Op, values: Registers, scratch: Registers) -> None:
     address = address_of(emitter, scratch[0])
     for value in values:
         emitter.assembly(wgmma_ptx.PIN, value, address)
+
+
+@code(uniform)
+def _(emitter: Emitter, _op: Op, value: Registers) -> Registers:
+    return list(emitter.assembly(warp_ptx.UNIFORM_HERE, value[0]))
 
 
 # roles ----------------------------------------------------------------------------------------

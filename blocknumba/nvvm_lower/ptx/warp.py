@@ -46,6 +46,9 @@ BALLOT = Assembly(
 # A value that is the same in all lanes already; here the assembler learns that it is.
 UNIFORM = Assembly("uniform", f"shfl.sync.idx.b32 $0, $1, 0, 0x1f, {ALL_LANES};", ("i32",),
                    ("i32",), "shfl.sync", converges=True)
+# The same, where it is written: what it depends on cannot be computed later.
+UNIFORM_HERE = Assembly("uniform.here", UNIFORM.text, ("i32",), ("i32",), "shfl.sync",
+                        has_effect=True, converges=True)
 BARRIER = Assembly("barrier", "bar.sync 0;", (), (), "bar", has_effect=True,
                    touches_memory=True, converges=True)
 WARP_BARRIER = Assembly("warp_barrier", f"bar.warp.sync {ALL_LANES};", (), (),
