@@ -13,6 +13,8 @@ from blocknumba.tile_ir.rebuild import Rebuilder
 from blocknumba.tile_ir.tensor_map import MAX_BOX, TensorMap
 from blocknumba.tile_ir.types import PointerType, TileType, int32
 
+PATTERN_ROWS = 8  # after which a swizzle repeats.  Source: PTX ISA, "Swizzling Modes"
+
 
 @dataclass(frozen=True, slots=True)
 class Map:
@@ -84,6 +86,8 @@ def box_copy(box: Box, buffer: TileType) -> BoxCopy | str:
     minor_axis, swizzle = found
     if not swizzle:
         return "rows of the tile are shorter than 32 bytes"
+    if buffer.size * bits // 8 % (PATTERN_ROWS * swizzle):
+        return f"the tile has fewer than {PATTERN_ROWS} rows"  # its copies would lie askew
     if box.axes[0].tile_axis != minor_axis:
         return "the tile is transposed on its way"
     places = box.array_axes
