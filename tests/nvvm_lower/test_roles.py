@@ -99,5 +99,5 @@ def test_the_loop_that_fetches_has_one_wait_and_one_copy():
 
     assert loop.count("UTMALDG.2D") == 1
     assert loop.count("SYNCS.PHASECHK.TRANS64.TRYWAIT") <= 2  # the second one tries again
-    assert "BSSY" not in loop
+    assert "BSSY" not in loop and "R2UR" not in loop
     assert built.assembled.warnings == ()

@@ -4,6 +4,8 @@ import pytest
 from kernels import elementwise_kernel, lowered
 
 from blocknumba.nvvm_lower import toolchain
+from blocknumba.nvvm_lower.llvm import Body, Module
+from blocknumba.nvvm_lower.ptx.warp import set_registers
 from blocknumba.nvvm_lower.target import TARGETS
 from blocknumba.nvvm_lower.toolchain import (
     AssembleOptions,
@@ -69,6 +71,32 @@ ptxas warning : something is slow"""
     assert (found.registers, found.stack_bytes, found.spill_bytes) == (42, 24, 36)
     assert found.shared_bytes == 128
     assert found.warnings == ("ptxas warning : something is slow",)
+
+
+def giving_registers_away():
+    """A kernel that says only that its threads need fewer registers."""
+    module = Module()
+    body = Body(module)
+    body.assembly(set_registers(24, gives=True))
+    body.do("ret void")
+    body.define("k", [])
+    module.annotate("k", "void ()", {"kernel": 1, "maxntidx": 128})
+    module.keep("k", "void ()")
+    return module.text()
+
+
+def test_what_the_assembler_ignores_is_a_warning():
+    found = assemble(giving_registers_away(), TARGET)
+
+    (warning,) = found.warnings
+    assert "C7504" in warning and "setmaxnreg" in warning
+
+
+def test_a_whole_program_may_give_registers_away():
+    found = assemble(giving_registers_away(), TARGET, AssembleOptions(whole_program=True))
+
+    assert found.warnings == ()
+    assert "USETMAXREG" in disassemble(found.cubin)
 
 
 def test_spills_are_counted():
