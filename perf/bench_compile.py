@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from example_kernels import softmax, vector_add
+from example_kernels import attention, matmul, softmax, vector_add
 from measure import CLOCK, host_timer, interleaved
 
 import blocknumba as bn
@@ -14,6 +14,9 @@ TARGET = "sm_90a"
 KERNELS = {
     "vector add": (vector_add.add, ("f32[::1]",) * 3, {"BLOCK": 1024}),
     "softmax": (softmax.softmax, ("f32[:,::1]",) * 2, {"BLOCK": 1024}),
+    "matmul": (matmul.matmul, ("f16[:,::1]:16",) * 3, {"BM": 128, "BN": 256, "BK": 64}),
+    "attention": (attention.attention, ("f16[:,:,:,::1]:16",) * 4 + ("f32",),
+                  {"CAUSAL": False, "D": 128, "BM": 128, "BN": 128}),
 }
 
 

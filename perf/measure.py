@@ -68,6 +68,12 @@ def medians(samples: Samples) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in samples.items()}
 
 
+def median_ratio(samples: Samples, numerator: str, denominator: str) -> float:
+    """The median over rounds of one competitor's seconds divided by another's of the same round."""
+    return statistics.median(one / other for one, other in
+                             zip(samples[numerator], samples[denominator], strict=True))
+
+
 def fastest(candidates: Iterable[Run], timer: Callable[[Run, int], float],
             rounds: int = 5, repeats: int = 5) -> Run:
     """The candidate of least median time."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
+from triton_launch import Launch
 
+LOG2_E = 1.4426950408889634
 # BLOCK_M, BLOCK_N, num_warps, num_stages
 CONFIGURATIONS = tuple(
     (block_m, block_n, warps, stages)
@@ -53,22 +55,17 @@ def _attention(queries, keys, values, out, length, scale, D: tl.constexpr, BLOCK
     out.store([head + start_m, 0], (acc / total[:, None]).to(out.dtype))
 
 
-def attention(q, k, v, out, scale: float, causal: bool, configuration: tuple[int, int, int, int]):
-    """A launch, prepared: out = softmax(q @ k.T * scale) @ v; (batches, heads, length, D).
-
-    Errors: ValueError for a configuration that would be wrong: the columns before a block of rows
-    must be whole blocks.
-    """
-    block_m, block_n, warps, stages = configuration
-    if causal and block_m % block_n:
-        raise ValueError(f"causal attention with blocks of {block_m} rows, {block_n} columns")
+def launches(q, k, v, out, scale: float, causal: bool) -> list[Launch]:
+    """out = softmax(q @ k.T * scale) @ v in every configuration; (batches, heads, length, D)."""
     batches, heads, length, D = q.shape
-    described = [TensorDescriptor.from_tensor(x.reshape(-1, D), [rows, D])
-                 for x, rows in ((q, block_m), (k, block_n), (v, block_n), (out, block_m))]
-    grid = triton.cdiv(length, block_m), batches * heads
-
-    def launch():
-        _attention[grid](*described, length, scale * 1.4426950408889634, D, block_m, block_n, causal,
-                         num_warps=warps, num_stages=stages)
-
-    return launch
+    found = []
+    for block_m, block_n, warps, stages in CONFIGURATIONS:
+        if causal and block_m % block_n:
+            continue  # the columns before a block of rows must be whole blocks
+        maps = [TensorDescriptor.from_tensor(x.reshape(-1, D), [rows, D])
+                for x, rows in ((q, block_m), (k, block_n), (v, block_n), (out, block_m))]
+        grid = triton.cdiv(length, block_m), batches * heads
+        found.append(Launch(_attention, grid, (
+            *maps, length, scale * LOG2_E, D, block_m, block_n, causal),
+            {"num_warps": warps, "num_stages": stages}))
+    return found
