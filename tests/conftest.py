@@ -64,3 +64,11 @@ def pytest_collection_modifyitems(items) -> None:
     for item in items:
         if "gpu" in item.keywords:
             item.add_marker(skip)
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """Print what tests measured, for people."""
+    for report in terminalreporter.stats.get("passed", ()):
+        for name, value in report.user_properties:
+            if name == "measured":
+                terminalreporter.write_line(value)

@@ -265,10 +265,9 @@ _CUPY = Library(
     differs="{0}.dtype is not {1} or ("
             "({0}.ndim != 1 or _len({0}) != {2} or not {0}._c_contiguous) if {3} is None else "
             "({0}.shape, None if {0}._c_contiguous else {0}.strides) != {3})")
-# the array's own device_ctypes_pointer is a property in Python, and costs four times as much; an
-# empty array has no gpu_data
+# the array's own device_ctypes_pointer is a property in Python; an empty array has no gpu_data
 _NUMBA = Library("numba", _read_numba,
-                 "_int({0}.gpu_data.device_pointer) if {0}.gpu_data is not None else 0")
+                 "{0}.gpu_data is not None and {0}.gpu_data.device_ctypes_pointer.value or 0")
 # get_device is -1 for tensors on the host, and the cheapest to ask
 _TORCH = Library("torch", _read_torch, "{0}.data_ptr()", strides="{0}.stride()",
                  device="{0}.get_device()", differs="",

@@ -98,7 +98,7 @@ def _key_function(driver: Driver | None, signature: Signature, given: Mapping[st
     names = list(given)
     passed = [*names[:positional], *(["*"] if len(names) > positional else []),
               *names[positional:]]
-    scope = {"_freeze": freeze, "_host_pointer": host_pointer, "_int": int,
+    scope = {"_freeze": freeze, "_host_pointer": host_pointer,
              "_current_device": driver and driver.current_device,
              "_pointer_device": driver and driver.pointer_device, **getters}
     return eval(f"lambda {', '.join(passed)}: ({''.join(f'{e}, ' for e in expressions)})", scope)

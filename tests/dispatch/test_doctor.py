@@ -78,7 +78,7 @@ def test_info_and_clear(tmp_path, monkeypatch, capsys):
     assert statuses == [0, 0, 0]
     assert f"folder   {tmp_path}\nkernels  2\ntuned    0\nsize     0.5 of 1 MiB\noldest   used " in printed
     assert f"removed 2 kernels and the tuning of 0 from {tmp_path}" in printed
-    assert printed.endswith("kernels  0\nsize     0.0 of 1 MiB\n")
+    assert printed.endswith("kernels  0\ntuned    0\nsize     0.0 of 1 MiB\n")
 
 
 def test_without_a_place_the_cache_commands_say_what_to_set(monkeypatch, capsys):

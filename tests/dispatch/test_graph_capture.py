@@ -44,3 +44,16 @@ def test_the_captured_kernel_runs_on_an_emulated_gpu():
     emulated_gpu.launch(add_one, 1, (x, out), {"B": 64})
 
     assert (out == 7).all()
+
+
+@pytest.mark.gpu(emulated="test_the_captured_kernel_runs_on_an_emulated_gpu")
+def test_do_bench_times_launches_in_a_cuda_graph():
+    cupy = pytest.importorskip("cupy")
+    x, out = cupy.zeros(1 << 22, np.float32), cupy.zeros(1 << 22, np.float32)
+
+    times = bn.testing.do_bench_cudagraph(
+        lambda: add_one[bn.cdiv(x.size, 1024)](x, out, B=1024), rep=5, return_mode="all")
+
+    # 32 MiB take longer than 4 us at any GPU's bandwidth, and shorter than 1 ms
+    assert len(times) > 1 and all(0.004 < ms < 1 for ms in times)
+    assert bool((out == 1).all())

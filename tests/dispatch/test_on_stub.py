@@ -1,7 +1,6 @@
 """Runs the tests in on_stub/ in a process whose CUDA driver is the stub."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,19 +8,6 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-
-
-@pytest.fixture(scope="module")
-def stub_folder(tmp_path_factory) -> Path:
-    """A folder with the stub as libcuda.so.1."""
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler")
-    pytest.importorskip("cuda.bindings")
-    folder = tmp_path_factory.mktemp("stub")
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", folder / "libcuda.so.1",
-                    HERE / "stub_driver.c", "-ldl"], check=True)
-    return folder
 
 
 @pytest.mark.parametrize("devices", [1, 2])
