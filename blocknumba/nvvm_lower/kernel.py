@@ -61,7 +61,7 @@ def lower(fn: Function, target: Target, options: CodeOptions = CodeOptions()) ->
                 for i, (type_, parameter) in enumerate(zip(types, fn.parameters))]
     body.define(name, declared, suffix=suffix)
     num_warps = options.num_warps + producers(fn)
-    properties = _properties(emitter, num_warps * target.warp_size)
+    properties = _properties(emitter, num_warps * target.warp_size, trades_registers(fn))
     signature = f"void ({', '.join(types)})"
     module.annotate(name, signature, properties)
     whole_program = any(op.opdef is wgmma for op in walk(fn.body))
@@ -97,13 +97,18 @@ def producers(fn: Function) -> int:
     return sum(op.attrs["producers"] for op in fn.body.ops if op.opdef is warp_roles)
 
 
-def _properties(emitter: Emitter, threads: int) -> dict[str, int | str]:
-    """What the assembler is told of the kernel."""
+def trades_registers(fn: Function) -> bool:
+    """Whether some warps of a block give registers to others."""
+    return any(op.opdef is warp_roles and op.attrs.get("registers") for op in fn.body.ops)
+
+
+def _properties(emitter: Emitter, threads: int, trades: bool) -> dict[str, int | str]:
+    """What the assembler is told of the kernel; trades: whether registers are given away."""
     options, module = emitter.options, emitter.body.module
     properties: dict[str, int | str] = {"kernel": 1, "maxntidx": threads}
     if options.maxnreg is not None:
         properties["maxnreg"] = options.maxnreg
-    elif options.min_blocks > 1:
+    elif options.min_blocks > 1 or trades:  # which takes a number of registers to begin with
         properties["minctasm"] = options.min_blocks
     maps = [place for place, parameter in enumerate(emitter.parameters.values(), 1)
             if is_map(parameter)]

@@ -143,14 +143,16 @@ def test_a_warpgroup_of_producers_fetches_once(registers):
     check(Product((128, 64, 64), num_warps=8, producers=4, registers=registers))
 
 
-def test_registers_go_from_the_producers_to_the_program():
-    built = multiplying(Product((128, 256, 64), num_warps=8, producers=4, registers=(24, 240)))
+@pytest.mark.parametrize("num_warps, begin_with", [(4, 240), (8, 168)])
+def test_registers_go_from_the_producers_to_the_program(num_warps, begin_with):
+    product = Product((64, 256, 64), num_warps=num_warps, producers=4, registers=(24, 240))
+    built = multiplying(product)
 
     found = re.findall(r"USETMAXREG\.\w+\.CTAPOOL (?:UP\d, )?0x\w+", built.sass)
 
     assert found == ["USETMAXREG.DEALLOC.CTAPOOL 0x18", "USETMAXREG.TRY_ALLOC.CTAPOOL UP0, 0xf0"]
-    assert built.lowered.num_warps == 12
-    assert built.assembled.registers == 168  # of 65536 for 384 threads
+    assert built.lowered.num_warps == num_warps + 4
+    assert built.assembled.registers == begin_with  # of 65536 for all threads
     assert built.assembled.warnings == ()
 
 

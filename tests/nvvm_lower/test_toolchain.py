@@ -80,7 +80,7 @@ def giving_registers_away():
     body.assembly(set_registers(24, gives=True))
     body.do("ret void")
     body.define("k", [])
-    module.annotate("k", "void ()", {"kernel": 1, "maxntidx": 128})
+    module.annotate("k", "void ()", {"kernel": 1, "maxntidx": 128, "minctasm": 1})
     module.keep("k", "void ()")
     return module.text()
 

@@ -177,8 +177,8 @@ def test_every_kind_is_one_instruction_for_32_bytes_of_k(dtypes, instruction, so
     assert built.assembled.spill_bytes == built.assembled.stack_bytes == 0
 
 
-@pytest.mark.parametrize("steps", [1, 2, 4, 8])
-@pytest.mark.parametrize("columns", [8, 16, 32])
+@pytest.mark.parametrize("steps", [2, 4])
+@pytest.mark.parametrize("columns", [8, 32])
 @pytest.mark.parametrize("dtypes", [SIXTEEN[0], SIXTEEN[2], TF32[0], EIGHT[0], INTEGERS[0]], ids=str)
 def test_the_assembler_drops_no_instruction_of_a_small_product(dtypes, columns, steps):
     depth = steps * 256 // dtype_of(dtypes[0]).bits
