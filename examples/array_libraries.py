@@ -47,6 +47,13 @@ def run(check: Callable[[ArrayLibrary], None]) -> None:
         print(f"{name}: {library}: equal to NumPy")
 
 
+def strides(array: Any) -> tuple[int, ...]:
+    """The strides of an array of any library, in elements."""
+    if hasattr(array, "stride"):
+        return array.stride()
+    return tuple(stride // array.dtype.itemsize for stride in array.strides)
+
+
 def _installed(name: str) -> bool:
     return importlib.util.find_spec(name) is not None
 

@@ -20,5 +20,6 @@ CASES = {**{f"matmul {name}": make for name, make in matmul_cases.CASES.items()}
 def test_product(benchmark, name):
     case = CASES[name]()
     errors = case.errors()
+    assert case.wrong(errors) == []
     CLOCK.replay(benchmark, case.samples(), SUBJECT)
     benchmark.extra_info |= {"operations": case.operations, "errors": errors}

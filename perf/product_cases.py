@@ -24,11 +24,13 @@ class Case:
     runs: who -> a function that queues the work and returns the tensor that the result will be in.
     reference: the result in float64, and what the terms of each element's sum add up to without
         their signs.
+    tolerance: the greatest relative error that a right result has.
     """
 
     operations: int
     runs: Mapping[str, Callable[[], torch.Tensor]]
     reference: Callable[[], tuple[torch.Tensor, torch.Tensor]]
+    tolerance: float
 
     def errors(self) -> dict[str, dict[str, float]]:
         """Who -> how far off, against float64.
@@ -44,6 +46,10 @@ class Case:
             relative = (off.norm() / exact.norm()).item()
             found[who] = {"of terms": off.div_(terms).max().item(), "relative": relative}
         return found
+
+    def wrong(self, errors: dict[str, dict[str, float]]) -> list[str]:
+        """Whose errors are too large, or NaN."""
+        return [who for who, off in errors.items() if not off["relative"] <= self.tolerance]
 
     def samples(self) -> Samples:
         """Seconds of one run, of everybody in turn, in CUDA graphs: launches cost nothing there."""
