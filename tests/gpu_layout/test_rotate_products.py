@@ -66,9 +66,19 @@ def test_other_loops_stay_as_they_are(kernel):
 
 
 def test_a_loop_whose_products_do_not_fit_the_registers_together_stays_as_it_is():
-    _, changed = rotated(softmax_products, constants={**BLOCKS, "D": 128})
+    alone = replace(OPTIONS, features=OPTIONS.features - {"set_max_registers"})
+    _, changed = rotated(softmax_products, constants={**BLOCKS, "D": 128}, options=alone)
     _, with_fewer_warps = rotated(softmax_products, constants={**BLOCKS, "BM": 64, "D": 128},
-                                  options=replace(OPTIONS, num_warps=4))
+                                  options=replace(alone, num_warps=4))
 
     assert not changed
     assert with_fewer_warps
+
+
+@pytest.mark.parametrize(("D", "attrs"), [
+    (64, {"producers": 1}), (128, {"producers": 4, "registers": (24, 240)})])
+def test_a_warpgroup_of_producers_gives_registers_away_where_they_are_needed(D, attrs):
+    fn, _ = rotated(softmax_products, constants={**BLOCKS, "D": D})
+
+    (roles,) = [op for op in specialize_warps(fn, OPTIONS).body.ops if op.name == "warp_roles"]
+    assert dict(roles.attrs) == attrs

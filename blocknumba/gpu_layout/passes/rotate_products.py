@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from blocknumba.gpu_layout.async_ops import ONE_ELEMENT, pin, wgmma, wgmma_wait
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.registers import WARP_SIZE
+from blocknumba.gpu_layout.register_budget import products_need, register_limit
 from blocknumba.tile_ir.builder import constant_of
 from blocknumba.tile_ir.carried import carried
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
@@ -17,9 +17,6 @@ from blocknumba.tile_ir.ops.reduce import reduce
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.rebuild import Rebuilder, Values
 from blocknumba.tile_ir.types import DType
-
-OTHER_REGISTERS = 30  # of a thread: addresses, row maxima and sums, counters
-REGISTERS = 65536  # of a multiprocessor; warps get them by fours.  Source: CUDA Programming Guide
 
 
 @declared(reads=("ops",), writes=("ops",))
@@ -70,17 +67,10 @@ class _Products:
         return {self.second, self.second_wait, self.narrow, *self.late, *self.fetch}
 
 
-def _register_limit(num_warps: int) -> int:
-    """The most registers of a thread, with a warp that fetches beside those of the program."""
-    groups = -(-(num_warps + 1) // 4)
-    return min(255, REGISTERS // (groups * 4 * WARP_SIZE) // 8 * 8)
-
-
 def _fits_registers(found: _Products, options: LayoutOptions) -> bool:
     """Whether both products, and what one leaves to the other, fit a thread's registers."""
-    threads = options.num_warps * WARP_SIZE
-    scores, sums = (op.result.type.size // threads for op in (found.first, found.second))
-    return scores + scores // 2 + sums + OTHER_REGISTERS <= _register_limit(options.num_warps)
+    results = found.first.result.type, found.second.result.type
+    return products_need(*results, options.num_warps) <= register_limit(options)
 
 
 def _match(loop: Op) -> _Products | None:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_ops import (
+    WARPGROUP,
     mbarrier_allocate,
     mbarrier_arrive,
     mbarrier_expect,
     mbarrier_wait,
+    pin,
     slot,
     stage,
     tma_load,
@@ -17,11 +19,19 @@ from blocknumba.gpu_layout.async_ops import (
     tma_store_wait,
     uniform,
     warp_roles,
+    wgmma,
     wgmma_wait,
 )
 from blocknumba.gpu_layout.box_copies import BoxCopy, Map
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.register_budget import (
+    PRODUCER_REGISTERS,
+    SHARED_REGISTERS,
+    can_share,
+    products_need,
+    without_sharing,
+)
 from blocknumba.gpu_layout.ring_uses import Overlap, RingUses, ring_uses
 from blocknumba.gpu_layout.schedule import Group, Ring, Schedule, plan_schedule
 from blocknumba.tile_ir.builder import Builder
@@ -97,10 +107,25 @@ class _Specializer:
                 _Producer(builder, given).region_of(fn.body),
             )
             builder.loc = fn.loc
-            builder.emit(warp_roles, regions=roles, producers=PRODUCER_WARPS)
+            builder.emit(warp_roles, regions=roles, **self._warps())
             builder.emit(OPS["return"])
         parameters = fn.parameters + tuple(map_.parameter for map_ in maps)
         return Function(fn.name, parameters, body, fn.loc)
+
+    def _warps(self) -> dict[str, object]:
+        """One producer, or a warpgroup whose registers the products of the program need."""
+        num_warps = self._options.num_warps
+        overlapping = [
+            [op.result.type for op in region.ops if op.opdef is wgmma]
+            for loop in walk(self._fn.body)
+            for region in loop.regions
+            if any(op.opdef is pin for op in region.ops)
+        ]
+        need = max((products_need(*pair, num_warps) for pair in overlapping), default=0)
+        if need > without_sharing(num_warps) and can_share(self._options):
+            registers = PRODUCER_REGISTERS, SHARED_REGISTERS
+            return {"producers": WARPGROUP, "registers": registers}
+        return {"producers": PRODUCER_WARPS}
 
     def _allocate(self, ring: Ring) -> _Buffers:
         emit, tiles = self._builder.emit, []
