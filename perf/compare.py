@@ -69,6 +69,7 @@ def compare_products(cases: dict[str, Callable[[], Case]], peers: tuple[str, ...
         cells = [rates.get(who, "") for who in (SUBJECT, *peers)]
         cells += [f"{faster[peer]:.3f}" if peer in faster else "" for peer in peers]
         print(_line([name, *cells]), flush=True)
+        _print_wrong(case, errors)
     return results
 
 
@@ -84,11 +85,14 @@ def print_errors(results: dict[str, dict]) -> None:
 def compare_matmul(part: str) -> dict[str, dict]:
     """Products of matrices: rates, then errors, also of cases that are not timed."""
     results = compare_products(matmul_cases.CASES, matmul_cases.PEERS, part)
-    exact = {name: {"errors": make().errors()} for name, make in matmul_cases.EXACT_CASES.items()
-             if part in name}
+    for name, make in matmul_cases.EXACT_CASES.items():
+        if part in name:
+            case = make()
+            results[name] = {"errors": case.errors()}
+            _print_wrong(case, results[name]["errors"])
     print()
-    print_errors(results | exact)
-    return results | exact
+    print_errors(results)
+    return results
 
 
 def compare_attention(part: str) -> dict[str, dict]:
@@ -174,6 +178,11 @@ def record(output: Path, section: str, facts: dict[str, str], results: dict) -> 
     found = json.loads(output.read_text()) if output.exists() else {}
     found[section] = {"machine": facts, "results": results}
     output.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def _print_wrong(case: Case, errors: dict[str, dict[str, float]]) -> None:
+    for who in case.wrong(errors):
+        print(f"WRONG: {who}, off by {errors[who]['relative']:.1e} of {case.tolerance:.1e}")
 
 
 def _line(cells) -> str:
