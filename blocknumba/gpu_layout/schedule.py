@@ -151,7 +151,15 @@ class _Planning:
             self._find_stores()
             self._give_room()
         else:
-            self.schedule.rings.clear()
+            self._drop("nothing is fetched in a loop")
+
+    def _drop(self, reason: str) -> None:
+        """The copy engine does nothing."""
+        loads = (op.operands[0].owner for op in self._fetches)
+        for op in (*loads, *self.schedule.stores):
+            self.schedule.reasons.setdefault(op, reason)
+        self.schedule.rings.clear()
+        self.schedule.stores.clear()
 
     def _find_fetches(self) -> dict[Op, Fetch]:
         """Per stage of a load that is a box, the fetch."""
@@ -243,7 +251,7 @@ class _Planning:
         most = self._options.num_stages or MOST_COPIES
         copies = min(most, room // size)
         if copies < 1:
-            rings.clear()
+            self._drop("one copy of all that a loop fetches does not fit into shared memory")
         for ring in inner:
             ring.copies = copies
 

@@ -63,21 +63,33 @@ def map_wgmma(fn: Function, options: LayoutOptions) -> Function:
     if not dots or "wgmma" not in options.features:
         return fn
     infos = AxisInfos(fn)
-    taken = {op: pair for op in dots if (pair := _operands(op, infos, options)) is not None}
+    found = {op: _operands(op, infos, options) for op in dots}
+    taken = {op: pair for op, pair in found.items() if not isinstance(pair, str)}
     return _Mapper(taken, options).function(fn) if taken else fn
+
+
+def refusals(fn: Function, options: LayoutOptions) -> dict[Op, str]:
+    """Per dot that the pass leaves as it is, why."""
+    dots = [op for op in walk(fn.body) if op.opdef is dot]
+    if "wgmma" not in options.features:
+        return dict.fromkeys(dots, "the target has no wgmma")
+    infos = AxisInfos(fn)
+    found = {op: _operands(op, infos, options) for op in dots}
+    return {op: reason for op, reason in found.items() if isinstance(reason, str)}
 
 
 def _operands(
     op: Op, infos: AxisInfos, options: LayoutOptions
-) -> tuple[_Operand | None, _Operand] | None:
-    """Where a dot's operands are, None for registers; or None if wgmma does not take it."""
+) -> tuple[_Operand | None, _Operand] | str:
+    """Where a dot's operands are, None for registers; or why wgmma does not take it."""
     a, b, acc = op.operands
     first, second = _operand(a, 1, infos), _operand(b, 0, infos)
     owner = first.root.owner
     loaded = owner is not None and owner.opdef is load
     left = first.type if loaded else a.type
-    if refusal(left, second.type, acc.type, attribute(op, "precision"), options.num_warps):
-        return None
+    reason = refusal(left, second.type, acc.type, attribute(op, "precision"), options.num_warps)
+    if reason:
+        return reason
     return first if loaded else None, second
 
 

@@ -121,8 +121,9 @@ def _(emitter: Emitter, _op: Op) -> None:
 def _(emitter: Emitter, op: Op, pointers: Registers, buffer: Registers,
       masks: Registers | None = None) -> None:
     held = op.operands[1].type
-    source = async_copies.Source(op.operands[0].type.layout, pointers, masks,
-                                 access_width(emitter, op), does_work(emitter, op.operands[0]))
+    source = async_copies.Source(
+        op.operands[0].type.layout, pointers, masks, access_width(emitter.axis_infos, op),
+        does_work(emitter, op.operands[0]))
     async_copies.copy(emitter, held.dtype, source, buffer[0], held.layout)
 
 

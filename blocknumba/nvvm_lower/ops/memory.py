@@ -9,6 +9,7 @@ from blocknumba.nvvm_lower.llvm import I64
 from blocknumba.nvvm_lower.services import global_memory
 from blocknumba.nvvm_lower.services.address import element_pointer, moved_pointer
 from blocknumba.nvvm_lower.services.global_memory import Hints
+from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.ir import Op, Value
 from blocknumba.tile_ir.opdef import attribute
 from blocknumba.tile_ir.ops.memory import load, offset, store
@@ -42,7 +43,7 @@ def _(emitter: Emitter, op: Op, pointers: Registers, masks: Registers | None = N
         masks = global_memory.with_predicate(emitter, masks, emitter.threads.is_first)
     return global_memory.load(emitter, dtype, pointers, masks,
                               others or global_memory.zeros(dtype, registers),
-                              access_width(emitter, op), hints)
+                              access_width(emitter.axis_infos, op), hints)
 
 
 @code(store)
@@ -50,9 +51,9 @@ def _(emitter: Emitter, op: Op, pointers: Registers, values: Registers,
       masks: Registers | None = None) -> None:
     masks = global_memory.with_predicate(
         emitter, masks or global_memory.always(len(pointers)), does_work(emitter, op.operands[0]))
-    global_memory.store(
-        emitter, op.operands[1].type.dtype, pointers, values, masks, access_width(emitter, op),
-        Hints(attribute(op, "cache"), attribute(op, "eviction")))
+    hints = Hints(attribute(op, "cache"), attribute(op, "eviction"))
+    global_memory.store(emitter, op.operands[1].type.dtype, pointers, values, masks,
+                        access_width(emitter.axis_infos, op), hints)
 
 
 def does_work(emitter: Emitter, tile: Value) -> str:
@@ -65,7 +66,7 @@ def does_work(emitter: Emitter, tile: Value) -> str:
     return emitter.threads.keeps(replication(tile.type.layout))
 
 
-def access_width(emitter: Emitter, op: Op) -> int:
+def access_width(infos: AxisInfos, op: Op) -> int:
     """How many neighbouring registers a load or store may move at once.
 
     They are neighbours in the layout and in memory, aligned, under one mask.
@@ -76,7 +77,7 @@ def access_width(emitter: Emitter, op: Op) -> int:
     place = 1 if op.opdef is load else 2
     mask = op.operands[place] if place < len(op.operands) else None
     widths = (min(contiguous_registers(pointer.type.layout, axis),
-                  emitter.axis_infos.access_width(pointer, mask, axis))
+                  infos.access_width(pointer, mask, axis))
               for axis in range(len(pointer.type.shape)))
     limit = max(1, VECTOR_BYTES // pointer.type.dtype.pointee.bytes)
     return min(max(widths), limit, count(pointer.type))

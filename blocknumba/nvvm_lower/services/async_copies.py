@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.shared import access
+from blocknumba.gpu_layout.shared import SharedAccess, access
 from blocknumba.nvvm_lower.elements import element_bits
 from blocknumba.nvvm_lower.emitter import Emitter, Registers
 from blocknumba.nvvm_lower.llvm import I32
@@ -41,9 +41,7 @@ def copy(emitter: Emitter, dtype: DType, source: Source, buffer: str,
     """
     bits = element_bits(dtype)
     plan = access(source.layout, shared, bits)
-    width = min(source.width, plan.vector)
-    while width > 1 and not all(_is_run(run) for run in _runs(plan.groups, width)):
-        width //= 2
+    width = copied_at_once(plan, source.width)
     if width * bits // 8 not in ptx.SIZES:
         _through_registers(emitter, dtype, source, buffer, shared)
         return
@@ -53,6 +51,14 @@ def copy(emitter: Emitter, dtype: DType, source: Source, buffer: str,
         to = shared_memory.element_address(emitter, buffer, offsets[run[0]], dtype)
         origin = global_memory.generic_address(emitter, dtype, source.pointers[run[0]])
         _copy(emitter, width * bits // 8, to, origin, masks[run[0]], source.predicate)
+
+
+def copied_at_once(plan: SharedAccess, width: int) -> int:
+    """How many elements one copy brings: neighbours in both memories; width: as of a Source."""
+    width = min(width, plan.vector)
+    while width > 1 and not all(_is_run(run) for run in _runs(plan.groups, width)):
+        width //= 2
+    return width
 
 
 def _runs(groups: tuple[tuple[int, ...], ...], width: int) -> Iterator[tuple[int, ...]]:
