@@ -91,7 +91,8 @@ def _name(parameter: Parameter) -> str:
     name = f"{name}_" if name in _TAKEN else name
     if parameter.kind == "tensor_map":
         box = "x".join(map(str, parameter.tensor_map.box))
-        return f"{name}_map_{box}_{parameter.tensor_map.swizzle_bytes}"
+        rounded = "_tf32" * parameter.tensor_map.as_tf32
+        return f"{name}_map_{box}_{parameter.tensor_map.swizzle_bytes}{rounded}"
     return name if parameter.axis is None else f"{name}_{parameter.kind}_{parameter.axis}"
 
 
@@ -111,7 +112,7 @@ def _encoder(compiled: Compiled, parameter: Parameter) -> str:
         extents=", ".join(f"(cuuint64_t)extent_{axis}" for axis in box.axes),
         strides=", ".join(f"(cuuint64_t)stride_{axis} * {dtype.bytes}" for axis in outer) or "0",
         box=", ".join(map(str, box.box)), ones=", ".join("1" for _ in box.axes),
-        element=map_element(dtype), swizzle=map_swizzle(box.swizzle_bytes))
+        element=map_element(dtype, box.as_tf32), swizzle=map_swizzle(box.swizzle_bytes))
 
 
 def c_type(dtype: DType) -> str:

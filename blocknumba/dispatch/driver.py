@@ -221,13 +221,14 @@ class Driver:
 
     def encode_tensor_map(self, dtype: DType, pointer: int, extents: Sequence[int],
                           strides_bytes: Sequence[int], box: Sequence[int],
-                          swizzle_bytes: int) -> bytes:
+                          swizzle_bytes: int, as_tf32: bool = False) -> bytes:
         """The 128 bytes that describe a box of an array to the copy engine; outside are zeros.
 
         extents, strides_bytes, box: per axis, innermost first; the innermost is contiguous.
+        as_tf32: float32 elements are rounded on their way to shared memory.
         """
         api = self.api
-        kind = getattr(api.CUtensorMapDataType, map_element(dtype))
+        kind = getattr(api.CUtensorMapDataType, map_element(dtype, as_tf32))
         swizzle = getattr(api.CUtensorMapSwizzle, map_swizzle(swizzle_bytes))
         (encoded,) = self.check("cuTensorMapEncodeTiled", api.cuTensorMapEncodeTiled(
             kind, len(extents), pointer, [api.cuuint64_t(extent) for extent in extents],
@@ -298,9 +299,9 @@ def require_driver(what: str) -> Driver:
     return driver
 
 
-def map_element(dtype: DType) -> str:
+def map_element(dtype: DType, as_tf32: bool = False) -> str:
     """The driver's name of the elements of a tensor map."""
-    return f"CU_TENSOR_MAP_DATA_TYPE_{_MAP_ELEMENTS[dtype.name]}"
+    return f"CU_TENSOR_MAP_DATA_TYPE_{'TFLOAT32' if as_tf32 else _MAP_ELEMENTS[dtype.name]}"
 
 
 def map_swizzle(size_bytes: int) -> str:

@@ -98,4 +98,4 @@ def _tensor_map(box: TensorMap, facts: ArrayFacts) -> EmulatedMap:
     """A tensor map of an array for the emulator, which has the innermost axis last."""
     outermost_first = tuple(reversed(box.axes))
     return EmulatedMap(host_view(facts).transpose(outermost_first), tuple(reversed(box.box)),
-                       box.swizzle_bytes)
+                       box.swizzle_bytes, as_tf32=box.as_tf32)

@@ -96,7 +96,7 @@ def _parameter(fields: dict) -> Parameter:
     box = fields["tensor_map"]
     if box is not None:
         box = TensorMap(tuple(box["axes"]), tuple(box["box"]), box["swizzle_bytes"],
-                        tuple(box["relies_on"]))
+                        tuple(box["relies_on"]), box["as_tf32"])
     return Parameter(**fields | {"tensor_map": box, "equals": tuple(map(tuple, fields["equals"]))})
 
 

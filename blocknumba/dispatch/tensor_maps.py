@@ -39,7 +39,7 @@ class EncodedMaps:
                 self._kept.clear()
             found = self._kept[pointer] = _aligned(self._driver.encode_tensor_map(
                 self._dtype, pointer, self._extents, self._strides_bytes, self._map.box,
-                self._map.swizzle_bytes))
+                self._map.swizzle_bytes, self._map.as_tf32))
         return found
 
 

@@ -22,12 +22,14 @@ class TensorMap:
     box: extents of the box, in the order of the array's axes.
     swizzle: bytes of the pattern: 0, 32, 64 or 128.
     fill_nan: out-of-bounds elements are NaN instead of 0.
+    as_tf32: float32 elements are rounded to tf32, to nearest, when they are loaded.
     """
 
     array: np.ndarray
     box: tuple[int, ...]
     swizzle: int = 0
     fill_nan: bool = False
+    as_tf32: bool = False
 
     def __post_init__(self):
         array, box = self.array, self.box
@@ -75,7 +77,7 @@ class TensorMap:
         box = np.empty(self.box, self.array.dtype)
         box[...] = fill
         inside, places = self.window(start)
-        box[places] = self.array[inside]
+        box[places] = rounded_to_tf32(self.array[inside]) if self.as_tf32 else self.array[inside]
         return box.reshape(-1).view(np.uint8)
 
     def store(self, start: tuple[int, ...], octets: np.ndarray, combine: np.ufunc | None) -> None:
@@ -86,6 +88,14 @@ class TensorMap:
             self.array[inside] = box[places]
         else:
             self.array[inside] = combine(self.array[inside], box[places])
+
+
+def rounded_to_tf32(values: np.ndarray) -> np.ndarray:
+    """float32 with 11 significant bits: to nearest even, as an H100 does; NaN, infinities stay."""
+    bits = np.ascontiguousarray(values).view(np.uint32)
+    odd = bits >> np.uint32(13) & np.uint32(1)
+    rounded = (bits + np.uint32((1 << 12) - 1) + odd) & np.uint32(0xFFFFE000)
+    return np.where(np.isfinite(values), rounded, bits).astype(np.uint32).view(np.float32)
 
 
 def encode(index: int) -> bytes:

@@ -39,10 +39,11 @@ def _require_int32(name: str, *scalars: TileType) -> None:
 
 # staging --------------------------------------------------------------------------------------
 @op(PURE)
-def stage(x, *, layout) -> TileType:
+def stage(x, *, layout, as_tf32=False) -> TileType:
     """x in a shared memory buffer of its own.
 
     x: tile in registers, in any layout; layout: a shared LinearLayout of its shape.
+    as_tf32: float32 elements are rounded to 11 significant bits, which only the copy engine does.
     stage_conversions makes it an allocation and a write.
     """
     require(not x.is_scalar and not is_buffer(x), "stage: given {}, accepted registers", x)

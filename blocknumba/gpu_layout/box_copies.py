@@ -77,8 +77,11 @@ class BoxCopy:
         ]
 
 
-def box_copy(box: Box, buffer: TileType) -> BoxCopy | str:
-    """How the copy engine moves a box by way of a buffer that swizzled laid out, or why not."""
+def box_copy(box: Box, buffer: TileType, as_tf32: bool = False) -> BoxCopy | str:
+    """How the copy engine moves a box by way of a buffer that swizzled laid out, or why not.
+
+    as_tf32: float32 elements are rounded on their way, as the tensor cores take them.
+    """
     bits = element_bits(buffer)
     found = recognized(buffer.layout, bits)
     if found is None:
@@ -95,7 +98,7 @@ def box_copy(box: Box, buffer: TileType) -> BoxCopy | str:
         return f"extents or strides are not those of {box.argument}"
     row = swizzle * 8 // bits
     extents = (row, *(min(axis.extent, MAX_BOX) for axis in box.axes[1:]))
-    tensor_map = TensorMap(places, extents, swizzle, box.relies_on)
+    tensor_map = TensorMap(places, extents, swizzle, box.relies_on, as_tf32)
     return BoxCopy(
         Map(box.argument, TileType(PointerType(buffer.dtype)), tensor_map),
         box.axes,

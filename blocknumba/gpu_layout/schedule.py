@@ -169,7 +169,8 @@ class _Planning:
             if source is None or source.opdef is not load:
                 continue
             box = self._box(source)
-            copy = box if isinstance(box, str) else box_copy(box, op.result.type)
+            rounded = op.attrs.get("as_tf32", False)
+            copy = box if isinstance(box, str) else box_copy(box, op.result.type, rounded)
             if isinstance(copy, str):
                 self.schedule.reasons[source] = copy
             else:

@@ -30,6 +30,8 @@ from dataclasses import fields
 from blocknumba.tile_ir.ir import Attr, Function, Op, Parameter, Region, Value
 from blocknumba.tile_ir.types import TileType
 
+_UNWRITTEN = ("relies_on", "as_tf32")  # of a tensor map, when there is nothing to say
+
 # Required attributes that the types of the results determine.
 IMPLIED: dict[str, Callable[[tuple[TileType, ...]], Attr]] = {
     "dtype": lambda types: str(types[0].dtype),
@@ -163,8 +165,10 @@ def _origin(parameter: Parameter) -> str:
     if parameter.mappable:
         facts.append("mappable=True")
     if parameter.tensor_map is not None:
-        facts += [f"{field.name}={attribute_text(getattr(parameter.tensor_map, field.name))}"
-                  for field in fields(parameter.tensor_map)]
+        values = ((field, getattr(parameter.tensor_map, field.name))
+                  for field in fields(parameter.tensor_map))
+        facts += [f"{field.name}={attribute_text(value)}" for field, value in values
+                  if value or field.name not in _UNWRITTEN]
     written = f" {{{', '.join(facts)}}}" if facts else ""
     return f"{parameter.kind}({_word(parameter.argument)}{axis}){written}"
 

@@ -17,6 +17,7 @@ class TensorMap:
     axes: every axis of the array once, the contiguous one first; starts are given in this order.
     box: extents, one for each of `axes`.
     swizzle_bytes: the width of the rows whose 16-byte chunks are permuted; 0 permutes nothing.
+    as_tf32: float32 elements are rounded to 11 significant bits on their way.
     relies_on: numbers that the kernel was given and that are extents or strides of the array.
     Source: CUDA Driver API, cuTensorMapEncodeTiled.
     """
@@ -25,6 +26,7 @@ class TensorMap:
     box: tuple[int, ...]
     swizzle_bytes: int = 0
     relies_on: tuple[str, ...] = ()
+    as_tf32: bool = False
 
     def __post_init__(self):
         assert sorted(self.axes) == list(range(len(self.axes))), self

@@ -11,12 +11,12 @@ from blocknumba.typing.frontend import build
 
 @bn.jit
 def matmul(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr,
-           SUM: bn.constexpr = bn.float32):
+           SUM: bn.constexpr = bn.float32, PRECISION: bn.constexpr = "ieee"):
     """c = a @ b, one tile a program."""
     r, n = bn.block(0, BM), bn.block(1, BN)
     acc = bn.zeros((BM, BN), SUM)
     for k in bn.spans(a.shape[1], BK):
-        acc += a[r, k] @ b[k, n]
+        acc = bn.dot(a[r, k], b[k, n], acc, precision=PRECISION)
     c[r, n] = acc
 
 
@@ -77,4 +77,5 @@ def tile_of(kernel, types: tuple[str, ...], constants: dict[str, object]) -> Fun
     arguments = parse_types(types, names, kernel.signature.kernel)
     specialization, _ = kernel.specialize(arguments, constants, kernel.options, TARGETS["sm_90a"],
                                           disjoint=True)
-    return optimise(build(kernel.python_function, dict(specialization.arguments), constants, Options()))
+    tile = build(kernel.python_function, dict(specialization.arguments), constants, Options())
+    return optimise(tile)

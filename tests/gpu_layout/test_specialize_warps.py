@@ -1,4 +1,4 @@
-"""Kernels whose fetches a warp of their own does: what they become, and when they stay as they are."""
+"""Kernels whose fetches a warp of their own does: what they become, and when they stay."""
 
 from collections import Counter
 from dataclasses import replace
@@ -101,6 +101,20 @@ def test_a_kernel_that_cannot_be_specialised_stays_as_it_is_and_says_why(types, 
     assert specialize_warps(mapped, options) is mapped
     reasons = plan_schedule(mapped, options).reasons.values()
     assert reasons and all(reason in text for text in reasons), list(reasons)
+
+
+@pytest.mark.parametrize(("b", "is_taken"), [("f32[::1,:]:16", True), ("f32[:,::1]:16", False)])
+def test_tf32_is_for_wgmma_where_the_copy_engine_rounds_both_operands(b, is_taken):
+    types = "f32[:,::1]:16", b, "f32[:,::1]:16"
+    fn = map_wgmma(tile_of(matmul, types, {**TILES, "BN": 128, "BK": 32, "PRECISION": "tf32"}),
+                   OPTIONS)
+
+    assert [op.name for op in walk(fn.body) if op.name in ("dot", "wgmma")] == (
+        ["wgmma"] if is_taken else ["dot"])
+    if is_taken:
+        maps = specialize_warps(fn, OPTIONS).parameters
+        rounded = [p.tensor_map.as_tf32 for p in maps if p.tensor_map is not None]
+        assert rounded == [True, True, False]  # what is stored is not rounded
 
 
 def test_the_check_of_rings_finds_a_slot_that_is_never_released():

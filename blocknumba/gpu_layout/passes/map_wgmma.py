@@ -9,6 +9,7 @@ from blocknumba.gpu_layout.async_ops import buffer_view, stage, wgmma, wgmma_wai
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.planner import element_bits
+from blocknumba.gpu_layout.schedule import plan_schedule
 from blocknumba.gpu_layout.swizzle import swizzled, widest_swizzle
 from blocknumba.gpu_layout.wgmma import refusal
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
@@ -19,7 +20,7 @@ from blocknumba.tile_ir.ops.memory import load
 from blocknumba.tile_ir.ops.shape import transpose
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.rebuild import Rebuilder, Values
-from blocknumba.tile_ir.types import TileType
+from blocknumba.tile_ir.types import TileType, float32
 
 FREE_MAJOR_BITS = 16  # operands of this size may lie either way.  Source: PTX ISA, "wgmma"
 
@@ -65,7 +66,21 @@ def map_wgmma(fn: Function, options: LayoutOptions) -> Function:
     infos = AxisInfos(fn)
     found = {op: _operands(op, infos, options) for op in dots}
     taken = {op: pair for op, pair in found.items() if not isinstance(pair, str)}
+    mapped = _Mapper(taken, options).function(fn) if taken else fn
+    if _are_rounded(mapped, options):
+        return mapped
+    taken = {op: pair for op, pair in taken.items() if op.operands[0].type.dtype != float32}
     return _Mapper(taken, options).function(fn) if taken else fn
+
+
+def _are_rounded(fn: Function, options: LayoutOptions) -> bool:
+    """Whether the copy engine brings all float32 operands: nobody else rounds them to tf32."""
+    staged = {op for op in walk(fn.body) if op.opdef is stage and op.attrs.get("as_tf32")}
+    if not staged:
+        return True
+    rings = plan_schedule(fn, options).rings
+    fetched = {f.stage for ring in rings for group in ring.groups for f in group.fetches}
+    return staged <= fetched
 
 
 def refusals(fn: Function, options: LayoutOptions) -> dict[Op, str]:
@@ -139,7 +154,9 @@ class _Mapper(Rebuilder):
         return self.builder.emit(buffer_view, buffer, shape=viewed.shape, layout=viewed.layout)
 
     def _stage(self, root: Value, layout: LinearLayout) -> Value:
-        buffer = self.builder.emit(stage, self[root], layout=layout, hint=root.hint)
+        buffer = self.builder.emit(
+            stage, self[root], layout=layout, as_tf32=root.type.dtype == float32, hint=root.hint
+        )
         owner = root.owner
         if owner is not None and not owner.regions:
             self._staged[root, layout] = buffer

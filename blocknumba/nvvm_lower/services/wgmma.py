@@ -19,6 +19,7 @@ from blocknumba.nvvm_lower.elements import register_type, zero
 from blocknumba.nvvm_lower.emitter import Emitter, Registers
 from blocknumba.nvvm_lower.llvm import FLOAT, I32
 from blocknumba.nvvm_lower.ptx import wgmma as ptx
+from blocknumba.nvvm_lower.ptx.matrix import ROUND_TO_TF32
 from blocknumba.nvvm_lower.ptx.wgmma import Instruction, Product
 from blocknumba.nvvm_lower.services.address import image_of
 from blocknumba.nvvm_lower.services.shared_memory import address_of
@@ -135,7 +136,7 @@ def _operand_words(emitter: Emitter, factor: Factor) -> list[str]:
     """The first operand in registers, a word at a time."""
     dtype, values = factor.type.dtype, factor.registers
     if dtype == float32:
-        return [emitter.body.convert("bitcast", FLOAT, value, I32) for value in values]
+        return [emitter.assembly(ROUND_TO_TF32, value)[0] for value in values]
     return _packed(emitter, dtype, values)
 
 

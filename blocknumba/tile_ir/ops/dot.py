@@ -68,7 +68,8 @@ def dot(a, b, acc, *, precision="ieee") -> TileType:
     of float16, in float16; int8 and uint8 are added in int32, modulo 2**32; float32 and float64
     in themselves.  The order of the additions is not stated, nor is the sign of a zero.
     precision, of float32: "ieee"; "tf32": operands rounded to 11 significant bits, ties away from
-    zero; "tf32x3": each operand taken as the sum of two such numbers.
+    zero or, where the copy engine rounds, to even; "tf32x3": each operand taken as the sum of two
+    such numbers.
     Error: at most ((K + 2) * sum_error + PRODUCT_ERROR) * (|a| @ |b| + |acc|).
     Errors: shapes that do not fit; dtypes that cannot meet; a precision of other dtypes.
     Source: numpy.matmul.
