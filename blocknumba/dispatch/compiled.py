@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from functools import cached_property
 from blocknumba.dispatch.driver import Driver
 from blocknumba.dispatch.effects import Effects
 from blocknumba.dispatch.specialize import Specialization
+from blocknumba.dispatch.stats import Stats
 from blocknumba.dispatch.stored_function import StoredFunction
 from blocknumba.errors import BlockValueError, require
 from blocknumba.nvvm_lower.toolchain import (
@@ -21,8 +21,6 @@ from blocknumba.nvvm_lower.toolchain import (
 )
 from blocknumba.tile_ir.ir import Function, Parameter
 from blocknumba.tile_ir.printer import text
-
-_GLOBAL_LOAD = re.compile(r"ld\.global\S*?(?:\.v(\d+))?\.[bfsu](\d+)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +42,6 @@ class MachineCode:
     threads: int
     shared_bytes: int
     cluster: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """What a kernel uses.
-
-    registers, spills, stack_bytes: per thread; spills and stack in bytes of local memory.
-    shared_bytes: per block, static and dynamic.
-    occupancy: the part of a multiprocessor's threads that can be resident at once, 0 to 1.
-    loads: bytes that one thread fetches at a time, for each load from global memory in the PTX.
-    warnings: what the assembler warned of.
-    """
-
-    registers: int
-    spills: int
-    stack_bytes: int
-    shared_bytes: int
-    occupancy: float
-    loads: tuple[int, ...]
-    warnings: tuple[str, ...]
 
 
 @dataclass(eq=False)
@@ -116,22 +94,14 @@ class Compiled:
         """The kernel at each level: "tile", "gpu", "nvvm", "ptx", "sass" (text), "cubin"."""
         return Assembly(self)
 
-    @property
+    @cached_property
     def stats(self) -> Stats:
-        """Registers, spills, shared memory, occupancy and loads.
+        """Registers, spills, shared memory, occupancy; what became of loads and products.
 
         Errors: BlockValueError when it was compiled for the interpreter.
         """
-        machine, target = self._require_machine("stats"), self.specialization.target
-        assembled = machine.assembled
-        shared_bytes = machine.shared_bytes + assembled.shared_bytes
-        blocks = target.resident_blocks(machine.threads // target.warp_size, assembled.registers,
-                                        shared_bytes)
-        loads = tuple(int(count or 1) * int(bits) // 8
-                      for count, bits in _GLOBAL_LOAD.findall(self.ptx))
-        return Stats(assembled.registers, assembled.spill_bytes, assembled.stack_bytes,
-                     shared_bytes, blocks * machine.threads / target.threads_per_processor, loads,
-                     assembled.warnings)
+        self._require_machine("stats")
+        return Stats.of(self)
 
     def tile_text(self) -> str:
         """The text of the tile IR, which need not be parsed for it."""

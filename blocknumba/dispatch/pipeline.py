@@ -11,7 +11,7 @@ from types import FunctionType
 
 from blocknumba.dispatch.compiled import Compiled, MachineCode
 from blocknumba.dispatch.effects import effects
-from blocknumba.dispatch.resources import require_shared_memory
+from blocknumba.dispatch.resources import layout_options, require_shared_memory
 from blocknumba.dispatch.signature import location
 from blocknumba.dispatch.specialize import Relation, Specialization
 from blocknumba.errors import BlockError
@@ -20,7 +20,6 @@ from blocknumba.gpu_layout.default_warps import (
     default_num_warps,
     resident_threads,
 )
-from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import assemble_kernel, lower, producers
@@ -117,12 +116,9 @@ def _attempts(tile: Function, specialization: Specialization) -> Iterator[tuple[
 def _laid_out(tile: Function, specialization: Specialization, num_warps: int,
               times_ms: dict[str, float]) -> Function:
     """The kernel in the GPU-layout IR, for a number of warps."""
-    options, target = specialization.options, specialization.target
     with _timed("layout", times_ms):
-        gpu = lay_out(tile, LayoutOptions(num_warps, options.num_stages, options.num_ctas,
-                                          specialization.disjoint, target.capabilities,
-                                          target.shared_bytes_per_block))
-    require_shared_memory(gpu, target)
+        gpu = lay_out(tile, layout_options(specialization, num_warps))
+    require_shared_memory(gpu, specialization.target)
     return gpu
 
 

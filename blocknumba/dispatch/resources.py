@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from blocknumba.dispatch.specialize import Specialization
 from blocknumba.errors import ResourceError
 from blocknumba.gpu_layout.ops import shared_allocate
+from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.passes.allocate_shared import shared_bytes, size_bytes
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.ir import Function, Op, walk
 
 SHOWN_BUFFERS = 4  # the largest ones say what to change
+
+
+def layout_options(specialization: Specialization, num_warps: int) -> LayoutOptions:
+    """What the passes of the GPU-layout IR are told about a specialization."""
+    options, target = specialization.options, specialization.target
+    return LayoutOptions(num_warps, options.num_stages, options.num_ctas, specialization.disjoint,
+                         target.capabilities, target.shared_bytes_per_block)
 
 
 def require_shared_memory(fn: Function, target: Target) -> None:
