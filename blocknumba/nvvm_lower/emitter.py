@@ -73,6 +73,7 @@ class Emitter:
     used: the values that some op reads.
     rounded: (dtype, value) -> the float that was rounded to it.
     packed: narrow elements that were taken out of a word -> the word.
+    bytes: an 8-bit element that was taken out of an i32 -> the i32, and its place from the low end.
     parameters: what is known of the kernel's arguments.
     program_barrier: what all threads of the program wait at.
     """
@@ -86,6 +87,7 @@ class Emitter:
         self.values: dict[Value, Registers] = {}
         self.rounded: dict[tuple[DType, str], str] = {}
         self.packed: dict[tuple[str, ...], str] = {}
+        self.bytes: dict[str, tuple[str, int]] = {}
         self.parameters = dict(zip(fn.body.args, fn.parameters, strict=True))
         # a program of one warp has a cheaper barrier
         self.program_barrier = ptx.BARRIER if options.num_warps > 1 else ptx.WARP_BARRIER

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
 from blocknumba.nvvm_lower.target import Capability
 
@@ -48,6 +50,18 @@ UNPACK_16 = Assembly("unpack.16", "mov.b32 {$0, $1}, $2;", ("i16", "i16"), ("i32
 PACK_32 = Assembly("pack.32", "mov.b64 $0, {$1, $2};", ("i64",), ("i32", "i32"), _MOV)
 UNPACK_32 = Assembly("unpack.32", "mov.b64 {$0, $1}, $2;", ("i32", "i32"), ("i64",), _MOV)
 
+
+@cache
+def permute(first: int, second: int, third: int, fourth: int) -> Assembly:
+    """Four of the eight bytes of two words, from the low byte of the result on.
+
+    Bytes 0 to 3 are those of the first operand, from its low one on, 4 to 7 those of the second.
+    """
+    selector = first | second << 4 | third << 8 | fourth << 12
+    return Assembly(f"prmt.{selector:04x}", f"prmt.b32 $0, $1, $2, {selector:#06x};", ("i32",),
+                    ("i32", "i32"), "prmt")
+
+
 # what NVVM IR has no instruction for ------------------------------------------------------------
 FMA_NARROW = {
     "float16": Assembly("fma.rn.f16", "fma.rn.f16 $0, $1, $2, $3;", ("i16",), ("i16",) * 3,
@@ -66,4 +80,4 @@ def rows() -> list[Assembly]:
     """Every row of this module, for tests."""
     found = [value for value in globals().values() if isinstance(value, Assembly)]
     tables = (TRUNCATE, FMA_NARROW, FLOAT8_PAIR, HALVES_OF_FLOAT8)
-    return [*found, *(row for table in tables for row in table.values())]
+    return [*found, permute(0, 4, 1, 5), *(row for table in tables for row in table.values())]

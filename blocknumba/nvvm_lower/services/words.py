@@ -12,6 +12,7 @@ from blocknumba.nvvm_lower.services import float8
 from blocknumba.tile_ir.types import DType, PointerType, bfloat16, bool_, float16
 
 Dtype = DType | PointerType
+BYTES_OF_WORD = 4
 WORD_BITS = 32  # narrower elements are moved in words of this size, if there are enough of them
 _PAIR = {float16: ptx.HALF_PAIR, bfloat16: ptx.BFLOAT_PAIR}
 
@@ -69,6 +70,9 @@ def unpack(emitter: Emitter, dtype: Dtype, words: list[str], vector: int) -> lis
         for i, word in enumerate(words):
             inside = values[i * shape.elements:(i + 1) * shape.elements]
             emitter.packed[tuple(inside)] = word
+            if shape.elements == BYTES_OF_WORD:
+                emitter.bytes.update(
+                    (value, (word, place)) for place, value in enumerate(inside))
     return values
 
 
@@ -81,7 +85,31 @@ def _packed(emitter: Emitter, dtype: DType, type_: str, group: list[str]) -> str
         pairs = [float8.round_pair(emitter, dtype, *sources[i:i + 2])
                  for i in range(0, len(sources), 2)]
         return pairs[0] if len(pairs) == 1 else emitter.assembly(ptx.PACK_16, *pairs)[0]
+    places = [emitter.bytes.get(value) for value in group]
+    if len(group) == BYTES_OF_WORD and all(places):
+        return _gathered(emitter, places)
     return _packed_bytes(emitter, type_, group)
+
+
+def _gathered(emitter: Emitter, places: list[tuple[str, int]]) -> str:
+    """The word whose bytes are at these (word, place)s."""
+    low, i = _side_by_side(emitter, *places[:2])
+    high, j = _side_by_side(emitter, *places[2:])
+    return emitter.assembly(ptx.permute(i, i + 1, 4 + j, 5 + j), low, high)[0]
+
+
+def _side_by_side(emitter: Emitter, first: tuple[str, int],
+                  second: tuple[str, int]) -> tuple[str, int]:
+    """A word with the bytes at two (word, place)s beside each other, and where it has them.
+
+    Two at the same place come with those next to them, which another word probably needs: a block
+    of 4 by 4 bytes is transposed in eight instructions, not in twelve.
+    """
+    (x, a), (y, b) = first, second
+    if a != b:
+        return emitter.assembly(ptx.permute(a, 4 + b, a, 4 + b), x, y)[0], 0
+    even = a & ~1
+    return emitter.assembly(ptx.permute(even, 4 + even, even + 1, 5 + even), x, y)[0], 2 * (a & 1)
 
 
 def _packed_pair(emitter: Emitter, dtype: DType, low: str, high: str) -> str:
