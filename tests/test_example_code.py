@@ -1,8 +1,14 @@
 """The machine code of the examples, made without a GPU: no spills, no warnings, wide accesses."""
 
+import re
+
+import attention
+import digits
 import gather_rows
 import histogram
 import layernorm
+import matmul
+import numpy as np
 import photograph
 import pytest
 import softmax
@@ -11,6 +17,8 @@ import transpose
 import vector_add
 
 import blocknumba as bn
+from blocknumba.dispatch.device import Device
+from blocknumba.nvvm_lower.target import Target
 
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120")
 VECTOR, HALF_VECTOR = "f32[::1]:16", "f16[::1]:16"
@@ -83,3 +91,93 @@ def test_example_becomes_machine_instructions_of_16_bytes():
     sass = bn.compile(*STREAMING["add"], target="sm_90a").asm["sass"]
     assert "LDG.E.128" in sass
     assert "STG.E.128" in sass
+
+
+# products -------------------------------------------------------------------------------------
+COLUMNS, HALF_COLUMNS = "f32[::1,:]:16", "f16[::1,:]:16"
+HEADS = "f16[:,:,:,::1]:16"
+STRIDES = ("i32:16", "i32:1") * 3
+HOPPER = "sm_90a"
+
+
+def device_of(target: str) -> Device:
+    return Device(target, Target.parse(target), 132)
+
+
+def product_of(target, shape, dtype=np.float16, precision="ieee"):
+    """The constants and options of a product of a shape on a target."""
+    return vars(matmul.tile_for(*shape, np.dtype(dtype), device_of(target), precision))
+
+
+def attention_of(target, D, causal):
+    """The constants and options of attention on a target."""
+    return {**attention.blocks_for(D, np.dtype(np.float16), device_of(target)), "D": D,
+            "CAUSAL": causal}
+
+
+LARGE, MEDIUM, SKINNY = (4096,) * 3, (1024,) * 3, (16, 8192, 8192)
+# name -> kernel, types, target -> constants and options
+PRODUCTS = {
+    "matmul": (matmul.matmul, (HALF_MATRIX,) * 3, lambda t: product_of(t, LARGE)),
+    "matmul, columns": (matmul.matmul, (HALF_MATRIX, HALF_COLUMNS, HALF_MATRIX),
+                        lambda t: product_of(t, LARGE)),
+    "matmul, medium": (matmul.matmul, (HALF_MATRIX,) * 3, lambda t: product_of(t, MEDIUM)),
+    "matmul, few rows": (matmul.matmul, (HALF_MATRIX, HALF_COLUMNS, HALF_MATRIX),
+                         lambda t: product_of(t, SKINNY)),
+    "matmul tf32": (matmul.matmul_float32, (MATRIX, COLUMNS, MATRIX),
+                    lambda t: {**product_of(t, LARGE, np.float32, "tf32"), "PRECISION": "tf32"}),
+    "attention, 64": (attention.attention, (HEADS,) * 4 + ("f32",),
+                      lambda t: attention_of(t, 64, True)),
+    "attention, 128": (attention.attention, (HEADS,) * 4 + ("f32",),
+                       lambda t: attention_of(t, 128, False)),
+}
+OTHER_PRODUCTS = {
+    "matmul, pointers": (matmul.matmul_pointers, ("*fp16:16",) * 3 + ("i32:16",) * 3 + STRIDES,
+                         lambda t: {**product_of(t, LARGE), "GROUP": matmul.GROUP}),
+    "matmul f32": (matmul.matmul, (MATRIX,) * 3, lambda t: product_of(t, LARGE, np.float32)),
+    "matmul tf32x3": (matmul.matmul_float32, (MATRIX,) * 3, lambda t: {
+        **product_of(t, LARGE, np.float32, "tf32x3"), "PRECISION": "tf32x3"}),
+    "digits, layer": (digits.matmul_bias, (MATRIX, MATRIX, VECTOR, MATRIX),
+                      lambda t: {**digits.TILE, "ACTIVATION": digits.relu}),
+    "digits, backward": (digits.backward, (MATRIX,) * 4, lambda t: digits.TILE),
+    "digits, descend": (digits.descend, (MATRIX,) * 3 + (VECTOR, "f32"), lambda t: digits.TILE),
+}
+ALL_PRODUCTS = PRODUCTS | OTHER_PRODUCTS
+OPTIONS = ("num_warps", "num_stages")
+
+
+def compile_product(name, target):
+    kernel, types, choose = ALL_PRODUCTS[name]
+    chosen = choose(target)
+    options = {option: chosen[option] for option in OPTIONS if option in chosen}
+    constants = {name: value for name, value in chosen.items() if name not in OPTIONS}
+    return bn.compile(kernel, types, constants, target=target, **options)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", ALL_PRODUCTS)
+def test_product_compiles_without_spills_or_warnings(name, target):
+    stats = compile_product(name, target).stats
+
+    assert stats.spills == 0
+    assert stats.stack_bytes == 0
+    assert stats.warnings == ()  # such as C7510: wgmma is serialised
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_product_on_hopper_is_wgmma_of_what_the_copy_engine_moves(name):
+    compiled = compile_product(name, HOPPER)
+
+    sass = compiled.asm["sass"]
+    for instruction in ("HGMMA", "UTMALDG", "UTMASTG"):
+        assert instruction in sass
+    assert not re.search(r"\b(LDG|STG|LDL|STL)\b", sass)
+    assert {access.way for access in compiled.stats.accesses} == {"TMA"}
+
+
+@pytest.mark.parametrize("name", ["matmul", "matmul, pointers", "attention, 128"])
+def test_product_on_ampere_is_mma_of_what_is_copied_asynchronously(name):
+    sass = compile_product(name, "sm_80").asm["sass"]
+
+    for instruction in ("HMMA.16816.F32", "LDGSTS.E.BYPASS.128", "LDSM.16.M88.4"):
+        assert instruction in sass
