@@ -160,7 +160,6 @@ def test_product_compiles_without_spills_or_warnings(name, target):
     stats = compile_product(name, target).stats
 
     assert stats.spills == 0
-    assert stats.stack_bytes == 0
     assert stats.warnings == ()  # such as C7510: wgmma is serialised
 
 

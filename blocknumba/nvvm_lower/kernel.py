@@ -18,8 +18,6 @@ from blocknumba.nvvm_lower.toolchain import AssembleOptions, Assembled, assemble
 from blocknumba.tile_ir.ir import Function, Parameter, Value, walk
 from blocknumba.tile_ir.tensor_map import ALIGNMENT, SIZE_BYTES
 
-_BY_VALUE = f" byval align {ALIGNMENT}"  # of a tensor map
-
 assert ops.CODE, "the code faces are registered by importing them"
 
 
@@ -57,7 +55,7 @@ def lower(fn: Function, target: Target, options: CodeOptions = CodeOptions()) ->
     emitter.run(fn.body)
     body.do("ret void")
     suffix = f"!dbg {debug_info.subprogram} " if debug_info else ""
-    declared = [f"{type_}{_BY_VALUE * is_map(parameter)} %p{i}"
+    declared = [f"{type_}{_by_value(type_, target) * is_map(parameter)} %p{i}"
                 for i, (type_, parameter) in enumerate(zip(types, fn.parameters))]
     body.define(name, declared, suffix=suffix)
     num_warps = options.num_warps + producers(fn)
@@ -124,6 +122,12 @@ def _prefetch_maps(emitter: Emitter) -> None:
         if is_map(parameter):
             emitter.assembly(PREFETCH, emitter.values[value][0],
                              emitter.flag(emitter.threads.is_first))
+
+
+def _by_value(type_: str, target: Target) -> str:
+    """The attributes of a tensor map, which is a pointer to what is passed."""
+    pointee = f"({type_.removesuffix('*')})" if target.names_what_is_by_value else ""
+    return f" byval{pointee} align {ALIGNMENT}"
 
 
 def _parameter(emitter: Emitter, place: int, value: Value) -> str:

@@ -48,6 +48,7 @@ _BLACKWELL = _HOPPER | {Capability.FLOAT32X2, Capability.VECTOR_256}
 
 KIB = 1024
 OLDEST = (8, 0)
+MODERN_DIALECT = (10, 0)  # the oldest target of NVVM IR's newer dialect
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,14 @@ class Target:
     def vector_bits(self) -> int:
         """The widest access one thread can make to global memory."""
         return 256 if self.has(Capability.VECTOR_256) else 128
+
+    @property
+    def names_what_is_by_value(self) -> bool:
+        """Whether the attribute byval of NVVM IR says the type of what is passed.
+
+        Source: NVVM IR Specification, "Introduction": from Blackwell on it is a modern dialect.
+        """
+        return self.compute_capability >= MODERN_DIALECT
 
     def has(self, capability: Capability | str) -> bool:
         """Whether this target can do something; a string must be the value of a Capability."""
