@@ -77,18 +77,18 @@ def contiguous_axis(value: Value, infos: AxisInfos) -> int | None:
     return next(i for i, axis in enumerate(source.axes) if axes[axis].contiguity == longest)
 
 
-def is_computed_from(value: Value, ops: set[Op]) -> bool:
-    """Whether a tile is computed, element by element, from what one of some ops makes."""
+def computed_from(value: Value, ops: set[Op]) -> Op | None:
+    """The one of some ops from whose result a tile is computed, element by element, if there is."""
     seen: set[Value] = set()
     waiting = [value]
     while waiting:
         op = waiting.pop().owner
         if op in ops:
-            return True
+            return op
         if op is not None and _is_element_by_element(op):
             waiting += [operand for operand in op.operands if operand not in seen]
             seen.update(op.operands)
-    return False
+    return None
 
 
 def _is_element_by_element(op: Op) -> bool:

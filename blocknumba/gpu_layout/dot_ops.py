@@ -26,12 +26,14 @@ def _require_fitting(name: str, a: TileType, b: TileType, acc: TileType) -> None
 
 
 @op(EFFECT)
-def mma(a, b, acc, *, instruction, warps, num_warps, precision="ieee", swapped=False) -> TileType:
+def mma(a, b, acc, *, instruction, warps, num_warps, precision="ieee", swapped=False,
+        rows=(), columns=(), depths=()) -> TileType:
     """acc + a @ b by the matrix instruction of warps.
 
     a: (..., M, K), b: (..., K, N), each in shared memory or in registers; acc: (..., M, N).
-    instruction: an Instruction as text; warps, num_warps, swapped: as of matrix_plan, which gives
-    the layouts.  precision: of float32, "tf32" or "tf32x3": operands are rounded as they are read.
+    instruction: an Instruction as text; warps, num_warps, swapped, and the orders of rows, columns
+    and depths: as of matrix_plan, which gives the layouts.
+    precision: of float32, "tf32" or "tf32x3": operands are rounded as they are read.
     """
     _require_fitting("mma", a, b, acc)
     require(precision in PRECISIONS, "mma: precision must be one of {}, got {!r}", PRECISIONS,
@@ -61,5 +63,6 @@ def plan_of(product: Op) -> MatrixPlan | MultiplyAddPlan:
     if product.opdef is fma_dot:
         return multiply_add_plan(attribute(product, "layout"), a.shape[-1])
     attrs = product.attrs
+    orders = tuple(attribute(product, name) for name in ("rows", "columns", "depths"))
     return matrix_plan(Instruction.parse(attrs["instruction"]), acc.shape, a.shape[-1],
-                       attrs["warps"], attrs["num_warps"], attribute(product, "swapped"))
+                       attrs["warps"], attrs["num_warps"], attribute(product, "swapped"), orders)

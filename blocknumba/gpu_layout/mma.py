@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.registers import from_columns, log2
+from blocknumba.gpu_layout.registers import from_columns, log2, shape_of
 from blocknumba.tile_ir.types import (
     DType,
     bfloat16,
@@ -34,6 +34,10 @@ from blocknumba.tile_ir.types import (
     int32,
     uint8,
 )
+
+Order = tuple[int, ...]  # of the bits of an index: counted first, next, ...; () for their own
+Orders = tuple[Order, Order, Order]  # along M, N and K
+NATURAL: Orders = ((), (), ())
 
 COLUMNS = 8  # of every shape
 WORD_BITS = 32  # of a register; 64-bit elements have registers of their own
@@ -196,30 +200,39 @@ class MatrixPlan:
         """The layout of the accumulator."""
         return self.accumulator.layout
 
+    @property
+    def extents(self) -> tuple[int, int, int]:
+        """M, N and K."""
+        *_, rows, columns = shape_of(self.layout)
+        return rows, columns, shape_of(self.a.layout)[-1]
+
 
 @lru_cache(maxsize=256)
 def matrix_plan(
     instruction: Instruction, shape: tuple[int, ...], depth: int, warps: tuple[int, int, int],
-    num_warps: int, swapped: bool,
+    num_warps: int, swapped: bool, orders: Orders = NATURAL,
 ) -> MatrixPlan:
     """The plan of one product.
 
     shape: of the accumulator, (M, N) or (batches, M, N); depth: K.
     warps: how many lie along the batches, M and N; if num_warps are more, the rest do the same.
     swapped: b.T @ a.T is computed, so that the rows of the instruction lie along N.
+    orders: in which the rows, the columns and the depth of the tiles go into instructions.
     """
     *batch, rows, columns = shape
     of_a, of_b = (COLUMNS, instruction.rows) if swapped else (instruction.rows, COLUMNS)
     bits = instruction.operand_bits
     last = len(shape) - 1  # N; before it M; K is the last axis of a and the one before it of b
     split = _Split(warps, num_warps, rank=len(shape))
+    of_batch, (m, n, k) = ((),) * len(batch), orders
     return MatrixPlan(
         _pieces((*batch, rows, depth), operand_fragment(of_a, instruction.depth, bits),
-                (last - 1, last), split.over(last - 1, None), padded=True),
+                (last - 1, last), split.over(last - 1, None), (*of_batch, m, k), padded=True),
         _pieces((*batch, depth, columns), operand_fragment(of_b, instruction.depth, bits),
-                (last, last - 1), split.over(None, last), padded=True),
+                (last, last - 1), split.over(None, last), (*of_batch, k, n), padded=True),
         _pieces(shape, accumulator_fragment(instruction.rows),
-                (last, last - 1) if swapped else (last - 1, last), split.over(last - 1, last)),
+                (last, last - 1) if swapped else (last - 1, last), split.over(last - 1, last),
+                (*of_batch, m, n)),
     )
 
 
@@ -240,15 +253,16 @@ class _Split:
 
 def _pieces(
     shape: tuple[int, ...], fragment: Fragment, axes: tuple[int, int],
-    warp_axes: tuple[int | None, ...], padded: bool = False,
+    warp_axes: tuple[int | None, ...], orders: tuple[Order, ...], padded: bool = False,
 ) -> Pieces:
     """A tile in fragments.
 
     axes: of the tile, that axes 0 and 1 of the fragment lie along.
     warp_axes: per bit of the warp's number the axis that it lies along.
+    orders: of the bits of each axis.
     padded: whether what lies beyond axis 1 counts as zeros.
     """
-    columns = _Columns(shape)
+    columns = _Columns(shape, orders)
     inside = tuple(columns.of(axes[along], bit) for along, bit in fragment.register)
     lane = tuple(columns.of(axes[along], bit) for along, bit in fragment.lane)
     own = {axis: columns.bits(axis) - warp_axes.count(axis) for axis in range(len(shape))}
@@ -272,10 +286,15 @@ def _pieces(
 
 
 class _Columns:
-    """The columns of layouts of one shape: per bit of an axis the packed index that it moves by."""
+    """The columns of layouts of one shape: per bit of an axis the packed index that it moves by.
 
-    def __init__(self, shape: tuple[int, ...]):
+    orders: per axis the bits of its index, in the order in which they are counted; none for theirs.
+    """
+
+    def __init__(self, shape: tuple[int, ...], orders: tuple[Order, ...]):
         self._bits = tuple(map(log2, shape))
+        self._orders = tuple(order or tuple(range(bits))
+                             for order, bits in zip(orders, self._bits, strict=True))
 
     def bits(self, axis: int) -> int:
         """How many bits an axis has."""
@@ -283,7 +302,9 @@ class _Columns:
 
     def of(self, axis: int, bit: int) -> int:
         """The column of one bit; 0 beyond the axis."""
-        return 1 << sum(self._bits[axis + 1:]) + bit if bit < self._bits[axis] else 0
+        if bit >= self._bits[axis]:
+            return 0
+        return 1 << sum(self._bits[axis + 1:]) + self._orders[axis][bit]
 
 
 def _mask(bits: Iterable[object]) -> int:

@@ -134,7 +134,7 @@ def test_8_bit_floats_have_no_instruction_before_ada():
 
 
 # tiles ------------------------------------------------------------------------------------------
-TILES = [  # instruction, shape of the accumulator, depth, warps, num_warps, swapped
+TILES = [  # instruction, shape of the accumulator, depth, warps, num_warps, swapped, orders
     ("m16n8k16.f32.f16.f16", (64, 32), 32, (1, 2, 2), 4, False),
     ("m16n8k16.f32.f16.f16", (2, 32, 16), 16, (2, 1, 2), 4, False),
     ("m16n8k16.f32.f16.f16", (4, 2, 1), 16, (2, 1, 1), 8, False),
@@ -145,6 +145,10 @@ TILES = [  # instruction, shape of the accumulator, depth, warps, num_warps, swa
     ("m16n8k16.s32.s8.u8", (8, 32), 8, (1, 1, 2), 2, True),
     ("m8n8k4.f64.f64.f64", (16, 16), 2, (1, 2, 1), 2, False),
     ("m16n8k16.f64.f64.f64", (2, 32), 16, (1, 1, 2), 2, True),
+    ("m16n8k8.f32.tf32.tf32", (32, 32), 16, (1, 2, 1), 2, False,
+     ((1, 2, 0, 3, 4), (2, 3, 4, 0, 1), (1, 2, 0, 3))),
+    ("m16n8k4.f32.tf32.tf32", (2, 8, 64), 8, (2, 1, 1), 2, True,
+     ((2, 0, 1), (1, 2, 3, 0, 4, 5), (1, 2, 0))),
 ]
 
 
@@ -184,7 +188,7 @@ def formulas_of(instruction):
 
 @pytest.mark.parametrize("tile", TILES, ids=str)
 def test_warps_multiply_tiles_of_any_size(tile):
-    name, shape, depth, warps, num_warps, swapped = tile
+    name, shape, depth, _, num_warps, swapped, *_ = tile
     instruction = Instruction.parse(name)
     plan = matrix_plan(instruction, *tile[1:])
     generator = np.random.default_rng(0)

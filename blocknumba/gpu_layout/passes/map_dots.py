@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from blocknumba.gpu_layout import multiply_add
-from blocknumba.gpu_layout.coalescing import Accesses
 from blocknumba.gpu_layout.dot_operands import (
     Root,
     StagingRebuilder,
+    computed_from,
     contiguous_axis,
-    is_computed_from,
-    loaded,
     root_of,
 )
 from blocknumba.gpu_layout.dot_ops import fma_dot, mma
 from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.mma import COLUMNS, instruction_for, matrix_plan, share_warps
+from blocknumba.gpu_layout.matrix_orders import Source, best_orders
+from blocknumba.gpu_layout.mma import (
+    COLUMNS,
+    MatrixPlan,
+    Orders,
+    instruction_for,
+    matrix_plan,
+    share_warps,
+)
+from blocknumba.gpu_layout.multiply_add import accumulator_layout
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.registers import in_rows, transpose
-from blocknumba.gpu_layout.shared import VECTOR_BYTES, access, best_shared, matrix_access
+from blocknumba.gpu_layout.shared import VECTOR_BYTES
 from blocknumba.gpu_layout.swizzle import swizzled, widest_swizzle
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.ir import Attr, Function, Op, Value, walk
@@ -57,12 +62,31 @@ def _widen(rebuilder: Rebuilder, op: Op) -> tuple[Value, ...] | None:
     return (rebuilder.builder.emit(dot, *wide, acc, hint=op.result.hint),)
 
 
+def _is_ieee_float32(op: Op) -> bool:
+    """Whether a dot is one that matrix instructions are not exact enough for."""
+    return op.operands[0].type.dtype == float32 and attribute(op, "precision") == "ieee"
+
+
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """An operand that is read from shared memory: its root, and the root's layout there."""
+    """An operand that is read from shared memory.
+
+    root: what is put there; layout: of the operand in these bytes.
+    is_along_depth: whether neighbours there are neighbours along the depth.
+    """
 
     root: Root
     layout: LinearLayout
+    is_along_depth: bool
+
+    @property
+    def stored(self) -> LinearLayout:
+        """The layout of the root."""
+        return self.root.stored(self.layout)
+
+    def source(self, fixed: bool) -> Source:
+        """The operand to be read; fixed: with its rows, or columns, in their order."""
+        return Source(self.layout, self.is_along_depth, fixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +110,14 @@ def _with_products(fn: Function, products: Mapping[Op, _Product]) -> Function:
             return None
         *operands, acc = op.operands
         values = [
-            rebuilder[value] if operand is None else rebuilder.buffer(operand.root, operand.layout)
+            rebuilder[value] if operand is None else rebuilder.buffer(operand.root, operand.stored)
             for value, operand in zip(operands, product.operands, strict=True)
         ]
         builder, acc = rebuilder.builder, rebuilder[acc]
         return (builder.emit(product.opdef, *values, acc, hint=op.result.hint, **product.attrs),)
 
     placed = (operand for product in products.values() for operand in product.operands)
-    staged = [(operand.root, operand.layout) for operand in placed if operand is not None]
+    staged = [(operand.root, operand.stored) for operand in placed if operand is not None]
     return StagingRebuilder(rewrite, staged).function(fn)
 
 
@@ -106,75 +130,63 @@ class _Planning:
     def __init__(self, fn: Function, options: LayoutOptions):
         self._options = options
         self._infos = AxisInfos(fn)
-        self._accesses = Accesses(fn, options)
-        dots = {op for op in walk(fn.body) if op.opdef is dot}
-        self._chained = {op for op in dots if is_computed_from(op.operands[0], dots)}
-        self._feeding = {
-            op for op in dots
-            if any(is_computed_from(other.operands[0], {op}) for other in self._chained)
+        dots = [op for op in walk(fn.body) if op.opdef is dot]
+        by_matrices = {op for op in dots if not _is_ieee_float32(op)}
+        self._producers = {op: computed_from(op.operands[0], by_matrices) for op in by_matrices}
+        self._plans: dict[Op, MatrixPlan] = {}
+        self.products = {
+            op: self._matrix(op) if op in by_matrices else self._arithmetic(op) for op in dots
         }
-        self.products = {op: self._matrix(op) or self._arithmetic(op) for op in dots}
 
-    def _matrix(self, op: Op) -> _Product | None:
-        """A dot by matrix instructions; None if there is none for it."""
+    def _matrix(self, op: Op) -> _Product:
+        """A dot by matrix instructions."""
         a, b, acc = (value.type for value in op.operands)
-        precision = attribute(op, "precision")
-        if a.dtype == float32 and precision == "ieee":
-            return None
-        in_rows_of_warp = op in self._chained or op in self._feeding
+        num_warps, producer = self._options.num_warps, self._producers[op]
+        feeds = op in self._producers.values()
+        in_rows_of_warp = feeds or producer is not None
         *batch, rows, columns = acc.shape
         swapped = rows <= COLUMNS < columns and not in_rows_of_warp
         kinds = (b.dtype, a.dtype) if swapped else (a.dtype, b.dtype)
         instruction = instruction_for(*kinds, acc.dtype, a.shape[-1], self._options.features)
         assert instruction is not None, f"no instruction for {a.dtype} and {b.dtype}"
-        num_warps = self._options.num_warps
         sides = (COLUMNS, instruction.rows) if swapped else (instruction.rows, COLUMNS)
         extents = (batch[0] if batch else 1, rows, columns)
         warps = share_warps(num_warps, extents, (1, *sides), in_rows_of_warp)
-        plan = matrix_plan(instruction, acc.shape, a.shape[-1], warps, num_warps, swapped)
-        first = None if op in self._chained else self._operand(op, 0, plan.a.layout, True)
+
+        def plan(orders: Orders) -> MatrixPlan:
+            return matrix_plan(instruction, acc.shape, a.shape[-1], warps, num_warps, swapped,
+                               orders)
+
+        first = None if producer is not None else self._operand(op, 0)
+        second = self._operand(op, 1)
+        held = None if producer is None else self._plans[producer].layout
+        orders = best_orders(
+            plan,
+            Source(held, fixed=True) if first is None else first.source(in_rows_of_warp),
+            second.source(feeds),
+            a.dtype.bits,
+        )
+        self._plans[op] = plan(orders)
         attrs = {"instruction": str(instruction), "warps": warps, "num_warps": num_warps,
-                 "precision": precision, "swapped": swapped}
-        return _Product(mma, attrs, (first, self._operand(op, 1, plan.b.layout, True)))
+                 "precision": attribute(op, "precision"), "swapped": swapped,
+                 **dict(zip(("rows", "columns", "depths"), orders))}
+        return _Product(mma, attrs, (first, second))
 
     def _arithmetic(self, op: Op) -> _Product:
         """A dot by multiplications and additions."""
-        a, b, acc = op.operands
-        vector = VECTOR_BYTES // a.type.dtype.bytes
-        vectors = tuple(
-            1 if self._minor_axis(op, place) == k_axis else vector
-            for place, k_axis in ((0, -1), (1, -2))
-        )
-        layout = multiply_add.accumulator_layout(acc.type.shape, self._options.num_warps, vectors)
-        plan = multiply_add.multiply_add_plan(layout, a.type.shape[-1])
-        operands = (self._operand(op, 0, plan.a, False), self._operand(op, 1, plan.b, False))
+        a, _, acc = (value.type for value in op.operands)
+        operands = self._operand(op, 0), self._operand(op, 1)
+        vector = VECTOR_BYTES // a.dtype.bytes
+        vectors = tuple(1 if operand.is_along_depth else vector for operand in operands)
+        layout = accumulator_layout(acc.shape, self._options.num_warps, vectors)
         return _Product(fma_dot, {"layout": layout}, operands)
 
-    def _minor_axis(self, op: Op, place: int) -> int:
-        """The axis, -1 or -2, that operand a or b is contiguous along; K if nothing is known."""
-        value = op.operands[place]
-        axis = contiguous_axis(value, self._infos)
-        return (-1, -2)[place] if axis is None else axis - len(value.type.shape)
-
-    def _operand(self, op: Op, place: int, reader: LinearLayout, by_matrices: bool) -> _Operand:
-        """Operand a or b in the shared layout that suits how it is read.
-
-        by_matrices: whether ldmatrix may read it.
-        """
+    def _operand(self, op: Op, place: int) -> _Operand:
+        """Operand a or b as it is in shared memory: along the axis along which it was loaded."""
         value = op.operands[place]
         bits, shape = value.type.dtype.bits, value.type.shape
-        minor = self._minor_axis(op, place) % len(shape)
-        shared = swizzled(shape, minor, bits, widest_swizzle(shape[minor], bits))
-        if not by_matrices or matrix_access(reader, shared, bits) is None:
-            computed = best_shared(self._writer(value), reader, bits)
-            shared = min(shared, computed,
-                         key=lambda layout: access(reader, layout, bits).wavefronts)
-        root = root_of(value)
-        return _Operand(root, root.stored(shared))
-
-    def _writer(self, value: Value) -> LinearLayout:
-        """The layout in which an operand probably is before it is put into shared memory."""
-        source = loaded(value)
-        if source is None:
-            return in_rows(value.type.shape, self._options.num_warps)
-        return transpose(self._accesses.layout(source.value.owner), source.axes)
+        depth_axis = len(shape) - 1 - place
+        minor = contiguous_axis(value, self._infos)
+        minor = depth_axis if minor is None else minor
+        layout = swizzled(shape, minor, bits, widest_swizzle(shape[minor], bits))
+        return _Operand(root_of(value), layout, minor == depth_axis)
