@@ -156,7 +156,7 @@ def test_a_c_program_encodes_the_tensor_maps_of_what_was_compiled(tmp_path):
     assert done.stdout == "6 2 0x1000 320 256 1280 64 128 1 1 0 3 3 0\n7\n"
     said = json.loads((tmp_path / "copy.json").read_text())["parameters"]
     assert said[-1]["tensor_map"] == {"axes": [1, 0], "box": [64, 128], "swizzle_bytes": 128,
-                                      "relies_on": []}
+                                      "relies_on": [], "as_tf32": False}
 
 
 def test_tensor_maps_come_back_from_the_disk():
