@@ -99,7 +99,7 @@ def _best_machine_code(tile: Function, specialization: Specialization,
 def _attempts(tile: Function, specialization: Specialization) -> Iterator[tuple[int, int]]:
     """num_warps and min_blocks to try: more programs at once first, more registers each last."""
     chosen, target = specialization.options.num_warps, specialization.target
-    num_warps = chosen or default_num_warps(tile)
+    num_warps = chosen or default_num_warps(tile, target.capabilities)
     if specialization.options.maxnreg is not None:
         yield num_warps, 1
         return

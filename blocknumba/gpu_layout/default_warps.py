@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from blocknumba.tile_ir.ir import Function, walk
+from blocknumba.gpu_layout.dot_operands import is_ieee_float32
+from blocknumba.tile_ir.ir import Function, Op, walk
 from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.memory import load
 from blocknumba.tile_ir.types import TileType
@@ -22,22 +23,24 @@ WARP_SIZE = 32
 RESIDENT_THREADS = 1024
 LARGE_THREAD = 32  # words from which a thread needs twice the registers
 # Of a product: 64 words of sums a thread, which leaves as many registers for what is multiplied;
-# 128 where there would be too many warps.
+# 128 where there would be too many warps, and of mma.sync: 64 by 64 sums of a warp read the least.
 SUMS_PER_WARP = 2048
 ROWS_PER_WARP = 16  # of an instruction; Hopper's takes 64 rows from 4 warps
 LARGE_SUMS = 64  # words from which a thread needs all the registers it can have
 
 
-def default_num_warps(fn: Function) -> int:
+def default_num_warps(fn: Function, features: frozenset[str]) -> int:
     """A power of two from 1 to MOST_WARPS that grows with the largest tile.
+
+    features: what the target can do, as of LayoutOptions.
 
     An element takes at least one word, as it does in a register once it is computed with.  A
     kernel that loads much more than its largest tile, as a stencil does, counts its loads; one with
     products counts their sums.
     """
-    products = [op.result.type for op in walk(fn.body) if op.opdef is dot]
+    products = [op for op in walk(fn.body) if op.opdef is dot]
     if products:
-        return max(map(_warps_of_product, products))
+        return max(_warps_of_product(op, features) for op in products)
     largest, loaded = _largest(fn), _loaded(fn)
     words = max(largest, loaded // LOADS_IN_FLIGHT)
     tiles = min(max(loaded // largest, 1), LOADS_IN_FLIGHT)
@@ -57,11 +60,14 @@ def resident_threads(fn: Function, num_warps: int) -> int:
     return RESIDENT_THREADS if words_of_thread <= LARGE_THREAD else RESIDENT_THREADS // 2
 
 
-def _warps_of_product(sums: TileType) -> int:
+def _warps_of_product(product: Op, features: frozenset[str]) -> int:
     """Warps for a product of tiles; beyond FEW_WARPS no more than there are rows for."""
+    sums = product.result.type
     words, rows = _words(sums), sums.shape[-2]
     few = max(1, min(words // WORDS_OF_FEW, FEW_WARPS))
-    many = max(min(words // SUMS_PER_WARP, MANY_WARPS), words // (2 * SUMS_PER_WARP))
+    by_mma = "wgmma" not in features and not is_ieee_float32(product)
+    small = words // SUMS_PER_WARP // (2 if by_mma else 1)
+    many = max(min(small, MANY_WARPS), words // (2 * SUMS_PER_WARP))
     batches = sums.size // (rows * sums.shape[-1])
     most = max(FEW_WARPS, batches * rows // ROWS_PER_WARP)
     return min(max(few, many), most, MOST_WARPS)

@@ -10,11 +10,12 @@ from blocknumba.gpu_layout.async_ops import buffer_view, stage
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.ir import Op, Region, Value
-from blocknumba.tile_ir.opdef import ELEMENTWISE
+from blocknumba.tile_ir.opdef import ELEMENTWISE, attribute
 from blocknumba.tile_ir.ops.cast import bitcast, cast
 from blocknumba.tile_ir.ops.memory import load
 from blocknumba.tile_ir.ops.shape import transpose
 from blocknumba.tile_ir.rebuild import Rebuilder, Rewrite
+from blocknumba.tile_ir.types import float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,12 @@ class Root:
     def stored(self, layout: LinearLayout) -> LinearLayout:
         """The root's layout that the operand sees as a layout."""
         return registers.transpose(layout, registers.inverse_axes(self.axes))
+
+
+def is_ieee_float32(product: Op) -> bool:
+    """Whether a dot is one that tensor cores are not exact enough for."""
+    return (product.operands[0].type.dtype == float32
+            and attribute(product, "precision") == "ieee")
 
 
 def root_of(value: Value) -> Root:

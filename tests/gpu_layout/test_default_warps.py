@@ -3,6 +3,7 @@
 import pytest
 
 from blocknumba.gpu_layout.default_warps import default_num_warps, resident_threads
+from blocknumba.gpu_layout.options import LEAST_FEATURES
 from blocknumba.tile_ir.parser import parse
 
 
@@ -18,16 +19,16 @@ def kernel(size, loads=1, dtype="float32"):
     (1, 1), (256, 1), (512, 2), (1024, 4), (4096, 4), (8192, 8), (16384, 8), (32768, 16),
     (65536, 16)])
 def test_warps_grow_with_the_largest_tile(size, warps):
-    assert default_num_warps(kernel(size)) == warps
+    assert default_num_warps(kernel(size), LEAST_FEATURES) == warps
 
 
 def test_doubles_take_two_words():
-    assert default_num_warps(kernel(4096, dtype="float64")) == 8
+    assert default_num_warps(kernel(4096, dtype="float64"), LEAST_FEATURES) == 8
 
 
 @pytest.mark.parametrize("loads, warps", [(1, 4), (2, 2), (3, 2), (24, 8)])
 def test_threads_hold_a_part_of_every_tile_that_is_loaded(loads, warps):
-    assert default_num_warps(kernel(1024, loads)) == warps
+    assert default_num_warps(kernel(1024, loads), LEAST_FEATURES) == warps
 
 
 @pytest.mark.parametrize("size, warps, threads", [(1024, 1, 1024), (2048, 1, 512), (8192, 8, 1024)])
@@ -35,17 +36,20 @@ def test_large_threads_get_more_registers(size, warps, threads):
     assert resident_threads(kernel(size), warps) == threads
 
 
-def product(shape, depth=32):
+HOPPER = LEAST_FEATURES | {"wgmma"}
+
+
+def product(shape, dtype="float16", depth=32):
     """A kernel that multiplies tiles; shape: of the sums."""
     extents = "x".join(map(str, shape[:-2]))
     extents = f"{extents}x" if extents else ""
     rows, columns = shape[-2:]
     return parse(f"""kernel k(
-  %x: ptr<float16> = pointer(x)
+  %x: ptr<{dtype}> = pointer(x)
 ) {{
-  %half = load %x : float16
-  %a = splat %half : tile<{extents}{rows}x{depth}xfloat16>
-  %b = splat %half : tile<{extents}{depth}x{columns}xfloat16>
+  %one = load %x : {dtype}
+  %a = splat %one : tile<{extents}{rows}x{depth}x{dtype}>
+  %b = splat %one : tile<{extents}{depth}x{columns}x{dtype}>
   %zero = constant {{value=0.0}} : float32
   %acc = splat %zero : tile<{extents}{rows}x{columns}xfloat32>
   %d = dot %a, %b, %acc : tile<{extents}{rows}x{columns}xfloat32>
@@ -59,11 +63,18 @@ def product(shape, depth=32):
     ((64, 256), 4), ((128, 256), 8), ((256, 128), 8), ((256, 256), 16), ((1, 1024), 4),
     ((16, 64, 64), 16)])
 def test_a_warp_has_as_many_sums_as_leave_registers_for_the_operands(shape, warps):
-    assert default_num_warps(product(shape)) == warps
+    assert default_num_warps(product(shape), HOPPER) == warps
+    assert default_num_warps(product(shape, "float32"), LEAST_FEATURES) == warps
+
+
+@pytest.mark.parametrize("shape, warps", [
+    ((16, 16), 1), ((64, 64), 4), ((128, 128), 4), ((128, 256), 8), ((256, 256), 16)])
+def test_warps_of_mma_have_64_by_64_sums(shape, warps):
+    assert default_num_warps(product(shape), LEAST_FEATURES) == warps
 
 
 @pytest.mark.parametrize("shape, threads", [((64, 64), 512), ((128, 128), 512), ((128, 256), 256)])
 def test_products_get_registers_for_their_operands(shape, threads):
     fn = product(shape)
 
-    assert resident_threads(fn, default_num_warps(fn)) == threads
+    assert resident_threads(fn, default_num_warps(fn, HOPPER)) == threads

@@ -10,6 +10,7 @@ from blocknumba.gpu_layout.dot_operands import (
     StagingRebuilder,
     computed_from,
     contiguous_axis,
+    is_ieee_float32,
     root_of,
 )
 from blocknumba.gpu_layout.dot_ops import fma_dot, mma
@@ -34,7 +35,7 @@ from blocknumba.tile_ir.ops.cast import cast
 from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.rebuild import Rebuilder, rebuild
-from blocknumba.tile_ir.types import float16, float32
+from blocknumba.tile_ir.types import float16
 
 
 @declared(reads=("ops",), writes=("ops",))
@@ -60,11 +61,6 @@ def _widen(rebuilder: Rebuilder, op: Op) -> tuple[Value, ...] | None:
     a, b, acc = rebuilder.operands(op)
     wide = (rebuilder.builder.emit(cast, value, dtype=float16.name) for value in (a, b))
     return (rebuilder.builder.emit(dot, *wide, acc, hint=op.result.hint),)
-
-
-def _is_ieee_float32(op: Op) -> bool:
-    """Whether a dot is one that matrix instructions are not exact enough for."""
-    return op.operands[0].type.dtype == float32 and attribute(op, "precision") == "ieee"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +127,7 @@ class _Planning:
         self._options = options
         self._infos = AxisInfos(fn)
         dots = [op for op in walk(fn.body) if op.opdef is dot]
-        by_matrices = {op for op in dots if not _is_ieee_float32(op)}
+        by_matrices = {op for op in dots if not is_ieee_float32(op)}
         self._producers = {op: computed_from(op.operands[0], by_matrices) for op in by_matrices}
         self._plans: dict[Op, MatrixPlan] = {}
         self.products = {
