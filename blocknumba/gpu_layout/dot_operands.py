@@ -106,10 +106,13 @@ class StagingRebuilder(Rebuilder):
     """Re-emits a function; what is put into shared memory is put there where it is made.
 
     So it happens no more often than the tile is made, and once for all that read it.
+    as_tf32: float32 tiles are rounded there.
     """
 
-    def __init__(self, rewrite: Rewrite, staged: Iterable[tuple[Root, LinearLayout]]):
+    def __init__(self, rewrite: Rewrite, staged: Iterable[tuple[Root, LinearLayout]],
+                 as_tf32: bool = False):
         super().__init__(rewrite, folding=False)
+        self._as_tf32 = as_tf32
         self._buffers: dict[tuple[Value, LinearLayout], Value] = {}
         self._wanted: dict[Value, dict[LinearLayout, None]] = {}
         for root, layout in staged:
@@ -140,6 +143,7 @@ class StagingRebuilder(Rebuilder):
         return self.builder.emit(buffer_view, buffer, shape=shape, layout=root.viewed(layout))
 
     def _stage(self, value: Value) -> None:
+        rounding = {"as_tf32": True} if self._as_tf32 and value.type.dtype == float32 else {}
         for layout in self._wanted.get(value, ()):
             self._buffers[value, layout] = self.builder.emit(
-                stage, self[value], layout=layout, hint=value.hint)
+                stage, self[value], layout=layout, hint=value.hint, **rounding)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from blocknumba.gpu_layout import registers
-from blocknumba.gpu_layout.async_ops import buffer_view, stage, wgmma, wgmma_wait
+from blocknumba.gpu_layout.async_ops import stage, wgmma, wgmma_wait
+from blocknumba.gpu_layout.dot_operands import Root, StagingRebuilder, root_of
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.planner import element_bits
@@ -17,9 +17,8 @@ from blocknumba.tile_ir.ir import Function, Op, Value, walk
 from blocknumba.tile_ir.opdef import attribute
 from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.memory import load
-from blocknumba.tile_ir.ops.shape import transpose
 from blocknumba.tile_ir.passes.contract import declared
-from blocknumba.tile_ir.rebuild import Rebuilder, Values
+from blocknumba.tile_ir.rebuild import Values
 from blocknumba.tile_ir.types import TileType, float32
 
 FREE_MAJOR_BITS = 16  # operands of this size may lie either way.  Source: PTX ISA, "wgmma"
@@ -29,18 +28,16 @@ FREE_MAJOR_BITS = 16  # operands of this size may lie either way.  Source: PTX I
 class _Operand:
     """An operand of a dot that is read from shared memory.
 
-    root: the value that is put there, as its ops made it; axes: axis i of the operand is axis
-    axes[i] of the root; minor: the root's axis that its rows run along.
+    root: what is put there; minor: the axis of that along which its rows run.
     """
 
-    root: Value
-    axes: tuple[int, ...]
+    root: Root
     minor: int
 
     @property
     def staged(self) -> LinearLayout:
         """The layout of the root in shared memory."""
-        tile = self.root.type
+        tile = self.root.value.type
         bits = element_bits(tile)
         swizzle = widest_swizzle(tile.shape[self.minor], bits)
         return swizzled(tile.shape, self.minor, bits, swizzle)
@@ -48,9 +45,9 @@ class _Operand:
     @property
     def type(self) -> TileType:
         """The operand, as a view of the same bytes."""
-        tile = self.root.type
-        shape = tuple(tile.shape[axis] for axis in self.axes)
-        return TileType(tile.dtype, shape, registers.transpose(self.staged, self.axes))
+        tile = self.root.value.type
+        shape = tuple(tile.shape[axis] for axis in self.root.axes)
+        return TileType(tile.dtype, shape, self.root.viewed(self.staged))
 
 
 @declared(reads=("ops",), writes=("ops",))
@@ -66,11 +63,11 @@ def map_wgmma(fn: Function, options: LayoutOptions) -> Function:
     infos = AxisInfos(fn)
     found = {op: _operands(op, infos, options) for op in dots}
     taken = {op: pair for op, pair in found.items() if not isinstance(pair, str)}
-    mapped = _Mapper(taken, options).function(fn) if taken else fn
+    mapped = _mapped(fn, taken, options)
     if _are_rounded(mapped, options):
         return mapped
     taken = {op: pair for op, pair in taken.items() if op.operands[0].type.dtype != float32}
-    return _Mapper(taken, options).function(fn) if taken else fn
+    return _mapped(fn, taken, options)
 
 
 def _are_rounded(fn: Function, options: LayoutOptions) -> bool:
@@ -99,7 +96,7 @@ def _operands(
     """Where a dot's operands are, None for registers; or why wgmma does not take it."""
     a, b, acc = op.operands
     first, second = _operand(a, 1, infos), _operand(b, 0, infos)
-    owner = first.root.owner
+    owner = first.root.value.owner
     loaded = owner is not None and owner.opdef is load
     left = first.type if loaded else a.type
     reason = refusal(left, second.type, acc.type, attribute(op, "precision"), options.num_warps)
@@ -108,75 +105,38 @@ def _operands(
     return first if loaded else None, second
 
 
-class _Mapper(Rebuilder):
-    """Re-emits a function; an operand is staged where its root is made."""
+def _mapped(
+    fn: Function, dots: dict[Op, tuple[_Operand | None, _Operand]], options: LayoutOptions
+) -> Function:
+    """A function in which some dots are done by wgmma."""
+    if not dots:
+        return fn
 
-    def __init__(
-        self, dots: dict[Op, tuple[_Operand | None, _Operand]], options: LayoutOptions
-    ):
-        super().__init__(folding=False)
-        self._num_warps = options.num_warps
-        self._operands = dots
-        self._staged: dict[tuple[Value, LinearLayout], Value] = {}
-        self._at_root: dict[Op, dict[LinearLayout, None]] = {}
-        for op, pair in dots.items():
-            for operand in filter(None, pair):
-                owner = operand.root.owner
-                if owner is not None and not owner.regions:
-                    self._at_root.setdefault(owner, {})[operand.staged] = None
-
-    def op(self, op: Op) -> None:
-        """A copy of one op, of a dot its new form; what is staged is staged behind it."""
-        if op in self._operands:
-            self.builder.loc = op.loc
-            (self[op.result],) = self._dot(op)
-        else:
-            super().op(op)
-        for layout in self._at_root.get(op, ()):
-            self._stage(op.result, layout)
-
-    def _dot(self, op: Op) -> Values:
-        a, b, acc = op.operands
+    def rewrite(rebuilder: StagingRebuilder, op: Op) -> Values | None:
+        if op not in dots:
+            return None
         placed = [
-            self[value] if operand is None else self._in_shared(operand)
-            for value, operand in zip((a, b), self._operands[op], strict=True)
+            rebuilder[value] if operand is None else rebuilder.buffer(operand.root, operand.staged)
+            for value, operand in zip(op.operands, dots[op], strict=False)
         ]
-        begun = self.builder.emit(wgmma, *placed, self[acc], num_warps=self._num_warps)
-        return (self.builder.emit(wgmma_wait, begun, pending=0, hint=op.result.hint),)
+        emit, acc = rebuilder.builder.emit, rebuilder[op.operands[2]]
+        begun = emit(wgmma, *placed, acc, num_warps=options.num_warps)
+        return (emit(wgmma_wait, begun, pending=0, hint=op.result.hint),)
 
-    def _in_shared(self, operand: _Operand) -> Value:
-        buffer = self._staged.get((operand.root, operand.staged))
-        if buffer is None:  # a value that a loop or a branch hands on
-            buffer = self._stage(operand.root, operand.staged)
-        viewed = operand.type
-        if viewed == buffer.type:
-            return buffer
-        return self.builder.emit(buffer_view, buffer, shape=viewed.shape, layout=viewed.layout)
-
-    def _stage(self, root: Value, layout: LinearLayout) -> Value:
-        buffer = self.builder.emit(
-            stage, self[root], layout=layout, as_tf32=root.type.dtype == float32, hint=root.hint
-        )
-        owner = root.owner
-        if owner is not None and not owner.regions:
-            self._staged[root, layout] = buffer
-        return buffer
+    staged = [(o.root, o.staged) for pair in dots.values() for o in pair if o is not None]
+    return StagingRebuilder(rewrite, staged, as_tf32=True).function(fn)
 
 
 def _operand(value: Value, k_axis: int, infos: AxisInfos) -> _Operand:
-    """How an operand comes from what is put into shared memory; k_axis: along which it is summed.
+    """How an operand comes from what is put into shared memory.
 
-    Transposes in between cost nothing: the layout absorbs them.
+    k_axis: the axis that the products are summed along.
     """
-    axes: tuple[int, ...] = tuple(range(len(value.type.shape)))
-    while value.owner is not None and value.owner.opdef is transpose:
-        of_value = value.owner.attrs["axes"]
-        axes = tuple(of_value[axis] for axis in axes)
-        (value,) = value.owner.operands
-    minor = axes[k_axis]
-    if value.type.dtype.bits == FREE_MAJOR_BITS:
-        minor = _contiguous_axis(value, minor, infos)
-    return _Operand(value, axes, minor)
+    root = root_of(value)
+    minor = root.axes[k_axis]
+    if root.value.type.dtype.bits == FREE_MAJOR_BITS:
+        minor = _contiguous_axis(root.value, minor, infos)
+    return _Operand(root, minor)
 
 
 def _contiguous_axis(value: Value, otherwise: int, infos: AxisInfos) -> int:
