@@ -19,7 +19,6 @@ ELEMENTS: dict[str, np.dtype] = {
     "e4m3": np.dtype(ml_dtypes.float8_e4m3fn), "e5m2": np.dtype(ml_dtypes.float8_e5m2),
     "s8": np.dtype(np.int8), "u8": np.dtype(np.uint8), "s32": np.dtype(np.int32),
 }
-_TF32_MASK = np.uint32(0xFFFFE000)  # the bits of f32 that tf32 has
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,27 +83,3 @@ def scatter(matrix: np.ndarray, places: Places, container: np.dtype) -> list[np.
     words = np.ascontiguousarray(elements.swapaxes(2, 3)).view(container)
     return [np.ascontiguousarray(words[:, register]).reshape(-1)
             for register in range(words.shape[1])]
-
-
-def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: str,
-             saturates: bool = False) -> np.ndarray:
-    """a @ b + c in c's dtype: products are exact, the sum is rounded once.
-
-    a: (..., M, K), b: (..., K, N), c: (..., M, N).   kind: of the elements of a.
-    saturates: integers are clamped; otherwise they wrap around.
-    The hardware adds in blocks with less precision.
-    """
-    if c.dtype.kind in "iu":
-        exact = np.rint(a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64)
-        exact = exact + c
-        return (np.clip(exact, -2**31, 2**31 - 1) if saturates else exact).astype(c.dtype)
-    total = _wide(a, kind) @ _wide(b, kind) + c.astype(np.float64)
-    return total.astype(c.dtype)
-
-
-def _wide(matrix: np.ndarray, kind: str) -> np.ndarray:
-    if kind == "tf32":
-        matrix = (matrix.view(np.uint32) & _TF32_MASK).view(np.float32)
-    if matrix.dtype.itemsize < 4 and matrix.dtype.kind != "f":
-        matrix = matrix.astype(np.float32)
-    return matrix.astype(np.float64)

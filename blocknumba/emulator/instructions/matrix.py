@@ -13,11 +13,11 @@ from blocknumba.emulator.errors import SynchronizationError
 from blocknumba.emulator.fragments import (
     ELEMENTS,
     gather,
-    multiply,
     operand_places,
     result_places,
     scatter,
 )
+from blocknumba.emulator.tensor_core import multiply
 from blocknumba.emulator.values import container_of
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")

@@ -12,7 +12,6 @@ from blocknumba.emulator.fragments import (
     ELEMENTS,
     Places,
     gather,
-    multiply,
     operand_places,
     result_places,
     scatter,
@@ -21,6 +20,7 @@ from blocknumba.emulator.instructions.matrix import shape_of
 from blocknumba.emulator.instructions.warp import uniform
 from blocknumba.emulator.races import MATRIX
 from blocknumba.emulator.syntax import Group, Immediate, Operand
+from blocknumba.emulator.tensor_core import multiply
 from blocknumba.emulator.wgmma import WARPS, Flights
 
 _ROWS = 64

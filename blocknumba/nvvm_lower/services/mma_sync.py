@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 from blocknumba.gpu_layout.mma import Instruction, Pieces
 from blocknumba.nvvm_lower.emitter import Emitter, Registers
 from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, I32, floating
 from blocknumba.nvvm_lower.ptx import matrix as ptx
+from blocknumba.nvvm_lower.ptx.assembly import Assembly
 from blocknumba.nvvm_lower.services.shared_tile import Tile, elements_of_word, word_type
 from blocknumba.nvvm_lower.services.words import pack, unpack
 from blocknumba.tile_ir.types import DType
 
 Fragment = tuple[str, ...]
+Parts = tuple[Fragment, ...]
 Place = tuple[int, int, int]  # of a fragment: number in the batch, along axis 0, along axis 1
 
 _ZEROS = {I32: "0", DOUBLE: floating(0.0)}
-_INFINITY = str(0x7F800000)  # bits of a float
-_MAGNITUDE = str(0x7FFFFFFF)
-# Which parts of the operands are multiplied, the least products first.  With "tf32x3" the parts are
-# the rounded number, what is missing of it, and the rounded number if it is finite: what is missing
-# is multiplied by nothing else, since infinity times what is missing would spoil the sum.
-_PRODUCTS = {"ieee": ((0, 0),), "tf32": ((0, 0),), "tf32x3": ((1, 2), (2, 1), (0, 0))}
+# Of tf32: half a unit in the last place of a float's bits, the bits that it has, and the least
+# number that would round to infinity.
+_HALF_UNIT, _TF32_BITS = str(0x1000), str(-0x2000)
+_TOO_LARGE = floating(math.ldexp(2.0 - 2.0**-11, 127))
+_WITHOUT_TOP_OF_EXPONENT = str(~0x40000000)  # infinity becomes 1
+# Which parts of operands are multiplied with "tf32x3", the least products first; _split makes them.
+_SPLIT_PRODUCTS = ((1, 0), (0, 1), (0, 0))
+_STEPS = 2  # along the depth, that tensor cores add up before their sum is rounded
 
 
 class Operand:
@@ -40,8 +45,8 @@ class Operand:
         """The numbers of fragments along an axis: 0 the batches, 1 the rows, 2 the depth."""
         return range(self._pieces.counts[axis])
 
-    def parts(self, place: Place) -> tuple[Fragment, ...]:
-        """The fragments that stand for a fragment; _PRODUCTS says how they are multiplied."""
+    def parts(self, place: Place) -> Parts:
+        """The fragments that stand for a fragment: two with "tf32x3", as of _split, else one."""
         registers = self._pieces.registers(*place)
         starts = range(0, len(registers), self._elements)
         words = [self._word(registers[i:i + self._elements]) for i in starts]
@@ -103,14 +108,49 @@ def multiply(emitter: Emitter, instruction: Instruction, precision: str, a: Oper
     """
     row = ptx.multiply(instruction.rows, instruction.depth, instruction.accumulator,
                        instruction.a, instruction.b)
+    if precision == "tf32x3":
+        _multiply_split(emitter, row, a, b, sums)
+        return
     for batch, step in itertools.product(a.along(0), a.along(2)):
         firsts = [a.parts((batch, i, step)) for i in a.along(1)]
         seconds = [b.parts((batch, j, step)) for j in b.along(1)]
-        for (i, first), (j, second) in itertools.product(enumerate(firsts), enumerate(seconds)):
+        for (i, (first,)), (j, (second,)) in itertools.product(enumerate(firsts),
+                                                               enumerate(seconds)):
             place = (batch, i, j)
-            for x, y in _PRODUCTS[precision]:
-                sums.fragments[place] = emitter.assembly(row, *first[x], *second[y],
-                                                         *sums.fragments[place])
+            sums.fragments[place] = emitter.assembly(row, *first, *second, *sums.fragments[place])
+
+
+def _multiply_split(emitter: Emitter, row: Assembly, a: Operand, b: Operand, sums: Sums) -> None:
+    """Add a @ b to sums, of numbers that are split into parts.
+
+    Tensor cores truncate what they add up, which costs more bits than the small parts have, and
+    always in one direction.  So they add up a few steps only, from zero; those sums are added by
+    instructions that round.
+    """
+    for batch, first in itertools.product(a.along(0), a.along(2)[::_STEPS]):
+        steps = a.along(2)[first:first + _STEPS]
+        lefts = [[a.parts((batch, i, step)) for step in steps] for i in a.along(1)]
+        for j in b.along(1):
+            right = [b.parts((batch, j, step)) for step in steps]
+            column = _products(emitter, row, lefts, right)
+            for i, added in enumerate(column):
+                place = (batch, i, j)
+                sums.fragments[place] = tuple(
+                    emitter.body.binary("fadd", FLOAT, total, word)
+                    for total, word in zip(sums.fragments[place], added, strict=True))
+
+
+def _products(emitter: Emitter, row: Assembly, lefts: list[list[Parts]],
+              right: list[Parts]) -> list[Fragment]:
+    """Each left @ right, of a few steps, the least products first.
+
+    They come in turns, since each product waits for the one before it with its sum.
+    """
+    sums = [(floating(0.0),) * len(row.results) for _ in lefts]
+    for (x, y), step in itertools.product(_SPLIT_PRODUCTS, range(len(right))):
+        sums = [emitter.assembly(row, *left[step][x], *right[step][y], *total)
+                for left, total in zip(lefts, sums, strict=True)]
+    return sums
 
 
 def _rounded(emitter: Emitter, word: str) -> str:
@@ -120,17 +160,21 @@ def _rounded(emitter: Emitter, word: str) -> str:
     return rounded
 
 
-def _split(emitter: Emitter, word: str) -> tuple[str, str, str]:
-    """A float32 rounded to 11 significant bits, what is missing, and the first if it is finite.
+def _split(emitter: Emitter, word: str) -> tuple[str, str]:
+    """A float32 as the sum of two numbers that tensor cores take, the larger one first.
 
-    What is missing is rounded likewise; nothing is missing of infinities and NaN.  Numbers that
-    round to infinity are infinite.
+    The first is rounded to 11 significant bits; what is missing has 12, and tensor cores truncate
+    it to 11: rounding it would lose as much.  Infinity is 1 and infinity, and NaN a number and NaN:
+    then no product of parts is infinite times 0, nor has another sign than that of the numbers.
+    Likewise numbers that would round to infinity, of which 11 bits are left.
     """
     body = emitter.body
-    high = _rounded(emitter, word)
-    x, rounded = (body.convert("bitcast", I32, bits, FLOAT) for bits in (word, high))
-    magnitude = body.binary("and", I32, high, _MAGNITUDE)
-    is_finite = body.compare("icmp ult", I32, magnitude, _INFINITY)
-    rest = body.convert("bitcast", FLOAT, body.binary("fsub", FLOAT, x, rounded), I32)
-    missing = _rounded(emitter, body.select(is_finite, I32, rest, "0"))
-    return high, missing, body.select(is_finite, I32, high, "0")
+    x = body.convert("bitcast", I32, word, FLOAT)
+    size = body.call(FLOAT, "llvm.nvvm.fabs.f", f"{FLOAT} {x}", words="nounwind readnone")
+    high = body.select(
+        body.compare("fcmp olt", FLOAT, size, _TOO_LARGE), I32,
+        body.binary("add", I32, word, _HALF_UNIT),
+        body.binary("and", I32, word, _WITHOUT_TOP_OF_EXPONENT))
+    high = body.binary("and", I32, high, _TF32_BITS)
+    missing = body.binary("fsub", FLOAT, x, body.convert("bitcast", I32, high, FLOAT))
+    return high, body.convert("bitcast", FLOAT, missing, I32)

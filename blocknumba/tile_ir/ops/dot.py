@@ -39,7 +39,7 @@ SUM_ERROR = {float16: 2.0**-10, float32: 2.0**-23, float64: 2.0**-52, int32: 0.0
 # Source: DeepSeek-V3 Technical Report (arXiv 2412.19437), section 3.3.2.
 FLOAT8_SUM_ERROR = 2.0**-13
 # Of one product of operands that are rounded already.
-PRODUCT_ERROR = {"ieee": 0.0, "tf32": 0.0, "tf32x3": 2.0**-20}
+PRODUCT_ERROR = {"ieee": 0.0, "tf32": 0.0, "tf32x3": 2.0**-21}
 
 _EXACT_IN_FLOAT32 = 1 << 24  # integers up to this are float32 numbers
 _LARGEST = {"i": 128, "u": 255}  # magnitudes of 8-bit integers
