@@ -11,6 +11,7 @@ from blocknumba.errors import BlockValueError, require
 from blocknumba.nvvm_lower.kernel import symbol
 from blocknumba.tile_ir.arguments import ArrayArgument
 from blocknumba.tile_ir.ir import Parameter
+from blocknumba.tile_ir.tensor_map import Number, Product
 from blocknumba.tile_ir.types import DType
 
 _BYTES_IN_A_LINE = 20
@@ -55,7 +56,8 @@ def c_header(compiled: Compiled) -> str:
     machine = compiled.machine
     require(machine is not None, "header: {} was compiled for the interpreter", compiled.name,
             error=BlockValueError, hint="name a target")
-    formals = [_formal(compiled, parameter) for parameter in machine.parameters]
+    names = _names(machine.parameters)
+    formals = [_formal(compiled, *pair) for pair in names.items()]
     limit = compiled.specialization.target.static_shared_bytes
     return _HEADER.format(
         name=machine.symbol, guard=f"BLOCKNUMBA_{machine.symbol.upper()}_H",
@@ -66,13 +68,13 @@ def c_header(compiled: Compiled) -> str:
         formals="".join(f",\n    {formal.declaration}" for formal in formals),
         checks="".join(_CHECK.format(name=formal.name, divisor=formal.divisibility)
                        for formal in formals if formal.divisibility > 1),
-        encoders="".join(_encoder(compiled, parameter) for parameter in machine.parameters
-                         if parameter.kind == "tensor_map"),
+        encoders="".join(_encoder(compiled, *pair) for pair in names.items()
+                         if pair[0].kind == "tensor_map"),
         addresses=", ".join(formal.address for formal in formals) or "0")
 
 
-def _formal(compiled: Compiled, parameter: Parameter) -> _Formal:
-    dtype, name = _dtype(compiled, parameter), _name(parameter)
+def _formal(compiled: Compiled, parameter: Parameter, name: str) -> _Formal:
+    dtype = _dtype(compiled, parameter)
     if parameter.kind == "tensor_map":
         return _Formal(name, "const CUtensorMap *", f"what {compiled.machine.symbol}_encode_{name} "
                        f"made of {parameter.argument}", 1, f"(void *){name}")
@@ -85,34 +87,60 @@ def _formal(compiled: Compiled, parameter: Parameter) -> _Formal:
     return _Formal(name, type_, holds, parameter.divisibility, f"&{name}")
 
 
-def _name(parameter: Parameter) -> str:
-    """The name of a parameter in C."""
-    name = symbol(parameter.argument)
-    name = f"{name}_" if name in _TAKEN else name
-    if parameter.kind == "tensor_map":
-        box = "x".join(map(str, parameter.tensor_map.box))
-        rounded = "_tf32" * parameter.tensor_map.as_tf32
-        return f"{name}_map_{box}_{parameter.tensor_map.swizzle_bytes}{rounded}"
-    return name if parameter.axis is None else f"{name}_{parameter.kind}_{parameter.axis}"
+def _names(parameters: Iterable[Parameter]) -> dict[Parameter, str]:
+    """The names of parameters in C."""
+    names: dict[Parameter, str] = {}
+    for parameter in parameters:
+        name = _argument(parameter.argument)
+        if parameter.kind == "tensor_map":
+            box = "x".join(map(str, parameter.tensor_map.box))
+            rounded = "_tf32" * parameter.tensor_map.as_tf32
+            name = f"{name}_map_{box}_{parameter.tensor_map.swizzle_bytes}{rounded}"
+        elif parameter.axis is not None:
+            name = f"{name}_{parameter.kind}_{parameter.axis}"
+        alike = sum(other.startswith(name) for other in names.values())  # boxes of other arrays
+        names[parameter] = f"{name}_{alike + 1}" if name in names.values() else name
+    return names
+
+
+def _argument(name: str) -> str:
+    """The name of a Python argument in C."""
+    found = symbol(name)
+    return f"{found}_" if found in _TAKEN else found
 
 
 def _dtype(compiled: Compiled, parameter: Parameter) -> DType:
     return dict(compiled.specialization.arguments)[parameter.argument].dtype
 
 
-def _encoder(compiled: Compiled, parameter: Parameter) -> str:
+def _encoder(compiled: Compiled, parameter: Parameter, name: str) -> str:
     """The function that encodes one tensor map."""
-    box, dtype = parameter.tensor_map, _dtype(compiled, parameter)
-    outer = box.axes[1:]
+    box, dtype, own = parameter.tensor_map, _dtype(compiled, parameter), parameter.argument
+    numbers = sorted(box.numbers, key=lambda number: (number.kind, number.argument != own,
+                                                      number.argument, number.axis))
     return _ENCODER.format(
-        kernel=compiled.machine.symbol, name=_name(parameter), dtype=dtype, rank=len(box.axes),
-        formals="".join(f",\n    int64_t {kind}_{axis}" for kind, axes in
-                        (("extent", sorted(box.axes)), ("stride", sorted(outer)))
-                        for axis in axes),
-        extents=", ".join(f"(cuuint64_t)extent_{axis}" for axis in box.axes),
-        strides=", ".join(f"(cuuint64_t)stride_{axis} * {dtype.bytes}" for axis in outer) or "0",
-        box=", ".join(map(str, box.box)), ones=", ".join("1" for _ in box.axes),
+        kernel=compiled.machine.symbol, name=name, dtype=dtype, rank=len(box.box),
+        formals="".join(f",\n    int64_t {_number(number, own)}" for number in numbers),
+        extents=", ".join(_product(extent, own) for extent in box.extents),
+        strides=", ".join(f"{_product(stride, own)} * {dtype.bytes}" for stride in box.strides
+                          ) or "0",
+        box=", ".join(map(str, box.box)), ones=", ".join("1" for _ in box.box),
         element=map_element(dtype, box.as_tf32), swizzle=map_swizzle(box.swizzle_bytes))
+
+
+def _number(number: Number, own: str) -> str:
+    """The name in C of what describes an array.  own: the array's name."""
+    if number.kind == "value":
+        return _argument(number.argument)
+    size = f"{number.kind}_{number.axis}"
+    return size if number.argument == own else f"{_argument(number.argument)}_{size}"
+
+
+def _product(product: Product, own: str) -> str:
+    """An extent or a stride in C."""
+    factors = [str(product.factor)] if product.factor != 1 or not product.numbers else []
+    factors += [_number(number, own) for number in product.numbers]
+    return f"(cuuint64_t){' * '.join(factors)}"
 
 
 def c_type(dtype: DType) -> str:
@@ -154,7 +182,7 @@ _CHECK = """\
 """
 _ENCODER = """
 /* The tensor map of an array of {dtype} that is not empty; extents and strides in elements, strides
-   positive. */
+   positive; numbers as they are given to the kernel. */
 static inline CUresult {kernel}_encode_{name}(
     CUtensorMap *map, CUdeviceptr first_element{formals})
 {{

@@ -13,11 +13,12 @@ from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.driver import Driver, find_driver
 from blocknumba.dispatch.grid import Grid, grid_of
 from blocknumba.dispatch.options import Options
-from blocknumba.dispatch.plan import Facts, Plan, slot_bits
+from blocknumba.dispatch.plan import Plan, slot_bits
 from blocknumba.dispatch.scalars import scalar_facts, scalar_of_array
 from blocknumba.dispatch.signature import Formal, Signature
 from blocknumba.dispatch.staging import DeviceCopies
 from blocknumba.dispatch.streams import StreamOrder, stream_handle
+from blocknumba.dispatch.tensor_maps import Facts
 from blocknumba.errors import BlockTypeError, BlockValueError, LaunchError, require
 from blocknumba.settings import SETTINGS
 

@@ -12,6 +12,7 @@ from blocknumba.dispatch.effects import Effects
 from blocknumba.dispatch.specialize import Specialization
 from blocknumba.dispatch.stats import Stats
 from blocknumba.dispatch.stored_function import StoredFunction
+from blocknumba.dispatch.tensor_maps import Facts, sizes_in
 from blocknumba.errors import BlockValueError, require
 from blocknumba.nvvm_lower.toolchain import (
     AssembleOptions,
@@ -71,12 +72,11 @@ class Compiled:
         stored = isinstance(self.source, StoredFunction)
         return self.source.read() if stored else self.source
 
-    @cached_property
-    def relies_on(self) -> frozenset[str]:
-        """The numbers that must be the extents and strides that they were compiled as."""
-        parameters = () if self.machine is None else self.machine.parameters
-        return frozenset(name for parameter in parameters if parameter.tensor_map is not None
-                         for name in parameter.tensor_map.relies_on)
+    def is_for(self, given: Mapping[str, Facts]) -> bool:
+        """Whether a launch's arguments describe arrays to the copy engine as the code wants it."""
+        return self.machine is None or all(
+            sizes_in(given, parameter) is not None for parameter in self.machine.parameters
+            if parameter.kind == "tensor_map")
 
     @cached_property
     def ptx(self) -> str:

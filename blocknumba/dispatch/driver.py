@@ -11,7 +11,7 @@ from types import ModuleType
 import numpy as np
 
 from blocknumba.errors import LaunchError
-from blocknumba.tile_ir.tensor_map import SIZE_BYTES
+from blocknumba.tile_ir.tensor_map import SIZE_BYTES, Sizes
 from blocknumba.tile_ir.types import DType
 
 _LAUNCH_VERSION = 12000  # of CUDA, whose cuLaunchKernelEx is called
@@ -219,20 +219,19 @@ class Driver:
         self.check("cuKernelSetAttribute", self.api.cuKernelSetAttribute(
             name, size_bytes, self.api.CUkernel(kernel), device))
 
-    def encode_tensor_map(self, dtype: DType, pointer: int, extents: Sequence[int],
-                          strides_bytes: Sequence[int], box: Sequence[int],
+    def encode_tensor_map(self, dtype: DType, pointer: int, sizes: Sizes, box: Sequence[int],
                           swizzle_bytes: int, as_tf32: bool = False) -> bytes:
         """The 128 bytes that describe a box of an array to the copy engine; outside are zeros.
 
-        extents, strides_bytes, box: per axis, innermost first; the innermost is contiguous.
+        sizes: of the array.  box: its extents, in the same order.
         as_tf32: float32 elements are rounded on their way to shared memory.
         """
         api = self.api
         kind = getattr(api.CUtensorMapDataType, map_element(dtype, as_tf32))
         swizzle = getattr(api.CUtensorMapSwizzle, map_swizzle(swizzle_bytes))
         (encoded,) = self.check("cuTensorMapEncodeTiled", api.cuTensorMapEncodeTiled(
-            kind, len(extents), pointer, [api.cuuint64_t(extent) for extent in extents],
-            [api.cuuint64_t(stride) for stride in strides_bytes[1:]],
+            kind, len(box), pointer, [api.cuuint64_t(extent) for extent in sizes.extents],
+            [api.cuuint64_t(stride) for stride in sizes.strides_bytes],
             [api.cuuint32_t(extent) for extent in box], [api.cuuint32_t(1)] * len(box),
             api.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
             api.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,

@@ -5,20 +5,21 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 
+import numpy as np
+
 from blocknumba.dispatch.arrays import ArrayFacts, host_view
 from blocknumba.dispatch.call import read_arguments
 from blocknumba.dispatch.command_line import kernel_of, values_by_name
 from blocknumba.dispatch.compiled import MachineCode
 from blocknumba.dispatch.options import Options
-from blocknumba.dispatch.plan import Facts
 from blocknumba.dispatch.specialize import are_disjoint, argument_of
+from blocknumba.dispatch.tensor_maps import Facts, sizes_in
 from blocknumba.emulator import command
 from blocknumba.emulator.module import Parameter as Value
 from blocknumba.emulator.tensor_map import TensorMap as EmulatedMap
 from blocknumba.errors import BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.ir import Parameter
-from blocknumba.tile_ir.tensor_map import TensorMap
 
 _EPILOG = """\
 example:
@@ -79,23 +80,34 @@ def _prepare(arguments: argparse.Namespace, values: list[Value]) -> command.Laun
 
 def parameter_values(machine: MachineCode, arguments: Mapping[str, Facts]) -> list[Value]:
     """What the emulator gives a compiled kernel for its parameters; NumPy arrays only."""
-    return [_value(parameter, arguments[parameter.argument]) for parameter in machine.parameters]
+    return [_value(parameter, arguments) for parameter in machine.parameters]
 
 
-def _value(parameter: Parameter, facts: Facts) -> Value:
+def _value(parameter: Parameter, arguments: Mapping[str, Facts]) -> Value:
+    facts = arguments[parameter.argument]
+    if parameter.kind == "tensor_map":
+        return _tensor_map(parameter, arguments)
     if not isinstance(facts, ArrayFacts):
         return facts.value
     if parameter.kind == "extent":
         return facts.shape[parameter.axis]
     if parameter.kind == "stride":
         return facts.strides[parameter.axis]
-    if parameter.kind == "tensor_map":
-        return _tensor_map(parameter.tensor_map, facts)
     return facts.owner if facts.size else 0
 
 
-def _tensor_map(box: TensorMap, facts: ArrayFacts) -> EmulatedMap:
-    """A tensor map of an array for the emulator, which has the innermost axis last."""
-    outermost_first = tuple(reversed(box.axes))
-    return EmulatedMap(host_view(facts).transpose(outermost_first), tuple(reversed(box.box)),
-                       box.swizzle_bytes, as_tf32=box.as_tf32)
+def _tensor_map(parameter: Parameter, arguments: Mapping[str, Facts]) -> EmulatedMap:
+    """A tensor map of an array for the emulator, which has the innermost axis last.
+
+    Of an axis that is longer than the memory of the argument no more is there than fits.
+    """
+    array, box = host_view(arguments[parameter.argument]), parameter.tensor_map
+    sizes = sizes_in(arguments, parameter)
+    _, end = np.lib.array_utils.byte_bounds(array)
+    held = end - array.ctypes.data
+    strides_bytes = (array.itemsize, *sizes.strides_bytes)
+    extents = [min(extent, -(-held // stride))
+               for extent, stride in zip(sizes.extents, strides_bytes, strict=True)]
+    described = np.lib.stride_tricks.as_strided(array, extents[::-1], strides_bytes[::-1])
+    return EmulatedMap(described, box.box[::-1], box.swizzle_bytes, as_tf32=box.as_tf32,
+                       held_bytes=held)

@@ -58,7 +58,7 @@ def encode(compiled: Compiled, toolchain: Iterable[Path]) -> bytes:
     if compiled.machine is not None:
         machine, assembled = compiled.machine, compiled.machine.assembled
         head["machine"] = {
-            "symbol": machine.symbol, "parameters": [asdict(p) for p in machine.parameters],
+            "symbol": machine.symbol, "parameters": [*map(parameter_fields, machine.parameters)],
             "threads": machine.threads, "shared_bytes": machine.shared_bytes,
             "cluster": machine.cluster,
             "registers": assembled.registers, "spill_bytes": assembled.spill_bytes,
@@ -91,13 +91,16 @@ def _machine_code(head: dict, parts: Sequence[bytes]) -> MachineCode:
                        head["shared_bytes"], head["cluster"])
 
 
+def parameter_fields(parameter: Parameter) -> dict[str, object]:
+    """A parameter of a kernel for JSON."""
+    box = parameter.tensor_map
+    return asdict(parameter) | {"tensor_map": None if box is None else box.fields()}
+
+
 def _parameter(fields: dict) -> Parameter:
-    """A parameter from what asdict made of it and JSON brought back."""
+    """A parameter from its fields, as JSON brings them back."""
     box = fields["tensor_map"]
-    if box is not None:
-        box = TensorMap(tuple(box["axes"]), tuple(box["box"]), box["swizzle_bytes"],
-                        tuple(box["relies_on"]), box["as_tf32"])
-    return Parameter(**fields | {"tensor_map": box, "equals": tuple(map(tuple, fields["equals"]))})
+    return Parameter(**fields | {"tensor_map": None if box is None else TensorMap.of(box)})
 
 
 def _joined(parts: Iterable[bytes]) -> bytes:

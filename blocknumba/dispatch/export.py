@@ -8,6 +8,7 @@ from pathlib import Path
 
 from blocknumba.dispatch.c_header import c_header
 from blocknumba.dispatch.compiled import Compiled
+from blocknumba.dispatch.entry import parameter_fields
 from blocknumba.errors import BlockValueError
 from blocknumba.tile_ir.arguments import Argument
 
@@ -40,7 +41,7 @@ def description(compiled: Compiled) -> dict[str, object]:
     return {
         "kernel": compiled.name, "symbol": machine.symbol, "target": str(specialization.target),
         "threads": machine.threads, "shared_bytes": machine.shared_bytes,
-        "parameters": [asdict(parameter) for parameter in machine.parameters],
+        "parameters": [*map(parameter_fields, machine.parameters)],
         "arguments": {name: _described(argument) for name, argument in specialization.arguments},
         "constants": {name: _readable(value) for name, value in specialization.constants},
         "options": dict(sorted(specialization.options.named().items())),

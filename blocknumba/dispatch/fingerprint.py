@@ -50,7 +50,7 @@ def fingerprint(function: FunctionType, specialization: Specialization,
     try:
         writer.add("blocknumba", FORMAT, environment(), repr(specialization.arguments),
                    repr(options), str(specialization.target), specialization.disjoint,
-                   repr(specialization.relations))
+                   specialization.numbers_describe)
         writer.value(function)
         for name, value in constants.items():
             writer.add("constant", name)

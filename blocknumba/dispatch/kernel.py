@@ -21,7 +21,7 @@ from blocknumba.dispatch.plan import FormPlans, Plan
 from blocknumba.dispatch.recent import Key
 from blocknumba.dispatch.signature import Signature, read_signature
 from blocknumba.dispatch.specialize import (
-    Relation, Specialization, are_disjoint, argument_of, freeze, relations, stores_are_apart,
+    Specialization, are_disjoint, argument_of, freeze, stores_are_apart,
 )
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
@@ -54,7 +54,6 @@ class Kernel:
         self._captures: dict[tuple[FunctionType, ...], Captures] = {}
         self._compiling: dict[Specialization, threading.RLock] = {}
         self._lock = threading.Lock()
-        self._broken = False  # whether numbers are not taken to stay what they are of arrays
         self._hooks: list[Callable[[LaunchEvent], Callable[[], object] | None]] = []
 
     @property
@@ -141,34 +140,21 @@ class Kernel:
         arrays = arguments.arrays
         specialization, captures = self.specialize(_described(arguments), arguments.constants,
                                                    options, target, are_disjoint(arrays.values()))
-        related = () if target is None or self._broken else relations(arguments.facts)
-        compiled = self._compile_related(specialization, related, arguments.constants)
+        compiled = self._code_for(specialization, arguments)
         if target is not None and not specialization.disjoint and stores_are_apart(
                 arrays, compiled.effects.stored):
-            compiled = self._compile_related(replace(specialization, disjoint=True), related,
-                                             arguments.constants)
+            compiled = self._code_for(replace(specialization, disjoint=True), arguments)
         return Call(self.signature, arguments, captures, compiled, driver, device)
 
-    def _compile_related(self, specialization: Specialization, related: tuple[Relation, ...],
-                         constants: Mapping[str, object]) -> Compiled:
-        """The code for a call whose numbers are extents or strides of its arrays.
+    def _code_for(self, specialization: Specialization, arguments: Arguments) -> Compiled:
+        """The code for a call; other code where its numbers describe no array as the best wants.
 
-        Only where code relies on that is it code for such calls alone.
+        They hardly ever do not: extents of 0, negative strides.
         """
-        if not related or specialization in self._compiled:
-            return self.compile(specialization, constants)
-        compiled = self.compile(replace(specialization, relations=related), constants)
-        if not compiled.relies_on:
-            self._compiled.setdefault(specialization, compiled)
-        return compiled
-
-    def break_relations(self) -> None:
-        """From here on compile for numbers that are not the extents and strides of arrays.
-
-        Called when a launch finds that they no longer are: a kernel that is launched in both ways
-        is not worth two kinds of code.
-        """
-        self._broken = True
+        compiled = self.compile(specialization, arguments.constants)
+        if compiled.is_for(arguments.facts):
+            return compiled
+        return self.compile(replace(specialization, numbers_describe=False), arguments.constants)
 
     def captures(self, constants: Mapping[str, object]) -> Captures:
         """The globals and closure variables that the code reads now.
@@ -266,7 +252,7 @@ class Kernel:
         is_last = any(map(signature.is_option, signature.names)) or self._chain in (0, MAX_CHAIN)
         following = self._any_form if is_last else self._front
         launcher = generate_launcher(driver, signature, given, tuple(sorted(changes)),
-                                     self._miss, self.break_relations, following, self._hooks)
+                                     self._miss, following, self._hooks)
         if launcher is None:
             return self._run_slowly
         self._front = launcher  # before the chain counts it: other threads launch meanwhile

@@ -60,15 +60,13 @@ class LaunchBuffer:
     def place_maps(self) -> bool:
         """Point at the tensor maps of the arrays whose addresses are in the slots.
 
-        False where the numbers in the slots are not the extents and strides that the plan is for.
+        False where the numbers there describe no array.
         """
-        for slot, bits in self.plan.fixed:
-            start = slot * SLOT_BYTES
-            if int.from_bytes(self.slots[start:start + SLOT_BYTES], "little") != bits:
+        words = memoryview(self.slots).cast("Q")
+        for position, slots, maps in self.maps:
+            encoded = maps.at(tuple([words[slot] for slot in slots]))
+            if encoded is None:
                 return False
-        for position, slot, maps in self.maps:
-            start = slot * SLOT_BYTES
-            encoded = maps.at(int.from_bytes(self.slots[start:start + SLOT_BYTES], "little"))
             self._placed[position] = encoded  # the driver has only its address
             self._addresses[position] = ctypes.addressof(encoded)
         return True

@@ -86,14 +86,13 @@ _EXACT = (int, bool, str, NoneType, type, FunctionType, BuiltinFunctionType, DTy
 
 
 def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, type],
-                      options: Sequence[str], miss: Callable, broken: Callable[[], None],
-                      following: Launch, hooks: list) -> Launch | None:
+                      options: Sequence[str], miss: Callable, following: Launch,
+                      hooks: list) -> Launch | None:
     """A launcher for one form of call; None when a class needs the slow way every time.
 
     given: class of every argument that is passed, options included.
     options: the compile options, which are passed by name.
     miss: (plans, key, grid, stream, arguments, options) -> Compiled, the slow way.
-    broken: called when a number is not the extent or stride that code was made for.
     following: what calls of any other form are passed on to, with arguments that may be MISSING.
     hooks: of launches; while there are any, every launch takes the slow way.
     """
@@ -117,7 +116,7 @@ def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, 
         ", ".join(f"{name!r}: {name}" for name in options),
         _stream_expression(kinds), driver.device_count > 1)
     scope = _scope(driver, signature, given, form, kinds) | {
-        "_miss": miss, "_broken": broken, "_hooks": hooks, "_following": following}
+        "_miss": miss, "_hooks": hooks, "_following": following}
     exec(compile(launcher_source(form), f"<launcher of {signature.kernel}>", "exec"), scope)
     launch = scope["_launch"]
     launch.__name__ = launch.__qualname__ = signature.kernel  # Python's own errors say it

@@ -51,7 +51,6 @@ _LOAD = """\
                 return {miss}
             if _ready.maps and not _ready.place_maps():
                 _recent.forget()
-                _broken()
                 return {miss}
             if _recent.loading is not _now:
                 continue

@@ -6,14 +6,13 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from types import FunctionType
 
 from blocknumba.dispatch.compiled import Compiled, MachineCode
 from blocknumba.dispatch.effects import effects
 from blocknumba.dispatch.resources import layout_options, require_shared_memory
 from blocknumba.dispatch.signature import location
-from blocknumba.dispatch.specialize import Relation, Specialization
+from blocknumba.dispatch.specialize import Specialization
 from blocknumba.errors import BlockError
 from blocknumba.gpu_layout.default_warps import (
     MOST_WARPS,
@@ -61,22 +60,9 @@ def _compile(function: FunctionType, specialization: Specialization,
         tile = build(function, dict(specialization.arguments), constants,
                      TypingOptions(debug=options.debug))
     with _timed("tile", times_ms):
-        tile = _related(optimise(tile), specialization.relations)
+        tile = optimise(tile)
     machine = None if target is None else _best_machine_code(tile, specialization, times_ms)
     return Compiled(function.__name__, specialization, tile, effects(tile), machine, times_ms)
-
-
-def _related(fn: Function, relations: tuple[Relation, ...]) -> Function:
-    """The kernel with what is known of its numbers noted at its parameters."""
-    equals: dict[str, list[tuple[str, str, int]]] = {}
-    for number, *of in relations:
-        equals.setdefault(number, []).append(tuple(of))
-    if not equals:
-        return fn
-    parameters = tuple(
-        replace(parameter, equals=tuple(equals.get(parameter.argument, ())))
-        if parameter.kind == "value" else parameter for parameter in fn.parameters)
-    return Function(fn.name, parameters, fn.body, fn.loc)
 
 
 def _best_machine_code(tile: Function, specialization: Specialization,

@@ -14,16 +14,12 @@ from blocknumba.dispatch.driver import Driver
 from blocknumba.dispatch.grid import Grid, grid_of
 from blocknumba.dispatch.launch_buffer import SLOT_BYTES, LaunchBuffer
 from blocknumba.dispatch.launch_config import LaunchShape
-from blocknumba.dispatch.scalars import ScalarFacts
-from blocknumba.dispatch.tensor_maps import EncodedMaps
+from blocknumba.dispatch.tensor_maps import EncodedMaps, Facts
 from blocknumba.errors import LaunchError, ResourceError
 from blocknumba.nvvm_lower.target import Capability
 from blocknumba.tile_ir.ir import Parameter
 
 _WORD = (1 << 64) - 1
-
-Facts = ArrayFacts | ScalarFacts
-
 
 class Plan:
     """One compiled kernel with the extents and strides of one set of arrays.
@@ -37,8 +33,8 @@ class Plan:
     shape: of its launches.
     is_current: whether the globals that the code captured are what they were.
     slot_count: run-time arguments.
-    maps: the tensor maps among the parameters: position, slot of the array, what encodes them.
-    fixed: slots of numbers that must hold these bits, since they are extents or strides.
+    maps: the tensor maps among the parameters: position, slots of the array and of numbers that
+        describe it, what encodes them.
     """
 
     def __init__(self, driver: Driver, compiled: Compiled, device: int,
@@ -55,13 +51,11 @@ class Plan:
         self._parameters = compiled.machine.parameters
         sizes = [_size_of(parameter, arguments) for parameter in self._parameters]
         self._sizes = (ctypes.c_uint64 * len(sizes))(*sizes)
-        self.maps = tuple(
-            (position, self._slots[parameter.argument],
-             EncodedMaps(driver, parameter, arguments[parameter.argument]))
-            for position, parameter in enumerate(self._parameters)
-            if parameter.kind == "tensor_map")
-        self.fixed = tuple((self._slots[name], arguments[name].bits)
-                           for name in sorted(compiled.relies_on))
+        encoded = [(position, EncodedMaps(driver, parameter, arguments))
+                   for position, parameter in enumerate(self._parameters)
+                   if parameter.kind == "tensor_map"]
+        self.maps = tuple((position, tuple([self._slots[name] for name in maps.arguments]), maps)
+                          for position, maps in encoded)
 
     def launch(self, grid: Grid, stream: int, slots: Sequence[int]) -> None:
         """Launch with arguments given as the bits of their slots, whatever device is current."""

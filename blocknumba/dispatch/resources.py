@@ -17,7 +17,8 @@ def layout_options(specialization: Specialization, num_warps: int) -> LayoutOpti
     """What the passes of the GPU-layout IR are told about a specialization."""
     options, target = specialization.options, specialization.target
     return LayoutOptions(num_warps, options.num_stages, options.num_ctas, specialization.disjoint,
-                         target.capabilities, target.shared_bytes_per_block)
+                         specialization.numbers_describe, target.capabilities,
+                         target.shared_bytes_per_block)
 
 
 def require_shared_memory(fn: Function, target: Target) -> None:

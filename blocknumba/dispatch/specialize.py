@@ -23,9 +23,6 @@ DIVISIBILITY = 16  # elements: enough for a 16-byte access of any dtype; smaller
 NARROW_OFFSETS = 2**31 - 2**20
 
 
-Relation = tuple[str, str, str, int]  # number, "extent" or "stride", array, axis
-
-
 @dataclass(frozen=True, slots=True)
 class Specialization:
     """Everything that one compilation of a kernel depends on; hashable.
@@ -36,8 +33,8 @@ class Specialization:
     options: compile options.
     target: the GPU; None for the interpreter.
     disjoint: no array that is stored to shares memory with another, which the launch has checked.
-    relations: numbers that are extents or strides of arrays; the launch checks those that the code
-        relies on.
+    numbers_describe: tensor maps can be made of the numbers that are given, which the launch has
+        checked as far as the code makes some.
     """
 
     arguments: tuple[tuple[str, Argument], ...]
@@ -46,7 +43,7 @@ class Specialization:
     options: Options
     target: Target | None
     disjoint: bool = False
-    relations: tuple[Relation, ...] = ()
+    numbers_describe: bool = True
 
 
 def argument_of(facts: ArrayFacts | ScalarFacts) -> Argument:
@@ -59,20 +56,6 @@ def argument_of(facts: ArrayFacts | ScalarFacts) -> Argument:
     if value == 1:
         return ScalarArgument(facts.dtype, value=1)
     return ScalarArgument(facts.dtype, divisibility=_divisibility(value))
-
-
-def relations(facts: Mapping[str, ArrayFacts | ScalarFacts]) -> tuple[Relation, ...]:
-    """The numbers among arguments that are extents or strides of the arrays among them."""
-    numbers = [(name, int(fact.value)) for name, fact in facts.items()
-               if isinstance(fact, ScalarFacts) and fact.weak]
-    found = []
-    for array, fact in facts.items():
-        if not numbers or not isinstance(fact, ArrayFacts):
-            continue
-        for kind, values in (("extent", fact.shape), ("stride", fact.strides)):
-            found += [(name, kind, array, axis) for axis, value in enumerate(values)
-                      for name, number in numbers if number == value]
-    return tuple(found)
 
 
 def are_disjoint(arrays: Iterable[ArrayFacts]) -> bool:

@@ -23,6 +23,7 @@ class TensorMap:
     swizzle: bytes of the pattern: 0, 32, 64 or 128.
     fill_nan: out-of-bounds elements are NaN instead of 0.
     as_tf32: float32 elements are rounded to tf32, to nearest, when they are loaded.
+    held_bytes: memory from the first element on, where the array may reach beyond it.
     """
 
     array: np.ndarray
@@ -30,6 +31,7 @@ class TensorMap:
     swizzle: int = 0
     fill_nan: bool = False
     as_tf32: bool = False
+    held_bytes: int | None = None
 
     def __post_init__(self):
         array, box = self.array, self.box
@@ -67,7 +69,15 @@ class TensorMap:
             high = max(high, low)
             inside.append(slice(low, high))
             places.append(slice(low - begin, high - begin))
+        self._require_held(inside)
         return tuple(inside), tuple(places)
+
+    def _require_held(self, inside: list[slice]) -> None:
+        if self.held_bytes is None or any(part.start == part.stop for part in inside):
+            return
+        last = sum((part.stop - 1) * stride for part, stride in zip(inside, self.array.strides))
+        require(last < self.held_bytes, "TensorMap: given the elements {} of memory that ends "
+                "before them", inside, error=BlockValueError)
 
     def load(self, start: tuple[int, ...]) -> np.ndarray:
         """The box at start as bytes, filled where it is out of bounds."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.planner import element_bits
 from blocknumba.gpu_layout.swizzle import recognized, swizzled
 from blocknumba.tile_ir.analysis.box import Box, BoxAxis
-from blocknumba.tile_ir.ir import Parameter, Value
+from blocknumba.tile_ir.ir import Function, Parameter, Value
 from blocknumba.tile_ir.opdef import OPS
 from blocknumba.tile_ir.rebuild import Rebuilder
-from blocknumba.tile_ir.tensor_map import MAX_BOX, TensorMap
+from blocknumba.tile_ir.tensor_map import MAX_BOX, MAX_EXTENT, STRIDE_LIMIT_BYTES, TensorMap
 from blocknumba.tile_ir.types import PointerType, TileType, int32
 
 PATTERN_ROWS = 8  # after which a swizzle repeats.  Source: PTX ISA, "Swizzling Modes"
@@ -77,6 +78,38 @@ class BoxCopy:
         ]
 
 
+@dataclass(frozen=True, slots=True)
+class Describable:
+    """Which arrays a launch can describe to the copy engine.
+
+    arguments: those that are mappable.
+    numbers_describe: as of LayoutOptions.
+    """
+
+    arguments: frozenset[str]
+    numbers_describe: bool
+
+    @staticmethod
+    def of(fn: Function, options: LayoutOptions) -> Describable:
+        """The arrays of a kernel."""
+        arguments = frozenset(p.argument for p in fn.parameters if p.mappable)
+        return Describable(arguments, options.numbers_describe)
+
+    def refusal(self, box: Box) -> str | None:
+        """Why the array of a box is none of them."""
+        of_argument = any(number.argument == box.argument for number in box.numbers)
+        if of_argument and box.argument not in self.arguments:
+            return f"no tensor map can describe {box.argument}: see its address and strides"
+        if not box.is_own and not self.numbers_describe:
+            listed = ", ".join(sorted(map(str, box.numbers)))
+            return f"no tensor map can describe {box.argument} with what is given: {listed}"
+        element_bytes = box.base.type.dtype.pointee.bytes
+        if any(stride.factor * element_bytes >= STRIDE_LIMIT_BYTES for stride in box.strides) or (
+                any(axis.bound and axis.bound.factor > MAX_EXTENT for axis in box.axes)):
+            return f"{box.argument} is too large for a tensor map"
+        return None
+
+
 def box_copy(box: Box, buffer: TileType, as_tf32: bool = False) -> BoxCopy | str:
     """How the copy engine moves a box by way of a buffer that swizzled laid out, or why not.
 
@@ -93,12 +126,9 @@ def box_copy(box: Box, buffer: TileType, as_tf32: bool = False) -> BoxCopy | str
         return f"the tile has fewer than {PATTERN_ROWS} rows"  # its copies would lie askew
     if box.axes[0].tile_axis != minor_axis:
         return "the tile is transposed on its way"
-    places = box.array_axes
-    if places is None or sorted(places) != list(range(len(places))):
-        return f"extents or strides are not those of {box.argument}"
     row = swizzle * 8 // bits
     extents = (row, *(min(axis.extent, MAX_BOX) for axis in box.axes[1:]))
-    tensor_map = TensorMap(places, extents, swizzle, box.relies_on, as_tf32)
+    tensor_map = TensorMap(box.extents, box.strides, extents, swizzle, as_tf32)
     return BoxCopy(
         Map(box.argument, TileType(PointerType(buffer.dtype)), tensor_map),
         box.axes,

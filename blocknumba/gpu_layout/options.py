@@ -20,6 +20,8 @@ class LayoutOptions:
     num_ctas: thread blocks of a cluster.
     arrays_are_disjoint: no two array arguments share memory (checked at launch).  Otherwise a store
         to one array is kept in order with accesses to every other one.
+    numbers_describe: extents and strides that are numbers given to the kernel, or products, are
+        such as the copy engine can be told of (checked at launch).
     features: what the target can do, as the values of the target's capabilities.
     shared_bytes: the shared memory a program may use.
     """
@@ -28,6 +30,7 @@ class LayoutOptions:
     num_stages: int | None = None
     num_ctas: int = 1
     arrays_are_disjoint: bool = False
+    numbers_describe: bool = True
     features: frozenset[str] = LEAST_FEATURES
     shared_bytes: int = LEAST_SHARED_BYTES
 

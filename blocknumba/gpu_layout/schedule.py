@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from blocknumba.gpu_layout.async_ops import buffer_view, stage, wgmma
-from blocknumba.gpu_layout.box_copies import BoxCopy, Map, box_copy
+from blocknumba.gpu_layout.box_copies import BoxCopy, Describable, Map, box_copy
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.planner import element_bits
 from blocknumba.gpu_layout.reads import Reads
@@ -140,9 +140,7 @@ class _Planning:
         self._options = options
         self._boxes = Boxes(fn)
         self._written, self._read = stored(fn), loaded(fn)
-        self._mappable = {
-            parameter.argument for parameter in fn.parameters if parameter.mappable
-        }
+        self._describable = Describable.of(fn, options)
         self.schedule = Schedule()
         self._reads = Reads(fn)
         self._fetches = self._find_fetches()
@@ -184,8 +182,9 @@ class _Planning:
         box = self._boxes.box_of(op)
         if isinstance(box, str):
             return box
-        if box.argument not in self._mappable:
-            return f"no tensor map can describe {box.argument}: see its address and strides"
+        refusal = self._describable.refusal(box)
+        if refusal:
+            return refusal
         if box.argument in (self._written if op.opdef is load else self._read):
             return f"{box.argument} is read and written by the same kernel"
         if op.opdef is load and self._written and not self._options.arrays_are_disjoint:

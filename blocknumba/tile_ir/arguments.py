@@ -39,11 +39,13 @@ class ScalarArgument:
 
     value: when it is a compile-time constant of that dtype (an int equal to 1), else None.
     divisibility: the value is a multiple of this.
+    minimum: the value is at least this; None when nothing is known.
     """
 
     dtype: DType
     value: int | None = None
     divisibility: int = 1
+    minimum: int | None = None
 
 
 Argument = ArrayArgument | ScalarArgument

@@ -79,8 +79,6 @@ class Parameter:
     minimum: the value is at least this; None when nothing is known.
     mappable: of a pointer: as of an ArrayArgument.
     tensor_map: of a tensor map: the box.
-    equals: of a value: (kind, argument, axis) of the extents and strides that it is equal to; not
-        written in texts.
     """
 
     kind: str
@@ -90,7 +88,6 @@ class Parameter:
     minimum: int | None = None
     mappable: bool = False
     tensor_map: TensorMap | None = None
-    equals: tuple[tuple[str, str, int], ...] = ()
 
     @property
     def is_pointer(self) -> bool:

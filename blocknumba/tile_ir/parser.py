@@ -281,7 +281,7 @@ def _parameter(match: re.Match, facts: dict[str, Attr]) -> Parameter:
     """A parameter from the match of _PARAMETER and what is in its braces."""
     kind, argument, axis = match[3], _unquoted(match[4]), match[5] and int(match[5])
     if kind == "tensor_map":
-        return Parameter(kind, argument, axis, tensor_map=TensorMap(**facts))
+        return Parameter(kind, argument, axis, tensor_map=TensorMap.of(facts))
     return Parameter(kind, argument, axis, **facts)
 
 

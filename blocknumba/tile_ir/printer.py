@@ -3,7 +3,7 @@
     kernel scale(
       %x: ptr<float32> = pointer(x) {divisibility=16}
       %n: int32 = extent(x, 0) {minimum=0}
-      %box: ptr<float32> = tensor_map(x) {axes=(1, 0), box=(32, 64), swizzle_bytes=128}
+      %m: ptr<float32> = tensor_map(x) {extents=("n",), strides=(), box=(64,), swizzle_bytes=0}
     ) {
       %0 = arange {start=0, size=128} : tile<128xint32>
       %1 = offset %p, %0 : tile<128xptr<float32>>
@@ -25,12 +25,11 @@ import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import fields
 
 from blocknumba.tile_ir.ir import Attr, Function, Op, Parameter, Region, Value
 from blocknumba.tile_ir.types import TileType
 
-_UNWRITTEN = ("relies_on", "as_tf32")  # of a tensor map, when there is nothing to say
+_UNWRITTEN = ("as_tf32",)  # of a tensor map, when there is nothing to say
 
 # Required attributes that the types of the results determine.
 IMPLIED: dict[str, Callable[[tuple[TileType, ...]], Attr]] = {
@@ -165,10 +164,9 @@ def _origin(parameter: Parameter) -> str:
     if parameter.mappable:
         facts.append("mappable=True")
     if parameter.tensor_map is not None:
-        values = ((field, getattr(parameter.tensor_map, field.name))
-                  for field in fields(parameter.tensor_map))
-        facts += [f"{field.name}={attribute_text(value)}" for field, value in values
-                  if value or field.name not in _UNWRITTEN]
+        facts += [f"{name}={attribute_text(value)}"
+                  for name, value in parameter.tensor_map.fields().items()
+                  if value or name not in _UNWRITTEN]
     written = f" {{{', '.join(facts)}}}" if facts else ""
     return f"{parameter.kind}({_word(parameter.argument)}{axis}){written}"
 

@@ -31,8 +31,8 @@ class Parameters:
             if isinstance(argument, ArrayArgument):
                 self._describe_array(name, argument)
             elif argument.value is None:
-                self._describe(Parameter("value", name, divisibility=argument.divisibility),
-                               argument.dtype, name)
+                self._describe(Parameter("value", name, divisibility=argument.divisibility,
+                                         minimum=argument.minimum), argument.dtype, name)
 
     def bind(self, context: Context, values: Sequence[Value]) -> dict[str, object]:
         """The value of each argument, from those of the tile IR parameters."""

@@ -8,13 +8,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from own_maps import own_map
 
 import blocknumba as bn
 from blocknumba.__main__ import main
 from blocknumba.dispatch.entry import decode, encode
 from blocknumba.dispatch.export import export
-from blocknumba.tile_ir.ir import Parameter
-from blocknumba.tile_ir.tensor_map import TensorMap
 
 pytest.importorskip("cuda.bindings.nvvm")
 
@@ -142,7 +141,7 @@ int main(void)
 
 def test_a_c_program_encodes_the_tensor_maps_of_what_was_compiled(tmp_path):
     compiled = bn.compile(copy, "f16[:,::1]:16, f16[::1]:16", {"B": 64}, target="sm_90a")
-    box = Parameter("tensor_map", "x", tensor_map=TensorMap((1, 0), (64, 128), 128))
+    box = own_map("x", (1, 0), (64, 128), 128)
     given = compiled.machine.parameters
     compiled.machine = replace(compiled.machine, parameters=(*given, box))
     export(compiled, tmp_path)
@@ -155,13 +154,14 @@ def test_a_c_program_encodes_the_tensor_maps_of_what_was_compiled(tmp_path):
 
     assert done.stdout == "6 2 0x1000 320 256 1280 64 128 1 1 0 3 3 0\n7\n"
     said = json.loads((tmp_path / "copy.json").read_text())["parameters"]
-    assert said[-1]["tensor_map"] == {"axes": [1, 0], "box": [64, 128], "swizzle_bytes": 128,
-                                      "relies_on": [], "as_tf32": False}
+    assert said[-1]["tensor_map"] == {
+        "extents": ["x.extent1", "x.extent0"], "strides": ["x.stride0"], "box": [64, 128],
+        "swizzle_bytes": 128, "as_tf32": False}
 
 
 def test_tensor_maps_come_back_from_the_disk():
     compiled = bn.compile(copy, "f16[:,::1]:16, f16[::1]:16", {"B": 64}, target="sm_90a")
-    box = Parameter("tensor_map", "x", tensor_map=TensorMap((1, 0), (64, 128), 128))
+    box = own_map("x", (1, 0), (64, 128), 128)
     compiled.machine = replace(compiled.machine, parameters=(box,))
 
     found = decode(encode(compiled, []), compiled.specialization)

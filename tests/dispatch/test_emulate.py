@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from own_maps import own_map
 
 from blocknumba.__main__ import main
 from blocknumba.dispatch.arrays import array_facts
@@ -11,8 +12,6 @@ from blocknumba.dispatch.compiled import MachineCode
 from blocknumba.dispatch.emulate import parameter_values
 from blocknumba.emulator import Module
 from blocknumba.nvvm_lower.toolchain import Assembled
-from blocknumba.tile_ir.ir import Parameter
-from blocknumba.tile_ir.tensor_map import TensorMap
 
 pytest.importorskip("cuda.bindings.nvvm")
 
@@ -134,8 +133,8 @@ def test_tensor_maps_are_given_with_the_axes_of_the_array():
     source = numbers.transpose(0, 2, 1)  # its strides are 192, 1, 64
     target = np.zeros((2, 8, 16), np.float32)
     parameters = (
-        Parameter("tensor_map", "source", tensor_map=TensorMap((1, 0, 2), (16, 8, 2), 64)),
-        Parameter("tensor_map", "target", tensor_map=TensorMap((2, 1, 0), (16, 8, 2), 64)))
+        own_map("source", (1, 0, 2), (16, 8, 2), 64),
+        own_map("target", (2, 1, 0), (16, 8, 2), 64))
     machine = MachineCode("", "", Assembled(COPIES_A_BOX, b"", 0, 0, 0, 0), "copy", parameters,
                           32, 1024)
     facts = {"source": array_facts(source, ""), "target": array_facts(target, "")}

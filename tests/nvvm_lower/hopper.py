@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from own_maps import own_map
 
 from blocknumba.emulator import Module, TensorMap as EmulatedMap
 from blocknumba.gpu_layout.options import LayoutOptions
@@ -27,7 +28,6 @@ from blocknumba.nvvm_lower.toolchain import (
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Function, Parameter, Value
 from blocknumba.tile_ir.opdef import OPS
-from blocknumba.tile_ir.tensor_map import TensorMap
 from blocknumba.tile_ir.types import PointerType, TileType, dtype_of, int32
 from blocknumba.tile_ir.verifier import verify
 
@@ -190,7 +190,8 @@ class Kernel:
         if description is None:
             return argument
         # an emulated map has the axes of its array, innermost last
-        array = argument.transpose(description.axes[::-1])
+        axes = [extent.numbers[0].axis for extent in description.extents]
+        array = argument.transpose(axes[::-1])
         return EmulatedMap(array, description.box[::-1], description.swizzle_bytes)
 
 
@@ -221,7 +222,7 @@ def mapped(name: str, box: tuple[int, ...], swizzle: int, axes: tuple[int, ...] 
     box: in the order of axes.
     """
     axes = axes or tuple(reversed(range(len(box))))
-    return Parameter("tensor_map", name, tensor_map=TensorMap(axes, box, swizzle))
+    return own_map(name, axes, box, swizzle)
 
 
 def numbers(shape: tuple[int, ...], dtype: object, seed: int = 0) -> np.ndarray:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from blocknumba.tile_ir.analysis.box import Box, Product
+from blocknumba.tile_ir.analysis.box import Box
 from blocknumba.tile_ir.analysis.boxes import Boxes
-from blocknumba.tile_ir.ir import Function, Op, Parameter, Value, walk
+from blocknumba.tile_ir.ir import Function, Op, Value, walk
 from blocknumba.tile_ir.opdef import OPS
 from blocknumba.tile_ir.rebuild import Rebuilder, rebuild
+from blocknumba.tile_ir.tensor_map import UNBOUNDED, Number, Product
 from blocknumba.tile_ir.types import bool_, int32, int64
-
-UNBOUNDED = 2**31 - 1  # what the launch is told where a kernel checks no bound
 
 
 def accesses(fn: Function) -> list[Op]:
@@ -28,7 +27,8 @@ class _Copies:
 
     def __init__(self, fn: Function):
         self._boxes = Boxes(fn)
-        self._parameters = dict(zip(fn.parameters, fn.body.args, strict=True))
+        self._numbers = {Number(parameter.kind, parameter.argument, parameter.axis): arg
+                         for parameter, arg in zip(fn.parameters, fn.body.args, strict=True)}
 
     def __call__(self, rebuilder: Rebuilder, op: Op) -> tuple[Value, ...] | None:
         box = self._boxes.box_of(op) if op.name in ("load", "store") else ""
@@ -76,8 +76,8 @@ class _Copies:
         """A number known at launch."""
         emit = rebuilder.builder.emit
         total = rebuilder.builder.constant(product.factor, int64)
-        for parameter in product.parameters:
-            factor = emit(OPS["cast"], rebuilder[self._parameters[parameter]], dtype="int64")
+        for number in product.numbers:
+            factor = emit(OPS["cast"], rebuilder[self._numbers[number]], dtype="int64")
             total = emit(OPS["mul"], total, factor)
         return total
 
@@ -87,17 +87,4 @@ def described(box: Box | str) -> list[str] | str:
     if isinstance(box, str):
         return box
     return [f"{'-' if axis.tile_axis is None else axis.tile_axis}:{axis.extent} "
-            f"* {_written(axis.stride)} < {_written(axis.bound)}" for axis in box.axes]
-
-
-def _written(product: Product | None) -> str:
-    if product is None:
-        return "any"
-    factors = [str(product.factor)] if product.factor != 1 or not product.parameters else []
-    return " * ".join([*factors, *map(_name, product.parameters)])
-
-
-def _name(parameter: Parameter) -> str:
-    if parameter.axis is None:
-        return parameter.argument
-    return f"{parameter.argument}.{parameter.kind}{parameter.axis}"
+            f"* {axis.stride} < {axis.bound or 'any'}" for axis in box.axes]

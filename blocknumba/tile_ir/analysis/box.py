@@ -10,29 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blocknumba.tile_ir.analysis.polynomial import Polynomial
-from blocknumba.tile_ir.ir import Parameter, Value
+from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.opdef import OPS
 from blocknumba.tile_ir.rebuild import Rebuilder
+from blocknumba.tile_ir.tensor_map import MAX_RANK, STRIDE_ALIGNMENT, UNBOUNDED, Number, Product
 from blocknumba.tile_ir.types import int32, int64
 
-ALIGNMENT = 16  # bytes: of the pointer, of strides, of starts along the axis of unit stride
-MOST_AXES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """A number known at launch: a positive factor times kernel parameters."""
-
-    factor: int = 1
-    parameters: tuple[Parameter, ...] = ()
-
-    def axes(self, kind: str, argument: str) -> set[int]:
-        """The axes whose extent or stride, as kind says, in an array it is."""
-        match self:
-            case Product(1, (Parameter(kind=own, argument=name, axis=axis, equals=equals),)):
-                return {axis for *of, axis in ((own, name, axis), *equals)
-                        if of == [kind, argument]}
-        return set()
+ALIGNMENT = STRIDE_ALIGNMENT  # also of the pointer, and of starts along the axis of unit stride
+MOST_AXES = MAX_RANK
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +27,7 @@ class BoxAxis:
     extent: of the box; 1 along an axis that one index is taken of.
     tile_axis: the axis of the tile along it; None where one index is taken.
     stride: of the array, in elements.
-    bound: extent of the array; None where the kernel checks none, since it stays inside.
+    bound: extent of the array; None where the kernel checks none, which says that it stays inside.
     start: where the box begins.
     clamped: start may need 64 bits; what does not fit 32 is outside of the array.
     """
@@ -76,34 +61,26 @@ class Box:
     axes: tuple[BoxAxis, ...]
 
     @property
-    def array_axes(self) -> tuple[int, ...] | None:
-        """Which axis of the array itself each axis is.
-
-        None where a stride or a bound is not the array's own: then numbers that the kernel was
-        given describe an array in the same memory.  An index that nobody checks is taken to be
-        inside, as one is of which the kernel made a view; a tile that nobody checks is not.
-        """
-        unit, *others = self.axes
-        found: list[int] = []
-        for axis in others:
-            places = axis.stride.axes("stride", self.argument) - set(found)
-            if axis.bound is not None or axis.tile_axis is not None:
-                places &= _extents(axis, self.argument)
-            if not places:
-                return None
-            found.append(min(places))
-        left = _extents(unit, self.argument) - set(found)
-        return (min(left), *found) if left else None
+    def extents(self) -> tuple[Product, ...]:
+        """Of the array, an axis that nobody checks being as long as there are places."""
+        return tuple(Product(UNBOUNDED) if axis.bound is None else axis.bound
+                     for axis in self.axes)
 
     @property
-    def relies_on(self) -> tuple[str, ...]:
-        """The numbers that the kernel was given and that say what its array_axes are."""
-        products = (product for axis in self.axes for product in (axis.stride, axis.bound))
-        return tuple(dict.fromkeys(
-            parameter.argument for product in products if product is not None
-            for parameter in product.parameters if parameter.kind == "value"))
+    def strides(self) -> tuple[Product, ...]:
+        """Of the array, of all axes but the first."""
+        return tuple(axis.stride for axis in self.axes[1:])
 
+    @property
+    def numbers(self) -> frozenset[Number]:
+        """What the launch describes the array with."""
+        return frozenset(number for product in (*self.extents, *self.strides)
+                         for number in product.numbers)
 
-def _extents(axis: BoxAxis, argument: str) -> set[int]:
-    """The axes of an array whose extent bounds a box."""
-    return set() if axis.bound is None else axis.bound.axes("extent", argument)
+    @property
+    def is_own(self) -> bool:
+        """Whether what is not known at compile time are extents and strides of the argument."""
+        return (all(extent.is_of("extent", self.argument) for extent in self.extents
+                    if extent.numbers)
+                and all(stride.is_of("stride", self.argument) for stride in self.strides
+                        if stride.numbers))

@@ -15,11 +15,12 @@ from math import prod
 from blocknumba.tile_ir.analysis.affine import ONE, Form, Forms
 from blocknumba.tile_ir.analysis.axis import MOST, power_of_two_in
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
-from blocknumba.tile_ir.analysis.box import ALIGNMENT, MOST_AXES, Box, BoxAxis, Product
+from blocknumba.tile_ir.analysis.box import ALIGNMENT, MOST_AXES, Box, BoxAxis
 from blocknumba.tile_ir.analysis.box_starts import Line, placements
 from blocknumba.tile_ir.analysis.lower_bounds import LowerBounds, fits_32_bits
 from blocknumba.tile_ir.analysis.polynomial import Atom, Polynomial
 from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.tensor_map import Number, Product
 
 NOT_BOUNDS = "the mask is not the array's bounds"
 
@@ -196,8 +197,11 @@ class Matcher:
         if len(number.terms) != 1:
             return None
         ((monomial, factor),) = number.terms
-        parameters = tuple(self.forms.parameter(atom) for atom in monomial)
-        return None if factor < 0 or None in parameters else Product(factor, parameters)
+        parameters = [self.forms.parameter(atom) for atom in monomial]
+        if factor < 0 or None in parameters:
+            return None
+        return Product(factor, tuple([Number(parameter.kind, parameter.argument, parameter.axis)
+                                      for parameter in parameters]))
 
     @property
     def _element_bytes(self) -> int:

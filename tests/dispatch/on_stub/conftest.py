@@ -122,8 +122,8 @@ class Compiler:
 
     stored: names of the arrays that kernels store to.
     shared_bytes: that kernels use.
-    maps: parameters that are tensor maps, after all others; those that rely on numbers only in
-        code for such numbers.
+    maps: parameters that are tensor maps, after all others; those of numbers only in code for
+        numbers that describe arrays.
     cluster: blocks of a program.
     compilations: (kernel, specialization, constants) of each.
     """
@@ -146,7 +146,8 @@ class Compiler:
             for kind in ("extent", "stride"):
                 parameters += [Parameter(kind, name, axis) for axis in range(argument.rank)]
         parameters += [parameter for parameter in self.maps
-                       if not parameter.tensor_map.relies_on or specialization.relations]
+                       if specialization.numbers_describe or all(
+                           number.kind != "value" for number in parameter.tensor_map.numbers)]
         self.stub.expect_parameters(len(parameters))
         names = {name for name, _ in specialization.arguments}
         assembled = Assembled("// of the stub", b"cubin", 32, 0, 0, 0)

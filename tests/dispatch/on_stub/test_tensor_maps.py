@@ -6,13 +6,14 @@ import threading
 
 import numpy as np
 import pytest
+from own_maps import own_map
 from stub_libraries import CupyArray, TorchTensor
 
 from blocknumba.dispatch.kernel import jit
 from blocknumba.tile_ir.ir import Parameter
-from blocknumba.tile_ir.tensor_map import ALIGNMENT, TensorMap
+from blocknumba.tile_ir.tensor_map import ALIGNMENT, Product, TensorMap
 
-MAP = Parameter("tensor_map", "x", tensor_map=TensorMap((1, 0), (64, 128), 128))
+MAP = own_map("x", (1, 0), (64, 128), 128)
 AFTER_ALL_OTHERS = 10  # two arrays of rank 2 come before
 
 
@@ -41,9 +42,9 @@ def pointer(array) -> int:
     return array.host.ctypes.data
 
 
-def described(launch) -> dict[str, object]:
+def described(launch, place=AFTER_ALL_OTHERS) -> dict[str, object]:
     """What stub_driver.c wrote in place of NVIDIA's encoding."""
-    words = struct.unpack("<6iQ5i5i5i5i", ctypes.string_at(launch.places[AFTER_ALL_OTHERS], 112))
+    words = struct.unpack("<6iQ5i5i5i5i", ctypes.string_at(launch.places[place], 112))
     rank = words[1]
     return {"element": words[0], "interleave": words[2], "swizzle": words[3],
             "promotion": words[4], "fill": words[5], "array": words[6],
@@ -115,12 +116,13 @@ def test_threads_do_not_disturb_each_others_maps(stub, scale):
     assert [set(arrays) for arrays in seen] == [{pointer(x)} for x, _ in pairs]
 
 
-RELYING = Parameter("tensor_map", "x", tensor_map=TensorMap((1, 0), (64, 128), 128, ("rows",)))
+OF_ROWS = Parameter("tensor_map", "x", tensor_map=TensorMap(
+    (Product.read("x.extent1"), Product.read("rows")), (Product.read("x.stride0"),), (64, 128), 128))
 
 
 @pytest.fixture
 def part(compiler):
-    compiler.maps = (RELYING,)
+    compiler.maps = (OF_ROWS,)
 
     @jit
     def part(x, out, rows, B: constexpr):
@@ -129,25 +131,45 @@ def part(compiler):
     return part
 
 
-def test_a_number_that_is_no_longer_the_extent_gets_code_that_does_not_rely_on_it(
+def test_a_number_that_describes_an_array_may_change_from_launch_to_launch(
         stub, compiler, part, pair):
-    rows, before = pair[0].host.shape[0], stub.encoded_maps
+    numbers = (256, 256, 200, 200, 256)
 
-    for number in (rows, rows, rows - 56, rows - 56, rows, rows):
+    for number in numbers:
         part[1](*pair, rows=number, B=64)
 
-    relying = [bool(spec.relations) for _, spec, _ in compiler.compilations]
-    assert relying == [True, False]
-    assert len(stub.launches) == 6
-    assert stub.encoded_maps - before == 1
+    assert [described(launch, 11)["extents"] for launch in stub.launches] == [
+        (320, number) for number in numbers]
+    assert len({spec for _, spec, _ in compiler.compilations if spec.numbers_describe}) == 2  # 8, 16
+
+
+def test_the_maps_of_numbers_that_come_back_are_not_encoded_again(stub, part, pair):
+    for number in (256, 240):
+        part[1](*pair, rows=number, B=64)
+    encoded = stub.encoded_maps
+
+    for number in (256, 240, 256):
+        part[1](*pair, rows=number, B=64)
+
+    assert stub.encoded_maps == encoded
+
+
+@pytest.mark.parametrize("number", [0, -16, np.int64(2**31)])
+def test_numbers_that_describe_no_array_get_code_without_the_map(stub, compiler, part, pair, number):
+    other = type(number)(256)
+
+    for given in (other, number, number, other):
+        part[1](*pair, rows=given, B=64)
+
+    describing = [spec.numbers_describe for _, spec, _ in compiler.compilations]
+    assert describing == [True, False]
+    assert [launch.places[11] != 0 for launch in stub.launches] == [True, False, False, False]
 
 
 def test_the_number_is_packed_as_it_was_given_whichever_code_runs(stub, part, pair):
-    rows = pair[0].host.shape[0]
-
-    for number in (rows, rows - 56):
+    for number in (256, -16):
         part[1](*pair, rows=number, B=64)
 
-    packed = [struct.unpack("<i", ctypes.string_at(launch.places[AFTER_ALL_OTHERS], 4))[0]
+    packed = [struct.unpack("<i", ctypes.string_at(launch.places[10], 4))[0]
               for launch in stub.launches]
-    assert packed == [rows, rows - 56]
+    assert packed == [256, -16]

@@ -193,23 +193,23 @@ def test_places_that_come_from_programs_and_loops_can_be_planned(case):
     assert all(boxes.is_plannable(axis.start) for axis in box.axes)
 
 
-@pytest.mark.parametrize(("case", "axes"), [
-    (Case(kernels.spans), (1, 0)),
-    (Case(kernels.spans, strides=(1, 40)), (0, 1)),
-    (Case(kernels.transposed_view), (1, 0)),
-    (Case(kernels.batch_of_matrices, **BATCH), (2, 1, 0)),
-    (Case(kernels.view_of_a_matrix, **BATCH), (2, 1, 0)),
-    (Case(kernels.second_matrix, **BATCH), (2, 1, 0)),
-    (Case(kernels.masked, numbers=MATRIX), None),
-    (Case(kernels.own_extents, numbers={"stride": 80}), None),
-    (Case(kernels.own_strides, (9, 1, 1)), None),
+@pytest.mark.parametrize(("case", "is_own"), [
+    (Case(kernels.spans), True),
+    (Case(kernels.spans, strides=(1, 40)), True),
+    (Case(kernels.transposed_view), True),
+    (Case(kernels.batch_of_matrices, **BATCH), True),
+    (Case(kernels.view_of_a_matrix, **BATCH), True),
+    (Case(kernels.strides_that_are_numbers, numbers={"M": 37}), False),
+    (Case(kernels.masked, numbers=MATRIX), False),
+    (Case(kernels.own_extents, numbers={"stride": 80}), False),
+    (Case(kernels.own_strides, (9, 1, 1)), True),
 ], ids=_name)
-def test_the_axes_of_a_box_are_those_of_its_array_where_extents_and_strides_are(case, axes):
+def test_whether_a_launch_needs_numbers_to_describe_the_array_is_known(case, is_own):
     fn = case.kernel()
 
     box = Boxes(fn).box_of(accesses(fn)[0])
 
-    assert box.array_axes == axes
+    assert box.is_own == is_own
 
 
 def test_a_place_that_is_loaded_cannot_be_planned():
