@@ -10,6 +10,8 @@ from blocknumba.nvvm_lower.target import Capability
 
 SWIZZLE_CODES = {128: 1, 64: 2, 32: 3}  # PTX ISA, "Matrix Descriptor Format", bits 62 to 63
 OPERAND_WORDS = 4  # registers of the first operand of an instruction
+# What arrives at once: libNVVM takes time that is quadratic in the results of inline PTX.
+ARRIVING_WORDS = 8
 _EITHER_MAJOR = ("f16", "bf16")  # kinds whose instructions say which way operands lie
 _WITHOUT_SIGNS = ("s32",)  # kinds of results whose operands cannot be negated
 
@@ -130,13 +132,20 @@ def _descriptor(name: str, low: int, distance: int, high: int) -> str:
 
 
 @cache
-def wait(register: str, count: int, pending: int) -> Assembly:
-    """Wait for all groups but the latest few; operands and results are accumulators."""
+def wait(pending: int) -> Assembly:
+    """Wait for all groups but the latest few."""
     return Assembly(
-        f"wgmma.wait.{pending}.{count}.{register}", f"wgmma.wait_group.sync.aligned {pending};",
-        (register,) * count, (register,) * count, "wgmma.wait_group",
-        tied=tuple((i, i) for i in range(count)), needs=Capability.WGMMA, has_effect=True,
-        touches_memory=True, converges=True)
+        f"wgmma.wait.{pending}", f"wgmma.wait_group.sync.aligned {pending};", (), (),
+        "wgmma.wait_group", needs=Capability.WGMMA, has_effect=True, touches_memory=True,
+        converges=True)
+
+
+@cache
+def arrived(register: str, count: int) -> Assembly:
+    """Accumulators after a wait: no instruction, but what reads the results comes after it."""
+    return Assembly(
+        f"wgmma.arrived.{count}.{register}", "", (register,) * count, (register,) * count,
+        "wgmma.wait_group", tied=tuple((i, i) for i in range(count)), has_effect=True)
 
 
 # A store that arithmetic never makes happen: its NaN is one that no instruction gives.
@@ -157,4 +166,4 @@ def rows() -> list[Assembly]:
             ("f32", "tf32", "tf32", 32, 4), ("f32", "e4m3", "e5m2", 8, 4),
             ("s32", "s8", "u8", 8, 4))
         for first_high in (None, high) for from_zero in (False, True)
-    ] + [wait("float", 4, 0), wait("i32", 2, 1), PIN]
+    ] + [wait(0), wait(1), arrived("float", 8), arrived("i32", 2), PIN]

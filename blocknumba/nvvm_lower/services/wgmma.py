@@ -66,14 +66,18 @@ def begin(emitter: Emitter, a: Factor, b: Factor, acc: Factor, num_warps: int) -
     second = _low_word(emitter, b, 1, acc.type, num_warps)
     held = [] if from_zero else _accumulator_words(emitter, acc)
     made = emitter.assembly(ptx.multiply(product), *held, *first, second)
-    return _of_words(emitter, acc.type.dtype, made)
+    return _of_words(emitter, acc.type.dtype, list(made))
 
 
 def wait(emitter: Emitter, value: Factor, pending: int) -> Registers:
     """Wait until at most `pending` of the latest products are under way."""
+    emitter.assembly(ptx.wait(pending))
     words = _accumulator_words(emitter, value)
     register = FLOAT if value.type.dtype == float32 else I32
-    done = emitter.assembly(ptx.wait(register, len(words), pending), *words)
+    done: list[str] = []
+    for first in range(0, len(words), ptx.ARRIVING_WORDS):
+        part = words[first:first + ptx.ARRIVING_WORDS]
+        done += emitter.assembly(ptx.arrived(register, len(part)), *part)
     return _of_words(emitter, value.type.dtype, done)
 
 
@@ -152,8 +156,8 @@ def _packed(emitter: Emitter, dtype: DType, values: Registers) -> list[str]:
             for word in pack(emitter, dtype, values[i:i + count])]
 
 
-def _of_words(emitter: Emitter, dtype: DType, words: tuple[str, ...]) -> Registers:
+def _of_words(emitter: Emitter, dtype: DType, words: list[str]) -> Registers:
     """The elements that registers of accumulators hold."""
     if register_type(dtype) in (FLOAT, I32):
-        return list(words)
-    return unpack(emitter, dtype, list(words), len(words) * WORD_BITS // dtype.bits)
+        return words
+    return unpack(emitter, dtype, words, len(words) * WORD_BITS // dtype.bits)
