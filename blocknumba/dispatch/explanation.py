@@ -23,7 +23,7 @@ from blocknumba.gpu_layout.schedule import Schedule, plan_schedule
 from blocknumba.gpu_layout.shared import access
 from blocknumba.nvvm_lower.elements import element_bits
 from blocknumba.nvvm_lower.kernel import producers
-from blocknumba.nvvm_lower.ops.memory import access_width
+from blocknumba.nvvm_lower.ops.memory import access_width, guarded_width
 from blocknumba.nvvm_lower.ptx.async_copy import SIZES
 from blocknumba.nvvm_lower.services.async_copies import copied_at_once
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
@@ -44,6 +44,7 @@ class Access:
     kind: "load" or "store".  array: the argument.  tile: its extents and dtype.
     way: TMA, by the copy engine; ASYNCHRONOUS, by threads that do not wait; THREADS.
     width_bytes: what a thread moves at once; 0 with TMA.
+    cut_bytes: the same, where the bound of a mask cuts what is moved at once; 0 if none can.
     reasons: why not TMA; then, of what a product reads, why it is not loaded rounds early.
     """
 
@@ -54,9 +55,11 @@ class Access:
     way: str
     width_bytes: int
     reasons: tuple[str, ...]
+    cut_bytes: int = 0
 
     def __str__(self) -> str:
         width = f", {self.width_bytes} bytes at a time" if self.width_bytes else ""
+        width += f", {self.cut_bytes} where the mask cuts them" if self.cut_bytes else ""
         whys = ("not TMA", "not early")
         reasons = "".join(f"; {why}: {reason}" for why, reason in zip(whys, self.reasons))
         return f"{_place(self.loc)}  {self.array} {self.tile}: {self.way}{width}{reasons}"
@@ -177,7 +180,7 @@ class _Explaining:
         for op in walk(self._final.body):
             if op.opdef not in (load, store, async_copy) or not op.operands[0].type.shape:
                 continue
-            way, width_bytes = _width(op, infos)
+            way, width_bytes, cut_bytes = _widths(op, infos)
             pointer = op.operands[0]
             kind = "store" if op.opdef is store else "load"
             tile = TileType(pointer.type.dtype.pointee, pointer.type.shape)
@@ -185,7 +188,7 @@ class _Explaining:
             if way != ASYNCHRONOUS and op.loc in self._not_early:
                 reasons.append(self._not_early[op.loc])
             yield Access(kind, " or ".join(sorted(pointees.get(pointer, ()))), _tile(tile), op.loc,
-                         way, width_bytes, tuple(reasons))
+                         way, width_bytes, tuple(reasons), cut_bytes)
 
     def _why_not_copied(self, loc: Loc, kind: str) -> str:
         """Why the copy engine does not do an access."""
@@ -227,16 +230,19 @@ def _by_place(reasons: dict[Op, str]) -> dict[Loc, str]:
     return {op.loc: reason for op, reason in reasons.items()}
 
 
-def _width(op: Op, infos: AxisInfos) -> tuple[str, int]:
-    """How threads do an access, and how many bytes each moves at once."""
+def _widths(op: Op, infos: AxisInfos) -> tuple[str, int, int]:
+    """How threads do an access, and how many bytes each moves at once: usually, and if cut."""
     pointer = op.operands[0].type
     width, bits = access_width(infos, op), element_bits(pointer.dtype.pointee)
     if op.opdef is async_copy:
         plan = access(pointer.layout, op.operands[1].type.layout, bits)
         copied_bytes = copied_at_once(plan, width) * bits // 8
         if copied_bytes in SIZES:
-            return ASYNCHRONOUS, copied_bytes
-    return THREADS, width * bits // 8
+            return ASYNCHRONOUS, copied_bytes, 0
+    guarded = 1 if op.opdef is async_copy else guarded_width(infos, op)
+    if guarded > width:
+        return THREADS, guarded * bits // 8, width * bits // 8
+    return THREADS, width * bits // 8, 0
 
 
 def _tile(tile: TileType) -> str:

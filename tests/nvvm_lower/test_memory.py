@@ -41,10 +41,95 @@ def test_every_dtype_moves_sixteen_bytes_at_once(dtype):
     assert found == ["LDG.E.128", "STG.E.128"]
 
 
-def test_a_length_that_may_be_odd_is_masked_element_by_element():
+def test_a_length_that_may_be_odd_moves_vectors_and_elements_of_those_that_it_cuts():
     found = accesses(copy_kernel("float32"))
 
-    assert found == ["LDG.E"] * 8 + ["STG.E"] * 8
+    assert sorted(found) == (["LDG.E"] * 8 + ["LDG.E.128"] * 2 + ["STG.E"] * 8
+                             + ["STG.E.128"] * 2)
+
+
+def test_threads_whose_vectors_are_not_cut_compare_only_their_ends():
+    code = disassemble(assembled(copy_kernel("int8", 2048)).cubin)
+
+    until_branch = code[:code.index("BRA")]
+    assert until_branch.count("ISETP") <= 4
+    assert until_branch.count("LDG.E.128") == 1
+
+
+def test_vectors_that_a_mask_may_cut_leave_registers_for_many_threads():
+    machine = assembled(copy_kernel("float16", 4096))
+
+    assert machine.registers <= 48
+
+
+BOUNDS = {
+    "upper": "%mask = lt %i, %ns", "upper, included": "%mask = le %i, %ns",
+    "turned round": "%mask = gt %ns, %i",
+    "of two": "%a = lt %i, %ns\n%b = le %i, %ms\n%mask = and %a, %b",
+    "lower": "%mask = ge %i, %ns", "from both sides": (
+        "%a = ge %i, %ms\n%b = lt %i, %ns\n%mask = and %a, %b"),
+    "any": "%j = mul %i, %i\n%mask = lt %j, %ns"}
+
+
+def bounded_copy(bound):
+    """x to out, where a mask says; what is not loaded is -1, and what is not stored stays."""
+    typed = "\n".join(f"{line} : tile<512x{'int32' if ' mul ' in line else 'bool'}>"
+                      for line in bound.splitlines())
+    return kernel("""%xp: ptr<int8> = pointer(x) {divisibility=16}
+%op: ptr<int8> = pointer(out) {divisibility=16}
+%all: ptr<int8> = pointer(whole) {divisibility=16}
+%n: int32 = value(n) {}
+%m: int32 = value(m) {}""", f"""
+%i = arange {{size=512, start=0}} : tile<512xint32>
+%ns = splat %n : tile<512xint32>
+%ms = splat %m : tile<512xint32>
+{typed}
+%xs = splat %xp : tile<512xptr<int8>>
+%p = offset %xs, %i : tile<512xptr<int8>>
+%o = constant {{value=-1}} : int8
+%others = splat %o : tile<512xint8>
+%x = load %p, %mask, %others : tile<512xint8>
+%os = splat %op : tile<512xptr<int8>>
+%q = offset %os, %i : tile<512xptr<int8>>
+store %q, %x, %mask
+%as = splat %all : tile<512xptr<int8>>
+%r = offset %as, %i : tile<512xptr<int8>>
+store %r, %x""")
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_bounds_from_above_move_vectors_and_other_masks_elements(bound):
+    ptx = assembled(bounded_copy(BOUNDS[bound]), num_warps=1).ptx
+
+    is_upper = bound in ("upper", "upper, included", "turned round", "of two")
+    assert ("ld.global.v4.b32" in ptx) == is_upper
+    assert "ld.global.b8" in ptx
+
+
+@pytest.mark.parametrize("n, m", [(0, 0), (1, 0), (15, 3), (16, 17), (129, 100), (511, 510)])
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_any_mask_lets_through_what_it_should_and_touches_nothing_else(bound, n, m):
+    i = np.arange(512)
+    mask = {"upper": i < n, "upper, included": i <= n, "turned round": i < n,
+            "of two": (i < n) & (i <= m), "lower": i >= n, "from both sides": (i >= m) & (i < n),
+            "any": i * i < n}[bound]
+    used = 1 + max(np.flatnonzero(mask), default=0)  # what lies beyond is not memory
+    x = np.arange(used).astype(np.int8)
+    out, whole = np.full(used, 7, np.int8), np.zeros(512, np.int8)
+
+    emulated(bounded_copy(BOUNDS[bound]), 1, x, out, whole, np.int32(n), np.int32(m), num_warps=1)
+
+    np.testing.assert_array_equal(out, np.where(mask[:used], x, np.int8(7)))
+    np.testing.assert_array_equal(whole[:used], np.where(mask[:used], x, np.int8(-1)))
+    assert (whole[used:] == -1).all()
+
+
+@pytest.mark.parametrize("words", ["%p, %mask {volatile=True}", "%p, %mask"])
+def test_only_what_is_not_volatile_may_be_read_twice(words):
+    text = bounded_copy(BOUNDS["upper"]).replace("%p, %mask, %others", words)
+
+    loads = assembled(text, num_warps=1).ptx.split("st.global")[0]
+    assert ("v4.b32" in loads) == ("volatile" not in words)
 
 
 def test_a_pointer_that_may_be_misaligned_is_accessed_element_by_element():
@@ -54,8 +139,9 @@ def test_a_pointer_that_may_be_misaligned_is_accessed_element_by_element():
 
 
 @pytest.mark.parametrize("dtype", sorted(DTYPES))
-@pytest.mark.parametrize("multiple", [1, 16])
-@pytest.mark.parametrize("count", [16, 1008, 2048])
+@pytest.mark.parametrize("multiple, count", [
+    (1, 16), (1, 1003), (1, 2047), (1, 2048), (2, 1006), (4, 1004), (16, 16), (16, 1008),
+    (16, 2048)])
 def test_a_copy_copies_what_the_mask_lets_through(dtype, multiple, count):
     bits = np.random.default_rng(0).integers(0, 256, 2048 * DTYPES[dtype].bytes, np.uint8)
     source = (bits & 1 if dtype == "bool" else bits).view(DTYPES[dtype].numpy)

@@ -1,12 +1,13 @@
 """How the elements of integer, bool and pointer values are arranged along each axis.
 
-Three powers of two per axis of a value:
+Four powers of two per axis of a value:
 
 contiguity c: in every aligned run of c elements, each is the one before plus 1 (a pointer: plus
     one element).
 divisibility m: the first element of every such run is a multiple of m (a pointer: its address in
     bytes).
 constancy k: in every aligned run of k elements, all are equal.
+falling f (of bools): in every aligned run of f elements, none is true after a false one.
 
 A run is aligned when it starts at a multiple of its length; what is said of an axis holds at every
 position of the other axes.  A scalar has one axis, of extent 1.
@@ -35,6 +36,7 @@ class Axis:
     contiguity: int = 1
     divisibility: int = 1
     constancy: int = 1
+    falling: int = 1
 
     def start(self, run: int, unit: int = 1) -> int:
         """The divisibility of the first elements of aligned runs of another length.
@@ -49,6 +51,11 @@ class Axis:
     def certain(self) -> int:
         """The length of runs that rise by 1 whatever overflowed (of integers)."""
         return min(self.contiguity, self.divisibility)
+
+    @property
+    def bounded(self) -> int:
+        """The length of runs of which the true elements, if any, come first (of bools)."""
+        return max(self.falling, self.constancy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ class AxisInfo:
         for a, b in zip(self.axes, other.axes, strict=True):
             run = min(a.contiguity, b.contiguity)
             axes.append(Axis(run, min(a.start(run, unit), b.start(run, unit)),
-                             min(a.constancy, b.constancy)))
+                             min(a.constancy, b.constancy), min(a.bounded, b.bounded)))
         return AxisInfo(tuple(axes), self.value if self.value == other.value else None)
 
 

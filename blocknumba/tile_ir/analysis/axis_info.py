@@ -30,6 +30,13 @@ class AxisInfos:
             width = min(width, self[mask].axes[axis].constancy)
         return max(1, width)
 
+    def guarded_width(self, pointer: Value, mask: Value, axis: int) -> int:
+        """How many neighbours along an axis one access can take if their mask is all true.
+
+        The mask is true of the first of them, or of none; so it is all true if the last is.
+        """
+        return max(1, min(self.access_width(pointer, None, axis), self[mask].axes[axis].bounded))
+
     def _region(self, region: Region) -> None:
         for op in region.ops:
             if op.regions:

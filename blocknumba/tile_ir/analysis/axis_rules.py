@@ -63,7 +63,11 @@ def _every(info: AxisInfo) -> int:
 
 
 def _pairs(facts: Facts, op: Op, combine: Callable[[Axis, Axis], Axis]) -> AxisInfo:
-    left, right = facts[op.operands[0]], facts[op.operands[1]]
+    return _pairs_of(facts[op.operands[0]], facts[op.operands[1]], combine)
+
+
+def _pairs_of(left: AxisInfo, right: AxisInfo,
+              combine: Callable[[Axis, Axis], Axis]) -> AxisInfo:
     return AxisInfo(tuple(map(combine, left.axes, right.axes)))
 
 
@@ -176,16 +180,23 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 
 @rule("minimum", "maximum", "or", "xor")
 def _(facts: Facts, op: Op) -> AxisInfo:
+    if _is_bool(op) and op.name != "xor":
+        return _pairs(facts, op, _both_falling)
     if not op.result.type.dtype.is_integer:
         return of_unknown_op(facts, op)
     return _pairs(facts, op, lambda x, y: Axis(1, min(_each(x), _each(y)),
                                                min(x.constancy, y.constancy)))
 
 
+def _both_falling(x: Axis, y: Axis) -> Axis:
+    """The conjunction or the disjunction of two bools."""
+    return Axis(constancy=min(x.constancy, y.constancy), falling=min(x.bounded, y.bounded))
+
+
 @rule("and")
 def _(facts: Facts, op: Op) -> AxisInfo:
     if _is_bool(op):
-        return of_unknown_op(facts, op)
+        return _pairs(facts, op, _both_falling)
     x, y = (facts[value] for value in op.operands)
     if y.value is None:
         x, y = y, x
@@ -228,14 +239,22 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 
 @rule("lt", "ge", "gt", "le")
 def _(facts: Facts, op: Op) -> AxisInfo:
-    """x < y does not change within a run that counts up from a multiple of it and divides y."""
+    """x < y does not change within a run that counts up from a multiple of it and divides y.
+
+    Where x counts up and y is constant, x < y and x <= y fall.
+    """
     swapped = op.name in ("gt", "le")
     left, right = (facts[value] for value in op.operands)
     if swapped:
         left, right = right, left
-    return AxisInfo(tuple(
-        Axis(constancy=max(min(x.constancy, y.constancy), _block(x, y)))
-        for x, y in zip(left.axes, right.axes, strict=True)))
+    falls = op.name in ("lt", "gt")  # the others are not (x < y)
+
+    def combine(x: Axis, y: Axis) -> Axis:
+        low, high = (x, y) if falls else (y, x)
+        return Axis(constancy=max(min(x.constancy, y.constancy), _block(x, y)),
+                    falling=min(low.certain, high.constancy))
+
+    return _pairs_of(left, right, combine)
 
 
 @rule("select")
@@ -349,7 +368,7 @@ def _with_outer(inner: Axis, extent: int, outer: Axis, outer_extent: int) -> Axi
 def _inner(axis: Axis, extent: int, unit: int) -> Axis:
     """The first `extent` elements of every run of that many of an axis."""
     run = min(axis.contiguity, extent)
-    return Axis(run, axis.start(run, unit), min(axis.constancy, extent))
+    return Axis(run, axis.start(run, unit), min(axis.constancy, extent), min(axis.falling, extent))
 
 
 def _stepping(axis: Axis, stride: int, lone: Axis) -> Axis:

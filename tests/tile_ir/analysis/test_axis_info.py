@@ -45,7 +45,7 @@ class Drawn:
     def step(self):
         integer = self.pick(lambda t: not t.is_pointer and t.dtype.is_integer)
         like = self.pick(lambda t: t == integer[0].type)
-        kind = self.rng.choice(("binary", "compare", "select", "cast", "offset", "shape", "shape",
+        kind = self.rng.choice(("binary", "compare", "logic", "select", "cast", "offset", "shape", "shape",
                                 "new", "constant"))
         getattr(self, f"step_{kind}")(integer, like)
 
@@ -55,10 +55,18 @@ class Drawn:
     def step_compare(self, x, y):
         self.emit(self.rng.choice(COMPARISONS), x, y)
 
+    def conditions(self, shape):
+        return [k for k in self.known if k[0].type.dtype.__class__ is not PointerType
+                and k[0].type.dtype.kind == "bool" and k[0].type.shape == shape]
+
+    def step_logic(self, x, _):
+        conditions = self.conditions(x[0].type.shape)
+        if conditions:
+            self.emit(self.rng.choice(("and", "or", "xor", "minimum", "maximum")),
+                      self.rng.choice(conditions), self.rng.choice(conditions))
+
     def step_select(self, x, y):
-        conditions = [k for k in self.known
-                      if k[0].type.dtype.__class__ is not PointerType
-                      and k[0].type.dtype.kind == "bool" and k[0].type.shape == x[0].type.shape]
+        conditions = self.conditions(x[0].type.shape)
         if conditions:
             self.emit("select", self.rng.choice(conditions), x, y)
 
@@ -140,6 +148,9 @@ def assert_holds(info, array, unit):
     for number, axis in enumerate(info.axes):
         constant = runs(wide, number, axis.constancy)
         assert (constant == constant[..., :1]).all(), f"constancy of {axis} in {array}"
+        if array.dtype == bool:
+            bounded = runs(np.asarray(array), number, axis.bounded)
+            assert (bounded[..., :-1] >= bounded[..., 1:]).all(), f"fall of {axis} in {array}"
         starts = runs(wide, number, axis.contiguity)[..., 0]
         assert (starts % axis.divisibility == 0).all(), f"divisibility of {axis} in {array}"
         certain = max(1, min(axis.contiguity, axis.divisibility // unit))
