@@ -12,7 +12,7 @@ from blocknumba.dispatch.call import read_arguments
 from blocknumba.dispatch.command_line import kernel_of, values_by_name
 from blocknumba.dispatch.compiled import MachineCode
 from blocknumba.dispatch.options import Options
-from blocknumba.dispatch.specialize import are_disjoint, argument_of
+from blocknumba.dispatch.specialize import are_disjoint, arguments_of
 from blocknumba.dispatch.tensor_maps import Facts, sizes_in
 from blocknumba.emulator import command
 from blocknumba.emulator.module import Parameter as Value
@@ -67,8 +67,8 @@ def _prepare(arguments: argparse.Namespace, values: list[Value]) -> command.Laun
     bound, changes = kernel.signature.bind(values, keywords)
     options = kernel.options.override(changes)
     read = read_arguments(kernel.signature, bound)
-    described = tuple([(name, argument_of(facts)) for name, facts in read.facts.items()])
-    specialization, _ = kernel.specialize(described, read.constants, options,
+    specialization, _ = kernel.specialize(arguments_of(kernel.signature, read.facts),
+                                          read.constants, options,
                                           Target.parse(arguments.target),
                                           are_disjoint(read.arrays.values()))
     compiled = kernel.compile(specialization, read.constants)

@@ -10,9 +10,9 @@ from blocknumba.dispatch.arrays import ArrayFacts, host_view
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.driver import require_driver
 from blocknumba.dispatch.grid import Grid
-from blocknumba.dispatch.tensor_maps import Facts
 from blocknumba.dispatch.staging import HostCopies
 from blocknumba.dispatch.streams import StreamOrder
+from blocknumba.dispatch.tensor_maps import Facts
 from blocknumba.tile_ir import interpreter
 
 

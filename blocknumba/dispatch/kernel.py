@@ -21,7 +21,7 @@ from blocknumba.dispatch.plan import FormPlans, Plan
 from blocknumba.dispatch.recent import Key
 from blocknumba.dispatch.signature import Signature, read_signature
 from blocknumba.dispatch.specialize import (
-    Specialization, are_disjoint, argument_of, freeze, stores_are_apart,
+    Specialization, are_disjoint, arguments_of, freeze, stores_are_apart,
 )
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
@@ -138,8 +138,9 @@ class Kernel:
         driver, device = place_of(self.signature, arguments, options)
         target = None if driver is None else target_of(driver, device)
         arrays = arguments.arrays
-        specialization, captures = self.specialize(_described(arguments), arguments.constants,
-                                                   options, target, are_disjoint(arrays.values()))
+        specialization, captures = self.specialize(arguments_of(self.signature, arguments.facts),
+                                                   arguments.constants, options, target,
+                                                   are_disjoint(arrays.values()))
         compiled = self._code_for(specialization, arguments)
         if target is not None and not specialization.disjoint and stores_are_apart(
                 arrays, compiled.effects.stored):
@@ -312,10 +313,6 @@ def default_target() -> Target | None:
     if driver is None or SETTINGS.interpret:
         return None
     return target_of(driver, driver.current_device())
-
-
-def _described(arguments: Arguments) -> tuple:
-    return tuple((name, argument_of(facts)) for name, facts in arguments.facts.items())
 
 
 @functools.cache

@@ -79,6 +79,9 @@ _PYTHON = {bool: DTYPES["bool"], float: DTYPES["float32"]}
 # 0, 1, 2, 4 or 8 by the power of two that divides it, as specialize.DIVISIBILITY has it; 3 is 1
 _INTEGER_KIND = ("((3 if {0} == 1 else {0} & -{0} & 15) "
                  "if -2147483648 <= {0} <= 2147483647 else _integer_class({0}))")
+# the same of a number that remainders are taken by: up to 128, if it is positive
+_DIVISOR_KIND = ("((3 if {0} == 1 else {0} & -{0} & 255 if {0} > 0 else ~({0} & -{0} & 15)) "
+                 "if -2147483648 <= {0} <= 2147483647 else 1024 + _integer_class({0}))")
 # 0.0 and -0.0 are equal, and so are their numbers of any type
 _BITS_OF_NUMBER = "{0} or _repr({0})"
 # constants of these classes are equal only when they mean the same
@@ -186,7 +189,8 @@ def _run_time_access(driver: Driver, kernel: str, formal: Formal, cls: type) -> 
     if library is not None:
         return _array_access(driver, name, library) if library.is_fast else None
     if cls is int and formal.dtype is None:
-        return Access(numbers=(_INTEGER_KIND.format(name),), now=name, format="Q",
+        kind = _DIVISOR_KIND if formal.is_divisor else _INTEGER_KIND
+        return Access(numbers=(kind.format(name),), now=name, format="Q",
                       packed=f"{name} & 0xFFFFFFFFFFFFFFFF")
     return _scalar_access(kernel, name, cls, formal.dtype)
 

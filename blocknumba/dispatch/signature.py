@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import dis
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ class Formal:
     dtype: the dtype it is annotated with, which numbers are converted to; else None.
     default: value when it is not passed; REQUIRED when there is none.
     keyword_only: after a * in the signature.
+    is_divisor: the code takes remainders by it, as it says in so many words: `x % M`.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Formal:
     dtype: DType | None = None
     default: object = REQUIRED
     keyword_only: bool = False
+    is_divisor: bool = False
 
     @property
     def has_default(self) -> bool:
@@ -110,7 +113,7 @@ def read_signature(function: FunctionType) -> Signature:
     launch takes itself.
     """
     name = function.__name__
-    formals = []
+    formals, divisors = [], _divisors(function)
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
@@ -121,7 +124,8 @@ def read_signature(function: FunctionType) -> Signature:
                                  "that chooses a launch's stream").at(location(function))
         formals.append(Formal(parameter.name, _last_name(parameter.annotation) == "constexpr",
                               _declared_dtype(parameter.annotation), parameter.default,
-                              parameter.kind is parameter.KEYWORD_ONLY))
+                              parameter.kind is parameter.KEYWORD_ONLY,
+                              parameter.name in divisors))
     return Signature(name, tuple(formals))
 
 
@@ -129,6 +133,18 @@ def location(function: FunctionType) -> Loc:
     """The line where a function begins."""
     code = function.__code__
     return Loc(code.co_filename, code.co_firstlineno, function=function.__name__)
+
+
+def _divisors(function: FunctionType) -> set[str]:
+    """The local names that stand after a %."""
+    found, before = set(), None
+    for instruction in dis.get_instructions(function):
+        is_remainder = instruction.opname == "BINARY_OP" and instruction.argrepr in ("%", "%=")
+        if is_remainder and before.opname.startswith("LOAD_FAST"):
+            # one instruction may load two names
+            found.add(before.argval[-1] if isinstance(before.argval, tuple) else before.argval)
+        before = instruction
+    return found
 
 
 def _declared_dtype(annotation: object) -> DType | None:

@@ -12,13 +12,16 @@ import numpy as np
 from blocknumba.dispatch.arrays import ArrayFacts
 from blocknumba.dispatch.options import Options
 from blocknumba.dispatch.scalars import ScalarFacts
+from blocknumba.dispatch.signature import Signature
 from blocknumba.errors import BlockTypeError
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.arguments import Argument, ArrayArgument, ScalarArgument
 from blocknumba.tile_ir.tensor_map import MAX_EXTENT, MAX_RANK, STRIDE_LIMIT_BYTES
+from blocknumba.tile_ir.types import int32
 
 ALIGNMENT = 16  # bytes: the widest access of one thread that every target has
 DIVISIBILITY = 16  # elements: enough for a 16-byte access of any dtype; smaller powers count too
+TILE_DIVISIBILITY = 256  # of what remainders are taken by: enough for the extents of most tiles
 # int32 offsets are exact up to 2**31 - 1; a tile may reach past the last element
 NARROW_OFFSETS = 2**31 - 2**20
 
@@ -46,8 +49,18 @@ class Specialization:
     numbers_describe: bool = True
 
 
-def argument_of(facts: ArrayFacts | ScalarFacts) -> Argument:
-    """What a compiled kernel may rely on of an argument with these facts."""
+def arguments_of(signature: Signature, facts: Mapping[str, ArrayFacts | ScalarFacts],
+                 ) -> tuple[tuple[str, Argument], ...]:
+    """What a compiled kernel may rely on of the arguments that exist at run time, by name."""
+    divisors = {formal.name for formal in signature.formals if formal.is_divisor}
+    return tuple((name, argument_of(fact, name in divisors)) for name, fact in facts.items())
+
+
+def argument_of(facts: ArrayFacts | ScalarFacts, is_divisor: bool = False) -> Argument:
+    """What a compiled kernel may rely on of an argument with these facts.
+
+    is_divisor: remainders are taken by it: whether tiles are whole between its multiples matters.
+    """
     if isinstance(facts, ArrayFacts):
         return _array_argument(facts)
     if not facts.weak:
@@ -55,6 +68,8 @@ def argument_of(facts: ArrayFacts | ScalarFacts) -> Argument:
     value = int(facts.value)
     if value == 1:
         return ScalarArgument(facts.dtype, value=1)
+    if is_divisor and 0 < value <= int32.maximum:
+        return ScalarArgument(facts.dtype, None, _divisibility(value, TILE_DIVISIBILITY), 1)
     return ScalarArgument(facts.dtype, divisibility=_divisibility(value))
 
 
@@ -136,9 +151,9 @@ def _is_mappable(facts: ArrayFacts) -> bool:
                     for stride in strides_bytes))
 
 
-def _divisibility(value: int) -> int:
-    """The greatest power of two up to DIVISIBILITY that divides value."""
-    return value & -value & DIVISIBILITY - 1 or DIVISIBILITY
+def _divisibility(value: int, most: int = DIVISIBILITY) -> int:
+    """The greatest power of two up to another one that divides value."""
+    return value & -value & most - 1 or most
 
 
 def _shown(value: object) -> str:

@@ -101,7 +101,7 @@ class Describable:
         if of_argument and box.argument not in self.arguments:
             return f"no tensor map can describe {box.argument}: see its address and strides"
         if not box.is_own and not self.numbers_describe:
-            listed = ", ".join(sorted(map(str, box.numbers)))
+            listed = ", ".join(sorted(number.spelled for number in box.numbers))
             return f"no tensor map can describe {box.argument} with what is given: {listed}"
         element_bytes = box.base.type.dtype.pointee.bytes
         if any(stride.factor * element_bytes >= STRIDE_LIMIT_BYTES for stride in box.strides) or (

@@ -9,6 +9,7 @@ from blocknumba.tile_ir.passes.contract import Observer, check_order, run_passes
 from blocknumba.tile_ir.passes.cse import cse
 from blocknumba.tile_ir.passes.dce import dce
 from blocknumba.tile_ir.passes.hoist_invariants import hoist_invariants
+from blocknumba.tile_ir.passes.scalar_remainders import scalar_remainders
 from blocknumba.tile_ir.passes.simplify_masks import simplify_masks
 from blocknumba.tile_ir.verifier import TILE
 
@@ -18,6 +19,8 @@ TILE_PASSES = (
     cse,
     # after cse: a product that is written twice is used twice
     accumulate_dots,
+    # before hoisting: what remains is of scalars, and the same in every round
+    scalar_remainders,
     # before hoisting: what it emits for the bounds is mostly invariant
     simplify_masks,
     hoist_invariants,

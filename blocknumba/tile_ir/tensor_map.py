@@ -33,6 +33,12 @@ class Number:
     def __str__(self) -> str:
         return self.argument if self.axis is None else f"{self.argument}.{self.kind}{self.axis}"
 
+    @property
+    def spelled(self) -> str:
+        """It as users write it in kernels."""
+        attribute = {"extent": "shape", "stride": "strides"}.get(self.kind)
+        return f"{self.argument}.{attribute}[{self.axis}]" if attribute else self.argument
+
     @classmethod
     def read(cls, text: str) -> Self:
         """The number that a text is of."""

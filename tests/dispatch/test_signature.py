@@ -84,3 +84,15 @@ def test_a_parameter_named_stream_is_an_error():
 
     with pytest.raises(BlockTypeError, match="kernel: given a parameter named stream"):
         read_signature(kernel)
+
+
+def test_numbers_that_remainders_are_taken_by_are_known():
+    def wrap(x, n, M, N, K, H, other):
+        rows = (n * 8 + other) % M
+        columns = x % (N + 1)
+        n %= K
+        return rows, columns, n, 5 % other, x % H
+
+    divisors = {formal.name for formal in read_signature(wrap).formals if formal.is_divisor}
+
+    assert divisors == {"M", "K", "H", "other"}

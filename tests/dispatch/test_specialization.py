@@ -74,6 +74,23 @@ def test_arrays_whose_offsets_leave_32_bits_are_wide(shape, strides, wide):
     assert argument(array).wide == wide
 
 
+@pytest.mark.parametrize("value, divisibility, minimum", [
+    (7, 1, 1), (96, 32, 1), (128, 128, 1), (384, 128, 1), (1024, 256, 1), (0, 16, None),
+    (-128, 16, None), (2**31 - 1, 1, 1)])
+def test_an_int_that_remainders_are_taken_by_is_specialised_on_whole_tiles(
+        value, divisibility, minimum):
+    found = argument_of(scalar_facts(value, None, ""), is_divisor=True)
+
+    assert found == ScalarArgument(int32, None, divisibility, minimum)
+
+
+def test_of_other_ints_that_remainders_are_taken_by_nothing_more_is_known():
+    for value in (1, 2**31, 2**40 + 8, np.int32(128), 2.0):
+        facts = scalar_facts(value, None, "")
+
+        assert argument_of(facts, is_divisor=True) == argument_of(facts)
+
+
 def test_an_int_is_specialised_on_being_one_and_on_divisibility():
     assert argument(1) == ScalarArgument(int32, value=1)
     assert argument(32) == argument(0) == ScalarArgument(int32, divisibility=16)

@@ -24,6 +24,7 @@ class Case:
     function: parameters x and out, then numbers.
     shape, strides: of x, in elements.  numbers: further arguments, int32 unless they are int64.
     alignment: of the arrays, in bytes.  wide: positions have 64 bits.
+    positive: whether it is known that numbers are.
     """
 
     function: object
@@ -34,6 +35,7 @@ class Case:
     dtype: str = "float16"
     alignment: int = 16
     wide: bool = False
+    positive: bool = False
 
     def __str__(self) -> str:
         return self.function.__name__
@@ -56,7 +58,8 @@ class Case:
             for name, strides in (("x", self.strides), ("out", self._out_strides))}
         for name, number in self.numbers.items():
             dtype = int64 if isinstance(number, np.int64) else int32
-            arguments[name] = ScalarArgument(dtype, 1 if number == 1 else None, _power(number))
+            arguments[name] = ScalarArgument(dtype, 1 if number == 1 else None, _power(number),
+                                             1 if self.positive else None)
         return optimise(build(self.function, arguments), verify=True)
 
     def run(self, fn: Function) -> np.ndarray:

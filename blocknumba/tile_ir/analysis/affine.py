@@ -13,6 +13,7 @@ from blocknumba.tile_ir.analysis.polynomial import Atom, Polynomial
 from blocknumba.tile_ir.carried import carried, is_loop
 from blocknumba.tile_ir.ir import Function, Op, Parameter, Region, Value, walk
 from blocknumba.tile_ir.opdef import attribute
+from blocknumba.tile_ir.tensor_map import Number
 from blocknumba.tile_ir.types import DType, TileType, int32
 
 MOST_TERMS = 16  # of a form; longer ones are of no use, and slow
@@ -118,7 +119,7 @@ class Forms:
     def _form(self, op: Op) -> Form | str:
         rule = RULES.get(op.name)
         if rule is None:
-            return _reason(op)
+            return self._wrapped(op) if op.name == "mod" else _reason(op)
         operands = []
         for value in op.operands:
             found = self._found.get(value)
@@ -126,6 +127,17 @@ class Forms:
                 return found or _reason(op)
             operands.append(found)
         return rule(op, *operands) or _reason(op)
+
+    def _wrapped(self, op: Op) -> str:
+        """Why a remainder of a tile has no form: of tiles that are whole, scalars are taken."""
+        divisor = self._found.get(op.operands[1])
+        terms = divisor.base.terms if isinstance(divisor, Form) and op.result.type.shape else ()
+        match terms:
+            case (((atom,), 1),) if parameter := self.parameter(atom):
+                name = Number(parameter.kind, parameter.argument, parameter.axis).spelled
+                return (f"an index wraps around (% {name}), and {name} is not known to be a "
+                        f"multiple of {max(op.result.type.shape)}: use a mask (< {name})")
+        return _reason(op)
 
     def _loop(self, loop: Op) -> None:
         (region,), values = loop.regions, carried(loop)

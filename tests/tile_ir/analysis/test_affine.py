@@ -76,6 +76,8 @@ def test_index_arithmetic_has_a_form(ops, expected):
 
 @pytest.mark.parametrize(("ops", "expected"), [
     (["%s = splat %n : tile<8xint32>", "%r = mod %i, %s : tile<8xint32>"],
+     "an index wraps around (% n), and n is not known to be a multiple of 8: use a mask (< n)"),
+    (["%s = splat %n : tile<8xint32>", "%r = mod %s, %i : tile<8xint32>"],
      "an index wraps around (%)"),
     (["%s = splat %n : tile<8xint32>", "%r = floordiv %i, %s : tile<8xint32>"],
      "an index is the quotient of a division"),

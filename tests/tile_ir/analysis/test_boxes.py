@@ -62,6 +62,8 @@ BOXES = [
     (Case(kernels.hinted, numbers={**MATRIX, "step": 24}), ["1:8 * 1 < N", "0:16 * stride < M"]),
     (Case(kernels.counted_by_while, LOOP, numbers=MATRIX), POINTER_BOX),
     (Case(kernels.strided_columns, numbers={**MATRIX, "step": 1}), POINTER_BOX),
+    (Case(kernels.wrapped_rows, LOOP, numbers={"M": 32, "stride": 80}, positive=True),
+     ["1:64 * 1 < any", "0:16 * stride < any"]),
 ]
 
 # a kernel, and why its load is of no box
@@ -80,7 +82,8 @@ NOT_BOXES = [
     (Case(kernels.gathered_rows), "an index wraps around (%)"),
     (Case(kernels.one_row, (37, 3, 1)), "the tile has one axis"),
     (Case(kernels.narrow_rows), "rows of the tile are shorter than 16 bytes"),
-    (Case(kernels.wrapped_rows, LOOP, numbers=ROWS), "an index wraps around (%)"),
+    (Case(kernels.wrapped_rows, LOOP, numbers=ROWS),
+     "an index wraps around (% M), and M is not known to be a multiple of 16: use a mask (< M)"),
     (Case(kernels.advancing_by_while, LOOP, numbers=MATRIX),
      "an index moves on in a loop that does not count its rounds"),
     (Case(kernels.moved_by_the_counter, LOOP, numbers=ROWS),

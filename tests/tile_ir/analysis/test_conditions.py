@@ -98,7 +98,8 @@ def test_a_mask_holds_where_its_conditions_are_positive(ops):
       "%r2 = reshape %r1 : tile<2x2x1xbool>", "%r3 = broadcast %r2 : tile<2x2x8xbool>",
       "%mask = reshape %r3 : tile<4x8xbool>"], "the mask is more than bounds of indices"),
     (["%rem = mod %i, %es : tile<4xint32>", "%rows = lt %rem, %es : tile<4xbool>", *ONLY_ROWS],
-     "in the mask, an index wraps around (%)"),
+     "in the mask, an index wraps around (% x.shape[0]), and x.shape[0] is not known to be a "
+     "multiple of 4: use a mask (< x.shape[0])"),
     (["%us = splat %u : tile<4xuint32>", "%ui = cast %i {dtype=\"uint32\"} : tile<4xuint32>",
       "%rows = lt %ui, %us : tile<4xbool>", *ONLY_ROWS],
      "the mask is more than bounds of indices"),

@@ -1,0 +1,90 @@
+"""The pass that takes remainders of where tiles start, in place of those of tiles.
+
+In `(start + arange(0, 128)) % M` no tile wraps around in its midst when `start` and `M` are
+multiples of 128: it is `start % M + arange(0, 128)`.  Then indices are known to rise by 1, so that
+accesses are wide, and the copy engine can fetch what they are of.
+"""
+
+from __future__ import annotations
+
+from blocknumba.tile_ir.analysis.axis import power_of_two_in
+from blocknumba.tile_ir.analysis.axis_info import AxisInfos
+from blocknumba.tile_ir.builder import Builder
+from blocknumba.tile_ir.folds.patterns import made_by, number, splatted
+from blocknumba.tile_ir.ir import Function, Op, Value, walk
+from blocknumba.tile_ir.opdef import OPS
+from blocknumba.tile_ir.passes.contract import declared
+from blocknumba.tile_ir.rebuild import Rebuilder, Values, rebuild
+
+_REPEATED = ("broadcast", "reshape", "transpose")
+
+
+@declared(reads=("ops",), writes=("ops",))
+def scalar_remainders(fn: Function, _: object = None) -> Function:
+    """Take the remainder of where a tile starts, where no tile wraps around in its midst."""
+    if not any(map(_is_remainder, walk(fn.body))):
+        return fn
+    return rebuild(fn, _Remainders(fn))
+
+
+class _Remainders:
+    """A rewrite; knows the divisibility and the ranges of the old values."""
+
+    def __init__(self, fn: Function):
+        self._infos = AxisInfos(fn)
+
+    def __call__(self, rebuilder: Rebuilder, op: Op) -> Values | None:
+        index = made_by(op.operands[0], "add") if _is_remainder(op) else None
+        if index is None or not self._is_positive(op):
+            return None
+        for repeated, within in (index.operands, reversed(index.operands)):
+            start = _scalar(repeated)
+            if start is None or not self._is_whole(op, start, within):
+                continue
+            builder = rebuilder.builder
+            rest = builder.emit(op.opdef, rebuilder[start], _modulus(rebuilder, op))
+            tile = splatted(builder, rest, op.result.type.shape)
+            return (builder.emit(OPS["add"], tile, rebuilder[within]),)
+        return None
+
+    def _is_positive(self, op: Op) -> bool:
+        """Whether what is divided by is.  A mask is the greatest of the remainders."""
+        return self._infos.ranges[op.operands[1]].low > 0
+
+    def _is_whole(self, op: Op, start: Value, within: Value) -> bool:
+        """Whether start + within are between two multiples of the divisor."""
+        indices = self._infos.ranges[within]
+        divisor = self._infos[op.operands[1]].axes[0].divisibility
+        if op.name == "and":
+            divisor = power_of_two_in(number(op.operands[1]) + 1)
+        step = min(self._infos[start].axes[0].divisibility, divisor)
+        return 0 <= indices.low and indices.high < step
+
+
+def _is_remainder(op: Op) -> bool:
+    """Whether it is a remainder of a tile of integers; by a power of two, it is a mask."""
+    if op.name not in ("mod", "and") or not op.result.type.shape:
+        return False
+    if not op.result.type.dtype.is_integer:
+        return False
+    divisor = number(op.operands[1])
+    if op.name == "and":
+        return divisor is not None and divisor > 0 and not divisor & divisor + 1
+    return divisor is not None or _scalar(op.operands[1]) is not None
+
+
+def _scalar(tile: Value) -> Value | None:
+    """What every element of a tile is, where a scalar was made one."""
+    while tile.owner is not None and tile.owner.name in _REPEATED:
+        (tile,) = tile.owner.operands
+    splat = made_by(tile, "splat")
+    return splat and splat.operands[0]
+
+
+def _modulus(rebuilder: Rebuilder, op: Op) -> Value:
+    """What a tile's remainder is of, as a scalar."""
+    builder: Builder = rebuilder.builder
+    known = number(op.operands[1])
+    if known is not None:
+        return builder.constant(known, op.result.type.dtype)
+    return rebuilder[_scalar(op.operands[1])]
