@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -42,7 +43,8 @@ def compile_function(function: FunctionType, specialization: Specialization,
     ours, and says which kernel met it.
     """
     try:
-        return _compile(function, specialization, constants)
+        with _garbage_left():
+            return _compile(function, specialization, constants)
     except BlockError:
         raise
     except Exception as error:
@@ -119,6 +121,22 @@ def _machine_code(gpu: Function, specialization: Specialization, num_warps: int,
         assembled = assemble_kernel(lowered, target, code)
     return MachineCode(text(gpu), lowered.nvvm_ir, assembled, lowered.name, lowered.parameters,
                        lowered.num_warps * target.warp_size, lowered.shared_bytes)
+
+
+@contextmanager
+def _garbage_left() -> Iterator[None]:
+    """Within, Python does not look for cycles of dead objects.
+
+    Ops and values refer to each other, and most live to the end: looking for dead ones on the way
+    finds few, and walks all objects of the user's program.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 @contextmanager
