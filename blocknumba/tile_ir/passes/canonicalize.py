@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from blocknumba.tile_ir.carried import carried, is_loop, keep
-from blocknumba.tile_ir.folds.patterns import number
-from blocknumba.tile_ir.ir import Function, Op
+from blocknumba.tile_ir.folds.patterns import made_by, number
+from blocknumba.tile_ir.ir import Function, Op, Value
+from blocknumba.tile_ir.opdef import OPS
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.rebuild import Rebuilder, Values, rebuild
 
 
 @declared(reads=("ops",), writes=("ops",))
 def canonicalize(fn: Function, _: object = None) -> Function:
-    """Fold every op, and simplify loops: single rounds, carried values that never change."""
+    """Fold every op, and simplify loops: at most one round, carried values that never change."""
     return rebuild(fn, _simplified)
 
 
@@ -20,6 +21,8 @@ def _simplified(rebuilder: Rebuilder, op: Op) -> Values | None:
         return None
     if op.name == "for" and _rounds(rebuilder, op) == 1:
         return _only_round(rebuilder, op)
+    if op.name == "for" and _is_remainder(*(rebuilder[value] for value in op.operands[:3])):
+        return _perhaps_round(rebuilder, op)
     return _without_constants(rebuilder, op)
 
 
@@ -36,6 +39,33 @@ def _only_round(rebuilder: Rebuilder, op: Op) -> Values:
         rebuilder[arg] = rebuilder[value]
     rebuilder.ops(region.ops[:-1])
     return tuple(rebuilder.operands(region.terminator))
+
+
+def _is_remainder(start: Value, stop: Value, step: Value) -> bool:
+    """Whether a `for` begins at the last multiple of its step up to its end: a round or none."""
+    size, product = number(step), made_by(start, "mul")
+    if size is None or size < 1 or product is None or number(product.operands[1]) != size:
+        return False
+    quotient = product.operands[0].owner
+    if quotient is None or quotient.operands[:1] != (stop,):
+        return False
+    if quotient.name == "shr":
+        return number(quotient.operands[1]) == size.bit_length() - 1 and size.bit_count() == 1
+    return quotient.name == "floordiv" and number(quotient.operands[1]) == size
+
+
+def _perhaps_round(rebuilder: Rebuilder, op: Op) -> Values:
+    """A loop of one round or none, as a branch."""
+    builder, emit = rebuilder.builder, rebuilder.builder.emit
+    start, stop, _, *initial = rebuilder.operands(op)
+    any_round = emit(OPS["lt"], start, stop)
+    with builder.region() as (once, _):
+        emit(OPS["yield"], *_only_round(rebuilder, op))
+    with builder.region() as (never, _):
+        emit(OPS["yield"], *initial)
+    types = tuple(value.type for value in initial)
+    made = emit(OPS["if"], any_round, regions=(once, never), result_types=types)
+    return made if isinstance(made, tuple) else (made,)
 
 
 def _without_constants(rebuilder: Rebuilder, op: Op) -> Values | None:
