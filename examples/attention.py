@@ -94,7 +94,7 @@ def attention_pointers(q, k, v, out, length, scale, CAUSAL: tl.constexpr, D: tl.
     tl.store(out_ptrs, acc / l_i[:, None], mask=offs_m[:, None] < length)
 
 
-def blocks_for(D: int, dtype, device) -> dict[str, int]:
+def blocks_for(D: int, dtype, device, causal: bool) -> dict[str, int]:
     """BM, BN and compile options for heads of D elements; measured with perf/compare.py.
 
     dtype: of the arrays.  device: as of bn.current_device.
@@ -103,8 +103,8 @@ def blocks_for(D: int, dtype, device) -> dict[str, int]:
         return {"BM": 64, "BN": 64}
     if D > 64:
         return {"BM": 128, "BN": 128, "num_warps": 8}
-    # two programs on a multiprocessor: one multiplies while the other computes exponents
-    return {"BM": 64, "BN": 128, "num_warps": 4, "num_stages": 2}
+    # several programs on a multiprocessor: one multiplies while others compute exponents
+    return {"BM": 64, "BN": 64 if causal else 128, "num_warps": 4}
 
 
 # The caller may want the option fastmath=True.  Then numbers below 2**-126 become 0, for which an
@@ -115,7 +115,7 @@ def blocks_for(D: int, dtype, device) -> dict[str, int]:
 def launch(q, k, v, out, scale, causal=False, **options) -> None:
     """Attention in the array dialect."""
     batches, heads, length, D = q.shape
-    blocks = blocks_for(D, q.dtype, bn.current_device()) | options
+    blocks = blocks_for(D, q.dtype, bn.current_device(), causal) | options
     attention[bn.cdiv(length, blocks["BM"]), heads, batches](q, k, v, out, scale, causal, D,
                                                              **blocks)
 
@@ -123,7 +123,7 @@ def launch(q, k, v, out, scale, causal=False, **options) -> None:
 def launch_pointers(q, k, v, out, scale, causal=False, **options) -> None:
     """Attention in Triton's dialect."""
     batches, heads, length, D = q.shape
-    blocks = blocks_for(D, q.dtype, bn.current_device()) | options
+    blocks = blocks_for(D, q.dtype, bn.current_device(), causal) | options
     attention_pointers[bn.cdiv(length, blocks["BM"]), heads, batches](
         q, k, v, out, length, scale, causal, D, **blocks)
 

@@ -111,7 +111,7 @@ def product_of(target, shape, dtype=np.float16, precision="ieee"):
 
 def attention_of(target, D, causal):
     """The constants and options of attention on a target."""
-    return {**attention.blocks_for(D, np.dtype(np.float16), device_of(target)), "D": D,
+    return {**attention.blocks_for(D, np.dtype(np.float16), device_of(target), causal), "D": D,
             "CAUSAL": causal}
 
 

@@ -22,7 +22,7 @@ from blocknumba.gpu_layout.pipelining import pipelining_of
 from blocknumba.gpu_layout.schedule import Schedule, plan_schedule
 from blocknumba.gpu_layout.shared import access
 from blocknumba.nvvm_lower.elements import element_bits
-from blocknumba.nvvm_lower.kernel import producers
+from blocknumba.nvvm_lower.kernel import fetches, producers
 from blocknumba.nvvm_lower.ops.memory import access_width, guarded_width
 from blocknumba.nvvm_lower.ptx.async_copy import SIZES
 from blocknumba.nvvm_lower.services.async_copies import copied_at_once
@@ -148,7 +148,7 @@ class _Explaining:
         specialized = after[specialize_warps.name]
         self._producers = producers(self._final)
         planned = plan_schedule(self._mapped, options)
-        self._schedule = planned if self._producers else Schedule(reasons=planned.reasons)
+        self._schedule = planned if fetches(self._final) else Schedule(reasons=planned.reasons)
         self._not_fetched = _by_place(planned.reasons)
         self._not_early = _by_place(pipelining_of(specialized, options).reasons)
         self._staged = {op.operands[0].owner.loc for op in walk(self._mapped.body)
@@ -198,7 +198,7 @@ class _Explaining:
             return self._not_fetched[loc]
         if kind == "load" and loc not in self._staged:
             return "no product reads it"
-        if self._producers:
+        if self._schedule.rings:
             return "it is not in the order of what is fetched"
         return "nothing is fetched in a loop"
 

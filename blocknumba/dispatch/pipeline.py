@@ -21,8 +21,9 @@ from blocknumba.gpu_layout.default_warps import (
     resident_threads,
 )
 from blocknumba.gpu_layout.pipeline import lay_out
+from blocknumba.gpu_layout.sharing import PROGRAMS
 from blocknumba.nvvm_lower.emitter import CodeOptions
-from blocknumba.nvvm_lower.kernel import assemble_kernel, lower, producers
+from blocknumba.nvvm_lower.kernel import assemble_kernel, fetches, lower, producers
 from blocknumba.tile_ir.ir import Function
 from blocknumba.tile_ir.pipeline import optimise
 from blocknumba.tile_ir.printer import text
@@ -75,6 +76,8 @@ def _best_machine_code(tile: Function, specialization: Specialization,
         gpu = _laid_out(tile, specialization, num_warps, times_ms)
         if producers(gpu):
             min_blocks = 1  # one program fills a multiprocessor
+        elif fetches(gpu):
+            min_blocks = min(min_blocks, PROGRAMS)  # more do not fit shared memory
         if (num_warps, min_blocks) in tried:
             continue
         machine = _machine_code(gpu, specialization, num_warps, min_blocks, times_ms)

@@ -246,6 +246,12 @@ def uniform(value) -> TileType:
 
 
 # roles ----------------------------------------------------------------------------------------
+@op(PURE)
+def is_first_warp() -> TileType:
+    """Scalar bool, the same for all lanes of a warp: whether it is the first of the program."""
+    return TileType(bool_)
+
+
 @op(CONTROL)
 def warp_roles(*, producers, registers=None) -> tuple[TileType, ...]:
     """The program's warps run regions[0]; the first of `producers` further ones runs regions[1].

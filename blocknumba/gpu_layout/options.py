@@ -9,6 +9,7 @@ from blocknumba.gpu_layout.registers import WARP_SIZE
 # What every target can do and has: the defaults.  Source: the table in nvvm_lower/target.py.
 LEAST_FEATURES = frozenset(("cp_async", "mma"))
 LEAST_SHARED_BYTES = 99 * 1024
+RESERVED_BYTES = 2048  # of shared memory, for barrier objects and small conversions
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +39,8 @@ class LayoutOptions:
     def threads(self) -> int:
         """Threads of a program."""
         return self.num_warps * WARP_SIZE
+
+    @property
+    def room_bytes(self) -> int:
+        """Shared memory for tiles."""
+        return self.shared_bytes - RESERVED_BYTES

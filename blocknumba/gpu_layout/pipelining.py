@@ -10,8 +10,7 @@ from blocknumba.gpu_layout.async_ops import buffer_view, stage, tma_store, wgmma
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.planner import element_bits
-from blocknumba.gpu_layout.schedule import RESERVED_BYTES, tile_bytes
+from blocknumba.gpu_layout.planner import element_bits, tile_bytes
 from blocknumba.gpu_layout.shared import contiguous_run
 from blocknumba.gpu_layout.slices import Slice, slice_of
 from blocknumba.gpu_layout.swizzle import swizzled
@@ -26,6 +25,7 @@ from blocknumba.tile_ir.ops.memory import load
 
 STAGES = 3  # copies of a tile where nobody says how many
 STAGES_OF_MUCH = 4  # where there is much shared memory
+FEW_WARPS = 4  # of a program that shares a multiprocessor with another
 MUCH_SHARED_BYTES = 160 * 1024
 LEAST_COPY_BYTES = 4  # PTX ISA, "cp.async": cp-size
 VOLATILE_CACHE = ".cv"  # fetch again: another program may have written it
@@ -223,13 +223,17 @@ class _Planning:
         return attribute(loop, "num_stages") or self._options.num_stages
 
     def _stages(self, loop: Op, loads: list[EarlyLoad], taken: int) -> int:
-        """As many copies as are wanted, or as fit."""
+        """As many copies as are wanted, or as fit: where two programs would fit, beside another."""
         much = self._options.shared_bytes >= MUCH_SHARED_BYTES
         wanted = self._asked(loop) or (STAGES_OF_MUCH if much else STAGES)
         early = {op for load_ in loads for op in load_.stages}
         others = sum(_held_bytes(op) for op in walk(loop.regions[0]) if op not in early)
-        room = self._options.shared_bytes - RESERVED_BYTES - taken - others
-        fitting = room // sum(load_.size_bytes for load_ in loads)
+        room = self._options.room_bytes - taken - others
+        size_bytes = sum(load_.size_bytes for load_ in loads)
+        fitting = room // size_bytes
+        beside = (room - self._options.shared_bytes // 2) // size_bytes
+        if self._options.num_warps <= FEW_WARPS and beside > 1 and self._asked(loop) is None:
+            fitting = beside
         bounds = [constant_of(value) for value in loop.operands[:3]]
         rounds = wanted if None in bounds else len(range(*map(int, bounds)))
         return min(wanted, fitting, rounds)

@@ -27,6 +27,11 @@ def element_bits(tile: TileType) -> int:
     return POINTER_BITS if tile.is_pointer else tile.dtype.bits
 
 
+def tile_bytes(tile: TileType) -> int:
+    """The size of a tile in memory."""
+    return tile.size * element_bits(tile) // 8
+
+
 @dataclass(slots=True)
 class ValuePlan:
     """What becomes of one value.

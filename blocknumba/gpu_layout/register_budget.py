@@ -31,6 +31,11 @@ def without_sharing(num_warps: int) -> int:
     return min(MOST_REGISTERS, REGISTERS // (groups * WARPGROUP * WARP_SIZE) // UNIT * UNIT)
 
 
+def registers_of_each(programs: int, num_warps: int) -> int:
+    """The registers of a thread where so many programs run on a multiprocessor at once."""
+    return min(MOST_REGISTERS, REGISTERS // (programs * num_warps * WARP_SIZE) // UNIT * UNIT)
+
+
 def can_share(options: LayoutOptions) -> bool:
     """Whether a warpgroup that fetches can give registers away."""
     return "set_max_registers" in options.features and options.num_warps == SHARING_WARPS

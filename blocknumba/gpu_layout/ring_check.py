@@ -1,11 +1,17 @@
-"""A static check that the rings of a specialised kernel balance: nobody waits for ever.
+"""A static check that the rings of a kernel balance: nobody waits for ever.
 
 Both roles run the same control flow.  If they meet the same rings in the same places, every slot
 that is filled is waited for, and every one that is waited for is released once, then each role's
 waits are for something that the other one does, in the order in which it does it.
+
+Of a lone role, every round of a loop fills, waits for and releases each slot as often, and before
+the loop as many slots are filled as rounds run ahead.
 """
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
 
 from blocknumba.gpu_layout.async_ops import (
     mbarrier_arrive,
@@ -24,12 +30,11 @@ Trace = tuple[tuple, ...]
 
 
 def ring_problems(fn: Function) -> list[str]:
-    """What is wrong with the rings of a function; nothing if it is not specialised."""
-    found: list[str] = []
-    for op in walk(fn.body):
-        if op.opdef is warp_roles:
-            found += _Check(op).problems
-    return found
+    """What is wrong with the rings of a function; nothing if it has none."""
+    roles = [op for op in walk(fn.body) if op.opdef is warp_roles]
+    if not roles:
+        return _problems_of_lone_role(fn)
+    return [problem for op in roles for problem in _Check(op).problems]
 
 
 class _Check:
@@ -111,6 +116,49 @@ class _Check:
         if any(balance.values()) or owed:
             self.problems.append("a region does not release each slot once")
         return late
+
+
+def _problems_of_lone_role(fn: Function) -> list[str]:
+    """What is wrong where the warps that wait for slots fill them."""
+    loops = [op for op in walk(fn.body) if is_loop(op)]
+    within = [_counts(walk(loop.regions[0])) for loop in loops]
+    whole, problems = _counts(walk(fn.body)), []
+    for ring, (fills, waits, releases) in whole.items():
+        ahead = ring.attrs["copies"] - 1
+        for counts in within:
+            here = counts.get(ring, (0, 0, 0))
+            if len(set(here)) > 1:
+                problems.append(f"a round fills, awaits and releases {here} slots")
+            fills -= here[0] * ahead
+        if not fills == waits == releases:
+            problems.append(f"{fills} fetches, {waits} waits and {releases} releases")
+    return problems
+
+
+def _counts(ops: Iterable[Op]) -> dict[Op, tuple[int, int, int]]:
+    """Per ring, by the allocation of its `full`: how often slots are filled, awaited, released.
+
+    Those are told by what is waited for: `empty` before a fill, `full` before a read.
+    """
+    fills: Counter[Op] = Counter()
+    waits: Counter[Op] = Counter()
+    releases: Counter[Op] = Counter()
+    empty_of: dict[Op, Op] = {}
+    waited: Op | None = None
+    for op in ops:
+        if op.opdef is mbarrier_wait:
+            waited = _ring(op.operands[0])
+            waits[waited] += 1
+        elif op.opdef is mbarrier_expect:
+            full = _ring(op.operands[0])
+            empty_of[full] = waited
+            fills[full] += 1
+        elif op.opdef is mbarrier_arrive:
+            releases[_ring(op.operands[0])] += 1
+    fulls = dict.fromkeys((*empty_of, *waits))
+    for empty in empty_of.values():
+        fulls.pop(empty, None)
+    return {full: (fills[full], waits[full], releases[empty_of.get(full)]) for full in fulls}
 
 
 def _ring(barrier: Value) -> Op:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from blocknumba.gpu_layout.async_ops import buffer_view, stage, wgmma
 from blocknumba.gpu_layout.box_copies import BoxCopy, Describable, Map, box_copy
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.planner import element_bits
+from blocknumba.gpu_layout.planner import element_bits, tile_bytes
 from blocknumba.gpu_layout.reads import Reads
+from blocknumba.gpu_layout.sharing import COPIES, room_of_each, share_processor
 from blocknumba.gpu_layout.swizzle import swizzled, widest_swizzle
 from blocknumba.tile_ir.analysis.box import Box
 from blocknumba.tile_ir.analysis.boxes import Boxes
@@ -25,7 +26,6 @@ from blocknumba.tile_ir.types import TileType
 
 MOST_COPIES = 6  # more do not hide more latency
 STORED_BYTES = 64 * 1024  # of a part of a tile that is stored: 128 x 256 of 16-bit results
-RESERVED_BYTES = 2048  # of shared memory, for barrier objects and small conversions
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -120,11 +120,6 @@ class Schedule:
         fetched = [fetch.copy.map for group in groups for fetch in group.fetches]
         stored = [parts[0].map for parts in self.stores.values()]
         return tuple(dict.fromkeys(fetched + stored))
-
-
-def tile_bytes(tile: TileType) -> int:
-    """The size of a tile in memory."""
-    return tile.size * element_bits(tile) // 8
 
 
 def plan_schedule(fn: Function, options: LayoutOptions) -> Schedule:
@@ -240,15 +235,17 @@ class _Planning:
         deepest = max(ring.depth for ring in rings)
         inner = [ring for ring in rings if ring.depth == deepest]
         size = sum(ring.size_bytes for ring in inner)
-        room = self._options.shared_bytes - RESERVED_BYTES
+        shares = share_processor(self._fn, self._options)
+        room = room_of_each(self._options) if shares else self._options.room_bytes
         room -= sum(ring.size_bytes for ring in rings if ring.depth < deepest)
         room -= sum(
             tile_bytes(op.result.type)
             for op in walk(self._fn.body)
             if op.opdef is stage and op not in self._fetches
         )
-        room -= max((tile_bytes(parts[0].buffer) for parts in stores.values()), default=0)
-        most = self._options.num_stages or MOST_COPIES
+        if not shares:  # else what is stored takes the place of what was fetched
+            room -= max((tile_bytes(parts[0].buffer) for parts in stores.values()), default=0)
+        most = self._options.num_stages or (COPIES if shares else MOST_COPIES)
         copies = min(most, room // size)
         if copies < 1:
             self._drop("one copy of all that a loop fetches does not fit into shared memory")

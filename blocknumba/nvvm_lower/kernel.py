@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from blocknumba.gpu_layout.async_ops import warp_roles, wgmma
+from blocknumba.gpu_layout.async_ops import tma_load, warp_roles, wgmma
 from blocknumba.gpu_layout.passes.allocate_shared import shared_bytes
 from blocknumba.nvvm_lower import ops
 from blocknumba.nvvm_lower.debug_info import DebugInfo
@@ -93,6 +93,11 @@ def is_map(parameter: Parameter) -> bool:
 def producers(fn: Function) -> int:
     """How many warps a block has besides those of its program."""
     return sum(op.attrs["producers"] for op in fn.body.ops if op.opdef is warp_roles)
+
+
+def fetches(fn: Function) -> bool:
+    """Whether the copy engine brings tiles to a kernel."""
+    return any(op.opdef is tma_load for op in walk(fn.body))
 
 
 def trades_registers(fn: Function) -> bool:

@@ -8,6 +8,7 @@ from blocknumba.gpu_layout.async_ops import ONE_ELEMENT, pin, wgmma, wgmma_wait
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.register_budget import products_need, register_limit
+from blocknumba.gpu_layout.sharing import share_processor
 from blocknumba.tile_ir.builder import constant_of
 from blocknumba.tile_ir.carried import carried
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
@@ -34,6 +35,8 @@ def rotate_products(fn: Function, options: LayoutOptions) -> Function:
     What the second product reads in registers is made while no product is under way, as the
     hardware demands.   Source: FlashAttention-3, arXiv 2407.08608, section 3.2.
     """
+    if share_processor(fn, options):
+        return fn  # other programs multiply meanwhile
     loops = {
         op: found
         for op in walk(fn.body)

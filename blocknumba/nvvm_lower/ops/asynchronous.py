@@ -8,6 +8,7 @@ from blocknumba.gpu_layout.async_ops import (
     async_copy_wait,
     buffer_view,
     fence_async,
+    is_first_warp,
     mbarrier_allocate,
     mbarrier_arrive,
     mbarrier_expect,
@@ -162,6 +163,11 @@ def _(emitter: Emitter, _op: Op, value: Registers) -> Registers:
 
 
 # roles ----------------------------------------------------------------------------------------
+@code(is_first_warp)
+def _(emitter: Emitter, _op: Op) -> Registers:
+    return [emitter.body.compare("icmp eq", I32, emitter.threads.uniform_warp, "0")]
+
+
 @code(warp_roles)
 def _(emitter: Emitter, op: Op) -> tuple[Registers, ...]:
     """One branch, on a number that the assembler knows to be one for all lanes of a warp.

@@ -1,0 +1,131 @@
+"""Kernels whose own warps fetch: several of their programs share a multiprocessor."""
+
+from collections import Counter
+from dataclasses import replace
+
+import emulated_gpu
+import numpy as np
+import pytest
+from tensor_core_kernels import matmul, softmax_products, tile_of
+from test_specialize_warps import OPTIONS
+
+import blocknumba as bn
+from blocknumba.gpu_layout.async_ops import tma_load, warp_roles
+from blocknumba.gpu_layout.passes.map_wgmma import map_wgmma
+from blocknumba.gpu_layout.passes.rotate_products import rotate_products
+from blocknumba.gpu_layout.passes.specialize_warps import specialize_warps
+from blocknumba.gpu_layout.ring_check import ring_problems
+from blocknumba.gpu_layout.sharing import share_processor
+from blocknumba.gpu_layout.spec import MAPPED
+from blocknumba.tile_ir.ir import walk
+from blocknumba.tile_ir.verifier import verify
+
+WARPGROUP = replace(OPTIONS, num_warps=4)
+HEADS = ("f16[:,::1]:16",) * 4
+BLOCKS = {"BM": 64, "BN": 128, "D": 64}
+
+
+@bn.jit
+def halves(q, k, v, out, BM: bn.constexpr, BN: bn.constexpr, D: bn.constexpr):
+    """Two loops over the same rows, one after the other, as causal attention has them."""
+    rows, d = bn.block(0, BM), bn.span(0, D)
+    queries = q[rows, d]
+    sums = bn.zeros((BM, D))
+    half = k.shape[0] // 2 // BN * BN
+    for n in bn.spans(half, BN):
+        sums += bn.maximum(queries @ k[n, d].T, 0).to(bn.float16) @ v[n, d]
+    for n in bn.spans(k.shape[0], BN, start=half):
+        sums += bn.maximum(queries @ k[n, d].T, 0).to(bn.float16) @ v[n, d]
+    out[rows, d] = sums
+
+
+def mapped(kernel, types=HEADS, constants=BLOCKS, options=WARPGROUP):
+    return map_wgmma(tile_of(kernel, types, constants), options)
+
+
+def lone(kernel, options=WARPGROUP):
+    """The kernel after the passes, verified."""
+    fn = specialize_warps(rotate_products(mapped(kernel, options=options), options), options)
+    verify(fn, MAPPED)
+    return fn
+
+
+@pytest.mark.parametrize("kernel", [softmax_products, halves])
+@pytest.mark.parametrize("num_stages", [None, 1, 2])
+def test_warps_that_compute_fetch_and_their_rings_balance(kernel, num_stages):
+    fn = lone(kernel, replace(WARPGROUP, num_stages=num_stages))
+
+    assert not any(op.opdef is warp_roles for op in walk(fn.body))
+    assert any(op.opdef is tma_load for op in walk(fn.body))
+    assert ring_problems(fn) == []
+
+
+def test_a_round_fetches_for_the_next_one_while_its_first_product_is_under_way():
+    fn = lone(softmax_products)
+
+    (loop,) = [op for op in walk(fn.body) if op.name == "for"]
+    names = [op.name for op in loop.regions[0].ops if op.name in ("wgmma", "wgmma_wait", "if")]
+    assert names == ["wgmma", "if", "wgmma_wait", "wgmma", "wgmma_wait"]
+    before = Counter(op.name for op in walk(fn.body))
+    inside = Counter(op.name for op in walk(loop.regions[0]))
+    assert inside["tma_load"] == 2
+    assert before["tma_load"] == 2 + 2 + 1  # keys and values of the first round, the queries
+
+
+def test_the_check_of_rings_finds_a_fetch_that_is_missing():
+    fn = lone(softmax_products)
+
+    first = next(op for op in fn.body.ops if op.name == "if")
+    fn.body.ops = tuple(op for op in fn.body.ops if op is not first)
+
+    assert ring_problems(fn)
+
+
+@pytest.mark.parametrize(("constants", "options", "shares"), [
+    (BLOCKS, WARPGROUP, True),
+    (BLOCKS | {"BM": 128}, OPTIONS, False),  # of two warpgroups, one can multiply for the other
+    (BLOCKS | {"D": 128}, WARPGROUP, False),  # registers
+    (BLOCKS | {"BN": 64, "D": 128}, WARPGROUP, False),  # shared memory
+    (BLOCKS, replace(WARPGROUP, features=OPTIONS.features - {"tma"}), False),
+])
+def test_programs_share_where_three_fit(constants, options, shares):
+    assert share_processor(mapped(softmax_products, HEADS, constants, options), options) is shares
+
+
+def test_programs_whose_products_do_not_wait_for_each_other_do_not_share():
+    fn = mapped(matmul, HEADS[:3], {"BM": 64, "BN": 64, "BK": 64})
+
+    assert not share_processor(fn, WARPGROUP)
+
+
+def test_a_loop_within_a_loop_has_a_warp_that_fetches():
+    @bn.jit
+    def persistent(q, k, v, out, BM: bn.constexpr, BN: bn.constexpr, D: bn.constexpr):
+        for start in range(bn.program_id(0) * BM, q.shape[0], bn.num_programs(0) * BM):
+            rows, d = bn.span(start, BM), bn.span(0, D)
+            sums = bn.zeros((BM, D))
+            for n in bn.spans(k.shape[0], BN):
+                sums += (q[rows, d] @ k[n, d].T).to(bn.float16) @ v[n, d]
+            out[rows, d] = sums
+
+    fn = lone(persistent)
+
+    assert any(op.opdef is warp_roles for op in walk(fn.body))
+    assert ring_problems(fn) == []
+
+
+@pytest.mark.parametrize("length", [64, 128, 300, 512])
+@pytest.mark.parametrize("num_stages", [None, 1, 3])
+def test_two_loops_through_the_same_rings_give_what_numpy_gives(length, num_stages):
+    generator = np.random.default_rng(length)
+    q, k, v = (generator.standard_normal((rows, 64)).astype(np.float16) / 8
+               for rows in (100, length, length))
+    out = np.full((100, 64), np.nan, np.float16)
+
+    compiled = emulated_gpu.launch(halves, 2, (q, k, v, out),
+                                   {**BLOCKS, "BN": 64, "num_warps": 4, "num_stages": num_stages})
+
+    exact = np.maximum(q.astype(np.float64) @ k.T.astype(np.float64), 0) @ v.astype(np.float64)
+    np.testing.assert_allclose(out, exact, rtol=4e-3, atol=4e-3)
+    assert compiled.stats.producers == 0
+    assert {access.way for access in compiled.stats.accesses} == {"TMA"}
