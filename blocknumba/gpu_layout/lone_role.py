@@ -11,7 +11,7 @@ from blocknumba.gpu_layout.reads import Reads
 from blocknumba.gpu_layout.ring_uses import RingUses
 from blocknumba.gpu_layout.roles import Consumer, Given, Place
 from blocknumba.gpu_layout.schedule import Group, Ring, Schedule
-from blocknumba.gpu_layout.slices import Slice, slice_of
+from blocknumba.gpu_layout.slices import Slice, ops_for, slice_of
 from blocknumba.tile_ir.builder import Builder, constant_of
 from blocknumba.tile_ir.ir import Function, Op, Region, Value
 from blocknumba.tile_ir.opdef import OPS
@@ -50,6 +50,9 @@ def fetching_loops(fn: Function, schedule: Schedule) -> dict[Op, FetchingLoop] |
     depend on the counter, not on what else the loop carries.
     """
     reads = Reads(fn)
+    alone = [(ring, group) for ring in schedule.rings for group in ring.groups if not group.depth]
+    if any(ops_for(one[1].regions[0], _start_values([one])) is None for one in alone):
+        return None
     fetched: dict[Op, list[tuple[Ring, Group]]] = {}
     for ring, group in ((ring, group) for ring in schedule.rings for group in ring.groups):
         loop = reads.owner(group.regions[0])
@@ -96,6 +99,7 @@ class LoneRole(Consumer):
         self._reads = reads
         self._due: dict[Op, list[tuple[Ring, Place]]] = {}
         self._starts: dict[Ring, Place] = {}
+        self._begun: set[Group] = set()
 
     def op(self, op: Op) -> None:
         """A copy of one op; before a loop its first fetches; before a reader the wait for it."""
@@ -113,15 +117,36 @@ class LoneRole(Consumer):
             super().fetch(ring, group, place)
             return
         if place == 0:
+            for one in self._together(ring, group):
+                self._fetch_once(*one)
             self._due.setdefault(self._first_reader(group), []).append((ring, self._at[ring]))
             self._hold(ring)
         self._hand_out(ring, group, place)
-        if place + 1 == len(group.fetches):
-            (at,) = [at for due in self._due.values() for r, at in due if r is ring]
-            with self.builder.region() as (ours, _):
-                self._fill(ring, group, at)
-                self.builder.emit(OPS["yield"])
-            self._if(self.builder.emit(is_first_warp), ours)
+
+    def _together(self, ring: Ring, group: Group) -> list[tuple[Ring, Group, tuple[Op, ...]]]:
+        """What is fetched with a group outside of loops, and the ops that say where it is.
+
+        That is all of a region, if its rings have room, and what was not fetched with another one.
+        """
+        region = group.regions[0]
+        groups = [(r, g) for r in self._buffers for g in r.groups
+                  if g.regions[0] is region and g not in self._begun]
+        if len({r for r, _ in groups}) < len(groups):
+            groups = [(ring, group)] if group not in self._begun else []
+        return [(*one, ops_for(region, _start_values([one]))) for one in groups]
+
+    def _fetch_once(self, ring: Ring, group: Group, places: tuple[Op, ...]) -> None:
+        """Fetch a group that is in no loop."""
+        self._begun.add(group)
+        own = [value for op in places for value in op.results]
+        now = [self[value] for value in own]
+        with self.builder.region() as (ours, _):
+            self.ops(places)
+            self._fill(ring, group, self._at[ring])
+            self.builder.emit(OPS["yield"])
+        self._if(self.builder.emit(is_first_warp), ours)
+        for value, new in zip(own, now, strict=True):
+            self[value] = new
 
     def begin_round(self, region: Region) -> None:
         """A loop's round begins where its rings are now."""

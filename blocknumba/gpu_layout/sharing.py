@@ -6,8 +6,6 @@ in between, unless another program multiplies meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from blocknumba.gpu_layout.async_ops import WARPGROUP, stage, wgmma
 from blocknumba.gpu_layout.options import RESERVED_BYTES, LayoutOptions
 from blocknumba.gpu_layout.planner import tile_bytes
@@ -32,19 +30,25 @@ def share_processor(fn: Function, options: LayoutOptions) -> bool:
     chains = [chain for loop in loops if (chain := _chain(loop))]
     if not chains or len(chains) < len(loops):
         return False
-    within = {op for loop in loops for op in _stages(walk(loop.regions[0]))}
-    once = sum(tile_bytes(op.result.type) for op in _stages(walk(fn.body)) if op not in within)
-    fetched = max(sum(tile_bytes(op.result.type) for op in _stages(walk(loop.regions[0])))
-                  for loop in loops)
     need = max(products_need(first.result.type, second.result.type, options.num_warps)
                for first, second in chains)
     return (need <= registers_of_each(PROGRAMS, options.num_warps)
-            and once + COPIES * fetched <= room_of_each(options))
+            and _staged_bytes(fn) <= room_of_each(options))
 
 
 def room_of_each(options: LayoutOptions) -> int:
     """Shared memory for the tiles of one of PROGRAMS."""
     return (options.shared_bytes + SYSTEM_BYTES) // PROGRAMS - SYSTEM_BYTES - RESERVED_BYTES
+
+
+def _staged_bytes(fn: Function) -> int:
+    """Shared memory for what a program stages: loops and branches follow each other."""
+    always = sum(tile_bytes(op.result.type) for op in fn.body.ops if op.opdef is stage)
+    at_times = [
+        sum(tile_bytes(op.result.type) for region in outer.regions for op in walk(region)
+            if op.opdef is stage) * (COPIES if is_loop(outer) else 1)
+        for outer in fn.body.ops]
+    return always + max(at_times, default=0)
 
 
 def _chain(loop: Op) -> tuple[Op, Op] | None:
@@ -53,7 +57,3 @@ def _chain(loop: Op) -> tuple[Op, Op] | None:
     if len(products) != 2 or is_buffer(products[1].operands[0].type):
         return None
     return products[0], products[1]
-
-
-def _stages(ops: Iterable[Op]) -> list[Op]:
-    return [op for op in ops if op.opdef is stage]

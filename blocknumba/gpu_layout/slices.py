@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from blocknumba.tile_ir.carried import carried
-from blocknumba.tile_ir.ir import Op, Value, walk
+from blocknumba.tile_ir.ir import Op, Region, Value, walk
 from blocknumba.tile_ir.opdef import CONTROL, PURE, TERMINATOR
 
 
@@ -47,6 +47,20 @@ def slice_of(loop: Op, values: Iterable[Value]) -> Slice | None:
         needed.add(op)
         todo += _uses(op)
     return Slice(tuple(op for op in body if op in needed), tuple(sorted(places)))
+
+
+def ops_for(region: Region, values: Iterable[Value]) -> tuple[Op, ...] | None:
+    """The ops of a region that values are computed by; None if one of them is not pure."""
+    inside, needed, todo = set(region.ops), set(), list(values)
+    while todo:
+        op = todo.pop().owner
+        if op not in inside or op in needed:
+            continue
+        if not _is_pure(op):
+            return None
+        needed.add(op)
+        todo += _uses(op)
+    return tuple(op for op in region.ops if op in needed)
 
 
 def _within(op: Op) -> Iterator[Op]:

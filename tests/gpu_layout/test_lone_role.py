@@ -39,6 +39,22 @@ def halves(q, k, v, out, BM: bn.constexpr, BN: bn.constexpr, D: bn.constexpr):
     out[rows, d] = sums
 
 
+@bn.jit
+def with_rest(q, k, v, out, BM: bn.constexpr, BN: bn.constexpr, D: bn.constexpr):
+    """A loop over whole blocks of rows, and a branch for those that are left."""
+    rows, d = bn.block(0, BM), bn.span(0, D)
+    queries = q[rows, d]
+    sums = bn.zeros((BM, D))
+    length = k.shape[0]
+    whole = length // BN * BN
+    for n in bn.spans(whole, BN):
+        sums += bn.maximum(queries @ k[n, d].T, 0).to(bn.float16) @ v[n, d]
+    if whole < length:
+        n = bn.span(whole, BN)
+        sums += bn.maximum(queries @ k[n, d].T, 0).to(bn.float16) @ v[n, d]
+    out[rows, d] = sums
+
+
 def mapped(kernel, types=HEADS, constants=BLOCKS, options=WARPGROUP):
     return map_wgmma(tile_of(kernel, types, constants), options)
 
@@ -50,7 +66,7 @@ def lone(kernel, options=WARPGROUP):
     return fn
 
 
-@pytest.mark.parametrize("kernel", [softmax_products, halves])
+@pytest.mark.parametrize("kernel", [softmax_products, halves, with_rest])
 @pytest.mark.parametrize("num_stages", [None, 1, 2])
 def test_warps_that_compute_fetch_and_their_rings_balance(kernel, num_stages):
     fn = lone(kernel, replace(WARPGROUP, num_stages=num_stages))
@@ -114,15 +130,25 @@ def test_a_loop_within_a_loop_has_a_warp_that_fetches():
     assert ring_problems(fn) == []
 
 
+def test_in_a_branch_all_is_fetched_before_anything_is_waited_for():
+    fn = lone(with_rest)
+
+    branch = [op for op in fn.body.ops if op.name == "if"][-1]
+    names = [op.name for op in branch.regions[0].ops if op.name in ("if", "mbarrier_wait")]
+    assert names == ["if", "if", "mbarrier_wait", "mbarrier_wait"]
+
+
 @pytest.mark.parametrize("length", [64, 128, 300, 512])
 @pytest.mark.parametrize("num_stages", [None, 1, 3])
-def test_two_loops_through_the_same_rings_give_what_numpy_gives(length, num_stages):
+@pytest.mark.parametrize("kernel", [halves, with_rest])
+def test_loops_and_branches_through_the_same_rings_give_what_numpy_gives(
+        kernel, length, num_stages):
     generator = np.random.default_rng(length)
     q, k, v = (generator.standard_normal((rows, 64)).astype(np.float16) / 8
                for rows in (100, length, length))
     out = np.full((100, 64), np.nan, np.float16)
 
-    compiled = emulated_gpu.launch(halves, 2, (q, k, v, out),
+    compiled = emulated_gpu.launch(kernel, 2, (q, k, v, out),
                                    {**BLOCKS, "BN": 64, "num_warps": 4, "num_stages": num_stages})
 
     exact = np.maximum(q.astype(np.float64) @ k.T.astype(np.float64), 0) @ v.astype(np.float64)
