@@ -51,11 +51,12 @@ class Builder:
         count = len(operands)
         assert opdef.required <= count and (opdef.variadic or count <= len(opdef.operands)), (
             f"{opdef.name}: {count} operands")
-        assert set(attrs) <= set(opdef.attributes), f"{opdef.name}: attributes {sorted(attrs)}"
+        assert not attrs or set(attrs) <= set(opdef.attributes), (
+            f"{opdef.name}: attributes {sorted(attrs)}")
         if types is None:
             types = self._infer(opdef, operands, attrs)
         op = Op(opdef, tuple(operands), attrs, (), tuple(regions), self.loc)
-        op.results = tuple(Value(t, op, hint) for t in types)
+        op.results = tuple([Value(t, op, hint) for t in types])
         return op
 
     def append(self, op: Op) -> None:
@@ -111,11 +112,12 @@ def fold_constants(builder: Builder, op: Op) -> Value | None:
         return None
     if not op.result.type.is_scalar or op.result.type.is_pointer:
         return None
-    if any(not value.type.is_scalar for value in op.operands):
-        return None
-    values = [constant_of(value) for value in op.operands]
-    if any(value is None for value in values):
-        return None
+    values = []
+    for operand in op.operands:
+        value = constant_of(operand) if operand.type.is_scalar else None
+        if value is None:
+            return None
+        values.append(value)
     with np.errstate(all="ignore"):
         result = op.opdef.evaluate(*(value.reshape(1) for value in values), **op.attrs)
     return builder.constant(result[0].item(), op.result.type.dtype)

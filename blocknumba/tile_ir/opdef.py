@@ -5,28 +5,24 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Flag, auto
 
 from blocknumba.errors import require
 from blocknumba.tile_ir.ir import Op
 from blocknumba.tile_ir.types import ANY, DType, TileType, bool_
 
 
-class Trait(Flag):
-    """What a pass may assume of an op without knowing it."""
-
-    NONE = 0
-    PURE = auto()  # no effect but its results; equal operands give equal results
-    ELEMENTWISE = auto()  # element i of the result depends on element i of the operands only
-    TERMINATOR = auto()  # ends a region
-    READS = auto()  # reads global memory
-    WRITES = auto()  # writes global memory
-    EFFECT = auto()  # must happen, in order with other effects (print, assert)
-    CONTROL = auto()  # runs its regions
-
-
-PURE, ELEMENTWISE, TERMINATOR = Trait.PURE, Trait.ELEMENTWISE, Trait.TERMINATOR
-READS, WRITES, EFFECT, CONTROL = Trait.READS, Trait.WRITES, Trait.EFFECT, Trait.CONTROL
+# What a pass may assume of an op without knowing it: sets of words, joined by |.
+Traits = frozenset[str]
+NO_TRAITS: Traits = frozenset()
+# no effect but its results; equal operands give equal results
+PURE: Traits = frozenset(("pure",))
+# element i of the result depends on element i of the operands only
+ELEMENTWISE: Traits = frozenset(("elementwise",))
+TERMINATOR: Traits = frozenset(("terminator",))  # ends a region
+READS: Traits = frozenset(("reads",))  # reads global memory
+WRITES: Traits = frozenset(("writes",))  # writes global memory
+EFFECT: Traits = frozenset(("effect",))  # must happen, in order with other effects (print, assert)
+CONTROL: Traits = frozenset(("control",))  # runs its regions
 
 Types = TileType | tuple[TileType, ...] | None
 Fold = Callable[..., object]
@@ -53,16 +49,16 @@ class OpDef:
     variadic: bool
     attributes: tuple[str, ...]
     defaults: dict[str, object]
-    traits: Trait
+    traits: Traits
     doc: str
     infer: Callable[..., Types]
     evaluate: Callable | None = None
     execute: Callable | None = None
     folds: list[Fold] = field(default_factory=list)
 
-    def has(self, trait: Trait) -> bool:
-        # of the values: & of two flags makes a third, and passes ask this of every op
-        return self.traits.value & trait.value != 0
+    def has(self, traits: Traits) -> bool:
+        """Whether the op has any of these traits."""
+        return not self.traits.isdisjoint(traits)
 
     def numpy(self, function: Callable) -> Callable:
         """Decorator: the NumPy meaning of a pure op."""
@@ -86,7 +82,7 @@ class OpDef:
 OPS: dict[str, OpDef] = {}
 
 
-def op(traits: Trait = Trait.NONE) -> Callable[[Callable[..., Types]], OpDef]:
+def op(traits: Traits = NO_TRAITS) -> Callable[[Callable[..., Types]], OpDef]:
     """Declare an op by its type rule.
 
     The rule takes the operands' types by position and the attributes by keyword, and returns

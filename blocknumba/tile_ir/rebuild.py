@@ -73,7 +73,7 @@ class Rebuilder:
         if regions is None:
             regions = [self.region(inner) for inner in op.regions]
         self.builder.loc = op.loc
-        types = tuple(value.type for value in op.results)
+        types = tuple([value.type for value in op.results])
         made = self.builder.emit(op.opdef, *operands, regions=regions, types=types, **op.attrs)
         return made if isinstance(made, tuple) else (made,)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from blocknumba.tile_ir.carried import carried, is_loop
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
-from blocknumba.tile_ir.opdef import READS, WRITES, Trait
+from blocknumba.tile_ir.opdef import READS, WRITES, Traits
 
 Origins = frozenset[str]
 
@@ -31,11 +31,11 @@ def origins(fn: Function) -> dict[Value, Origins]:
     return found
 
 
-def _touched(fn: Function, trait: Trait) -> set[str]:
+def _touched(fn: Function, traits: Traits) -> set[str]:
     found = origins(fn)
     names: set[str] = set()
     for op in walk(fn.body):
-        if op.opdef.has(trait):
+        if op.opdef.has(traits):
             names.update(*(found.get(value, ()) for value in op.operands))
     return names
 
