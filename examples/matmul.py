@@ -15,9 +15,12 @@ GROUP = 8  # rows of tiles that are taken together: programs that run together s
 
 @bn.jit
 def matmul(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr,
-           SUM: bn.constexpr = bn.float32):
-    """out = x @ w; x: (M, K), w: (K, N); any number of programs.  SUM: dtype of sums."""
-    for m, n in bn.persistent(out.shape, (BM, BN), group=GROUP):
+           SUM: bn.constexpr = bn.float32, ROWS: bn.constexpr = GROUP):
+    """out = x @ w; x: (M, K), w: (K, N); any number of programs.
+
+    SUM: dtype of sums.  ROWS: of tiles that are taken together.
+    """
+    for m, n in bn.persistent(out.shape, (BM, BN), group=ROWS):
         sums = bn.zeros((BM, BN), SUM)
         for k in bn.spans(x.shape[1], BK):
             sums += x[m, k] @ w[k, n]
@@ -179,6 +182,7 @@ FLOAT64 = Way(((64, 64, 128, 4), (32, 32, 128, 4)), 1024)
 # Measured, of one multiprocessor
 CACHE_BYTES = 64  # that come from the L2 cache in a cycle
 STEP_CYCLES = 20  # from one span of K to the next
+NARROW_GROUP = 4  # better than GROUP where that many whole rows of tiles run at once
 SUMS, STORED = 32, 12  # sums that are converted, and that leave for memory, in a cycle
 
 
@@ -236,7 +240,9 @@ def launch(x, w, out, precision: str = "ieee", **constants) -> None:
     if way_for(x.dtype, device, precision).is_alone:
         programs = min(programs, device.multiprocessors)
     if precision == "ieee":
-        matmul[programs](x, w, out, **vars(tile), **constants)
+        at_once = min(programs, device.multiprocessors)
+        together = NARROW_GROUP if GROUP * columns <= at_once else GROUP
+        matmul[programs](x, w, out, **vars(tile), ROWS=together, **constants)
     else:
         matmul_float32[programs](x, w, out, precision, **vars(tile))
 

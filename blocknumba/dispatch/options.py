@@ -21,7 +21,8 @@ class Options:
         the largest tile.
     num_stages: buffers of a pipelined loop; 1 turns pipelining off; None leaves it to the
         compiler, which goes by the shared memory there is.
-    num_ctas: thread blocks per program (a cluster), a power of two.
+    num_ctas: the most thread blocks that a program may be spread over, a power of two.  No
+        program is spread over more than one, which `compiled.stats` says.
     fastmath: allow approximate division, square root and transcendentals, and reassociation.
     debug: check every access and every assert.
     maxnreg: the most registers a thread may use; None leaves it to the assembler.

@@ -72,6 +72,14 @@ class Stats:
         """Warps besides those of the program, which tell the copy engine what to fetch."""
         return self._explanation.producers
 
+    @property
+    def unused_options(self) -> tuple[str, ...]:
+        """Options that changed nothing, and why."""
+        num_ctas = self._compiled.specialization.options.num_ctas
+        if num_ctas == 1:
+            return ()
+        return (f"num_ctas={num_ctas}: every program is one thread block, on every target",)
+
     @cached_property
     def _explanation(self) -> Explanation:
         # here and not above: it needs all passes, which a kernel from the disk does not
@@ -93,6 +101,7 @@ class Stats:
             yield from _titled(f"{kind}s", (a for a in self.accesses if a.kind == kind))
         yield from _titled("products", self.products)
         yield from _titled("rings", self.rings)
+        yield from _titled("options without effect", self.unused_options)
         yield from _titled("warnings", self.warnings)
 
 

@@ -26,7 +26,8 @@ def scale(x, out, N: bn.constexpr):
 
 
 def compiled(kernel, types, target="sm_90a", **named):
-    options = {name: named.pop(name) for name in ("num_warps", "num_stages") if name in named}
+    options = {name: named.pop(name) for name in ("num_warps", "num_stages", "num_ctas")
+               if name in named}
     return bn.compile(kernel, types, named, target=target, **options)
 
 
@@ -124,3 +125,10 @@ def test_a_kernel_from_the_disk_has_the_same_stats(monkeypatch, tmp_path):
 
     assert list(second.times_ms) == ["cache"]
     assert str(second.stats) == str(first.stats)
+
+
+def test_an_option_without_effect_is_named():
+    stats = compiled(scale, ("f32[::1]:16",) * 2, N=1024, num_ctas=2).stats
+
+    assert len(stats.unused_options) == 1 and stats.unused_options[0].startswith("num_ctas=2: ")
+    assert f"options without effect\n  {stats.unused_options[0]}" in str(stats)
