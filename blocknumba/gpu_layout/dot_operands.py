@@ -72,16 +72,17 @@ def loaded(value: Value) -> Root | None:
     return None
 
 
-def contiguous_axis(value: Value, infos: AxisInfos) -> int | None:
-    """The axis of a tile along which it is contiguous in memory; None if nothing is known."""
+def contiguous_axis(value: Value, infos: AxisInfos, otherwise: int) -> int:
+    """The axis of a tile along which what it is computed from is contiguous in memory.
+
+    otherwise: the one where nothing is known, or where it is as good as another.
+    """
     source = loaded(value)
     if source is None:
-        return None
+        return otherwise
     axes = infos[source.value.owner.operands[0]].axes
-    longest = max((axis.contiguity for axis in axes), default=1)
-    if longest == 1:
-        return None
-    return next(i for i, axis in enumerate(source.axes) if axes[axis].contiguity == longest)
+    runs = [axes[axis].contiguity for axis in source.axes]
+    return otherwise if runs[otherwise] == max(runs) else runs.index(max(runs))
 
 
 def computed_from(value: Value, ops: set[Op]) -> Op | None:

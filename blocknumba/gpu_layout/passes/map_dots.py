@@ -182,7 +182,6 @@ class _Planning:
         value = op.operands[place]
         bits, shape = value.type.dtype.bits, value.type.shape
         depth_axis = len(shape) - 1 - place
-        minor = contiguous_axis(value, self._infos)
-        minor = depth_axis if minor is None else minor
+        minor = contiguous_axis(value, self._infos, depth_axis)
         layout = swizzled(shape, minor, bits, widest_swizzle(shape[minor], bits))
         return _Operand(root_of(value), layout, minor == depth_axis)

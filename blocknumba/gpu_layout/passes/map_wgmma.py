@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_ops import stage, wgmma, wgmma_wait
-from blocknumba.gpu_layout.dot_operands import Root, StagingRebuilder, root_of
+from blocknumba.gpu_layout.dot_operands import (
+    Root,
+    StagingRebuilder,
+    contiguous_axis,
+    root_of,
+)
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.planner import element_bits
@@ -135,16 +140,5 @@ def _operand(value: Value, k_axis: int, infos: AxisInfos) -> _Operand:
     root = root_of(value)
     minor = root.axes[k_axis]
     if root.value.type.dtype.bits == FREE_MAJOR_BITS:
-        minor = _contiguous_axis(root.value, minor, infos)
+        minor = contiguous_axis(root.value, infos, minor)
     return _Operand(root, minor)
-
-
-def _contiguous_axis(value: Value, otherwise: int, infos: AxisInfos) -> int:
-    """The axis along which a loaded tile is contiguous in memory."""
-    if value.owner is None or value.owner.opdef is not load:
-        return otherwise
-    axes = infos[value.owner.operands[0]].axes
-    longest = max(axis.contiguity for axis in axes)
-    if longest == 1 or axes[otherwise].contiguity == longest:
-        return otherwise
-    return next(i for i, axis in enumerate(axes) if axis.contiguity == longest)
