@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from blocknumba.emulator.fragments import ELEMENTS
+from blocknumba.emulator.rounding import fma_exactly
 
 _TF32_MASK = np.uint32(0xFFFFE000)  # the bits of f32 that tf32 has
 # Bits after the leading one that are kept of what is added up in f32, those of Hopper.
@@ -20,12 +21,15 @@ def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: str,
 
     a: (..., M, K), b: (..., K, N), c: (..., M, N).   kind: of the elements of a.
     saturates: integers are clamped; otherwise they wrap around.
-    Products are exact.  Sums in f32 are truncated, sums in f16 and f64 are rounded once.
+    Products are exact.  Sums in f32 are truncated, sums in f16 are rounded once, and sums in f64
+    after every product.
     """
     if c.dtype.kind in "iu":
         exact = np.rint(a.astype(np.float64) @ b.astype(np.float64)).astype(np.int64)
         exact = exact + c
         return (np.clip(exact, -2**31, 2**31 - 1) if saturates else exact).astype(c.dtype)
+    if kind == "f64":
+        return _fused(a, b, c)
     left, right, total = _wide(a, kind), _wide(b, kind), c.astype(np.float64)
     if kind in _FRACTION_BITS and c.dtype == np.float32:
         depth = _BLOCK_BYTES // ELEMENTS[kind].itemsize
@@ -34,6 +38,19 @@ def multiply(a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: str,
             total = _added(left[..., block], right[..., block, :], total, _FRACTION_BITS[kind])
         return total.astype(np.float32)
     return (left @ right + total).astype(c.dtype)
+
+
+def _fused(left: np.ndarray, right: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """left @ right + total by fused multiplications and additions, in order along the depth.
+
+    Source: PTX ISA, "mma", Semantics: the precision of .f64 is that of fma; it states no order.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        for k in range(left.shape[-1]):
+            terms = np.broadcast_arrays(left[..., :, k, None], right[..., k, None, :], total)
+            added, _ = fma_exactly(*(term.ravel() for term in terms))
+            total = added.reshape(total.shape)
+    return total
 
 
 def _wide(matrix: np.ndarray, kind: str) -> np.ndarray:

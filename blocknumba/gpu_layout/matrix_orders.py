@@ -6,6 +6,10 @@ chosen such that operands are read from shared memory by wide accesses without b
 natural ones suit ldmatrix, which reads 16-bit elements either way round, and others along the
 depth only.  Where it cannot read an operand, neighbours in memory should be in one thread, hence in
 several instructions, and the lanes of an instruction in different chunks of 16 bytes.
+
+Elements of 64 bits go into instructions as they were read.  An instruction takes an operand from
+consecutive registers, as a wide access gives them: what such an access reads should be neighbours
+in the fragment too, or is moved once more.  Narrower elements are packed or rounded anyway.
 """
 
 from __future__ import annotations
@@ -14,10 +18,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.mma import NATURAL, MatrixPlan, Order, Orders
+from blocknumba.gpu_layout.mma import NATURAL, WORD_BITS, MatrixPlan, Order, Orders, Pieces
 from blocknumba.gpu_layout.movement import move_cost
 from blocknumba.gpu_layout.registers import REGISTER, log2
-from blocknumba.gpu_layout.shared import BANK_BYTES, VECTOR_BYTES, access, matrix_access
+from blocknumba.gpu_layout.shared import (
+    BANK_BYTES,
+    VECTOR_BYTES,
+    SharedAccess,
+    access,
+    matrix_access,
+)
 
 LANE_ROWS = 3  # bits of the index of a row that are lanes
 LANE_DEPTHS = 2  # bits of the index along the depth that are lanes
@@ -49,17 +59,20 @@ def best_orders(
     for depths in _depth_orders(log2(depth), element_bits):
         rows = min(
             _side_orders(of_rows, a, element_bits),
-            key=lambda order: _cost(plan((order, (), depths)).a.layout, a, element_bits),
+            key=lambda order: _cost(plan((order, (), depths)).a, a, element_bits),
         )
         columns = min(
             _side_orders(of_columns, b, element_bits),
-            key=lambda order: _cost(plan(((), order, depths)).b.layout, b, element_bits),
+            key=lambda order: _cost(plan(((), order, depths)).b, b, element_bits),
         )
-        chosen = plan((rows, columns, depths))
-        found[rows, columns, depths] = _cost(chosen.a.layout, a, element_bits) + _cost(
-            chosen.b.layout, b, element_bits
-        )
+        orders = rows, columns, depths
+        found[orders] = operands_cost(plan(orders), a, b, element_bits)
     return min(found, key=found.get)
+
+
+def operands_cost(plan: MatrixPlan, a: Source, b: Source, element_bits: int) -> float:
+    """Issue slots of one warp to have both operands of a product in registers."""
+    return _cost(plan.a, a, element_bits) + _cost(plan.b, b, element_bits)
 
 
 def _depth_orders(bits: int, element_bits: int) -> tuple[Order, ...]:
@@ -92,8 +105,9 @@ def _completed(lowest: tuple[int, ...], bits: int) -> Order:
     return (*lowest, *(bit for bit in range(bits) if bit not in lowest))
 
 
-def _cost(layout: LinearLayout, source: Source, element_bits: int) -> float:
-    """Issue slots of one warp to have an operand in a layout: instructions and wavefronts."""
+def _cost(pieces: Pieces, source: Source, element_bits: int) -> float:
+    """Issue slots of one warp to have an operand: instructions, wavefronts and moves."""
+    layout = pieces.layout
     if REGISTER in dict(source.layout.ins):
         return move_cost(source.layout, layout, element_bits)
     by_matrices = matrix_access(layout, source.layout, element_bits)
@@ -101,4 +115,14 @@ def _cost(layout: LinearLayout, source: Source, element_bits: int) -> float:
         instructions = 1 << by_matrices.addresses.bits(REGISTER)
         return instructions * (1 + by_matrices.matrices * by_matrices.degree)
     read = access(layout, source.layout, element_bits)
-    return len(read.groups) + read.wavefronts
+    return len(read.groups) + read.wavefronts + _moves(pieces, read)
+
+
+def _moves(pieces: Pieces, read: SharedAccess) -> int:
+    """Words that are not read where the instruction takes them."""
+    words = read.element_bits // WORD_BITS
+    if words <= 1 or pieces.size == 1:
+        return 0
+    misplaced = (group for group in read.groups
+                 if group != tuple(range(group[0], group[0] + read.vector)))
+    return words * sum(map(len, misplaced))

@@ -76,3 +76,20 @@ def test_sums_in_float16_are_rounded_to_nearest():
     found = multiply(a, np.ones((2, 1), np.float16), np.ones((1, 1), np.float16), "f16")
 
     assert found == 1 + 2.0**-10
+
+
+def test_sums_in_float64_are_rounded_after_every_product_in_order_along_the_depth():
+    halves = np.array([[2.0**-53], [2.0**-53]])  # of the last bit of 1: ties are rounded to 1
+
+    after, before = (multiply(np.ones((1, 2)), halves, np.array([[start]]), "f64") + rest
+                     for start, rest in ((1.0, 0.0), (0.0, 1.0)))
+
+    assert (after, before) == (1, 1 + 2.0**-52)
+
+
+def test_a_product_in_float64_that_cancels_leaves_what_rounding_it_would_lose():
+    odd = 1 + 2.0**-30
+
+    found = multiply(np.array([[odd]]), np.array([[odd]]), np.array([[-odd * odd]]), "f64")
+
+    assert found == 2.0**-60

@@ -4,13 +4,14 @@ from functools import partial
 
 import pytest
 
-from blocknumba.gpu_layout.matrix_orders import Source, best_orders
+from blocknumba.gpu_layout.matrix_orders import Source, best_orders, operands_cost
 from blocknumba.gpu_layout.mma import NATURAL, Instruction, matrix_plan
 from blocknumba.gpu_layout.movement import move_cost
 from blocknumba.gpu_layout.shared import access, matrix_access
 from blocknumba.gpu_layout.swizzle import swizzled, widest_swizzle
 
 NAMES = {"tf32": "m16n8k8.f32.tf32.tf32", "f64": "m16n8k16.f64.f64.f64",
+         "f64 of depth 8": "m16n8k8.f64.f64.f64",
          "f64 of 8 rows": "m8n8k4.f64.f64.f64", "f16": "m16n8k16.f32.f16.f16",
          "s8": "m16n8k32.s32.s8.s8"}
 BOTH_WAYS = [(along_a, along_b) for along_a in (True, False) for along_b in (True, False)]
@@ -46,7 +47,7 @@ def test_16_bit_operands_are_read_by_ldmatrix_in_the_natural_order(along):
 
 
 @pytest.mark.parametrize("along", BOTH_WAYS, ids=str)
-@pytest.mark.parametrize("name", ["tf32", "f64", "f64 of 8 rows"])
+@pytest.mark.parametrize("name", ["tf32", "f64", "f64 of depth 8", "f64 of 8 rows"])
 def test_wider_operands_are_read_by_wide_accesses_without_conflicts(name, along):
     orders, sources = orders_of(name, along)
 
@@ -61,24 +62,37 @@ def test_wider_operands_are_read_by_wide_accesses_without_conflicts(name, along)
         assert read.vector * bits >= 64
 
 
+# of rows along the depth and columns across it the other orientation is better: map_dots
+@pytest.mark.parametrize("along", [(False, False), (False, True), (True, True)], ids=str)
+@pytest.mark.parametrize("name", ["f64", "f64 of depth 8"])
+def test_doubles_that_are_read_together_go_into_consecutive_registers_of_an_instruction(name,
+                                                                                      along):
+    orders, sources = orders_of(name, along)
+
+    plan = plan_of(name)(orders)
+    for pieces, operand in zip((plan.a, plan.b), sources):
+        for group in access(pieces.layout, operand.layout, 64).groups:
+            slots = [register % pieces.size for register in group]
+            assert slots == list(range(slots[0], slots[0] + len(group)))
+
+
+def test_rows_across_the_depth_and_columns_along_it_are_read_16_bytes_at_a_time():
+    orders, sources = orders_of("f64", (False, True))
+
+    plan = plan_of("f64")(orders)
+    vectors = [access(pieces.layout, operand.layout, 64).vector
+               for pieces, operand in zip((plan.a, plan.b), sources)]
+    assert vectors == [2, 2]
+
+
 @pytest.mark.parametrize("along", BOTH_WAYS, ids=str)
 @pytest.mark.parametrize("name", NAMES)
 def test_the_orders_are_never_worse_than_the_natural_ones(name, along):
-    def slots(orders):
-        bits, plan = Instruction.parse(NAMES[name]).operand_bits, plan_of(name)(orders)
-        total = 0
-        for pieces, operand in zip((plan.a, plan.b), sources):
-            if (found := matrix_access(pieces.layout, operand.layout, bits)) is not None:
-                count = 1 << found.addresses.bits("register")
-                total += count * (1 + found.matrices * found.degree)
-            else:
-                read = access(pieces.layout, operand.layout, bits)
-                total += len(read.groups) + read.wavefronts
-        return total
-
+    bits, plan = Instruction.parse(NAMES[name]).operand_bits, plan_of(name)
     orders, sources = orders_of(name, along)
 
-    assert slots(orders) <= slots(NATURAL)
+    assert operands_cost(plan(orders), *sources, bits) <= operands_cost(plan(NATURAL), *sources,
+                                                                        bits)
 
 
 def test_rows_that_are_fixed_keep_their_order():

@@ -10,6 +10,7 @@ from products import Product, built
 TRANSPOSED = [(False, False), (False, True), (True, False), (True, True)]
 HALF = ("float16", "float16", "float32")
 SINGLE = ("float32", "float32", "float32")
+DOUBLE = ("float64", "float64", "float64")
 
 
 def joined(factors, axis):
@@ -49,8 +50,15 @@ def test_kinds_whose_instructions_differ_between_targets(kind, target):
 @pytest.mark.parametrize("columns", [1, 4, 32])
 @pytest.mark.parametrize("rows", [1, 8, 64])
 def test_extents_below_those_of_an_instruction(rows, columns, inner):
-    for dtypes in (HALF, SINGLE, ("int8", "uint8", "int32"), ("float64",) * 3):
+    for dtypes in (HALF, SINGLE, ("int8", "uint8", "int32"), DOUBLE):
         check(Product((rows, columns), inner, dtypes), num_warps=2)
+
+
+@pytest.mark.parametrize("turned", TRANSPOSED, ids=str)
+@pytest.mark.parametrize("shape, inner", [((64, 32), 32), ((16, 64), 8), ((2, 16, 32), 16),
+                                          ((8, 64), 4), ((64, 8), 2), ((4, 2, 1), 1)], ids=str)
+def test_doubles_by_the_instructions_of_hopper(shape, inner, turned):
+    check(Product(shape, inner, DOUBLE, turned=turned), "sm_90a")
 
 
 @pytest.mark.parametrize("num_warps", [1, 2, 8, 16])
@@ -153,6 +161,24 @@ def test_tensor_cores_multiply(kind, target):
     assert kernel.assembled.spill_bytes == 0
 
 
+@pytest.mark.parametrize("target, name, size", [
+    ("sm_80", "DMMA.884", 8 * 8 * 4), ("sm_90a", "DMMA.16x8x16", 16 * 8 * 16)])
+def test_doubles_are_multiplied_by_the_largest_instruction(target, name, size):
+    kernel = built(Product((64, 64), 32, DOUBLE), target)
+
+    assert opcodes(kernel.sass, "DMMA") == [name] * (64 * 64 * 32 // size // 4)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("turned", TRANSPOSED, ids=str)
+def test_doubles_are_multiplied_where_they_were_read(turned, target):
+    kernel = built(Product((64, 64), 16, DOUBLE, turned=turned, rounds=4), target)
+
+    loop = kernel.sass[kernel.sass.index("LDS"):kernel.sass.rindex("DMMA")]
+    assert not opcodes(loop, "MOV|IMAD.MOV")
+    assert kernel.assembled.spill_bytes == 0
+
+
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_120"])
 def test_ieee_float32_is_multiplied_and_added_with_one_rounding(target):
     kernel = built(Product((64, 64), 16, SINGLE), target)
@@ -186,9 +212,16 @@ def test_operands_of_other_sizes_are_read_by_ldmatrix_where_rows_lie_along_the_d
 
 @pytest.mark.parametrize("turned", TRANSPOSED, ids=str)
 @pytest.mark.parametrize("kind", [HALF + ("ieee",), SINGLE + ("ieee",), SINGLE + ("tf32",),
-                                  ("float64",) * 3 + ("ieee",)], ids="-".join)
+                                  DOUBLE + ("ieee",)], ids="-".join)
 def test_there_are_no_bank_conflicts(kind, turned):
     report = check(Product((64, 64), 32, kind[:3], kind[3], turned))
+
+    assert report.bank_conflicts == 0
+
+
+@pytest.mark.parametrize("turned", TRANSPOSED, ids=str)
+def test_there_are_no_bank_conflicts_of_the_instructions_of_hopper(turned):
+    report = check(Product((64, 64), 32, DOUBLE, turned=turned), "sm_90a")
 
     assert report.bank_conflicts == 0
 

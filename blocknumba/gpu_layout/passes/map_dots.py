@@ -15,9 +15,10 @@ from blocknumba.gpu_layout.dot_operands import (
 )
 from blocknumba.gpu_layout.dot_ops import fma_dot, mma
 from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.matrix_orders import Source, best_orders
+from blocknumba.gpu_layout.matrix_orders import Source, best_orders, operands_cost
 from blocknumba.gpu_layout.mma import (
     COLUMNS,
+    WORD_BITS,
     MatrixPlan,
     Orders,
     instruction_for,
@@ -97,6 +98,28 @@ class _Product:
     operands: tuple[_Operand | None, _Operand | None]
 
 
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A way to do a dot by matrix instructions.   attrs: of the mma."""
+
+    plan: MatrixPlan
+    attrs: Mapping[str, Attr]
+
+
+def _orientations(op: Op, in_rows_of_warp: bool) -> tuple[bool, ...]:
+    """Whether a dot may be done with its operands swapped: the choices.
+
+    The longer side of instructions lies along the rows, unless there are too few.  Where both
+    would do, it matters to elements of 64 bits, as matrix_orders says.
+    """
+    *_, rows, columns = op.result.type.shape
+    if in_rows_of_warp or columns <= COLUMNS:
+        return (False,)
+    if rows <= COLUMNS:
+        return (True,)
+    return (False, True) if op.operands[0].type.dtype.bits > WORD_BITS else (False,)
+
+
 def _with_products(fn: Function, products: Mapping[Op, _Product]) -> Function:
     """A function with products in place of its dots."""
 
@@ -136,12 +159,29 @@ class _Planning:
 
     def _matrix(self, op: Op) -> _Product:
         """A dot by matrix instructions."""
-        a, b, acc = (value.type for value in op.operands)
-        num_warps, producer = self._options.num_warps, self._producers[op]
-        feeds = op in self._producers.values()
+        producer, feeds = self._producers[op], op in self._producers.values()
         in_rows_of_warp = feeds or producer is not None
+        first = None if producer is not None else self._operand(op, 0)
+        second = self._operand(op, 1)
+        held = None if producer is None else self._plans[producer].layout
+        sources = (
+            Source(held, fixed=True) if first is None else first.source(in_rows_of_warp),
+            second.source(feeds),
+        )
+        way = min(
+            (self._way(op, swapped, in_rows_of_warp, sources)
+             for swapped in _orientations(op, in_rows_of_warp)),
+            key=lambda way: operands_cost(way.plan, *sources, op.operands[0].type.dtype.bits),
+        )
+        self._plans[op] = way.plan
+        return _Product(mma, way.attrs, (first, second))
+
+    def _way(self, op: Op, swapped: bool, in_rows_of_warp: bool,
+             sources: tuple[Source, Source]) -> _Way:
+        """The best way to do a dot by matrix instructions in one orientation."""
+        a, b, acc = (value.type for value in op.operands)
         *batch, rows, columns = acc.shape
-        swapped = rows <= COLUMNS < columns and not in_rows_of_warp
+        num_warps = self._options.num_warps
         kinds = (b.dtype, a.dtype) if swapped else (a.dtype, b.dtype)
         instruction = instruction_for(*kinds, acc.dtype, a.shape[-1], self._options.features)
         assert instruction is not None, f"no instruction for {a.dtype} and {b.dtype}"
@@ -153,20 +193,11 @@ class _Planning:
             return matrix_plan(instruction, acc.shape, a.shape[-1], warps, num_warps, swapped,
                                orders)
 
-        first = None if producer is not None else self._operand(op, 0)
-        second = self._operand(op, 1)
-        held = None if producer is None else self._plans[producer].layout
-        orders = best_orders(
-            plan,
-            Source(held, fixed=True) if first is None else first.source(in_rows_of_warp),
-            second.source(feeds),
-            a.dtype.bits,
-        )
-        self._plans[op] = plan(orders)
+        orders = best_orders(plan, *sources, a.dtype.bits)
         attrs = {"instruction": str(instruction), "warps": warps, "num_warps": num_warps,
                  "precision": attribute(op, "precision"), "swapped": swapped,
                  **dict(zip(("rows", "columns", "depths"), orders))}
-        return _Product(mma, attrs, (first, second))
+        return _Way(plan(orders), attrs)
 
     def _arithmetic(self, op: Op) -> _Product:
         """A dot by multiplications and additions."""
