@@ -34,20 +34,25 @@ def load(emitter: Emitter, dtype: DType, pointers: Registers, masks: Registers, 
          widths: Widths, hints: Hints) -> Registers:
     """The elements at pointers; where masks are false, others.
 
-    Threads that hold a cut vector read all elements again.
+    Threads that hold a cut vector read the elements before its last part again.
     """
     body, vector = emitter.body, widths.vector
-    words = [word for first in range(0, len(masks), vector)
-             for word in pack(emitter, dtype, global_memory.load(
+    whole = [element for first in range(0, len(masks), vector)
+             for element in global_memory.load(
                  emitter, dtype, pointers[first:first + vector], _whole(masks, first, vector),
-                 others[first:first + vector], vector, hints))]
+                 others[first:first + vector], vector, hints)]
+    words = _packed(emitter, dtype, whole, vector)
     before, cut, after = body.block, body.new_label("cut"), body.new_label("after")
     body.branch_if(_is_cut(emitter, masks, vector), cut, after)
     body.place(cut)
     with body.scope():
-        elements = global_memory.load(emitter, dtype, pointers, masks, others, widths.part, hints)
-        parts = [word for first in range(0, len(elements), vector)
-                 for word in pack(emitter, dtype, elements[first:first + vector])]
+        places = _not_moved(masks, widths)
+        elements = list(whole)
+        again = global_memory.load(emitter, dtype, *_at(places, pointers, masks, others),
+                                   widths.part, hints)
+        for place, element in zip(places, again, strict=True):
+            elements[place] = element
+        parts = _packed(emitter, dtype, elements, vector)
     body.branch(after)
     body.place(after)
     merged = []
@@ -73,7 +78,9 @@ def store(emitter: Emitter, dtype: DType, pointers: Registers, values: Registers
     body.branch_if(_is_cut(emitter, masks, vector), cut, after)
     body.place(cut)
     with body.scope():
-        global_memory.store(emitter, dtype, pointers, values, masks, widths.part, hints)
+        places = _not_moved(masks, widths)
+        global_memory.store(emitter, dtype, *_at(places, pointers, values, masks), widths.part,
+                            hints)
     body.branch(after)
     body.place(after)
 
@@ -81,6 +88,22 @@ def store(emitter: Emitter, dtype: DType, pointers: Registers, values: Registers
 def _whole(masks: Registers, first: int, vector: int) -> Registers:
     """The masks under which a vector moves at once: that of its last element."""
     return [masks[first + vector - 1]] * vector
+
+
+def _not_moved(masks: Registers, widths: Widths) -> list[int]:
+    """The registers that a whole vector's mask does not speak for: all but its last part."""
+    return [i for i in range(len(masks)) if i % widths.vector < widths.vector - widths.part]
+
+
+def _at(places: list[int], *lists: Registers) -> list[Registers]:
+    """Each list's registers at some places."""
+    return [[registers[place] for place in places] for registers in lists]
+
+
+def _packed(emitter: Emitter, dtype: DType, elements: Registers, vector: int) -> Registers:
+    """Elements as words, a vector at a time."""
+    return [word for first in range(0, len(elements), vector)
+            for word in pack(emitter, dtype, elements[first:first + vector])]
 
 
 def _is_cut(emitter: Emitter, masks: Registers, vector: int) -> str:
