@@ -108,6 +108,7 @@ def _tensor_map(parameter: Parameter, arguments: Mapping[str, Facts]) -> Emulate
     strides_bytes = (array.itemsize, *sizes.strides_bytes)
     extents = [min(extent, -(-held // stride))
                for extent, stride in zip(sizes.extents, strides_bytes, strict=True)]
-    described = np.lib.stride_tricks.as_strided(array, extents[::-1], strides_bytes[::-1])
-    return EmulatedMap(described, box.box[::-1], box.swizzle_bytes, as_tf32=box.as_tf32,
+    words = array.view(f"u{array.itemsize}")  # as_strided does not know the dtypes of ml_dtypes
+    described = np.lib.stride_tricks.as_strided(words, extents[::-1], strides_bytes[::-1])
+    return EmulatedMap(described.view(array.dtype), box.box[::-1], box.swizzle_bytes, as_tf32=box.as_tf32,
                        held_bytes=held)
