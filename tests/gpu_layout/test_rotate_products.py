@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+import emulated_gpu
+import numpy as np
 import pytest
 from tensor_core_kernels import attention_like, late_use, matmul, softmax_products, tile_of
 from test_specialize_warps import OPTIONS
 
+import blocknumba as bn
 from blocknumba.gpu_layout.passes.map_wgmma import map_wgmma
 from blocknumba.gpu_layout.passes.rotate_products import rotate_products
 from blocknumba.gpu_layout.passes.specialize_warps import specialize_warps
@@ -17,6 +20,24 @@ from blocknumba.tile_ir.verifier import verify
 F16 = ("f16[:,::1]:16",) * 3
 HEADS = ("f16[:,::1]:16",) * 4
 BLOCKS = {"BM": 128, "BN": 128, "D": 64}
+
+
+@bn.jit
+def walking_products(q, k, v, out, length, BM: bn.constexpr, BN: bn.constexpr, D: bn.constexpr,
+                     DOUBLES: bn.constexpr = False):
+    """Two products in a loop that carries pointers; those of the second may leap."""
+    m, n, d = bn.program_id(0) * BM + bn.arange(0, BM), bn.arange(0, BN), bn.arange(0, D)
+    queries = bn.load(q + m[:, None] * D + d[None, :], mask=m[:, None] < length, other=0.0)
+    k_ptrs, v_ptrs = k + n[None, :] * D + d[:, None], v + n[:, None] * D + d[None, :]
+    sums = bn.zeros((BM, D))
+    for start in range(0, length, BN):
+        there = start + n < length
+        scores = queries @ bn.load(k_ptrs, mask=there[None, :], other=0.0)
+        weights = bn.exp2(scores).to(bn.float16)
+        sums = sums * 0.5 + weights @ bn.load(v_ptrs, mask=there[:, None], other=0.0)
+        k_ptrs += BN * D
+        v_ptrs += start * D if DOUBLES else BN * D
+    bn.store(out + m[:, None] * D + d[None, :], sums, mask=m[:, None] < length)
 
 
 def rotated(kernel, types=HEADS, constants=BLOCKS, options=OPTIONS):
@@ -63,6 +84,33 @@ def test_other_loops_stay_as_they_are(kernel):
     _, changed = rotated(kernel, F16, {"BM": 128, "BN": 128, "BK": 64})
 
     assert not changed
+
+
+def test_pointers_that_a_loop_carries_are_those_of_the_round_before():
+    types = (*HEADS, "i32:16")
+    fn, changed = rotated(walking_products, types)
+    _, leaping_changed = rotated(walking_products, types, {**BLOCKS, "DOUBLES": True})
+    specialized = specialize_warps(fn, OPTIONS)
+
+    assert changed and not leaping_changed
+    assert ring_problems(specialized) == []
+    assert not any(op.name == "load" for op in walk(specialized.body))  # all are fetched
+
+
+@pytest.mark.parametrize("length", [0, 16, 128, 144, 400])
+def test_a_rotated_loop_that_carries_pointers_gives_what_numpy_gives(length):
+    generator = np.random.default_rng(length)
+    q, k, v = (generator.standard_normal((length, 64)).astype(np.float16) / 8 for _ in range(3))
+    out = np.full((length, 64), np.nan, np.float32)
+
+    emulated_gpu.launch(walking_products, -(-length // 128), (q, k, v, out, length),
+                        {**BLOCKS, "num_warps": 8})
+
+    exact = np.zeros((length, 64))
+    for start in range(0, length, 128):
+        scores = q.astype(np.float64) @ k[start:start + 128].T.astype(np.float64)
+        exact = exact * 0.5 + np.exp2(scores) @ v[start:start + 128].astype(np.float64)
+    np.testing.assert_allclose(out, exact, rtol=2e-3, atol=2e-3)
 
 
 def test_a_loop_whose_products_do_not_fit_the_registers_together_stays_as_it_is():

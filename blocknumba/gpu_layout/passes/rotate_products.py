@@ -12,12 +12,13 @@ from blocknumba.gpu_layout.sharing import share_processor
 from blocknumba.tile_ir.builder import constant_of
 from blocknumba.tile_ir.carried import carried
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
-from blocknumba.tile_ir.opdef import EFFECT, OPS, WRITES
+from blocknumba.tile_ir.opdef import EFFECT, OPS, PURE, WRITES
 from blocknumba.tile_ir.ops.cast import cast
+from blocknumba.tile_ir.ops.memory import load, offset
 from blocknumba.tile_ir.ops.reduce import reduce
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.rebuild import Rebuilder, Values
-from blocknumba.tile_ir.types import DType
+from blocknumba.tile_ir.types import int64
 
 
 @declared(reads=("ops",), writes=("ops",))
@@ -52,7 +53,10 @@ class _Products:
     first, second: wgmma ops; first_wait, second_wait: the waits for them.
     narrow: the cast that makes what the second product reads in registers.
     accumulator: the argument that the second product adds to, once `late` ops have scaled it.
-    fetch: the ops that only bring the second operand of the second product.
+    fetch: the ops that bring the second operand of the second product.
+    only_fetch: those of them that do nothing else.
+    walking: the arguments that they use, each with the op that makes it of itself for the next
+        round, by the same offset in every round.
     """
 
     first: Op
@@ -63,11 +67,13 @@ class _Products:
     accumulator: Value
     late: tuple[Op, ...]
     fetch: tuple[Op, ...]
+    only_fetch: tuple[Op, ...]
+    walking: dict[Value, Op]
 
     @property
     def delayed(self) -> set[Op]:
         """What is not done in the course of a round's first half."""
-        return {self.second, self.second_wait, self.narrow, *self.late, *self.fetch}
+        return {self.second, self.second_wait, self.narrow, *self.late, *self.only_fetch}
 
 
 def _fits_registers(found: _Products, options: LayoutOptions) -> bool:
@@ -93,17 +99,53 @@ def _match(loop: Op) -> _Products | None:
         return None
     accumulator = carried(loop).args[place]
     late = uses.between(accumulator, second.operands[2])
-    fetch = uses.only_for(second.operands[1], second)
-    inside_of_fetch = {value for op in fetch for value in op.results} | {region.args[0]}
+    fetch, only_fetch = _fetch(loop, uses, second)
+    walking = _walking(loop, fetch)
     if (
         accumulator in first.operands
-        or second.operands[1] not in inside_of_fetch
+        or not fetch
+        or walking is None
         or any(user not in (*late, second) for user in uses.of(accumulator, *late))
         or uses.of(narrow.result) != {second}
-        or any(uses.is_inside(v) and v not in inside_of_fetch for op in fetch for v in op.operands)
     ):
         return None
-    return _Products(first, first_wait, second, second_wait, narrow, accumulator, late, fetch)
+    return _Products(first, first_wait, second, second_wait, narrow, accumulator, late, fetch,
+                     only_fetch, walking)
+
+
+def _fetch(loop: Op, uses: _Uses, second: Op) -> tuple[tuple[Op, ...], tuple[Op, ...]]:
+    """The ops that bring the second operand of a product, and those of them that do only that.
+
+    Nothing where more than a load and pure ops is needed, or the load is for others too.
+    """
+    (region,), needed = loop.regions, {second.operands[1]}
+    fetch = []
+    for op in reversed(region.ops):
+        if not needed.isdisjoint(op.results):
+            fetch.append(op)
+            needed.update(op.operands)
+    only_fetch = uses.only_for(second.operands[1], second)
+    if any(not op.opdef.has(PURE) and (op.opdef is not load or op not in only_fetch)
+           for op in fetch):
+        return (), ()
+    return tuple(reversed(fetch)), only_fetch
+
+
+def _walking(loop: Op, fetch: tuple[Op, ...]) -> dict[Value, Op] | None:
+    """The carried arguments that ops use, with the ops that advance them; None if one does not
+    advance by the same offset in every round."""
+    values, inside = carried(loop), set(loop.regions[0].ops)
+    used = {value for op in fetch for value in op.operands}
+    found = {}
+    for arg, following in zip(values.args, values.following, strict=True):
+        if arg in used:
+            op = following.owner
+            if op not in inside or op.opdef is not offset or op.operands[0] is not arg:
+                return None
+            if op.operands[1].owner in inside or op.operands[1] in loop.regions[0].args:
+                return None
+            found[arg] = op
+    return found
 
 
 class _Uses:
@@ -116,10 +158,6 @@ class _Uses:
         for op in region.ops:
             for value in op.operands:
                 self._users.setdefault(value, set()).add(op)
-
-    def is_inside(self, value: Value) -> bool:
-        """Whether a value is one of the round's own."""
-        return value in self._inside
 
     def owner(self, value: Value) -> Op | None:
         """The op of the region that makes a value."""
@@ -220,7 +258,7 @@ class _Rotator(Rebuilder):
             **loop.attrs,
         )
         self[parts.accumulator] = left[place]
-        last = self._last(region.args[0].type.dtype, bounds)
+        last = self._last(loop, parts, bounds, initial)
         begun = self._second_product(region, parts, last, narrowed, left[place])
         left[place] = emit(wgmma_wait, begun, pending=0)
         return left
@@ -248,23 +286,29 @@ class _Rotator(Rebuilder):
                 self.op(op)
             if op is parts.first and earlier is not None:
                 index, narrowed = earlier
-                begun = self._second_product(region, parts, index, narrowed, scaled)
+                before = {arg: self._back(self[arg], op) for arg, op in parts.walking.items()}
+                before[region.args[0]] = index
+                begun = self._second_product(region, parts, before, narrowed, scaled)
         if begun is not None:
             self._wait_for_second(region, parts, begun)
         for op in (*parts.late, parts.narrow):
             self.op(op)
 
     def _second_product(
-        self, region: Region, parts: _Products, index: Value, narrowed: Value, scaled: Value
+        self, region: Region, parts: _Products, round_: dict[Value, Value], narrowed: Value,
+        scaled: Value
     ) -> Value:
-        """Begin the second product of the round of an index."""
-        of_this_round = self[region.args[0]]
-        self[region.args[0]] = index
+        """Begin the second product of a round: of that with these counter and pointers."""
+        own = [*region.args, *(value for op in parts.fetch for value in op.results)]
+        of_this_round = [self[value] for value in own]
+        for arg, value in round_.items():
+            self[arg] = value
         for op in parts.fetch:
             self.op(op)
-        self[region.args[0]] = of_this_round
-        self.builder.loc = parts.second.loc
         operand = self[parts.second.operands[1]]
+        for value, new in zip(own, of_this_round, strict=True):
+            self[value] = new
+        self.builder.loc = parts.second.loc
         return self.builder.emit(wgmma, narrowed, operand, scaled, **parts.second.attrs)
 
     def _wait_for_second(self, region: Region, parts: _Products, begun: Value) -> None:
@@ -282,11 +326,29 @@ class _Rotator(Rebuilder):
         state += [self[value] for value in carried(loop).following[place + 1 :]]
         return [*state, self[parts.narrow.result]]
 
-    def _last(self, dtype: DType, bounds: tuple[Value, Value, Value]) -> Value:
-        """The index of the last round of a loop that has one."""
+    def _back(self, pointers: Value, advance: Op) -> Value:
+        """Where pointers were a round before."""
+        emit = self.builder.emit
+        return emit(offset, pointers, emit(OPS["neg"], self[advance.operands[1]]))
+
+    def _last(
+        self, loop: Op, parts: _Products, bounds: tuple[Value, Value, Value], initial: list[Value]
+    ) -> dict[Value, Value]:
+        """The counter and the pointers of the last round of a loop that has one."""
         emit, (start, stop, step) = self.builder.emit, bounds
-        one = self.builder.constant(1, dtype)
-        before_stop = emit(OPS["sub"], emit(OPS["sub"], stop, one), start)
-        whole = emit(OPS["mul"], emit(OPS["floordiv"], before_stop, step), step)
-        # never less than start, which is known to lie within the array
-        return emit(OPS["maximum"], emit(OPS["add"], start, whole), start)
+        dtype = start.type.dtype
+        before_stop = emit(OPS["sub"], emit(OPS["sub"], stop, self.builder.constant(1, dtype)),
+                           start)
+        # never negative: start is known to lie within the array
+        rounds = emit(OPS["maximum"], emit(OPS["floordiv"], before_stop, step),
+                      self.builder.constant(0, dtype))
+        last = {loop.regions[0].args[0]: emit(OPS["add"], start, emit(OPS["mul"], rounds, step))}
+        for arg, value in zip(carried(loop).args, initial, strict=True):
+            if arg in parts.walking:
+                count = self[parts.walking[arg].operands[1]]
+                wide = emit(OPS["cast"], rounds, dtype=int64.name)
+                if count.type.shape:
+                    wide = emit(OPS["splat"], wide, shape=count.type.shape)
+                count = emit(OPS["cast"], count, dtype=int64.name)
+                last[arg] = emit(offset, value, emit(OPS["mul"], count, wide))
+        return last
