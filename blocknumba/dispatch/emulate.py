@@ -110,5 +110,5 @@ def _tensor_map(parameter: Parameter, arguments: Mapping[str, Facts]) -> Emulate
                for extent, stride in zip(sizes.extents, strides_bytes, strict=True)]
     words = array.view(f"u{array.itemsize}")  # as_strided does not know the dtypes of ml_dtypes
     described = np.lib.stride_tricks.as_strided(words, extents[::-1], strides_bytes[::-1])
-    return EmulatedMap(described.view(array.dtype), box.box[::-1], box.swizzle_bytes, as_tf32=box.as_tf32,
-                       held_bytes=held)
+    return EmulatedMap(described.view(array.dtype), box.box[::-1], box.swizzle_bytes,
+                       as_tf32=box.as_tf32, held_bytes=held)
