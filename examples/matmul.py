@@ -179,6 +179,7 @@ MMA = Way(((128, 128, 64, 4), (64, 64, 64, 4)), 4096)
 MMA_FLOAT32 = Way(((128, 64, 64, 4), (64, 64, 64, 4)), 4096)
 FLOAT32 = Way(((128, 128, 128, 8), (64, 64, 128, 4)), 512)
 FLOAT64 = Way(((64, 64, 128, 4), (32, 32, 128, 4)), 1024)
+FLOAT64_FETCHED = Way(((128, 64, 128, 8), (64, 64, 128, 4), (32, 32, 128, 4)), 1024, is_alone=True)
 # Measured, of one multiprocessor
 CACHE_BYTES = 64  # that come from the L2 cache in a cycle
 STEP_CYCLES = 20  # from one span of K to the next
@@ -189,7 +190,7 @@ SUMS, STORED = 32, 12  # sums that are converted, and that leave for memory, in 
 def way_for(dtype, device, precision: str = "ieee") -> Way:
     """How a device multiplies; arguments as of tile_for."""
     if dtype.itemsize == 8:
-        return FLOAT64
+        return FLOAT64_FETCHED if device.has("tma") else FLOAT64
     if dtype.itemsize == 4 and precision == "ieee":
         return FLOAT32
     if device.has("wgmma") and precision != "tf32x3":

@@ -38,6 +38,8 @@ PARTS = {
     "matmul, transposed": product(matmul.launch, np.float16, matmul.EVEN, True),
     "matmul, odd": product(matmul.launch, np.float16, matmul.ODD),
     "matmul, float32": product(matmul.launch, np.float32, matmul.EVEN),
+    "matmul, float64": lambda: matmul.check_product(
+        NUMPY, partial(matmul.launch, SUM=bn.float64), np.float64, matmul.EVEN),
     "matmul, pointers": product(matmul.launch_pointers, np.float16, matmul.EVEN),
     **{check.__name__: partial(check, NUMPY) for check in matmul.CHECKS
        if check is not matmul.check_products},

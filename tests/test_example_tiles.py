@@ -26,6 +26,7 @@ FLOAT8 = ml_dtypes.float8_e4m3fn
     (8192, 8192, 8192, np.int8, "ieee", Tile(128, 256, 128, 8)),
     (4096, 4096, 4096, np.float32, "tf32", Tile(128, 256, 32, 8)),
     (4096, 4096, 4096, np.float32, "ieee", Tile(128, 128, 32, 8)),
+    (4096, 4096, 4096, np.float64, "ieee", Tile(128, 64, 16, 8)),
 ])
 def test_of_an_h100_the_tile_that_was_the_fastest_is_chosen(M, N, K, dtype, precision, tile):
     assert matmul.tile_for(M, N, K, np.dtype(dtype), H100, precision) == tile
