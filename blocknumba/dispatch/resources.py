@@ -16,7 +16,7 @@ SHOWN_BUFFERS = 4  # the largest ones say what to change
 def layout_options(specialization: Specialization, num_warps: int) -> LayoutOptions:
     """What the passes of the GPU-layout IR are told about a specialization."""
     options, target = specialization.options, specialization.target
-    return LayoutOptions(num_warps, options.num_stages, options.num_ctas, specialization.disjoint,
+    return LayoutOptions(num_warps, options.num_stages, specialization.disjoint,
                          specialization.numbers_describe, target.capabilities,
                          target.shared_bytes_per_block)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_ops import is_first_warp, wgmma_wait
@@ -50,20 +50,20 @@ def fetching_loops(fn: Function, schedule: Schedule) -> dict[Op, FetchingLoop] |
     depend on the counter, not on what else the loop carries.
     """
     reads = Reads(fn)
-    alone = [(ring, group) for ring in schedule.rings for group in ring.groups if not group.depth]
-    if any(ops_for(one[1].regions[0], _start_values([one])) is None for one in alone):
-        return None
     fetched: dict[Op, list[tuple[Ring, Group]]] = {}
     for ring, group in ((ring, group) for ring in schedule.rings for group in ring.groups):
-        loop = reads.owner(group.regions[0])
-        if group.depth == 0:
+        if not group.depth:
+            if ops_for(group.regions[0], _start_values([group])) is None:
+                return None
             continue
+        loop = reads.owner(group.regions[0])
         if group.depth > 1 or loop is None or loop.name != "for":
             return None
         fetched.setdefault(loop, []).append((ring, group))
     found = {}
     for loop, here in fetched.items():
-        step, places = constant_of(loop.operands[2]), slice_of(loop, _start_values(here))
+        step = constant_of(loop.operands[2])
+        places = slice_of(loop, _start_values(group for _, group in here))
         if step is None or step <= 0 or places is None or places.carried:
             return None
         if not any(op.opdef is wgmma_wait for op in loop.regions[0].ops):
@@ -72,10 +72,14 @@ def fetching_loops(fn: Function, schedule: Schedule) -> dict[Op, FetchingLoop] |
     return found
 
 
-def _start_values(fetched: list[tuple[Ring, Group]]) -> list[Value]:
+def _start_values(groups: Iterable[Group]) -> list[Value]:
     """The scalars that the places of fetches are made of."""
-    axes = (axis for _, group in fetched for fetch in group.fetches for axis in fetch.copy.axes)
+    axes = (axis for group in groups for fetch in group.fetches for axis in fetch.copy.axes)
     return [atom.value for axis in axes for monomial, _ in axis.start.terms for atom in monomial]
+
+
+def _results(ops: Iterable[Op]) -> list[Value]:
+    return [value for op in ops for value in op.results]
 
 
 class LoneRole(Consumer):
@@ -117,36 +121,33 @@ class LoneRole(Consumer):
             super().fetch(ring, group, place)
             return
         if place == 0:
-            for one in self._together(ring, group):
-                self._fetch_once(*one)
+            for other_ring, other in self._together(ring, group):
+                self._fetch_once(other_ring, other)
             self._due.setdefault(self._first_reader(group), []).append((ring, self._at[ring]))
             self._hold(ring)
         self._hand_out(ring, group, place)
 
-    def _together(self, ring: Ring, group: Group) -> list[tuple[Ring, Group, tuple[Op, ...]]]:
-        """What is fetched with a group outside of loops, and the ops that say where it is.
+    def _together(self, ring: Ring, group: Group) -> list[tuple[Ring, Group]]:
+        """What is fetched with a group outside of loops, if it was not fetched before.
 
-        That is all of a region, if its rings have room, and what was not fetched with another one.
+        That is all of its region, unless two groups of it go through one ring.
         """
         region = group.regions[0]
         groups = [(r, g) for r in self._buffers for g in r.groups
                   if g.regions[0] is region and g not in self._begun]
         if len({r for r, _ in groups}) < len(groups):
             groups = [(ring, group)] if group not in self._begun else []
-        return [(*one, ops_for(region, _start_values([one]))) for one in groups]
+        return groups
 
-    def _fetch_once(self, ring: Ring, group: Group, places: tuple[Op, ...]) -> None:
+    def _fetch_once(self, ring: Ring, group: Group) -> None:
         """Fetch a group that is in no loop."""
         self._begun.add(group)
-        own = [value for op in places for value in op.results]
-        now = [self[value] for value in own]
-        with self.builder.region() as (ours, _):
+        places = ops_for(group.regions[0], _start_values([group]))
+        with self.apart(_results(places)), self.builder.region() as (ours, _):
             self.ops(places)
             self._fill(ring, group, self._at[ring])
             self.builder.emit(OPS["yield"])
         self._if(self.builder.emit(is_first_warp), ours)
-        for value, new in zip(own, now, strict=True):
-            self[value] = new
 
     def begin_round(self, region: Region) -> None:
         """A loop's round begins where its rings are now."""
@@ -154,13 +155,9 @@ class LoneRole(Consumer):
 
     def _fetch_later(self, fetching: FetchingLoop) -> None:
         """In a round, fetch for a later one, if there is one."""
-        (region,) = fetching.loop.regions
-        own = [region.args[0], *(value for op in fetching.places.ops for value in op.results)]
-        values = [self[value] for value in own]
+        counter = self[fetching.loop.regions[0].args[0]]
         places = {ring: self._starts[ring] for ring, _ in fetching.fetched}
-        self._fetch_round(fetching, self[region.args[0]], fetching.distance, places)
-        for value, new in zip(own, values, strict=True):
-            self[value] = new
+        self._fetch_round(fetching, counter, fetching.distance, places)
 
     def _fetch_first(self, fetching: FetchingLoop) -> None:
         """What the first rounds of a loop need."""
@@ -180,9 +177,9 @@ class LoneRole(Consumer):
         ahead = distance * int(constant_of(step))
         wide = (emit(OPS["cast"], value, dtype=int64.name) for value in (stop, counter))
         exists = emit(OPS["gt"], emit(OPS["sub"], *wide), self.builder.constant(ahead, int64))
-        with self.builder.region() as (ours, _):
-            later = emit(OPS["add"], counter, self.builder.constant(ahead, counter.type.dtype))
-            self[loop.regions[0].args[0]] = later
+        own = loop.regions[0].args[0]
+        with self.apart([own, *_results(fetching.places.ops)]), self.builder.region() as (ours, _):
+            self[own] = emit(OPS["add"], counter, self.builder.constant(ahead, counter.type.dtype))
             self.ops(fetching.places.ops)
             for ring, group in fetching.fetched:
                 self._fill(ring, group, places[ring])

@@ -18,7 +18,6 @@ class LayoutOptions:
 
     num_warps: warps of a program, a power of two from 1 to 32.
     num_stages: tiles in flight in a pipelined loop; None leaves it to the passes.
-    num_ctas: thread blocks of a cluster.
     arrays_are_disjoint: no two array arguments share memory (checked at launch).  Otherwise a store
         to one array is kept in order with accesses to every other one.
     numbers_describe: extents and strides that are numbers given to the kernel, or products, are
@@ -29,7 +28,6 @@ class LayoutOptions:
 
     num_warps: int = 4
     num_stages: int | None = None
-    num_ctas: int = 1
     arrays_are_disjoint: bool = False
     numbers_describe: bool = True
     features: frozenset[str] = LEAST_FEATURES

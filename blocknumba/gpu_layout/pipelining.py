@@ -25,7 +25,7 @@ from blocknumba.tile_ir.ops.memory import load
 
 STAGES = 3  # copies of a tile where nobody says how many
 STAGES_OF_MUCH = 4  # where there is much shared memory
-FEW_WARPS = 4  # of a program that shares a multiprocessor with another
+PAIRED_WARPS = 4  # up to which a program leaves half of a multiprocessor to another one
 MUCH_SHARED_BYTES = 160 * 1024
 LEAST_COPY_BYTES = 4  # PTX ISA, "cp.async": cp-size
 VOLATILE_CACHE = ".cv"  # fetch again: another program may have written it
@@ -232,7 +232,7 @@ class _Planning:
         size_bytes = sum(load_.size_bytes for load_ in loads)
         fitting = room // size_bytes
         beside = (room - self._options.shared_bytes // 2) // size_bytes
-        if self._options.num_warps <= FEW_WARPS and beside > 1 and self._asked(loop) is None:
+        if self._options.num_warps <= PAIRED_WARPS and beside > 1 and self._asked(loop) is None:
             fitting = beside
         bounds = [constant_of(value) for value in loop.operands[:3]]
         rounds = wanted if None in bounds else len(range(*map(int, bounds)))

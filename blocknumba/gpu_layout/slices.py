@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from blocknumba.tile_ir.carried import carried
@@ -25,19 +25,35 @@ class Slice:
 def slice_of(loop: Op, values: Iterable[Value]) -> Slice | None:
     """The ops that values of a round need, and to know them in a later round; None if one of them
     is not pure."""
-    own = carried(loop)
-    body = loop.regions[0].ops
-    inside = set(body)
-    needed: set[Op] = set()
-    places: set[int] = set()
-    todo = list(values)
+    (region,), own = loop.regions, carried(loop)
+    reached = _reached(region, values, dict(zip(own.args, own.following, strict=True)))
+    if reached is None:
+        return None
+    ops, args = reached
+    return Slice(ops, tuple(place for place, arg in enumerate(own.args) if arg in args))
+
+
+def ops_for(region: Region, values: Iterable[Value]) -> tuple[Op, ...] | None:
+    """The ops of a region that values are computed by; None if one of them is not pure."""
+    reached = _reached(region, values, {})
+    return None if reached is None else reached[0]
+
+
+def _reached(
+    region: Region, values: Iterable[Value], following: Mapping[Value, Value]
+) -> tuple[tuple[Op, ...], set[Value]] | None:
+    """The ops of a region that values are computed by, in order, and the arguments among what they
+    use; None if one of the ops is not pure.
+
+    following: per argument, what it is in the next round, which is needed too.
+    """
+    inside, needed, args, todo = set(region.ops), set(), set(), list(values)
     while todo:
         value = todo.pop()
-        if value in own.args:
-            place = own.args.index(value)
-            if place not in places:
-                places.add(place)
-                todo.append(own.following[place])
+        if value in following:
+            if value not in args:
+                args.add(value)
+                todo.append(following[value])
             continue
         op = value.owner
         if op not in inside or op in needed:
@@ -46,21 +62,7 @@ def slice_of(loop: Op, values: Iterable[Value]) -> Slice | None:
             return None
         needed.add(op)
         todo += _uses(op)
-    return Slice(tuple(op for op in body if op in needed), tuple(sorted(places)))
-
-
-def ops_for(region: Region, values: Iterable[Value]) -> tuple[Op, ...] | None:
-    """The ops of a region that values are computed by; None if one of them is not pure."""
-    inside, needed, todo = set(region.ops), set(), list(values)
-    while todo:
-        op = todo.pop().owner
-        if op not in inside or op in needed:
-            continue
-        if not _is_pure(op):
-            return None
-        needed.add(op)
-        todo += _uses(op)
-    return tuple(op for op in region.ops if op in needed)
+    return tuple(op for op in region.ops if op in needed), args
 
 
 def _within(op: Op) -> Iterator[Op]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Function, Op, Region, Value
@@ -29,6 +30,17 @@ class Rebuilder:
 
     def __setitem__(self, old: Value, new: Value) -> None:
         self._new[old] = new
+
+    @contextmanager
+    def apart(self, values: Iterable[Value]) -> Iterator[None]:
+        """Within, old values may get other new values; after it they have those of before."""
+        before = {value: self._new.get(value) for value in values}
+        yield
+        for value, new in before.items():
+            if new is None:
+                self._new.pop(value, None)
+            else:
+                self._new[value] = new
 
     def operands(self, op: Op) -> list[Value]:
         """The new operands of an old op."""

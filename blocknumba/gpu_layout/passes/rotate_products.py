@@ -299,15 +299,11 @@ class _Rotator(Rebuilder):
         scaled: Value
     ) -> Value:
         """Begin the second product of a round: of that with these counter and pointers."""
-        own = [*region.args, *(value for op in parts.fetch for value in op.results)]
-        of_this_round = [self[value] for value in own]
-        for arg, value in round_.items():
-            self[arg] = value
-        for op in parts.fetch:
-            self.op(op)
-        operand = self[parts.second.operands[1]]
-        for value, new in zip(own, of_this_round, strict=True):
-            self[value] = new
+        with self.apart([*region.args, *(value for op in parts.fetch for value in op.results)]):
+            for arg, value in round_.items():
+                self[arg] = value
+            self.ops(parts.fetch)
+            operand = self[parts.second.operands[1]]
         self.builder.loc = parts.second.loc
         return self.builder.emit(wgmma, narrowed, operand, scaled, **parts.second.attrs)
 
