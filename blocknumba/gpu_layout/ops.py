@@ -40,6 +40,18 @@ def _require_shared(name: str, buffer: TileType) -> None:
 
 
 @op(PURE)
+def block_rank(*, blocks) -> TileType:
+    """Which of the blocks that a program is spread over this one is: scalar int32 below blocks.
+
+    blocks: a power of two above 1, the same wherever a function has this op.  A function without
+    it is one of programs of one block.
+    """
+    require(blocks > 1 and not blocks & (blocks - 1),
+            "block_rank: given {} blocks, accepted a power of two above 1", blocks)
+    return TileType(int32)
+
+
+@op(PURE)
 def convert_layout(x, *, layout) -> TileType:
     """x, element for element, in another register layout.
 

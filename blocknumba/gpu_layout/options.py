@@ -23,7 +23,8 @@ class LayoutOptions:
     numbers_describe: extents and strides that are numbers given to the kernel, or products, are
         such as the copy engine can be told of (checked at launch).
     features: what the target can do, as the values of the target's capabilities.
-    shared_bytes: the shared memory a program may use.
+    shared_bytes: the shared memory a block may use.
+    num_ctas: the most blocks that a program may be spread over.
     """
 
     num_warps: int = 4
@@ -32,6 +33,7 @@ class LayoutOptions:
     numbers_describe: bool = True
     features: frozenset[str] = LEAST_FEATURES
     shared_bytes: int = LEAST_SHARED_BYTES
+    num_ctas: int = 1
 
     @property
     def threads(self) -> int:
