@@ -6,16 +6,21 @@ from blocknumba.gpu_layout.dot_operands import is_ieee_float32
 from blocknumba.tile_ir.ir import Function, Op, walk
 from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.memory import load
+from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
 from blocknumba.tile_ir.types import TileType
 
 # All numbers here were measured: perf/sweep_warps.py, perf/NOTES.md.
-# Small programs: a thread holds 8 words of every tile that is loaded, which compiles fast.
-WORDS_OF_FEW = 256
-FEW_WARPS = 4
+# Small programs: a thread loads 8 words, but no less than 4 of a tile, which a vector holds; that
+# compiles fast, too.  Of 16 bits and less it takes more to make vectors of them.
+WORDS_OF_FEW, WORDS_OF_FEW_NARROW = 256, 512
+WORDS_OF_VECTORS = 128
+FEW_WARPS, FEW_NARROW_WARPS = 4, 2
 # Larger ones: 32 words a thread, then 64, so that the reductions of a row meet few warps.
 WORDS_PER_WARP = 1024
 MANY_WARPS = 8
 MOST_WARPS = 16
+# Rows of narrow elements: 64 a thread, as many bytes as 32 words.
+NARROW_PER_WARP = 2048
 LOADS_IN_FLIGHT = 3  # tiles loaded that the registers of a largest tile have room for in turn
 WORD_BITS = 32
 WARP_SIZE = 32
@@ -43,10 +48,18 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
         return max(_warps_of_product(op, features) for op in products)
     largest, loaded = _largest(fn), _loaded(fn)
     words = max(largest, loaded // LOADS_IN_FLIGHT)
-    tiles = min(max(loaded // largest, 1), LOADS_IN_FLIGHT)
-    few = min(-(-words // (WORDS_OF_FEW * tiles)), FEW_WARPS)
     many = max(min(words // WORDS_PER_WARP, MANY_WARPS), words // (2 * WORDS_PER_WARP))
-    warps = max(1 << (few - 1).bit_length(), many)
+    reduces, is_narrow = _reduces(fn), _is_narrow(fn)
+    if is_narrow and reduces:
+        few, many = 1, words // NARROW_PER_WARP
+    elif is_narrow:
+        few = min(words // WORDS_OF_FEW_NARROW, FEW_NARROW_WARPS)
+    elif reduces:
+        tiles = min(max(loaded // largest, 1), LOADS_IN_FLIGHT)
+        few = min(-(-words // (WORDS_OF_FEW * tiles)), FEW_WARPS)
+    else:
+        few = min(max(loaded, words) // WORDS_OF_FEW, largest // WORDS_OF_VECTORS, MANY_WARPS)
+    warps = max(1 << max(few - 1, 0).bit_length(), many)
     return min(1 << warps.bit_length() - 1, MOST_WARPS)
 
 
@@ -81,6 +94,17 @@ def _largest(fn: Function) -> int:
 def _loaded(fn: Function) -> int:
     """Words that all loads together bring."""
     return sum(_words(op.result.type) for op in walk(fn.body) if op.opdef is load)
+
+
+def _reduces(fn: Function) -> bool:
+    """Whether threads need each other's elements."""
+    return any(op.opdef in (reduce, arg_reduce) for op in walk(fn.body))
+
+
+def _is_narrow(fn: Function) -> bool:
+    """Whether all tiles that are loaded have elements of less than a word."""
+    loaded = [op.result.type for op in walk(fn.body) if op.opdef is load and op.result.type.shape]
+    return bool(loaded) and all(tile.dtype.bits < WORD_BITS for tile in loaded)
 
 
 def _words(tile: TileType) -> int:

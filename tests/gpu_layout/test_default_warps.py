@@ -7,28 +7,50 @@ from blocknumba.gpu_layout.options import LEAST_FEATURES
 from blocknumba.tile_ir.parser import parse
 
 
-def kernel(size, loads=1, dtype="float32"):
-    """A kernel that loads tiles of a size."""
+def kernel(size, loads=1, dtype="float32", reduces=False):
+    """A kernel that loads tiles of a size, and reduces each or not."""
     lines = [f"  %v{i} = load %p : tile<{size}x{dtype}>" for i in range(loads)]
+    lines += [f"  %r{i} = reduce %v{i} {{axis=0, kind=\"sum\"}} : {dtype}"
+              for i in range(loads * reduces)]
     return parse("\n".join([
         "kernel k(", f"  %x: ptr<{dtype}> = pointer(x)", ") {",
         f"  %p = splat %x : tile<{size}xptr<{dtype}>>", *lines, "  return", "}", ""]))
 
 
 @pytest.mark.parametrize("size, warps", [
-    (1, 1), (256, 1), (512, 2), (1024, 4), (4096, 4), (8192, 8), (16384, 8), (32768, 16),
-    (65536, 16)])
+    (1, 1), (256, 1), (512, 2), (1024, 4), (4096, 8), (16384, 8), (32768, 16), (65536, 16)])
 def test_warps_grow_with_the_largest_tile(size, warps):
     assert default_num_warps(kernel(size), LEAST_FEATURES) == warps
+
+
+@pytest.mark.parametrize("size, warps", [
+    (1, 1), (256, 1), (512, 2), (1024, 4), (4096, 4), (8192, 8), (16384, 8), (32768, 16)])
+def test_few_warps_meet_in_a_reduction(size, warps):
+    assert default_num_warps(kernel(size, reduces=True), LEAST_FEATURES) == warps
+
+
+@pytest.mark.parametrize("size, elementwise, reducing", [
+    (512, 1, 1), (1024, 2, 1), (2048, 2, 1), (4096, 4, 2), (8192, 8, 4), (16384, 8, 8),
+    (65536, 16, 16)])
+def test_threads_hold_more_of_narrow_elements(size, elementwise, reducing):
+    for dtype in ("float16", "int8"):
+        assert default_num_warps(kernel(size, dtype=dtype), LEAST_FEATURES) == elementwise
+    narrow = kernel(size, dtype="float16", reduces=True)
+    assert default_num_warps(narrow, LEAST_FEATURES) == reducing
 
 
 def test_doubles_take_two_words():
     assert default_num_warps(kernel(4096, dtype="float64"), LEAST_FEATURES) == 8
 
 
-@pytest.mark.parametrize("loads, warps", [(1, 4), (2, 2), (3, 2), (24, 8)])
-def test_threads_hold_a_part_of_every_tile_that_is_loaded(loads, warps):
+@pytest.mark.parametrize("loads, warps", [(1, 4), (2, 8), (3, 8), (24, 8)])
+def test_a_thread_loads_a_vector_of_every_tile(loads, warps):
     assert default_num_warps(kernel(1024, loads), LEAST_FEATURES) == warps
+
+
+@pytest.mark.parametrize("loads, warps", [(1, 4), (2, 2), (3, 2), (24, 8)])
+def test_threads_that_reduce_hold_a_part_of_every_tile(loads, warps):
+    assert default_num_warps(kernel(1024, loads, reduces=True), LEAST_FEATURES) == warps
 
 
 @pytest.mark.parametrize("size, warps, threads", [(1024, 1, 1024), (2048, 1, 512), (8192, 8, 1024)])
