@@ -1,5 +1,6 @@
 """Products of matrices, and what is done with them in one pass: bias, activation, scales."""
 
+import math
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -25,6 +26,17 @@ def matmul(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr,
         for k in bn.spans(x.shape[1], BK):
             sums += x[m, k] @ w[k, n]
         out[m, n] = sums
+
+
+@bn.jit
+def matmul_few_rows(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr,
+                    SUM: bn.constexpr = bn.float32):
+    """The same as out.T = w.T @ x.T: instructions take at least 64 rows, but few columns."""
+    for n, m in bn.persistent(out.T.shape, (BM, BN)):
+        sums = bn.zeros((BM, BN), SUM)
+        for k in bn.spans(x.shape[1], BK):
+            sums += w.T[n, k] @ x.T[k, m]
+        out.T[n, m] = sums
 
 
 @bn.jit
@@ -235,10 +247,16 @@ def launch(x, w, out, precision: str = "ieee", **constants) -> None:
     """out = x @ w in the array dialect.  constants: SUM."""
     device = bn.current_device()
     (M, K), N = x.shape, w.shape[1]
+    way = way_for(x.dtype, device, precision)
+    if way is WGMMA and precision == "ieee" and 2 * M <= way.fewest_rows <= N:
+        tile = tile_for(N, M, K, x.dtype, device)
+        programs = min(math.prod(tile.count(N, M)), device.multiprocessors)
+        matmul_few_rows[programs](x, w, out, **vars(tile), **constants)
+        return
     tile = tile_for(M, N, K, x.dtype, device, precision)
     rows, columns = tile.count(M, N)
     programs = rows * columns
-    if way_for(x.dtype, device, precision).is_alone:
+    if way.is_alone:
         programs = min(programs, device.multiprocessors)
     if precision == "ieee":
         at_once = min(programs, device.multiprocessors)
@@ -282,6 +300,7 @@ def assert_product(found: np.ndarray, x: np.ndarray, w: np.ndarray, lost: float 
 
 # M, N, K: rows that the copy engine can find, of 16-bit elements, and rows that it cannot
 EVEN, ODD = (88, 80, 136), (93, 77, 130)
+FEW_ROWS = (24, 208, 136)
 
 
 def check_product(library: ArrayLibrary, start, dtype: type, shape: tuple[int, int, int],
@@ -303,6 +322,7 @@ def check_products(library: ArrayLibrary) -> None:
     for dtype in (np.float32, np.float16):
         for start in (launch, launch_pointers):
             check_product(library, start, dtype, EVEN)
+            check_product(library, start, dtype, FEW_ROWS)
             check_product(library, start, dtype, ODD, turned=True)
 
 
