@@ -122,7 +122,8 @@ def _machine_code(gpu: Function, specialization: Specialization, num_warps: int,
     with _timed("assemble", times_ms):
         assembled = assemble_kernel(lowered, target, code)
     return MachineCode(text(gpu), lowered.nvvm_ir, assembled, lowered.name, lowered.parameters,
-                       lowered.num_warps * target.warp_size, lowered.shared_bytes)
+                       lowered.num_warps * target.warp_size, lowered.shared_bytes,
+                       lowered.cluster)
 
 
 @contextmanager

@@ -86,6 +86,20 @@ def slot(ring, index) -> TileType:
     return ring
 
 
+@op(PURE)
+def buffer_portion(buffer, index, *, shape, layout) -> TileType:
+    """One of the pieces of equal size that follow each other in a buffer, as a tile.
+
+    index: scalar int32, below as many as there are; shape, layout: of the result.
+    """
+    _require_buffer("buffer_portion", buffer)
+    _require_int32("buffer_portion", index)
+    result = TileType(buffer.dtype, shape, layout)
+    require(is_buffer(result) and buffer.size % result.size == 0,
+            "buffer_portion: given {} of {}", result, buffer)
+    return result
+
+
 # barrier objects ------------------------------------------------------------------------------
 @op(EFFECT)
 def mbarrier_allocate(*, copies, arrivals, offset=None) -> TileType:
@@ -101,8 +115,11 @@ def mbarrier_allocate(*, copies, arrivals, offset=None) -> TileType:
 
 
 @op(EFFECT)
-def mbarriers_ready() -> None:
-    """All threads, and the async proxy, see the mbarriers that were allocated before."""
+def mbarriers_ready(*, blocks=1) -> None:
+    """All threads, and the async proxy, see the mbarriers that were allocated before.
+
+    blocks: as of warp_roles.
+    """
 
 
 @op(EFFECT)
@@ -117,10 +134,12 @@ def mbarrier_wait(barrier, phase) -> None:
 
 
 @op(EFFECT)
-def mbarrier_arrive(barrier, condition=None) -> None:
+def mbarrier_arrive(barrier, condition=None, *, blocks=1) -> None:
     """One arrival for each warp that executes this, once all of its lanes have come here.
 
     condition: scalar bool; where it is false nothing happens.
+    blocks: of the program; where they are more than one, the arrival is made in all of them, at
+        the barrier in the same place.
     """
     _require_barrier("mbarrier_arrive", barrier)
     require(condition is None or condition == TileType(bool_),
@@ -138,7 +157,7 @@ def mbarrier_expect(barrier, *, size_bytes) -> None:
 
 # bulk copies ----------------------------------------------------------------------------------
 @op(EFFECT)
-def tma_load(map, buffer, barrier, *starts) -> None:
+def tma_load(map, buffer, barrier, *starts, blocks=1) -> None:
     """Begin to copy a box of an array into a buffer; the bytes count for the barrier's phase.
 
     map: pointer, a tensor map parameter; buffer: of the tile's shape (axes of extent 1 that the
@@ -147,6 +166,8 @@ def tma_load(map, buffer, barrier, *starts) -> None:
     outside of the array are zeros.  Executed by one warp, of which one lane does it.  The map's
     box may be smaller than the tile, which then takes several copies, in the order of the buffer's
     panels.
+    blocks: of the program; where they are more than one, the box is copied to the same place in all
+        of them, and the bytes count for the barrier in the same place of each.
     """
     _require_buffer("tma_load", buffer)
     _require_barrier("tma_load", barrier)
@@ -245,6 +266,16 @@ def uniform(value) -> TileType:
     return value
 
 
+# blocks of a program --------------------------------------------------------------------------
+@op(EFFECT)
+def blocks_done() -> None:
+    """No block that a program is spread over goes on before all have come here.
+
+    After this no other one reaches this block's barriers and buffers any more: it may end, which
+    none may while others arrive at its barriers.  Warps that ended need not come.
+    """
+
+
 # roles ----------------------------------------------------------------------------------------
 @op(PURE)
 def is_first_warp() -> TileType:
@@ -253,13 +284,15 @@ def is_first_warp() -> TileType:
 
 
 @op(CONTROL)
-def warp_roles(*, producers, registers=None) -> tuple[TileType, ...]:
+def warp_roles(*, producers, registers=None, blocks=1) -> tuple[TileType, ...]:
     """The program's warps run regions[0]; the first of `producers` further ones runs regions[1].
 
     Regions have no arguments and yield nothing.  In regions[0] a barrier of the program is one of
     its warps; regions[1] has no tiles in registers and no barriers of the program.
     registers: of a thread of a producer, and of the program, which takes those that the producers
     give away: multiples of 8 from 24 to 256.  Producers and program are whole warpgroups then.
+    blocks: of the program that reach each other's barriers and buffers in the regions: none begins
+        before the barriers of all are ready.
     Source: PTX ISA, "setmaxnreg".
     """
     if registers is not None:

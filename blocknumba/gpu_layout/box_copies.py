@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from blocknumba.gpu_layout.multicast import Portion, portion_of
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.planner import element_bits
-from blocknumba.gpu_layout.swizzle import recognized, swizzled
+from blocknumba.gpu_layout.swizzle import PATTERN_ROWS, recognized, swizzled
 from blocknumba.tile_ir.analysis.box import Box, BoxAxis
 from blocknumba.tile_ir.ir import Function, Parameter, Value
 from blocknumba.tile_ir.opdef import OPS
 from blocknumba.tile_ir.rebuild import Rebuilder
 from blocknumba.tile_ir.tensor_map import MAX_BOX, MAX_EXTENT, STRIDE_LIMIT_BYTES, TensorMap
 from blocknumba.tile_ir.types import PointerType, TileType, int32
-
-PATTERN_ROWS = 8  # after which a swizzle repeats.  Source: PTX ISA, "Swizzling Modes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +41,49 @@ class BoxCopy:
 
     axes: of the box, in the order of the map.  buffer: the type of the buffer.
     tile_starts: where the buffer's part begins in the whole tile, per axis of the tile.
+    portion: what this block brings, where the other blocks of the program bring the rest of the
+        buffer; None where it brings all of it.
     """
 
     map: Map
     axes: tuple[BoxAxis, ...]
     buffer: TileType
     tile_starts: tuple[int, ...]
+    portion: Portion | None = None
 
-    def starts(self, rebuilder: Rebuilder) -> list[Value]:
-        """Where the box begins, in the order of the map's axes, made of a rebuilder's values."""
+    @property
+    def blocks(self) -> int:
+        """How many blocks what is fetched goes to."""
+        return 1 if self.portion is None else self.portion.blocks
+
+    def starts(self, rebuilder: Rebuilder, rank: Value | None = None) -> list[Value]:
+        """Where the box begins, in the order of the map's axes, made of a rebuilder's values.
+
+        rank: of this block, for portions.
+        """
         builder, starts = rebuilder.builder, []
         for axis in self.axes:
-            start = axis.emit_start(rebuilder)
-            moved = 0 if axis.tile_axis is None else self.tile_starts[axis.tile_axis]
-            starts.append(builder.emit(OPS["add"], start, builder.constant(moved, int32)))
+            start, place = axis.emit_start(rebuilder), axis.tile_axis
+            if place is not None:
+                moved = builder.constant(self.tile_starts[place], int32)
+                start = builder.emit(OPS["add"], start, moved)
+            if place is not None and self.portion is not None:
+                moved = self.portion.emit_start(builder, rank, place)
+                start = builder.emit(OPS["add"], start, moved)
+            starts.append(start)
         return starts
+
+    def divided(self, blocks: int) -> BoxCopy | str:
+        """The same copy, of which each of some blocks brings a portion, or why they cannot."""
+        portion = portion_of(self.buffer, blocks)
+        if isinstance(portion, str):
+            return portion
+        description, extents = self.map.tensor_map, portion.tile.shape
+        box = tuple(
+            extent if axis.tile_axis is None else min(extent, extents[axis.tile_axis])
+            for extent, axis in zip(description.box, self.axes, strict=True))
+        smaller = replace(self.map, tensor_map=replace(description, box=box))
+        return replace(self, map=smaller, portion=portion)
 
     def parts(self, most_bytes: int) -> list[BoxCopy]:
         """The same copy, panel by panel, as parts of at most that many bytes if panels allow."""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_ops import (
+    blocks_done,
+    buffer_portion,
     mbarrier_arrive,
     mbarrier_expect,
     mbarrier_wait,
@@ -18,6 +20,7 @@ from blocknumba.gpu_layout.async_ops import (
     wgmma_wait,
 )
 from blocknumba.gpu_layout.box_copies import BoxCopy, Map
+from blocknumba.gpu_layout.ops import block_rank
 from blocknumba.gpu_layout.ring_uses import Overlap, RingUses
 from blocknumba.gpu_layout.schedule import Group, Ring
 from blocknumba.tile_ir.builder import Builder
@@ -69,6 +72,7 @@ class Role(Rebuilder):
         }
         self._at: dict[Ring, Place] = {}
         self._inside: dict[Op, tuple[Ring, ...]] = {}
+        self._rank: Value | None = None
         for old, new in given.args.items():
             self[old] = new
 
@@ -84,8 +88,15 @@ class Role(Rebuilder):
         for ring in self._buffers:
             start = self.builder.constant(0, int32)
             self._at[ring] = start, start
+        if self._blocks > 1:
+            self._rank = self.builder.emit(block_rank, blocks=self._blocks)
         self.ops(body.ops[:-1])
         self.end()
+
+    @property
+    def _blocks(self) -> int:
+        """How many blocks fetch for each other."""
+        return max(ring.blocks for ring in self._buffers)
 
     def end(self) -> None:
         """What is to be done after everything else."""
@@ -198,7 +209,12 @@ class Role(Rebuilder):
         emit(mbarrier_expect, full, size_bytes=ring.size_bytes)
         for fetch, tile in zip(group.fetches, buffers.tiles, strict=True):
             copy, buffer = fetch.copy, emit(slot, tile, index)
-            emit(tma_load, self._maps[copy.map], buffer, full, *copy.starts(self))
+            if copy.portion is not None:
+                part = copy.portion.tile
+                buffer = emit(buffer_portion, buffer, self._rank, shape=part.shape,
+                              layout=part.layout)
+            starts = copy.starts(self, self._rank)
+            emit(tma_load, self._maps[copy.map], buffer, full, *starts, blocks=copy.blocks)
 
     def _wait_until_full(self, ring: Ring, at: Place) -> None:
         index, phase = at
@@ -240,7 +256,9 @@ class Consumer(Role):
         self._held: dict[Ring, Value] = {}
 
     def end(self) -> None:
-        """Shared memory must last until it is stored."""
+        """Shared memory must last until it is stored, and until no other block reaches it."""
+        if self._blocks > 1:
+            self.builder.emit(blocks_done)
         if self._stores:
             self.builder.emit(tma_store_wait)
 
@@ -277,9 +295,8 @@ class Consumer(Role):
 
     def _release(self, ring: Ring, index: Value, condition: Value | None = None) -> None:
         operands = () if condition is None else (condition,)
-        self.builder.emit(
-            mbarrier_arrive, self.builder.emit(slot, self._buffers[ring].empty, index), *operands
-        )
+        empty = self.builder.emit(slot, self._buffers[ring].empty, index)
+        self.builder.emit(mbarrier_arrive, empty, *operands, blocks=ring.blocks)
 
     def _store(self, op: Op) -> None:
         """A store by the copy engine: stage the tile where the last store has left, and go on."""

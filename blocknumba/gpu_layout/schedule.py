@@ -4,14 +4,20 @@ A *fetch* is a staged load whose address is a box of an array.  Fetches that are
 a *ring*: copies of their buffers, filled and emptied in turn, with two mbarriers a copy: `full`
 ends a phase when all bytes of a copy have come, `empty` when all warps have read it.  Whoever
 fetches runs ahead by as many copies as there are.
+
+Where a program is spread over blocks, each has rings of its own.  Tiles that all of them need are
+fetched once: each block brings a portion, to all.  A copy of such a ring is empty when the warps of
+all blocks have read theirs.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from blocknumba.gpu_layout.async_ops import buffer_view, stage, wgmma
 from blocknumba.gpu_layout.box_copies import BoxCopy, Describable, Map, box_copy
+from blocknumba.gpu_layout.multicast import blocks_of, differing, parts_ways
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.planner import element_bits, tile_bytes
 from blocknumba.gpu_layout.reads import Reads
@@ -96,6 +102,11 @@ class Ring:
         """Of one copy of all buffers."""
         return sum(map(tile_bytes, self.buffers))
 
+    @property
+    def blocks(self) -> int:
+        """How many blocks fetch for each other by way of it: 1 where each has it for itself."""
+        return max(fetch.copy.blocks for group in self.groups for fetch in group.fetches)
+
     def takes(self, group: Group) -> bool:
         """Whether another group can go through the same copies."""
         return group.buffers == self.buffers and all(map(group.excludes, self.groups))
@@ -107,11 +118,18 @@ class Schedule:
 
     rings: in the order of their first fetch.  stores: stores that the copy engine does, in parts.
     reasons: per load or store that stays as it is, why.
+    undivided: per load of a tile that all blocks of a program need, and each fetches by itself, why.
     """
 
     rings: list[Ring] = field(default_factory=list)
     stores: dict[Op, list[BoxCopy]] = field(default_factory=dict)
     reasons: dict[Op, str] = field(default_factory=dict)
+    undivided: dict[Op, str] = field(default_factory=dict)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks fetch for each other: 1 where each does so for itself."""
+        return max((ring.blocks for ring in self.rings), default=1)
 
     @property
     def maps(self) -> tuple[Map, ...]:
@@ -153,6 +171,7 @@ class _Planning:
             self.schedule.reasons.setdefault(op, reason)
         self.schedule.rings.clear()
         self.schedule.stores.clear()
+        self.schedule.undivided.clear()
 
     def _find_fetches(self) -> dict[Op, Fetch]:
         """Per stage of a load that is a box, the fetch."""
@@ -167,8 +186,29 @@ class _Planning:
             if isinstance(copy, str):
                 self.schedule.reasons[source] = copy
             else:
-                found[op] = Fetch(op, copy)
+                found[op] = Fetch(op, self._divided(source, copy))
         return found
+
+    def _divided(self, source: Op, copy: BoxCopy) -> BoxCopy:
+        """The copy of a load, of which each block does a portion if it is the same in all."""
+        blocks, differ = blocks_of(self._fn), self._differing
+        starts = (monomial for axis in copy.axes for monomial, _ in axis.start.terms)
+        if blocks == 1 or any(atom.value in differ for monomial in starts for atom in monomial):
+            return copy
+        if "multicast" not in self._options.features:
+            divided = "the target does not copy to several blocks at once"
+        elif parts_ways(self._fn, differ):
+            divided = "the blocks may run different control flow"
+        else:
+            divided = copy.divided(blocks)
+        if isinstance(divided, str):
+            self.schedule.undivided[source] = divided
+            return copy
+        return divided
+
+    @cached_property
+    def _differing(self) -> frozenset[Value]:
+        return differing(self._fn)
 
     def _box(self, op: Op) -> Box | str:
         """The box of a load or a store, or why the copy engine cannot move it."""

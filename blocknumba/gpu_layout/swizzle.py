@@ -24,6 +24,7 @@ from blocknumba.gpu_layout.shared import OFFSET
 
 SWIZZLES = (128, 64, 32, 0)  # bytes of a row, the widest first; 0: rows as long as the minor axis
 CHUNK_BYTES = 16  # what a swizzle moves as a whole
+PATTERN_ROWS = 8  # after which a swizzle repeats.  Source: PTX ISA, "Swizzling Modes"
 _CHUNK_BIT = log2(CHUNK_BYTES)
 _ROW_BIT = 7  # chunk numbers are combined with the address bits from here on: 128-byte rows
 

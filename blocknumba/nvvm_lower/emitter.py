@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from blocknumba.gpu_layout.multicast import blocks_of
 from blocknumba.gpu_layout.registers import register_count
 from blocknumba.nvvm_lower.debug_info import DebugInfo
 from blocknumba.nvvm_lower.elements import register_type
@@ -75,6 +76,7 @@ class Emitter:
     packed: narrow elements that were taken out of a word -> the word.
     bytes: an 8-bit element that was taken out of an i32 -> the i32, and its place from the low end.
     parameters: what is known of the kernel's arguments.
+    blocks: that a program is spread over.
     program_barrier: what all threads of the program wait at.
     """
 
@@ -88,6 +90,7 @@ class Emitter:
         self.rounded: dict[tuple[DType, str], str] = {}
         self.packed: dict[tuple[str, ...], str] = {}
         self.bytes: dict[str, tuple[str, int]] = {}
+        self.blocks = blocks_of(fn)
         self.parameters = dict(zip(fn.body.args, fn.parameters, strict=True))
         # a program of one warp has a cheaper barrier
         self.program_barrier = ptx.BARRIER if options.num_warps > 1 else ptx.WARP_BARRIER

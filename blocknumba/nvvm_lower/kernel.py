@@ -27,10 +27,11 @@ class LoweredKernel:
 
     nvvm_ir: the module.  name: the kernel's symbol in it.
     num_warps: of a block: those of its program, and those that fetch for it.
-    shared_bytes: dynamic shared memory per program.
+    shared_bytes: dynamic shared memory per block.
     parameters: what to pass, in order, each in its natural size: pointers in 8 bytes, bools in 1,
         tensor maps in 128.
     whole_program: it must be linked as such (see AssembleOptions).
+    cluster: blocks of a program, along the first axis of the grid.
     """
 
     nvvm_ir: str
@@ -39,6 +40,7 @@ class LoweredKernel:
     shared_bytes: int
     parameters: tuple[Parameter, ...]
     whole_program: bool = False
+    cluster: int = 1
 
 
 def lower(fn: Function, target: Target, options: CodeOptions = CodeOptions()) -> LoweredKernel:
@@ -66,7 +68,7 @@ def lower(fn: Function, target: Target, options: CodeOptions = CodeOptions()) ->
     if whole_program:
         module.keep(name, signature)
     return LoweredKernel(module.text(), name, num_warps, shared_bytes(fn), fn.parameters,
-                         whole_program)
+                         whole_program, emitter.blocks)
 
 
 def assemble_kernel(kernel: LoweredKernel, target: Target,
@@ -113,6 +115,9 @@ def _properties(emitter: Emitter, threads: int, trades: bool) -> dict[str, int |
         properties["maxnreg"] = options.maxnreg
     elif options.min_blocks > 1 or trades:  # which takes a number of registers to begin with
         properties["minctasm"] = options.min_blocks
+    if emitter.blocks > 1:
+        extents = emitter.blocks, 1, 1
+        properties |= {f"cluster_dim_{axis}": extent for axis, extent in zip("xyz", extents)}
     maps = [place for place, parameter in enumerate(emitter.parameters.values(), 1)
             if is_map(parameter)]
     if maps:

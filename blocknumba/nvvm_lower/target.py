@@ -31,6 +31,7 @@ class Capability(StrEnum):
     ELECT = "elect"  # elect.sync; sm_90
     LAUNCH_DEPENDENTS = "launch_dependents"  # griddepcontrol; sm_90
     WGMMA = "wgmma"  # wgmma.mma_async; sm_90a only
+    MULTICAST = "multicast"  # tensor copies to all blocks of a cluster; slow beyond sm_90a, sm_100a
     SET_MAX_REGISTERS = "set_max_registers"  # setmaxnreg; sm_90a, sm_100a
     TCGEN05 = "tcgen05"  # tensor memory and its MMA; sm_100a
     FLOAT32X2 = "float32x2"  # add, mul and fma of two float32 at once; sm_100
@@ -44,7 +45,11 @@ _HOPPER = _ADA | {
     Capability.ATOM_BF16, Capability.ATOM_128, Capability.ATOM_VECTOR, Capability.FLOAT64_MMA,
     Capability.STMATRIX, Capability.MBARRIER, Capability.CLUSTER, Capability.TMA, Capability.ELECT,
     Capability.LAUNCH_DEPENDENTS}
+_HOPPER_ONLY = _HOPPER | {
+    Capability.WGMMA, Capability.SET_MAX_REGISTERS, Capability.MULTICAST}
 _BLACKWELL = _HOPPER | {Capability.FLOAT32X2, Capability.VECTOR_256}
+_BLACKWELL_ONLY = _BLACKWELL | {
+    Capability.SET_MAX_REGISTERS, Capability.MULTICAST, Capability.TCGEN05}
 
 KIB = 1024
 OLDEST = (8, 0)
@@ -158,10 +163,8 @@ TARGETS: dict[str, Target] = {t.name: t for t in (
     Target("sm_86", (8, 6), _AMPERE, 99 * KIB, 100 * KIB, 1536, 16),
     Target("sm_89", (8, 9), _ADA, 99 * KIB, 100 * KIB, 1536, 24),
     Target("sm_90", (9, 0), _HOPPER, 227 * KIB, 228 * KIB, 2048, 32),
-    Target("sm_90a", (9, 0), _HOPPER | {Capability.WGMMA, Capability.SET_MAX_REGISTERS},
-           227 * KIB, 228 * KIB, 2048, 32),
+    Target("sm_90a", (9, 0), _HOPPER_ONLY, 227 * KIB, 228 * KIB, 2048, 32),
     Target("sm_100", (10, 0), _BLACKWELL, 227 * KIB, 228 * KIB, 2048, 32),
-    Target("sm_100a", (10, 0), _BLACKWELL | {Capability.SET_MAX_REGISTERS, Capability.TCGEN05},
-           227 * KIB, 228 * KIB, 2048, 32),
+    Target("sm_100a", (10, 0), _BLACKWELL_ONLY, 227 * KIB, 228 * KIB, 2048, 32),
     Target("sm_120", (12, 0), _BLACKWELL - {Capability.VECTOR_256}, 99 * KIB, 100 * KIB, 1536, 24),
 )}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_ops import (
+    blocks_done,
+    buffer_portion,
     buffer_view,
     mbarrier_allocate,
     slot,
@@ -71,9 +73,9 @@ def size_bytes(allocation: Op) -> int:
 
 
 def allocation_of(buffer: Value) -> Op:
-    """The allocation that a buffer, a slot of a ring or a view of either is of."""
+    """The allocation that a buffer, a slot of a ring, a portion or a view of either is of."""
     owner = buffer.owner
-    while owner.opdef in (slot, buffer_view):
+    while owner.opdef in (slot, buffer_portion, buffer_view):
         owner = owner.operands[0].owner
     return owner
 
@@ -139,6 +141,9 @@ class _Numbering:
         self.last.update(dict.fromkeys(buffers, self._at))
         if op.opdef in ENGINES:
             self.of_engines.update(a for a in buffers if a.opdef is shared_allocate)
+        if op.opdef is blocks_done:  # until here other blocks arrive at barriers
+            barriers = [a for a in self.first if a.opdef is mbarrier_allocate]
+            self.last.update(dict.fromkeys(barriers, self._at))
         if op.opdef in BEGIN_READS:
             self._being_read.update(buffers)
         elif op.opdef in END_READS and not op.attrs.get("pending"):

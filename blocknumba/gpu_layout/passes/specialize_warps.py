@@ -82,7 +82,7 @@ class _Specializer:
         uses = ring_uses(fn, schedule.rings)
         loops = fetching_loops(fn, schedule) if share_processor(fn, self._options) else None
         if loops is not None:
-            builder.emit(mbarriers_ready)
+            builder.emit(mbarriers_ready, blocks=schedule.blocks)
             LoneRole(builder, given, schedule.stores, uses, loops, Reads(fn)).run(fn.body)
             return
         roles = (
@@ -90,7 +90,7 @@ class _Specializer:
             Producer(builder, given).region_of(fn.body),
         )
         builder.loc = fn.loc
-        builder.emit(warp_roles, regions=roles, **self._warps())
+        builder.emit(warp_roles, regions=roles, blocks=schedule.blocks, **self._warps())
 
     def _warps(self) -> dict[str, object]:
         """One producer, or a warpgroup whose registers the products of the program need."""
@@ -125,7 +125,7 @@ class _Specializer:
         empty = emit(
             mbarrier_allocate,
             copies=ring.copies,
-            arrivals=self._options.num_warps,
+            arrivals=self._options.num_warps * ring.blocks,
             hint="empty",
         )
         return Buffers(tuple(tiles), full, empty)

@@ -6,6 +6,8 @@ from blocknumba.gpu_layout.async_ops import (
     async_copy,
     async_copy_commit,
     async_copy_wait,
+    blocks_done,
+    buffer_portion,
     buffer_view,
     fence_async,
     is_first_warp,
@@ -29,6 +31,7 @@ from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
 from blocknumba.nvvm_lower.llvm import I32
 from blocknumba.nvvm_lower.ops.memory import access_width, does_work
 from blocknumba.nvvm_lower.ptx import async_copy as async_copy_ptx
+from blocknumba.nvvm_lower.ptx import cluster as cluster_ptx
 from blocknumba.nvvm_lower.ptx import mbarrier as mbarrier_ptx
 from blocknumba.nvvm_lower.ptx import tma as tma_ptx
 from blocknumba.nvvm_lower.ptx import warp as warp_ptx
@@ -48,11 +51,11 @@ def _(_emitter: Emitter, _op: Op, buffer: Registers) -> Registers:
     return buffer
 
 
-@code(slot)
-def _(emitter: Emitter, op: Op, ring: Registers, index: Registers) -> Registers:
+@code(slot, buffer_portion)
+def _(emitter: Emitter, op: Op, whole: Registers, index: Registers) -> Registers:
     body, tile = emitter.body, op.result.type
     size_bytes = str(tile.size * element_bits(tile.dtype) // 8)
-    return [body.binary("add", I32, body.binary("mul", I32, index[0], size_bytes), ring[0])]
+    return [body.binary("add", I32, body.binary("mul", I32, index[0], size_bytes), whole[0])]
 
 
 # barrier objects ------------------------------------------------------------------------------
@@ -67,9 +70,12 @@ def _(emitter: Emitter, op: Op) -> Registers:
 
 
 @code(mbarriers_ready)
-def _(emitter: Emitter, _op: Op) -> None:
+def _(emitter: Emitter, op: Op) -> None:
     emitter.assembly(mbarrier_ptx.READY)
-    emitter.barrier()
+    if attribute(op, "blocks") > 1:
+        emitter.assembly(cluster_ptx.BARRIER)
+    else:
+        emitter.barrier()
 
 
 @code(mbarrier_wait)
@@ -78,8 +84,8 @@ def _(emitter: Emitter, _op: Op, barrier: Registers, phase: Registers) -> None:
 
 
 @code(mbarrier_arrive)
-def _(emitter: Emitter, _op: Op, barrier: Registers, condition: Registers = ("",)) -> None:
-    mbarrier.arrive(emitter, barrier[0], condition[0])
+def _(emitter: Emitter, op: Op, barrier: Registers, condition: Registers = ("",)) -> None:
+    mbarrier.arrive(emitter, barrier[0], condition[0], attribute(op, "blocks"))
 
 
 @code(mbarrier_expect)
@@ -92,7 +98,7 @@ def _(emitter: Emitter, op: Op, barrier: Registers) -> None:
 def _(emitter: Emitter, op: Op, map_: Registers, buffer: Registers, barrier: Registers,
       *starts: Registers) -> None:
     tma.load(emitter, map_[0], _description(emitter, op.operands[0]), op.operands[1].type,
-             buffer[0], barrier[0], [start for start, in starts])
+             buffer[0], barrier[0], [start for start, in starts], attribute(op, "blocks"))
 
 
 @code(tma_store)
@@ -162,6 +168,12 @@ def _(emitter: Emitter, _op: Op, value: Registers) -> Registers:
     return list(emitter.assembly(warp_ptx.UNIFORM_HERE, value[0]))
 
 
+# blocks of a program --------------------------------------------------------------------------
+@code(blocks_done)
+def _(emitter: Emitter, _op: Op) -> None:
+    emitter.assembly(cluster_ptx.BARRIER)
+
+
 # roles ----------------------------------------------------------------------------------------
 @code(is_first_warp)
 def _(emitter: Emitter, _op: Op) -> Registers:
@@ -176,7 +188,7 @@ def _(emitter: Emitter, op: Op) -> tuple[Registers, ...]:
     """
     body, num_warps = emitter.body, emitter.options.num_warps
     emitter.assembly(mbarrier_ptx.READY)
-    emitter.assembly(warp_ptx.BARRIER)
+    emitter.assembly(cluster_ptx.BARRIER if attribute(op, "blocks") > 1 else warp_ptx.BARRIER)
     labels = body.new_label("program"), body.new_label("producer")
     is_ours = body.compare("icmp ult", I32, emitter.threads.uniform_warp, str(num_warps))
     body.branch_if(is_ours, *labels)

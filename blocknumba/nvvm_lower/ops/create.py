@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from blocknumba.gpu_layout.ops import block_rank
+from blocknumba.gpu_layout.registers import log2
 from blocknumba.nvvm_lower.elements import literal, zero
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count
-from blocknumba.nvvm_lower.llvm import UNDEF
+from blocknumba.nvvm_lower.llvm import I32, UNDEF
+from blocknumba.nvvm_lower.ptx import cluster
 from blocknumba.nvvm_lower.services.address import indices, special_register
 from blocknumba.tile_ir.ir import Op
 from blocknumba.tile_ir.opdef import attribute
@@ -31,9 +34,22 @@ def _(emitter: Emitter, op: Op) -> Registers:
 
 @code(program_id)
 def _(emitter: Emitter, op: Op) -> Registers:
-    return [special_register(emitter.body, f"ctaid.{_GRID_AXES[op.attrs['axis']]}")]
+    return [_of_programs(emitter, "ctaid", op.attrs["axis"])]
 
 
 @code(num_programs)
 def _(emitter: Emitter, op: Op) -> Registers:
-    return [special_register(emitter.body, f"nctaid.{_GRID_AXES[op.attrs['axis']]}")]
+    return [_of_programs(emitter, "nctaid", op.attrs["axis"])]
+
+
+@code(block_rank)
+def _(emitter: Emitter, _op: Op) -> Registers:
+    return list(emitter.assembly(cluster.RANK))
+
+
+def _of_programs(emitter: Emitter, name: str, axis: int) -> str:
+    """A number of blocks along an axis of the grid as one of programs, which lie along x."""
+    number = special_register(emitter.body, f"{name}.{_GRID_AXES[axis]}")
+    if axis or emitter.blocks == 1:
+        return number
+    return emitter.body.binary("lshr", I32, number, str(log2(emitter.blocks)))

@@ -4,6 +4,7 @@ from blocknumba.nvvm_lower.ptx import (
     arithmetic,
     async_copy,
     atomic,
+    cluster,
     matrix,
     mbarrier,
     memory,
@@ -13,7 +14,7 @@ from blocknumba.nvvm_lower.ptx import (
 )
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
 
-FAMILIES = (arithmetic, async_copy, atomic, matrix, mbarrier, memory, tma, warp, wgmma)
+FAMILIES = (arithmetic, async_copy, atomic, cluster, matrix, mbarrier, memory, tma, warp, wgmma)
 
 
 def rows() -> list[Assembly]:

@@ -55,6 +55,23 @@ def arrive(conditional: bool) -> Assembly:
 
 
 @cache
+def arrive_in_all(blocks: int, conditional: bool) -> Assembly:
+    """One arrival of a whole warp at the same place in each of the blocks of a cluster.
+
+    Each lane arrives in the block of its number.  Operands as of arrive.  Without .release.cluster,
+    which would wait for all of the warp's accesses to global memory: what was read is in registers,
+    and nothing is written that the other blocks read.
+    """
+    condition = " setp.ne.b32 q, $1, 0; and.pred p, p, q;" if conditional else ""
+    text = (f"{{ .reg .pred p, q; .reg .b32 lane, there; bar.warp.sync {ALL_LANES}; "
+            f"mov.u32 lane, %laneid; setp.lt.u32 p, lane, {blocks};{condition} "
+            "@p mapa.shared::cluster.u32 there, $0, lane; "
+            "@p mbarrier.arrive.shared::cluster.b64 _, [there]; }")
+    return _assembly(f"mbarrier.arrive.{blocks}" + ".if" * conditional, text, SHARED_ADDRESS,
+                     *["i32"] * conditional, needs=Capability.CLUSTER)
+
+
+@cache
 def expect(size_bytes: int) -> Assembly:
     """One arrival of a whole warp; the phase ends only after so many more bytes have come.
 
@@ -67,4 +84,5 @@ def expect(size_bytes: int) -> Assembly:
 
 def rows() -> list[Assembly]:
     """Every row of this module, for tests."""
-    return [initialize(3, 1), READY, WAIT, arrive(True), arrive(False), expect(16384)]
+    return [initialize(3, 1), READY, WAIT, arrive(True), arrive(False),
+            arrive_in_all(2, True), arrive_in_all(4, False), expect(16384)]

@@ -26,8 +26,9 @@ class Piece:
     starts: tuple[int, ...]
 
 
-def _assembly(name: str, text: str, *operands: str) -> Assembly:
-    return Assembly(name, text, (), operands, "cp.async.bulk.tensor", needs=Capability.TMA,
+def _assembly(name: str, text: str, *operands: str,
+              needs: Capability = Capability.TMA) -> Assembly:
+    return Assembly(name, text, (), operands, "cp.async.bulk.tensor", needs=needs,
                     has_effect=True, touches_memory=True, converges=True)
 
 
@@ -53,17 +54,22 @@ def _declared(rank: int) -> str:
 
 
 @cache
-def load(pieces: tuple[Piece, ...]) -> Assembly:
+def load(pieces: tuple[Piece, ...], blocks: int = 1) -> Assembly:
     """One lane of a whole warp begins to copy boxes to shared memory.
 
+    blocks: of the cluster; the boxes go to the same place in each, and their bytes count there.
     Operands: shared address, map, mbarrier that counts the bytes, starts (innermost first).
     """
-    rank = len(pieces[0].starts)
+    rank, declared = len(pieces[0].starts), _declared(len(pieces[0].starts))
+    way, mask, to, needs = "", "", "", Capability.TMA
+    if blocks > 1:
+        way, mask, to, needs = ".multicast::cluster", ", m", f".{blocks}", Capability.MULTICAST
+        declared += f" .reg .b16 m; mov.b16 m, {(1 << blocks) - 1};"
     copy = (f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-            " [$0{shared}], [$1, {{{starts}}}], [$2];")
-    return _assembly(f"tma.load.{rank}d.{len(pieces)}",
-                     f"{{ {_declared(rank)} {ELECT}{_boxes(pieces, 3, copy)} }}",
-                     SHARED_ADDRESS, MAP_ADDRESS, SHARED_ADDRESS, *["i32"] * rank)
+            f"{way} [$0{{shared}}], [$1, {{{{{{starts}}}}}}], [$2]{mask};")
+    return _assembly(f"tma.load.{rank}d.{len(pieces)}{to}",
+                     f"{{ {declared} {ELECT}{_boxes(pieces, 3, copy)} }}",
+                     SHARED_ADDRESS, MAP_ADDRESS, SHARED_ADDRESS, *["i32"] * rank, needs=needs)
 
 
 @cache
@@ -99,5 +105,5 @@ FENCE = Assembly("fence.async", "fence.proxy.async.shared::cta;", (), (), "memba
 def rows() -> list[Assembly]:
     """Every row of this module, for tests."""
     both = [(Piece(0, (0,) * rank), Piece(1024, (64,) * rank)) for rank in range(1, MAX_RANK + 1)]
-    return [*map(load, both), *map(store, both), store_wait(True), store_wait(False), PREFETCH,
-            FENCE]
+    return [*map(load, both), load(both[1], 2), load(both[4], 8), *map(store, both), store_wait(True),
+            store_wait(False), PREFETCH, FENCE]

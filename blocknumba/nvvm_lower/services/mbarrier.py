@@ -18,10 +18,12 @@ def wait(emitter: Emitter, barrier: str, phase: str) -> None:
     emitter.assembly(ptx.WAIT, address_of(emitter, barrier), phase)
 
 
-def arrive(emitter: Emitter, barrier: str, condition: str) -> None:
-    """One arrival of each warp, where condition, "" or an i1, holds."""
+def arrive(emitter: Emitter, barrier: str, condition: str, blocks: int) -> None:
+    """One arrival of each warp, where condition, "" or an i1, holds; in so many blocks."""
     conditions = [emitter.flag(condition)] if condition else []
-    emitter.assembly(ptx.arrive(bool(condition)), address_of(emitter, barrier), *conditions)
+    is_conditional = bool(condition)
+    row = ptx.arrive_in_all(blocks, is_conditional) if blocks > 1 else ptx.arrive(is_conditional)
+    emitter.assembly(row, address_of(emitter, barrier), *conditions)
 
 
 def expect(emitter: Emitter, barrier: str, size_bytes: int) -> None:

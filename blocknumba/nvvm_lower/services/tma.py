@@ -20,12 +20,12 @@ from blocknumba.tile_ir.types import TileType
 
 
 def load(emitter: Emitter, map_: str, description: TensorMap, tile: TileType, buffer: str,
-         barrier: str, starts: list[str]) -> None:
-    """Begin to copy a box of an array to the buffer at a byte offset.
+         barrier: str, starts: list[str], blocks: int) -> None:
+    """Begin to copy a box of an array to the buffer at a byte offset, in so many blocks.
 
     map_: address of the tensor map.  barrier: byte offset of the mbarrier that counts the bytes.
     """
-    row = ptx.load(_pieces_of(description, tile))
+    row = ptx.load(_pieces_of(description, tile), blocks)
     emitter.assembly(row, address_of(emitter, buffer), map_, address_of(emitter, barrier), *starts)
 
 
