@@ -27,7 +27,8 @@ def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, o
     call._require_writable()
     machine = call.compiled.machine
     if all(extents):
-        _module(call.compiled).launch(machine.symbol, extents, machine.threads,
+        blocks = (extents[0] * machine.cluster, *extents[1:])
+        _module(call.compiled).launch(machine.symbol, blocks, machine.threads,
                                       parameter_values(machine, call.arguments.facts),
                                       machine.shared_bytes)
     return call.compiled

@@ -93,12 +93,12 @@ class Portion:
 
     def emit_start(self, builder: Builder, rank: Value, axis: int) -> Value:
         """Where the portion of the block of a rank begins along an axis of the tile, an int32."""
-        def combined(name: str, value: Value, number: int) -> Value:
-            return builder.emit(OPS[name], value, builder.constant(number, int32))
-
         first, bits = self.numbering[axis]
-        place = combined("floordiv", rank, 1 << first)
-        return combined("mul", combined("mod", place, 1 << bits), self.tile.shape[axis])
+        numbers = ("shr", first), ("and", (1 << bits) - 1), ("mul", self.tile.shape[axis])
+        start = rank
+        for name, number in numbers:
+            start = builder.emit(OPS[name], start, builder.constant(number, int32))
+        return start
 
 
 def portion_of(tile: TileType, blocks: int) -> Portion | str:

@@ -1,0 +1,97 @@
+"""Kernels whose programs are spread over blocks, written by hand: program_id(2) is the rank."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import emulated_gpu
+
+import blocknumba as bn
+from blocknumba.dispatch import pipeline
+from blocknumba.dispatch.compiled import Compiled
+from blocknumba.dispatch.kernel import Kernel
+from blocknumba.gpu_layout.ops import block_rank
+from blocknumba.tile_ir.ir import Function
+from blocknumba.tile_ir.ops.create import program_id
+from blocknumba.tile_ir.pipeline import optimise
+from blocknumba.tile_ir.rebuild import rebuild
+
+
+@bn.jit
+def row_blocks(a, b, c, BLOCKS: bn.constexpr, BM: bn.constexpr, BN: bn.constexpr,
+               BK: bn.constexpr):
+    """c = a @ b; the blocks of a program have BM rows each, and the same columns."""
+    r, n = bn.span((bn.program_id(0) * BLOCKS + bn.program_id(2)) * BM, BM), bn.block(1, BN)
+    acc = bn.zeros((BM, BN), bn.float32)
+    for k in bn.spans(a.shape[1], BK):
+        acc += a[r, k] @ b[k, n]
+    c[r, n] = acc
+
+
+@bn.jit
+def column_blocks(a, b, c, BLOCKS: bn.constexpr, BM: bn.constexpr, BN: bn.constexpr,
+                  BK: bn.constexpr):
+    """c = a @ b; the blocks of a program have BN columns each, and the same rows."""
+    r, n = bn.block(1, BM), bn.span((bn.program_id(0) * BLOCKS + bn.program_id(2)) * BN, BN)
+    acc = bn.zeros((BM, BN), bn.float32)
+    for k in bn.spans(a.shape[1], BK):
+        acc += a[r, k] @ b[k, n]
+    c[r, n] = acc
+
+
+@bn.jit
+def separate_blocks(a, b, c, BLOCKS: bn.constexpr, BM: bn.constexpr, BN: bn.constexpr,
+                    BK: bn.constexpr):
+    """c[:, i] = a[:, i] @ b[i], where each block has rows, columns and products of its own."""
+    i = bn.program_id(0) * BLOCKS + bn.program_id(2)
+    r, n = bn.span(i * BM, BM), bn.span(i * BN, BN)
+    acc = bn.zeros((BM, BN), bn.float32)
+    for k in bn.spans(a.shape[1], BK):
+        acc += a[r, k] @ b[k, n]
+    c[r, n] = acc
+
+
+@bn.jit
+def persistent_blocks(a, b, c, BLOCKS: bn.constexpr, BM: bn.constexpr, BN: bn.constexpr,
+                      BK: bn.constexpr):
+    """c = a @ b, many tiles a program, of which each block has BM rows."""
+    for r, n in bn.persistent(c.shape, (BM * BLOCKS, BN), group=2):
+        rows = bn.span(r.start + bn.program_id(2) * BM, BM)
+        acc = bn.zeros((BM, BN), bn.float32)
+        for k in bn.spans(a.shape[1], BK):
+            acc += a[rows, k] @ b[k, n]
+        c[rows, n] = acc
+
+
+@bn.jit
+def attention_blocks(q, k, v, out, BLOCKS: bn.constexpr, BM: bn.constexpr, BN: bn.constexpr,
+                     D: bn.constexpr):
+    """out = maximum(q @ k.T, 0) @ v; the blocks of a program have BM rows of q each."""
+    rows = bn.span((bn.program_id(0) * BLOCKS + bn.program_id(2)) * BM, BM)
+    d = bn.span(0, D)
+    queries = q[rows, d]
+    sums = bn.zeros((BM, D))
+    for n in bn.spans(k.shape[0], BN):
+        sums += bn.maximum(queries @ k[n, d].T, 0).to(bn.float16) @ v[n, d]
+    out[rows, d] = sums
+
+
+def with_rank(fn: Function, blocks: int) -> Function:
+    """A function in which program_id(2) is the rank of one of so many blocks."""
+    def rewrite(rebuilder, op):
+        if op.opdef is program_id and op.attrs["axis"] == 2:
+            return (rebuilder.builder.emit(block_rank, blocks=blocks),)
+        return None
+
+    return rebuild(fn, rewrite, folding=False)
+
+
+def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, object],
+           target: str = "sm_90a") -> Compiled:
+    """What emulated_gpu.launch does, with the rank of a block in the kernel.
+
+    keywords: BLOCKS says how many a program has.
+    """
+    with mock.patch.object(pipeline, "optimise",
+                           lambda fn: with_rank(optimise(fn), keywords["BLOCKS"])):
+        return emulated_gpu.launch(kernel, grid, arguments, keywords, target)
