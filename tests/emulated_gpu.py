@@ -10,15 +10,15 @@ from blocknumba.dispatch.call import Call, resolve_grid
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.emulate import parameter_values
 from blocknumba.dispatch.kernel import Kernel
-from blocknumba.emulator import Module
+from blocknumba.emulator import Module, Options
 from blocknumba.nvvm_lower.target import Target
 
 
 def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, object],
-           target: str = "sm_90a") -> Compiled:
+           target: str = "sm_90a", seed: int | None = None) -> Compiled:
     """kernel[grid](*arguments, **keywords) on an emulated target; NumPy arrays only.
 
-    The result is the code that was run.
+    seed: of a random order of warps.  The result is the code that was run.
     """
     bound, changes = kernel.signature.bind(arguments, keywords)
     options = kernel.options.override(changes)
@@ -30,7 +30,7 @@ def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, o
         blocks = (extents[0] * machine.cluster, *extents[1:])
         _module(call.compiled).launch(machine.symbol, blocks, machine.threads,
                                       parameter_values(machine, call.arguments.facts),
-                                      machine.shared_bytes)
+                                      machine.shared_bytes, options=Options(seed=seed))
     return call.compiled
 
 

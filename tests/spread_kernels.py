@@ -87,11 +87,11 @@ def with_rank(fn: Function, blocks: int) -> Function:
 
 
 def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, object],
-           target: str = "sm_90a") -> Compiled:
+           target: str = "sm_90a", seed: int | None = None) -> Compiled:
     """What emulated_gpu.launch does, with the rank of a block in the kernel.
 
     keywords: BLOCKS says how many a program has.
     """
     with mock.patch.object(pipeline, "optimise",
                            lambda fn: with_rank(optimise(fn), keywords["BLOCKS"])):
-        return emulated_gpu.launch(kernel, grid, arguments, keywords, target)
+        return emulated_gpu.launch(kernel, grid, arguments, keywords, target, seed)

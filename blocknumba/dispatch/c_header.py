@@ -63,6 +63,8 @@ def c_header(compiled: Compiled) -> str:
         name=machine.symbol, guard=f"BLOCKNUMBA_{machine.symbol.upper()}_H",
         target=compiled.specialization.target, threads=machine.threads,
         shared=machine.shared_bytes, cubin="\n".join(_rows(machine.assembled.cubin)),
+        # that they are clusters is said by the kernel itself
+        blocks=f" * {machine.cluster}" if machine.cluster > 1 else "",
         opted=_OPT_IN.format(name=machine.symbol) if machine.shared_bytes > limit else "",
         promises="".join(f" * {line}\n" for line in _promises(compiled, formals)),
         formals="".join(f",\n    {formal.declaration}" for formal in formals),
@@ -229,8 +231,8 @@ static inline CUresult {name}_launch(
     unsigned z_programs{formals})
 {{
     void *parameters[] = {{ {addresses} }};
-{checks}    return cuLaunchKernel(kernel, x_programs, y_programs, z_programs, {name}_threads, 1, 1,
-                          {name}_shared_bytes, stream, parameters, 0);
+{checks}    return cuLaunchKernel(kernel, x_programs{blocks}, y_programs, z_programs,
+                          {name}_threads, 1, 1, {name}_shared_bytes, stream, parameters, 0);
 }}
 
 #endif

@@ -72,8 +72,8 @@ def _prepare(arguments: argparse.Namespace, values: list[Value]) -> command.Laun
                                           Target.parse(arguments.target),
                                           are_disjoint(read.arrays.values()))
     compiled = kernel.compile(specialization, read.constants)
-    machine = compiled.machine
-    return command.Launchable(compiled.ptx, machine.symbol, arguments.grid,
+    machine, (x_programs, *others) = compiled.machine, arguments.grid
+    return command.Launchable(compiled.ptx, machine.symbol, (x_programs * machine.cluster, *others),
                               (machine.threads,), parameter_values(machine, read.facts),
                               machine.shared_bytes)
 

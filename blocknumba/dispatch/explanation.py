@@ -46,6 +46,8 @@ class Access:
     width_bytes: what a thread moves at once; 0 with TMA.
     cut_bytes: the same, where the bound of a mask cuts what is moved at once; 0 if none can.
     reasons: why not TMA; then, of what a product reads, why it is not loaded rounds early.
+    blocks: of the program, each of which brings a portion to all; 1 where each has its own tile.
+    undivided: why not so, though all blocks need the same tile.
     """
 
     kind: str
@@ -56,10 +58,14 @@ class Access:
     width_bytes: int
     reasons: tuple[str, ...]
     cut_bytes: int = 0
+    blocks: int = 1
+    undivided: str = ""
 
     def __str__(self) -> str:
         width = f", {self.width_bytes} bytes at a time" if self.width_bytes else ""
         width += f", {self.cut_bytes} where the mask cuts them" if self.cut_bytes else ""
+        width += f", a portion by each of {self.blocks} blocks" if self.blocks > 1 else ""
+        width += f"; by each block for itself: {self.undivided}" if self.undivided else ""
         whys = ("not TMA", "not early")
         reasons = "".join(f"; {why}: {reason}" for why, reason in zip(whys, self.reasons))
         return f"{_place(self.loc)}  {self.array} {self.tile}: {self.way}{width}{reasons}"
@@ -93,15 +99,18 @@ class Ring:
 
     array: what is loaded to it.  tile: of one copy.  copies: as num_stages.
     size_bytes: of all copies.
+    blocks: of the program, which fill it together; 1 where each fills its own.
     """
 
     array: str
     tile: str
     copies: int
     size_bytes: int
+    blocks: int = 1
 
     def __str__(self) -> str:
-        return f"{self.array} {self.tile}: {self.copies} copies, {self.size_bytes} bytes"
+        together = f", filled by {self.blocks} blocks together" if self.blocks > 1 else ""
+        return f"{self.array} {self.tile}: {self.copies} copies, {self.size_bytes} bytes{together}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +167,9 @@ class _Explaining:
         """All that is known."""
         accesses = tuple(sorted(dict.fromkeys((*self._copied(), *self._by_threads())),
                                 key=lambda access: (access.loc.line, access.loc.column)))
-        arrays = {access.loc: access.array for access in accesses}
+        loads = {access.loc: access for access in accesses if access.kind == "load"}
         return Explanation(accesses, tuple(dict.fromkeys(self._products())),
-                           tuple(self._rings(arrays)), self._producers)
+                           tuple(self._rings(loads)), self._producers)
 
     # accesses -----------------------------------------------------------------------------------
     def _copied(self) -> Iterator[Access]:
@@ -168,8 +177,10 @@ class _Explaining:
         groups = (group for ring in self._schedule.rings for group in ring.groups)
         for fetch in (fetch for group in groups for fetch in group.fetches):
             (loaded,) = fetch.stage.operands
-            yield Access("load", fetch.copy.map.argument, _tile(loaded.type), loaded.owner.loc,
-                         TMA, 0, ())
+            source = loaded.owner
+            yield Access("load", fetch.copy.map.argument, _tile(loaded.type), source.loc, TMA, 0,
+                         (), blocks=fetch.copy.blocks,
+                         undivided=self._schedule.undivided.get(source, ""))
         for op, parts in self._schedule.stores.items():
             yield Access("store", parts[0].map.argument, _tile(op.operands[1].type), op.loc, TMA,
                          0, ())
@@ -218,12 +229,13 @@ class _Explaining:
                           "" if op.opdef is wgmma else reasons.get(op.loc, ""))
 
     # rings --------------------------------------------------------------------------------------
-    def _rings(self, arrays: dict[Loc, str]) -> Iterator[Ring]:
-        """Buffers of tiles that are loaded.  arrays: by the place of the load."""
+    def _rings(self, loads: dict[Loc, Access]) -> Iterator[Ring]:
+        """Buffers of tiles that are loaded.  loads: by their places."""
         for op in walk(self._final.body):
-            if op.opdef is shared_allocate and attribute(op, "copies") > 1 and op.loc in arrays:
-                yield Ring(arrays[op.loc], _tile(op.result.type), attribute(op, "copies"),
-                           size_bytes(op))
+            if op.opdef is shared_allocate and attribute(op, "copies") > 1 and op.loc in loads:
+                load_ = loads[op.loc]
+                yield Ring(load_.array, _tile(op.result.type), attribute(op, "copies"),
+                           size_bytes(op), load_.blocks)
 
 
 def _by_place(reasons: dict[Op, str]) -> dict[Loc, str]:

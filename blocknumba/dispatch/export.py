@@ -41,6 +41,7 @@ def description(compiled: Compiled) -> dict[str, object]:
     return {
         "kernel": compiled.name, "symbol": machine.symbol, "target": str(specialization.target),
         "threads": machine.threads, "shared_bytes": machine.shared_bytes,
+        "cluster": machine.cluster,
         "parameters": [*map(parameter_fields, machine.parameters)],
         "arguments": {name: _described(argument) for name, argument in specialization.arguments},
         "constants": {name: _readable(value) for name, value in specialization.constants},

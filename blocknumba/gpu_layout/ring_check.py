@@ -6,6 +6,10 @@ waits are for something that the other one does, in the order in which it does i
 
 Of a lone role, every round of a loop fills, waits for and releases each slot as often, and before
 the loop as many slots are filled as rounds run ahead.
+
+Blocks of a program run the same roles.  Where they fill each other's slots, a slot is empty when
+the warps of all of them have released it, in all of them; none begins before the barriers of all
+are ready, and none ends before all have done all of that.
 """
 
 from __future__ import annotations
@@ -14,27 +18,35 @@ from collections import Counter
 from collections.abc import Iterable
 
 from blocknumba.gpu_layout.async_ops import (
+    blocks_done,
     mbarrier_arrive,
     mbarrier_expect,
     mbarrier_wait,
+    mbarriers_ready,
     slot,
     tma_load,
     warp_roles,
 )
-from blocknumba.gpu_layout.planner import element_bits
+from blocknumba.gpu_layout.planner import tile_bytes
 from blocknumba.tile_ir.carried import is_loop
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.opdef import attribute
 
 # What a region does with rings: (ring, ...) for an event, (kind of op, its regions) for control.
 Trace = tuple[tuple, ...]
 
 
-def ring_problems(fn: Function) -> list[str]:
-    """What is wrong with the rings of a function; nothing if it has none."""
+def ring_problems(fn: Function, num_warps: int) -> list[str]:
+    """What is wrong with the rings of a function; nothing if it has none.
+
+    num_warps: of the program in each block.
+    """
     roles = [op for op in walk(fn.body) if op.opdef is warp_roles]
-    if not roles:
-        return _problems_of_lone_role(fn)
-    return [problem for op in roles for problem in _Check(op).problems]
+    if roles:
+        problems = [problem for op in roles for problem in _Check(op).problems]
+    else:
+        problems = _problems_of_lone_role(fn)
+    return problems + _problems_among_blocks(fn, num_warps)
 
 
 class _Check:
@@ -66,8 +78,8 @@ class _Check:
                 expected, acquired = op.attrs["size_bytes"], None
                 trace.append((full,))
             elif op.opdef is tma_load:
-                tile = op.operands[1].type
-                expected -= tile.size * element_bits(tile) // 8
+                # each block brings a portion
+                expected -= tile_bytes(op.operands[1].type) * attribute(op, "blocks")
             trace += self._within(op, self._fills)
         if expected:
             self.problems.append(f"{expected} more bytes are expected than come")
@@ -140,25 +152,75 @@ def _counts(ops: Iterable[Op]) -> dict[Op, tuple[int, int, int]]:
 
     Those are told by what is waited for: `empty` before a fill, `full` before a read.
     """
-    fills: Counter[Op] = Counter()
-    waits: Counter[Op] = Counter()
-    releases: Counter[Op] = Counter()
-    empty_of: dict[Op, Op] = {}
-    waited: Op | None = None
-    for op in ops:
-        if op.opdef is mbarrier_wait:
-            waited = _ring(op.operands[0])
-            waits[waited] += 1
-        elif op.opdef is mbarrier_expect:
-            full = _ring(op.operands[0])
-            empty_of[full] = waited
-            fills[full] += 1
-        elif op.opdef is mbarrier_arrive:
-            releases[_ring(op.operands[0])] += 1
+    ops = list(ops)
+    fills, waits, releases = (
+        Counter(_ring(op.operands[0]) for op in ops if op.opdef is opdef)
+        for opdef in (mbarrier_expect, mbarrier_wait, mbarrier_arrive))
+    empty_of = _empty_of(ops)
     fulls = dict.fromkeys((*empty_of, *waits))
     for empty in empty_of.values():
         fulls.pop(empty, None)
     return {full: (fills[full], waits[full], releases[empty_of.get(full)]) for full in fulls}
+
+
+def _empty_of(ops: Iterable[Op]) -> dict[Op, Op]:
+    """Per allocation of `full` that of the `empty` that was waited for before the fill."""
+    found: dict[Op, Op] = {}
+    waited: Op | None = None
+    for op in ops:
+        if op.opdef is mbarrier_wait:
+            waited = _ring(op.operands[0])
+        elif op.opdef is mbarrier_expect:
+            found[_ring(op.operands[0])] = waited
+    return found
+
+
+def _problems_among_blocks(fn: Function, num_warps: int) -> list[str]:
+    """What is wrong with how the blocks of a program fill each other's slots.
+
+    Who fills slots of others must wait until the warps of all of them have released it.
+    """
+    ops, problems = list(walk(fn.body)), []
+    reach = _reach(ops)
+    for empty, blocks in reach.items():
+        arrivals = attribute(empty, "arrivals")
+        if arrivals != num_warps * blocks:
+            problems.append(f"a slot that {blocks} blocks of {num_warps} warps read is empty after "
+                            f"{arrivals} releases")
+    for op in ops:
+        blocks = reach.get(_ring(op.operands[0])) if op.opdef is mbarrier_arrive else None
+        if blocks is not None and attribute(op, "blocks") != blocks:
+            problems.append(f"a slot that {blocks} blocks fill is released in "
+                            f"{attribute(op, 'blocks')}")
+    most = max(reach.values(), default=1)
+    begins = [attribute(op, "blocks") for op in ops if op.opdef in (mbarriers_ready, warp_roles)]
+    if most > 1 and begins != [most]:
+        problems.append("a block may begin before the barriers of the others are ready")
+    if most > 1 and not _ends_with_others(fn):
+        problems.append("a block may end while others reach it")
+    return problems
+
+
+def _reach(ops: Iterable[Op]) -> dict[Op, int]:
+    """Per allocation of `empty`, how many blocks fill each other's slots of that ring."""
+    ops = list(ops)
+    filled: dict[Op, int] = {}
+    for op in ops:
+        if op.opdef is tma_load:
+            full = _ring(op.operands[2])
+            filled[full] = max(filled.get(full, 1), attribute(op, "blocks"))
+    return {empty: filled.get(full, 1) for full, empty in _empty_of(ops).items()}
+
+
+def _ends_with_others(fn: Function) -> bool:
+    """Whether the warps that read slots wait for the other blocks after all else about rings."""
+    roles = [op for op in fn.body.ops if op.opdef is warp_roles]
+    ops = roles[0].regions[0].ops if roles else fn.body.ops
+    places = [place for place, op in enumerate(ops) if op.opdef is blocks_done]
+    if len(places) != 1:
+        return False
+    after = Region((), ops[places[0] + 1:])
+    return not any(op.opdef in (mbarrier_wait, mbarrier_arrive) for op in walk(after))
 
 
 def _ring(barrier: Value) -> Op:

@@ -73,7 +73,7 @@ def test_warps_that_compute_fetch_and_their_rings_balance(kernel, num_stages):
 
     assert not any(op.opdef is warp_roles for op in walk(fn.body))
     assert any(op.opdef is tma_load for op in walk(fn.body))
-    assert ring_problems(fn) == []
+    assert ring_problems(fn, 4) == []
 
 
 def test_a_round_fetches_for_the_next_one_while_its_first_product_is_under_way():
@@ -94,7 +94,7 @@ def test_the_check_of_rings_finds_a_fetch_that_is_missing():
     first = next(op for op in fn.body.ops if op.name == "if")
     fn.body.ops = tuple(op for op in fn.body.ops if op is not first)
 
-    assert ring_problems(fn)
+    assert ring_problems(fn, 4)
 
 
 @pytest.mark.parametrize(("constants", "options", "shares"), [
@@ -127,7 +127,7 @@ def test_a_loop_within_a_loop_has_a_warp_that_fetches():
     fn = lone(persistent)
 
     assert any(op.opdef is warp_roles for op in walk(fn.body))
-    assert ring_problems(fn) == []
+    assert ring_problems(fn, 4) == []
 
 
 def test_in_a_branch_all_is_fetched_before_anything_is_waited_for():

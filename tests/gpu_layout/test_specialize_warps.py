@@ -49,7 +49,7 @@ def test_every_slot_that_is_filled_is_waited_for_and_released(kernel):
     fn = specialized(kernel)
 
     assert roles(fn) is not None
-    assert ring_problems(fn) == []
+    assert ring_problems(fn, 8) == []
 
 
 def test_the_producer_only_fetches_and_the_consumers_only_compute():
@@ -124,7 +124,7 @@ def test_the_check_of_rings_finds_a_slot_that_is_never_released():
     consumer = op.regions[0]
     consumer.ops = tuple(o for o in consumer.ops if o.name != "mbarrier_arrive")
 
-    assert ring_problems(fn) == ["a region does not release each slot once"]
+    assert ring_problems(fn, 8) == ["a region does not release each slot once"]
 
 
 def test_rounds_do_not_overlap_where_threads_write_what_wgmma_reads():

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from own_maps import own_map
 
-from blocknumba.emulator import Module, TensorMap as EmulatedMap
+from blocknumba.emulator import Module, Options, TensorMap as EmulatedMap
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.passes.allocate_shared import allocate_shared
 from blocknumba.gpu_layout.registers import blocked, collapse, reshape, shape_of
@@ -178,12 +178,17 @@ class Kernel:
         found = ["\n".join(lines[slice(*loop)]) for loop in loops]
         return min((text for text in found if instruction in text), key=len)
 
-    def launch(self, *arguments: object, grid: int = 1) -> None:
-        """Run it; arrays are written in place, and an array of a map's argument is mapped."""
+    def launch(self, *arguments: object, grid: tuple[int, ...] = (1,),
+               seed: int | None = None) -> None:
+        """Run it; arrays are written in place, and an array of a map's argument is mapped.
+
+        grid: programs.  seed: of a random order of warps.
+        """
         given = [self._value(*pair) for pair in zip(self.fn.parameters, arguments, strict=True)]
         kernel = self.lowered
-        Module.parse(self.ptx).launch(kernel.name, grid, 32 * kernel.num_warps, given,
-                                      kernel.shared_bytes)
+        blocks = (grid[0] * kernel.cluster, *grid[1:])
+        Module.parse(self.ptx).launch(kernel.name, blocks, 32 * kernel.num_warps, given,
+                                      kernel.shared_bytes, options=Options(seed=seed))
 
     def _value(self, parameter: Parameter, argument: object) -> object:
         description = parameter.tensor_map
