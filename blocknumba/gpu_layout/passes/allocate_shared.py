@@ -22,15 +22,15 @@ from blocknumba.gpu_layout.planner import element_bits
 from blocknumba.gpu_layout.shared import is_buffer
 from blocknumba.tile_ir.carried import is_loop
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.opdef import OpDef
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.rebuild import Rebuilder, rebuild
 
 ALIGNMENT = 16  # bytes; of the widest shared access
 SWIZZLE_ALIGNMENT = 1024  # bytes; of what engines access.  Source: PTX ISA, "Swizzling Modes"
 ALLOCATIONS = (shared_allocate, mbarrier_allocate)
-BEGIN_READS = (wgmma, tma_store)  # engines read their buffers until the wait for them
-ENGINES = (wgmma, tma_store, tma_load)
-END_READS = (wgmma_wait, tma_store_wait)
+READ_UNTIL = {wgmma: wgmma_wait, tma_store: tma_store_wait}  # engines read until the wait for them
+ENGINES = (*READ_UNTIL, tma_load)
 SPREAD_BYTES = 4096  # small buffers get places of their own up to here: reuse costs a barrier
 
 
@@ -111,7 +111,7 @@ class _Numbering:
         self.first: dict[Op, int] = {}
         self.last: dict[Op, int] = {}
         self.of_engines: set[Op] = set()
-        self._being_read: set[Op] = set()
+        self._being_read: dict[OpDef, set[Op]] = {wait: set() for wait in READ_UNTIL.values()}
         self._at = 0
 
     def region(self, region: Region) -> None:
@@ -128,13 +128,13 @@ class _Numbering:
                 outer = [a for a, end in self.last.items() if end > start and self.first[a] < start]
                 self.last.update(dict.fromkeys(outer, self._at))
             if is_loop(op):  # the next round begins while they are read
-                self.first.update(
-                    (a, start) for a in self._being_read if self.first[a] > start
-                )
+                self.first.update((a, start) for begun in self._being_read.values()
+                                  for a in begun if self.first[a] > start)
 
     def finish(self) -> None:
         """What is still being read at the end is in use to the end."""
-        self.last.update(dict.fromkeys(self._being_read, self._at + 1))
+        for begun in self._being_read.values():
+            self.last.update(dict.fromkeys(begun, self._at + 1))
 
     def _use(self, op: Op) -> None:
         buffers = [allocation_of(value) for value in op.operands if is_buffer(value.type)]
@@ -144,11 +144,12 @@ class _Numbering:
         if op.opdef is blocks_done:  # until here other blocks arrive at barriers
             barriers = [a for a in self.first if a.opdef is mbarrier_allocate]
             self.last.update(dict.fromkeys(barriers, self._at))
-        if op.opdef in BEGIN_READS:
-            self._being_read.update(buffers)
-        elif op.opdef in END_READS and not op.attrs.get("pending"):
-            self.last.update(dict.fromkeys(self._being_read, self._at))
-            self._being_read.clear()
+        if op.opdef in READ_UNTIL:
+            self._being_read[READ_UNTIL[op.opdef]].update(buffers)
+        elif op.opdef in self._being_read and not op.attrs.get("pending"):
+            begun = self._being_read[op.opdef]
+            self.last.update(dict.fromkeys(begun, self._at))
+            begun.clear()
 
 
 def _places(lives: list[_Life]) -> dict[Op, int]:

@@ -11,8 +11,7 @@ from blocknumba.gpu_layout.movement import stays_in_warp
 from blocknumba.gpu_layout.ops import barrier, shared_read, shared_write
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.passes.allocate_shared import (
-    BEGIN_READS,
-    END_READS,
+    READ_UNTIL,
     allocation_of,
     size_bytes,
 )
@@ -20,7 +19,7 @@ from blocknumba.gpu_layout.registers import replication
 from blocknumba.gpu_layout.shared import is_buffer
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
-from blocknumba.tile_ir.opdef import READS, WRITES, attribute
+from blocknumba.tile_ir.opdef import READS, WRITES, OpDef, attribute
 from blocknumba.tile_ir.ops.atomic import atomic_rmw
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.rebuild import Rebuilder, rebuild
@@ -90,7 +89,7 @@ class _Finder:
         self._rings = {
             allocation_of(op.operands[0]) for op in walk(fn.body) if op.opdef is slot
         }
-        self._being_read: list[_Access] = []
+        self._being_read: dict[OpDef, list[_Access]] = {wait: [] for wait in READ_UNTIL.values()}
         self._used = {value for op in walk(fn.body) for value in op.operands}
         self.barriers: dict[Op, str] = {}
         self._region(fn.body, {})
@@ -143,15 +142,15 @@ class _Finder:
             buffers = [value for value in op.operands if is_buffer(value.type)]
             return [access for buffer in buffers
                     for access in self._shared(buffer, _Access(False, buffer=buffer))]
-        if op.opdef in BEGIN_READS:
+        if op.opdef in READ_UNTIL:
             buffers = [value for value in op.operands if is_buffer(value.type)]
             begun = [access for buffer in buffers
                      for access in self._shared(buffer, _Access(False))]
-            self._being_read += begun
+            self._being_read[READ_UNTIL[op.opdef]] += begun
             return begun
-        if op.opdef in END_READS and not op.attrs.get("pending"):
+        if op.opdef in self._being_read and not op.attrs.get("pending"):
             # a barrier in between did not say that they are done
-            ended, self._being_read = self._being_read, []
+            ended, self._being_read[op.opdef] = self._being_read[op.opdef], []
             return ended
         if not op.opdef.has(READS | WRITES):
             return []
