@@ -42,11 +42,25 @@ def column_blocks(a, b, c, BLOCKS: bn.constexpr, BM: bn.constexpr, BN: bn.conste
 @bn.jit
 def separate_blocks(a, b, c, BLOCKS: bn.constexpr, BM: bn.constexpr, BN: bn.constexpr,
                     BK: bn.constexpr):
-    """c[:, i] = a[:, i] @ b[i], where each block has rows, columns and products of its own."""
+    """The tiles of c = a @ b on its diagonal; a block has rows and columns of its own."""
     i = bn.program_id(0) * BLOCKS + bn.program_id(2)
     r, n = bn.span(i * BM, BM), bn.span(i * BN, BN)
     acc = bn.zeros((BM, BN), bn.float32)
     for k in bn.spans(a.shape[1], BK):
+        acc += a[r, k] @ b[k, n]
+    c[r, n] = acc
+
+
+@bn.jit
+def uneven_blocks(a, b, c, BLOCKS: bn.constexpr, BM: bn.constexpr, BN: bn.constexpr,
+                  BK: bn.constexpr):
+    """What row_blocks does, but later blocks leave out the last columns of a."""
+    r, n = bn.span((bn.program_id(0) * BLOCKS + bn.program_id(2)) * BM, BM), bn.block(1, BN)
+    acc = bn.zeros((BM, BN), bn.float32)
+    half = a.shape[1] // 2
+    for k in bn.spans(half, BK):
+        acc += a[r, k] @ b[k, n]
+    for k in bn.spans(a.shape[1] - bn.program_id(2) * BK, BK, start=half):
         acc += a[r, k] @ b[k, n]
     c[r, n] = acc
 

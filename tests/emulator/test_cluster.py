@@ -60,6 +60,11 @@ def test_a_block_that_ended_cannot_be_reached():
         run(f"{leave} {wait} {_SEND}", grid=2, block=32, cluster=2, variables=_SHARED)
 
 
+def test_warps_that_ended_do_not_hold_up_the_others_of_the_cluster():
+    # Source: PTX ISA, "exit"
+    run(f"setp.lt.u32 %p1, %r1, 32; @%p1 exit; {_CLUSTER}", grid=4, block=96, cluster=2)
+
+
 def test_arriving_twice_without_a_wait_is_found():
     with pytest.raises(SynchronizationError, match="arrives twice"):
         run("barrier.cluster.arrive.release.aligned; barrier.cluster.arrive.release.aligned;",
