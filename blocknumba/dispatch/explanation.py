@@ -17,6 +17,7 @@ from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.passes.allocate_shared import size_bytes
 from blocknumba.gpu_layout.passes.map_wgmma import refusals
 from blocknumba.gpu_layout.passes.specialize_warps import specialize_warps
+from blocknumba.gpu_layout.passes.spread_blocks import refusal, spread_blocks
 from blocknumba.gpu_layout.pipeline import MAPPING_PASSES, lay_out
 from blocknumba.gpu_layout.pipelining import pipelining_of
 from blocknumba.gpu_layout.schedule import Schedule, plan_schedule
@@ -118,12 +119,14 @@ class Explanation:
     """Accesses, products and rings of a kernel, in the order of its source.
 
     producers: warps besides those of the program, which tell the copy engine what to fetch.
+    why_not_spread: over the blocks that were asked for, or to what avail; empty where it pays.
     """
 
     accesses: tuple[Access, ...]
     products: tuple[Product, ...]
     rings: tuple[Ring, ...]
     producers: int
+    why_not_spread: str = ""
 
 
 def explain_compiled(compiled: Compiled) -> Explanation:
@@ -154,7 +157,7 @@ class _Explaining:
                               after.__setitem__(pass_.name, result))
         before_fetches = MAPPING_PASSES[MAPPING_PASSES.index(specialize_warps) - 1]
         self._mapped = after[before_fetches.name]
-        specialized = after[specialize_warps.name]
+        specialized, self._spread = after[specialize_warps.name], after[spread_blocks.name]
         self._producers = producers(self._final)
         planned = plan_schedule(self._mapped, options)
         self._schedule = planned if fetches(self._final) else Schedule(reasons=planned.reasons)
@@ -169,7 +172,14 @@ class _Explaining:
                                 key=lambda access: (access.loc.line, access.loc.column)))
         loads = {access.loc: access for access in accesses if access.kind == "load"}
         return Explanation(accesses, tuple(dict.fromkeys(self._products())),
-                           tuple(self._rings(loads)), self._producers)
+                           tuple(self._rings(loads)), self._producers, self._why_not_spread())
+
+    def _why_not_spread(self) -> str:
+        """Why blocks do not share what a program fetches, if they were to."""
+        if self._options.num_ctas == 1:
+            return ""
+        nothing_shared = "" if self._schedule.blocks > 1 else "they would fetch nothing together"
+        return refusal(self._fn, self._options) or nothing_shared
 
     # accesses -----------------------------------------------------------------------------------
     def _copied(self) -> Iterator[Access]:
@@ -216,7 +226,7 @@ class _Explaining:
     # products -----------------------------------------------------------------------------------
     def _products(self) -> Iterator[Product]:
         """Each product once."""
-        reasons = _by_place(refusals(self._fn, self._options))
+        reasons = _by_place(refusals(self._spread, self._options))
         for op in walk(self._final.body):
             if op.opdef is not wgmma and op.opdef not in PRODUCTS:
                 continue

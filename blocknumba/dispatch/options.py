@@ -21,8 +21,10 @@ class Options:
         the largest tile.
     num_stages: buffers of a pipelined loop; 1 turns pipelining off; None leaves it to the
         compiler, which goes by the shared memory there is.
-    num_ctas: the most thread blocks that a program may be spread over, a power of two.  No
-        program is spread over more than one, which `compiled.stats` says.
+    num_ctas: the most thread blocks that a program may be spread over, a power of two.  Each
+        computes some rows of the program's products, and they fetch together what all of them
+        need; an element that a program writes twice must be of the same rows of its tile.  It
+        changes nothing, as `compiled.stats` says, before Hopper and of programs without products.
     fastmath: allow approximate division, square root and transcendentals, and reassociation.
     debug: check every access and every assert.
     maxnreg: the most registers a thread may use; None leaves it to the assembler.

@@ -18,7 +18,7 @@ def layout_options(specialization: Specialization, num_warps: int) -> LayoutOpti
     options, target = specialization.options, specialization.target
     return LayoutOptions(num_warps, options.num_stages, specialization.disjoint,
                          specialization.numbers_describe, target.capabilities,
-                         target.shared_bytes_per_block)
+                         target.shared_bytes_per_block, options.num_ctas)
 
 
 def require_shared_memory(fn: Function, target: Target) -> None:

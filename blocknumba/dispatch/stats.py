@@ -75,10 +75,8 @@ class Stats:
     @property
     def unused_options(self) -> tuple[str, ...]:
         """Options that changed nothing, and why."""
-        num_ctas = self._compiled.specialization.options.num_ctas
-        if num_ctas == 1:
-            return ()
-        return (f"num_ctas={num_ctas}: every program is one thread block, on every target",)
+        reason, asked = self._explanation.why_not_spread, self._compiled.specialization.options
+        return (f"num_ctas={asked.num_ctas}: {reason}",) if reason else ()
 
     @cached_property
     def _explanation(self) -> Explanation:
@@ -92,10 +90,11 @@ class Stats:
     def _lines(self) -> Iterator[str]:
         compiled = self._compiled
         warps = compiled.machine.threads // compiled.specialization.target.warp_size
+        spread = f"{compiled.machine.cluster} blocks of " if compiled.machine.cluster > 1 else ""
         producing = f" and {self.producers} that fetch" if self.producers else ""
         spills = f"{self.spills} bytes of spills" if self.spills else "no spills"
         yield (f"{compiled.name} for {compiled.specialization.target}: "
-               f"{warps - self.producers} warps{producing}, {self.registers} registers, {spills}, "
+               f"{spread}{warps - self.producers} warps{producing}, {self.registers} registers, {spills}, "
                f"{self.shared_bytes} bytes of shared memory, occupancy {self.occupancy:.0%}")
         for kind in ("load", "store"):
             yield from _titled(f"{kind}s", (a for a in self.accesses if a.kind == kind))

@@ -15,6 +15,7 @@ from blocknumba.gpu_layout.passes.map_wgmma import map_wgmma
 from blocknumba.gpu_layout.passes.pipeline_loops import pipeline_loops
 from blocknumba.gpu_layout.passes.rotate_products import rotate_products
 from blocknumba.gpu_layout.passes.specialize_warps import specialize_warps
+from blocknumba.gpu_layout.passes.spread_blocks import spread_blocks
 from blocknumba.gpu_layout.passes.stage_conversions import stage_conversions
 from blocknumba.gpu_layout.spec import LAID_OUT, MAPPED, READY
 from blocknumba.tile_ir import verifier
@@ -25,6 +26,8 @@ MOST_RETRIES = 8  # where shared memory does not suffice
 
 # From here on every op is one that the hardware has, and what engines access is in shared memory.
 MAPPING_PASSES = (
+    # first: what follows sees tiles as a block has them
+    spread_blocks,
     # before map_dots, which takes every dot that is left
     map_wgmma,
     # after map_wgmma: it moves products apart
