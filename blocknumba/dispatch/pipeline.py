@@ -97,11 +97,12 @@ def _attempts(tile: Function, specialization: Specialization) -> Iterator[tuple[
         yield num_warps, 1
         return
     threads = num_warps * target.warp_size
-    tries = [max(wanted // threads, 1) for wanted in resident_threads(tile, num_warps)]
-    for blocks in dict.fromkeys(tries):
+    wanted = resident_threads(tile, num_warps)
+    most = max(wanted // threads, 1)
+    for blocks in dict.fromkeys((most, max(wanted // 2 // threads, 1))):
         yield num_warps, min(blocks, target.blocks_per_processor)
     if not chosen and num_warps < MOST_WARPS:
-        yield 2 * num_warps, max(tries[0] // 2, 1)
+        yield 2 * num_warps, max(most // 2, 1)
     yield num_warps, 1
 
 

@@ -25,7 +25,7 @@ LOADS_IN_FLIGHT = 3  # tiles loaded that the registers of a largest tile have ro
 WORD_BITS = 32
 WARP_SIZE = 32
 # Threads of a multiprocessor: fewer do not keep memory busy, more leave too few registers each.
-RESIDENT_THREADS, NARROW_RESIDENT_THREADS = 1024, 768
+RESIDENT_THREADS = 1024
 LARGE_THREAD = 32  # words from which a thread needs twice the registers
 # Of a product: 64 words of sums a thread, which leaves as many registers for what is multiplied;
 # 128 where there would be too many warps, and of mma.sync: 64 by 64 sums of a warp read the least.
@@ -63,20 +63,14 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
     return min(1 << warps.bit_length() - 1, MOST_WARPS)
 
 
-def resident_threads(fn: Function, num_warps: int) -> tuple[int, int]:
-    """How many threads of a multiprocessor there should be registers for; how many if that spills.
-    """
+def resident_threads(fn: Function, num_warps: int) -> int:
+    """How many threads of a multiprocessor there should be registers for."""
     threads = num_warps * WARP_SIZE
     sums = max((_words(op.result.type) for op in walk(fn.body) if op.opdef is dot), default=0)
     if sums:
-        most = RESIDENT_THREADS // (2 if sums // threads <= LARGE_SUMS else 4)
-    elif _largest(fn) // threads <= LARGE_THREAD:
-        most = RESIDENT_THREADS
-    elif _is_narrow(fn):  # half the bytes a thread, so more of them keep memory busy
-        return NARROW_RESIDENT_THREADS, RESIDENT_THREADS // 2
-    else:
-        most = RESIDENT_THREADS // 2
-    return most, most // 2
+        return RESIDENT_THREADS // (2 if sums // threads <= LARGE_SUMS else 4)
+    words_of_thread = _largest(fn) // threads
+    return RESIDENT_THREADS if words_of_thread <= LARGE_THREAD else RESIDENT_THREADS // 2
 
 
 def _warps_of_product(product: Op, features: frozenset[str]) -> int:
