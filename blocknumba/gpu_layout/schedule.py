@@ -118,7 +118,7 @@ class Schedule:
 
     rings: in the order of their first fetch.  stores: stores that the copy engine does, in parts.
     reasons: per load or store that stays as it is, why.
-    undivided: per load of a tile that all blocks of a program need, and each fetches by itself, why.
+    undivided: per load of a tile that all blocks need, and each fetches for itself, why.
     """
 
     rings: list[Ring] = field(default_factory=list)

@@ -2,6 +2,11 @@
 
 Where a product reads what was computed from another one, the tensor cores wait for the arithmetic
 in between, unless another program multiplies meanwhile.
+
+Blocks that a program is spread over may do so as well.  Whatever a warp waits for, in its own block
+or in another one, comes earlier in what all blocks run alike than what it does next, so that the
+warps that are behind all others never wait: a first warp that waits to fetch, for warps of other
+blocks to release a slot, does not hold them up.
 """
 
 from __future__ import annotations

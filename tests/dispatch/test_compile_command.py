@@ -126,7 +126,7 @@ CUresult CUDAAPI cuLaunchKernel(CUfunction f, unsigned x, unsigned y, unsigned z
                                 unsigned b, unsigned c, unsigned shared, CUstream stream,
                                 void **parameters, void **extra)
 {
-    printf("%lu\n", ((CUtensorMap *)parameters[PLACE])->opaque[0]);
+    printf("%lu %u %u\n", ((CUtensorMap *)parameters[PLACE])->opaque[0], x, y);
     return 0;
 }
 
@@ -134,17 +134,18 @@ int main(void)
 {
     CUtensorMap map;
     copy_encode_x_map_64x128_128(&map, 0x1000, 256, 320, 640);
-    return copy_launch(0, 0, 1, 1, 1, GIVEN, &map);
+    return copy_launch(0, 0, 3, 2, 1, GIVEN, &map);
 }
 """
 
 
-def test_a_c_program_encodes_the_tensor_maps_of_what_was_compiled(tmp_path):
+@pytest.mark.parametrize("cluster", [1, 2])
+def test_a_c_program_encodes_the_tensor_maps_of_what_was_compiled(tmp_path, cluster):
     compiled = bn.compile(copy, "f16[:,::1]:16, f16[::1]:16", {"B": 64}, target="sm_90a")
     box = own_map("x", (1, 0), (64, 128), 128)
     given = compiled.machine.parameters
-    compiled.machine = replace(compiled.machine, parameters=(*given, box))
-    export(compiled, tmp_path)
+    machine = replace(compiled.machine, parameters=(*given, box), cluster=cluster)
+    export(replace(compiled, machine=machine), tmp_path)
     program = tmp_path / "maps.c"
     program.write_text(MAPS.replace("PLACE", str(len(given)))
                        .replace("GIVEN", ", ".join("0" for _ in given)))
@@ -152,9 +153,11 @@ def test_a_c_program_encodes_the_tensor_maps_of_what_was_compiled(tmp_path):
     done = subprocess.run([_built(program, tmp_path, tmp_path, driver=False)], text=True,
                           capture_output=True, check=True)
 
-    assert done.stdout == "6 2 0x1000 320 256 1280 64 128 1 1 0 3 3 0\n7\n"
-    said = json.loads((tmp_path / "copy.json").read_text())["parameters"]
-    assert said[-1]["tensor_map"] == {
+    # programs of several blocks lie along x
+    assert done.stdout == f"6 2 0x1000 320 256 1280 64 128 1 1 0 3 3 0\n7 {3 * cluster} 2\n"
+    said = json.loads((tmp_path / "copy.json").read_text())
+    assert said["cluster"] == cluster
+    assert said["parameters"][-1]["tensor_map"] == {
         "extents": ["x.extent1", "x.extent0"], "strides": ["x.stride0"], "box": [64, 128],
         "swizzle_bytes": 128, "as_tf32": False}
 

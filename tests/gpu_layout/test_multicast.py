@@ -1,4 +1,4 @@
-"""Tiles that the blocks of a program fetch together: which, in what portions, and when it is safe."""
+"""Tiles that the blocks of a program fetch together: which, and in what portions."""
 
 from dataclasses import replace
 

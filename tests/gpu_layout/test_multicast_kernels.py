@@ -145,6 +145,20 @@ def test_other_dtypes_are_fetched_together_too(dtype, depth):
     assert copies_in(compiled)[0]
 
 
+@pytest.mark.parametrize(("target", "together"), [
+    ("sm_90", False), ("sm_100a", True), ("sm_120", False)])
+def test_targets_without_wgmma_fetch_together_if_they_can(target, together):
+    a, b, c = matrices(250, 128, 136)
+
+    compiled = launch(row_blocks, (2, 1), (a, b, c), {
+        "BLOCKS": 2, "BM": 64, "BN": 128, "BK": 32, "num_warps": 4}, target)
+
+    np.testing.assert_allclose(c, product(a, b), atol=1e-4)
+    assert compiled.machine.cluster == 2
+    assert [ring.blocks for ring in compiled.stats.rings] == [1, 1 + together]
+    assert compiled.stats.warnings == ()
+
+
 def test_stats_say_which_tiles_blocks_fetch_together():
     a, b, c = matrices(256, 128, 64)
 

@@ -1,4 +1,4 @@
-"""Programs that are spread over the blocks of a cluster, in the emulator, and their machine code."""
+"""Programs that are spread over the blocks of a cluster: in the emulator, and as machine code."""
 
 import re
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
 from blocknumba.nvvm_lower.target import Capability
 
-PORTABLE_BLOCKS = 8  # of a cluster.  Source: CUDA Programming Guide, "Thread Block Clusters"
-
 # Which block of the cluster this is; clusters lie along x.
 RANK = Assembly("cluster.rank", "mov.u32 $0, %cluster_ctarank;", ("i32",), (),
                 "%cluster_ctarank", needs=Capability.CLUSTER)

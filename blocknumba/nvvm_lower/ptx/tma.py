@@ -105,5 +105,5 @@ FENCE = Assembly("fence.async", "fence.proxy.async.shared::cta;", (), (), "memba
 def rows() -> list[Assembly]:
     """Every row of this module, for tests."""
     both = [(Piece(0, (0,) * rank), Piece(1024, (64,) * rank)) for rank in range(1, MAX_RANK + 1)]
-    return [*map(load, both), load(both[1], 2), load(both[4], 8), *map(store, both), store_wait(True),
-            store_wait(False), PREFETCH, FENCE]
+    return [*map(load, both), load(both[1], 2), load(both[4], 8), *map(store, both),
+            store_wait(True), store_wait(False), PREFETCH, FENCE]
