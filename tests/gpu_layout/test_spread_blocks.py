@@ -159,6 +159,15 @@ def test_every_block_has_its_part_of_the_rows_and_all_columns():
     assert [value.type.shape for value in made.operands] == [(64, 16), (16, 32), (64, 32)]
 
 
+def test_clusters_are_no_larger_than_every_gpu_takes():
+    kernel, types, constants = CASES["product"]
+    whole = tile_of(kernel, types, constants | {"BM": 1024})
+
+    parts = spread_blocks(whole, replace(OPTIONS, num_ctas=16))
+
+    assert {attribute(op, "blocks") for op in walk(parts.body) if op.opdef is block_rank} == {8}
+
+
 def test_a_program_of_one_block_stays_as_it_is():
     whole = tile_of(*CASES["product"])
     options = replace(OPTIONS, num_ctas=1)
@@ -249,7 +258,7 @@ def test_a_program_without_products_stays_one_block():
     assert refusal(whole, OPTIONS) == "blocks share operands of products, and there are none"
 
 
-@pytest.mark.parametrize("target, missing", [("sm_80", "cluster"), ("sm_90", "wgmma")])
+@pytest.mark.parametrize("target, missing", [("sm_80", "cluster"), ("sm_90", "multicast")])
 def test_targets_without_clusters_or_what_makes_them_pay_have_one_block(target, missing):
     options = replace(OPTIONS, features=TARGETS[target].capabilities)
 

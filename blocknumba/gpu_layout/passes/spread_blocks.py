@@ -22,7 +22,8 @@ from blocknumba.tile_ir.passes.hoist_invariants import hoist_invariants
 from blocknumba.tile_ir.rebuild import Rebuilder
 from blocknumba.tile_ir.types import TileType, int32
 
-FEATURES = frozenset(("cluster", "tma", "wgmma"))
+FEATURES = frozenset(("cluster", "multicast", "tma", "wgmma"))
+MOST_BLOCKS = 8  # of a cluster, on every GPU.  Source: CUDA Programming Guide, "Clusters"
 LEAST_ROWS = 64  # of a product, that a block has.  Source: PTX ISA, "wgmma.mma_async"
 
 
@@ -74,9 +75,9 @@ def _order_matters(fn: Function) -> bool:
 
 
 def blocks_for(fn: Function, options: LayoutOptions) -> int:
-    """How many blocks there are rows for, a power of two; at most num_ctas."""
+    """How many blocks there are rows for, a power of two; no more than asked for."""
     rows = min(op.result.type.shape[ROWS] for op in walk(fn.body) if op.opdef is dot)
-    return min(options.num_ctas, max(rows // LEAST_ROWS, 1))
+    return min(options.num_ctas, MOST_BLOCKS, max(rows // LEAST_ROWS, 1))
 
 
 class _Spreader(Rebuilder):
