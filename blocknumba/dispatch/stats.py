@@ -93,8 +93,8 @@ class Stats:
         spread = f"{compiled.machine.cluster} blocks of " if compiled.machine.cluster > 1 else ""
         producing = f" and {self.producers} that fetch" if self.producers else ""
         spills = f"{self.spills} bytes of spills" if self.spills else "no spills"
-        yield (f"{compiled.name} for {compiled.specialization.target}: "
-               f"{spread}{warps - self.producers} warps{producing}, {self.registers} registers, {spills}, "
+        yield (f"{compiled.name} for {compiled.specialization.target}: {spread}"
+               f"{warps - self.producers} warps{producing}, {self.registers} registers, {spills}, "
                f"{self.shared_bytes} bytes of shared memory, occupancy {self.occupancy:.0%}")
         for kind in ("load", "store"):
             yield from _titled(f"{kind}s", (a for a in self.accesses if a.kind == kind))
