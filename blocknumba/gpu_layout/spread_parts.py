@@ -35,11 +35,9 @@ class Parts:
     writes: Mapping[Op, int]
 
     def axis(self, value: Value) -> Axis:
-        """The axis of a value that is needed once, as carried ones are."""
-        axes = self.axes[value]
-        if len(axes) > 1:
-            raise NotSpread(f"{value.hint or 'a tile'} is carried whole and in parts")
-        return axes[0]
+        """The axis of a value that a loop carries, or that a branch yields."""
+        (axis,) = self.axes[value]
+        return axis
 
 
 def parts_of(fn: Function) -> Parts:
@@ -160,6 +158,8 @@ class _Search:
                 raise NotSpread(f"{value.hint or 'a tile'} is needed whole")
             axes = self.wanted.setdefault(value, {})
             if axis not in axes:
+                if axes and value in self._handed:
+                    raise NotSpread(f"{value.hint or 'a tile'} is carried whole and in parts")
                 axes[axis] = None
                 self._waiting.append((value, axis))
 

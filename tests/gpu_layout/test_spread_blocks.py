@@ -190,6 +190,16 @@ def product_as_second_factor(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn
 
 
 @bn.jit
+def carried_as_both_factors(a, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+    m, k = bn.block(0, BM), bn.span(0, BK)
+    both, sums = a[m, k], bn.zeros((BM, BM))
+    for _ in range(3):
+        sums += both @ both.T
+        both = both * 0.5
+    c[m, bn.block(1, BM)] = sums
+
+
+@bn.jit
 def flat(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
     m, n, k = bn.block(0, BM), bn.block(1, BN), bn.span(0, BK)
     rows = (a[m, k] @ b[k, n]).reshape(BM * BN)
@@ -234,6 +244,7 @@ SHARED = "what one block writes, others could read or write"
 REFUSALS = [
     (sums_of_columns, THREE, {}, "reduce needs the whole tile"),
     (product_as_second_factor, THREE, {}, "dot needs the whole tile"),
+    (carried_as_both_factors, THREE[:2], {}, "both is carried whole and in parts"),
     (flat, THREE, {}, "reshape needs the whole tile"),
     (adding_to_an_operand, THREE[:2], {}, SHARED),
     (writing_twice, THREE, {}, SHARED),
