@@ -227,7 +227,7 @@ class Kernel:
         launcher = self._launchers.get(form)
         if launcher is None:
             launcher = self._launchers[form] = self._launcher(arguments, keywords)
-        elif launcher != self._run_slowly:  # the chain did not get here: begin with it from now on
+        elif launcher != self._run_slowly:  # met again and again: begin with it from now on
             self._front, self._chain = launcher, MAX_CHAIN
         return launcher(configuration, *arguments, stream=stream, **keywords)
 
@@ -253,7 +253,7 @@ class Kernel:
         is_last = any(map(signature.is_option, signature.names)) or self._chain in (0, MAX_CHAIN)
         following = self._any_form if is_last else self._front
         launcher = generate_launcher(driver, signature, given, tuple(sorted(changes)),
-                                     self._miss, following, self._hooks)
+                                     self._miss, following, self._any_form, self._hooks)
         if launcher is None:
             return self._run_slowly
         self._front = launcher  # before the chain counts it: other threads launch meanwhile

@@ -156,7 +156,7 @@ def launcher_source(form: Form) -> str:
              "packed": "".join(f", {access.packed}" for access in every if access.format),
              "shares": _shares([access.packed for access in form.arrays.values()])}
     before = "".join(f"    {access.before}\n" for access in every if access.before)
-    names["second_look"] = _second_look(form, following, before) if form.tensors else ""
+    names["second_look"] = _second_look(form, before) if form.tensors else ""
     early, late = ("", before) if form.tensors else (before, "")
     switch = _SWITCH if form.may_switch else ""
     return "".join([_head(form, following), early, _RECOGNISE.format(**names), late,
@@ -183,12 +183,17 @@ def _head(form: Form, following: str) -> str:
                           for parameter in parameters if not parameter.is_given)
 
 
-def _following(parameters: Sequence[Parameter]) -> str:
-    """The call that passes everything on."""
-    passed = ["_grid", *(parameter.name for parameter in parameters if not parameter.by_name),
-              "*_more", *(f"{parameter.name}={parameter.name}" for parameter in parameters
-                          if parameter.by_name), "stream=stream", "**_others"]
-    return f"_following({', '.join(passed)})"
+def _following(parameters: Sequence[Parameter], with_defaults: bool = False) -> str:
+    """The call that passes everything on.
+
+    with_defaults: parameters that are not given have got their defaults, which are not passed.
+    """
+    values = [(parameter, "_missing" if with_defaults and not parameter.is_given
+               else parameter.name) for parameter in parameters]
+    passed = ["_grid", *(value for parameter, value in values if not parameter.by_name), "*_more",
+              *(f"{parameter.name}={value}" for parameter, value in values if parameter.by_name),
+              "stream=stream", "**_others"]
+    return f"_following()({', '.join(passed)})"
 
 
 def _other_class(parameter: Parameter) -> str:
@@ -198,10 +203,11 @@ def _other_class(parameter: Parameter) -> str:
     return f"{parameter.name} is not _missing"
 
 
-def _second_look(form: Form, following: str, before: str) -> str:
+def _second_look(form: Form, before: str) -> str:
     """What comes first when Torch says no: it has looked at the classes too."""
     classes = " or ".join(_other_class(parameter) for parameter in form.parameters
                           if parameter.name in form.tensors)
+    following = _following(form.parameters, with_defaults=True)
     reads = before.replace("    _", "        _")
     return f"        if {classes}:\n            return {following}\n{reads}"
 

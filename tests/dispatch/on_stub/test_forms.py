@@ -8,7 +8,7 @@ from stub_libraries import CupyArray, TorchTensor
 
 from blocknumba.dispatch import kernel as kernel_module
 from blocknumba.dispatch.kernel import jit
-from blocknumba.dispatch.launcher import generate_launcher
+from blocknumba.dispatch.launcher import TURNS_TO_BE_FIRST, generate_launcher
 from blocknumba.errors import BlockTypeError
 
 
@@ -129,6 +129,24 @@ def test_a_parameter_named_like_an_option_is_one_only_by_name(stub, compiler, ar
     by_position, by_name = 64, 32 * (warps or 2)
     assert [launch.block[0] for launch in stub.launches] == [by_position, by_name] * 2
     assert {launch.parameters[5] for launch in stub.launches} == {out.data.ptr}
+
+
+def test_a_form_that_is_launched_again_and_again_is_tried_first(stub, compiler, monkeypatch):
+    scale, made = make_scale(), []
+    monkeypatch.setattr(kernel_module, "generate_launcher",
+                        lambda *given: made.append(generate_launcher(*given)) or made[-1])
+    calls = [arrays_of(library) for library in (CupyArray, TorchTensor)]
+    for call in calls:
+        scale[1](*call)
+
+    tried_first = []
+    for call in calls * 3:
+        for _ in range(TURNS_TO_BE_FIRST):
+            scale[1](*call)
+        tried_first.append(scale[1].__func__)
+
+    assert tried_first == made * 3
+    assert len(stub.launches) == 2 + 6 * TURNS_TO_BE_FIRST
 
 
 def test_a_launch_made_before_the_first_call_serves_every_form(stub, compiler, arrays):
