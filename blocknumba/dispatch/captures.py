@@ -17,6 +17,13 @@ _STABLE = frozenset(("blocknumba", "numpy", "numba", "math", "operator", "cmath"
 _MUTABLE = (list, dict, set, bytearray, np.ndarray)
 _ATTRIBUTE_INSTRUCTIONS = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
 _MISSING = object()
+_IS_CURRENT = """\
+def is_current():
+    try:
+        return {}
+    except gone:
+        return False
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +163,15 @@ def _frozen(variable: Variable) -> Hashable:
 
 def _identity_check(variables: list[Variable]) -> Callable[[], bool]:
     """A function that compares every variable with what it was, as fast as Python can."""
-    scope: dict[str, object] = {"missing": _MISSING}
+    scope: dict[str, object] = {"gone": (KeyError, ValueError)}  # from a namespace, from a cell
     tests = []
     for number, variable in enumerate(variables):
         scope[f"place{number}"], scope[f"value{number}"] = variable.place, variable.value
         now = (f"place{number}.cell_contents" if isinstance(variable.place, CellType)
-               else f"place{number}.get({variable.name!r}, missing)")
+               else f"place{number}[{variable.name!r}]")
         tests.append(f"{now} is value{number}")
-    return eval(f"lambda: {' and '.join(tests) or 'True'}", scope)
+    exec(_IS_CURRENT.format(" and ".join(tests) or "True"), scope)
+    return scope["is_current"]
 
 
 def _never() -> bool:

@@ -28,6 +28,7 @@ from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
 
 MAX_CHAIN = 4  # generated launchers that a call tries before its form is looked up
+_NOTHING_KEPT = (object(), None)
 
 Launch = Callable[..., Compiled]
 
@@ -50,6 +51,8 @@ class Kernel:
         self._launchers: dict[tuple, Launch] = {}
         self._front: Launch = self._newest_form  # what a launch calls; replaced as forms are met
         self._chain = 0  # generated launchers that the front leads to, itself included
+        self._latest: object = None  # grid that was asked for, and maybe will be again
+        self._kept = _NOTHING_KEPT  # one that was, and its launch: read and replaced as one
         self._compiled: dict[Specialization, Compiled] = {}
         self._captures: dict[tuple[FunctionType, ...], Captures] = {}
         self._compiling: dict[Specialization, threading.RLock] = {}
@@ -70,11 +73,19 @@ class Kernel:
         grid: int, tuple or list of 1 to 3 ints, or a function of the dict of all arguments and
         options.  stream: None, an int, a stream of CuPy, Torch or Numba.
         """
+        kept, launch = self._kept
+        if kept is configuration:
+            return launch
         # a bound method is the cheapest call there is with something in place
         try:
-            return MethodType(self._front, configuration)
+            launch = MethodType(self._front, configuration)
         except TypeError:  # None, which no method can be bound to; the launch says what is wrong
             return MethodType(self._front, (configuration,))
+        if configuration is self._latest:
+            self._kept = configuration, launch
+        elif configuration.__class__ is tuple or configuration.__class__ is int:
+            self._latest = configuration  # functions could keep arrays alive
+        return launch
 
     def __call__(self, *arguments: object, **keywords: object) -> None:
         name = self.signature.kernel
@@ -228,8 +239,14 @@ class Kernel:
         if launcher is None:
             launcher = self._launchers[form] = self._launcher(arguments, keywords)
         elif launcher != self._run_slowly:  # met again and again: begin with it from now on
-            self._front, self._chain = launcher, MAX_CHAIN
+            self._begin_with(launcher)
+            self._chain = MAX_CHAIN
         return launcher(configuration, *arguments, stream=stream, **keywords)
+
+    def _begin_with(self, launcher: Launch) -> None:
+        """Try a launcher first from now on."""
+        self._front = launcher
+        self._kept = _NOTHING_KEPT
 
     def _passed(self, arguments: tuple, keywords: dict[str, object]) -> tuple[tuple, dict]:
         """The arguments that are not MISSING; those after one that is were passed by name."""
@@ -256,7 +273,7 @@ class Kernel:
                                      self._miss, following, self._any_form, self._hooks)
         if launcher is None:
             return self._run_slowly
-        self._front = launcher  # before the chain counts it: other threads launch meanwhile
+        self._begin_with(launcher)  # before the chain counts it: other threads launch meanwhile
         self._chain = self._chain % MAX_CHAIN + 1
         return launcher
 

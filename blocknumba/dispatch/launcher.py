@@ -20,8 +20,8 @@ else packs them, and calls the driver.  For `add[grid](x, y, n, B=1024)` with Cu
             if _recent is None:
                 return _miss(...)
         ...
-        _now = (_at_x, _at_y, n, )
-        while _now != _recent.now or _grid != _recent.grid or stream != _recent.stream:
+        _now = (_at_x, _at_y, n, _grid, stream, )
+        while _now != _recent.now:
             if (_at_x & 15, _at_y & 15, ..., ) != _recent.numbers:
                 _recent = _state.find(...)
             _low_0, _high_0, = _recent.limits
@@ -29,9 +29,10 @@ else packs them, and calls the driver.  For `add[grid](x, y, n, B=1024)` with Cu
             _ready = _recent.choose(_shares)
             ...
             _pack(_ready.slots, 0, _at_x, _at_y, n & 0xFFFFFFFFFFFFFFFF)
-            _ready.aim(_grid_of(_grid, _kernel), stream)
+            if _grid != _ready.grid or stream != _ready.stream:
+                _ready.aim(_grid, stream)
             if _recent.loading is _now:
-                _recent.ready, _recent.grid, _recent.stream, _recent.now = ...
+                _recent.ready, _recent.now = _ready, _now
         _ready = _recent.ready
         _status = _ready.submit()
         ...

@@ -32,34 +32,31 @@ _RECOGNISE = """\
 """
 _LOAD = """\
     _now = {now}
-    while True:
-        if _now != _recent.now:
-            if {numbers} != _recent.numbers:
-                _recent = _state.find(_plans, {key}, {arrays})
-                if _recent is None:
-                    return {miss}
-            {shares}
-            _ready = _recent.overlapping if _shares else _recent.disjoint
+    while _now != _recent.now:
+        if {numbers} != _recent.numbers:
+            _recent = _state.find(_plans, {key}, {arrays})
+            if _recent is None:
+                return {miss}
+        {shares}
+        _ready = _recent.overlapping if _shares else _recent.disjoint
+        if _ready is None:
+            _ready = _recent.choose(_shares)
             if _ready is None:
-                _ready = _recent.choose(_shares)
-                if _ready is None:
-                    return {miss}
-            _recent.now, _recent.loading = None, _now
-            try:
-                _pack(_ready.slots, 0{packed})
-            except _errors:
                 return {miss}
-            if _ready.maps and not _ready.place_maps():
-                _recent.forget()
-                return {miss}
-            if _recent.loading is not _now:
-                continue
+        _recent.now, _recent.loading = None, _now
+        try:
+            _pack(_ready.slots, 0{packed})
+        except _errors:
+            return {miss}
+        if _ready.maps and not _ready.place_maps():
+            _recent.forget()
+            return {miss}
+        if _grid != _ready.grid or stream != _ready.stream:
+            if not _ready.aim(_grid, stream):
+                return _ready.compiled
+        if _recent.loading is _now:
             _recent.ready, _recent.now = _ready, _now
-        _ready = _recent.ready
-        if _grid == _ready.grid and stream == _ready.stream:
-            break
-        if not _ready.aim(_grid, stream):
-            return _ready.compiled
+    _ready = _recent.ready
 """
 _SWITCH = """\
     if _current_device() != _recent.device:
@@ -152,7 +149,7 @@ def launcher_source(form: Form) -> str:
              "arrays": _tuple(form.arrays), "bound": form.bound,
              "miss": f"_miss(_plans, {key}, _grid, stream, {{{form.bound}}}, {{{form.chosen}}})",
              "current_stream": form.current_stream,
-             "now": _tuple(access.now for access in every if access.now),
+             "now": _tuple([*(access.now for access in every if access.now), "_grid", "stream"]),
              "packed": "".join(f", {access.packed}" for access in every if access.format),
              "shares": _shares([access.packed for access in form.arrays.values()])}
     before = "".join(f"    {access.before}\n" for access in every if access.before)
@@ -248,7 +245,7 @@ def _shares(pointers: Sequence[str]) -> str:
     limits = "".join(f"_low_{number}, _high_{number}, " for number, _ in pairs)
     shared = " or ".join(f"_low_{number} < {second} - {first} < _high_{number}"
                          for number, (first, second) in pairs)
-    return f"{limits}= _recent.limits\n            _shares = {shared}"
+    return f"{limits}= _recent.limits\n        _shares = {shared}"
 
 
 def _tuple(expressions: Iterable[str]) -> str:

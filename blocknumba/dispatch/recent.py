@@ -33,7 +33,7 @@ class Recent:
     is_current: of the plan that was launched last.
     options: compile options by name, for grids that are functions.
     device: ordinal.
-    now: the addresses and numbers that `ready` holds; None when none is ready.
+    now: the addresses, numbers, grid and stream that `ready` holds; None when none is ready.
     loading: what is being put into a buffer.
     ready: the buffer that was launched last.
     disjoint, overlapping: buffers of the plans; None until one is chosen.

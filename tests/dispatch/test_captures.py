@@ -46,6 +46,37 @@ def test_changing_a_global_is_seen_and_changes_the_key(module):
     assert before.values != after.values
 
 
+def test_a_global_that_is_gone_is_a_change(module):
+    f = module.define("A = 1\ndef f(x): return x + A")
+    before = capture((f,))
+
+    del module.A
+
+    assert not before.is_current()
+
+
+def test_a_closure_variable_that_is_gone_is_a_change():
+    def outer():
+        a = 1
+
+        def inner(x):
+            return x + a
+
+        def forget():
+            nonlocal a
+            del a
+
+        return inner, forget
+
+    inner, forget = outer()
+    before = capture((inner,))
+    assert before.is_current()
+
+    forget()
+
+    assert not before.is_current()
+
+
 def test_changing_a_global_back_gives_the_first_key_again(module):
     f = module.define("A = 1000\ndef f(x): return x + A")
     first = capture((f,))

@@ -3,6 +3,7 @@
 import gc
 import itertools
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from stub_libraries import CURRENT, CupyArray, TorchTensor
 
 from blocknumba.dispatch import kernel, recent
 from blocknumba.dispatch.kernel import jit
+from blocknumba.errors import BlockTypeError
 
 FACTOR = 1
 
@@ -129,6 +131,55 @@ def test_grids_take_turns(stub, compiler, grids):
         scale[grid](*arrays, 3, 1.5, B=64)
 
     assert [list(launch.grid) for launch in stub.launches] == expected
+
+
+@pytest.mark.parametrize("right, wrong", [(1, True), (1, 1.0), ((2,), (2.0,)), ((1, 2), (True, 2))])
+def test_a_grid_is_not_taken_for_an_equal_one_that_is_a_mistake(stub, compiler, right, wrong):
+    scale, arrays = make_scale(), pair()
+
+    for _ in range(4):
+        scale[right](*arrays, 3, 1.5, B=64)
+        with pytest.raises(BlockTypeError, match="of the grid, accepted an int"):
+            scale[wrong](*arrays, 3, 1.5, B=64)
+
+    assert len(stub.launches) == 4
+
+
+@pytest.mark.parametrize("make", [lambda: (3,), lambda: [3], lambda: lambda meta: 3])
+def test_a_grid_that_is_used_again_and_again_is_the_same_launch(stub, compiler, make):
+    scale, arrays, grid = make_scale(), pair(), make()
+
+    for _ in range(5):
+        scale[grid](*arrays, 3, 1.5, B=64)
+        scale[make()](*arrays, 3, 1.5, B=64)
+
+    assert [list(launch.grid) for launch in stub.launches] == [[3, 1, 1]] * 10
+
+
+def test_a_list_of_extents_may_change_in_place(stub, compiler):
+    scale, arrays, grid = make_scale(), pair(), [1]
+
+    for extent in (3, 3, 3, 4, 4):
+        grid[0] = extent
+        scale[grid](*arrays, 3, 1.5, B=64)
+
+    assert [launch.grid[0] for launch in stub.launches] == [3, 3, 3, 4, 4]
+
+
+def test_what_a_grid_function_holds_is_not_kept_alive(stub, compiler):
+    scale, arrays = make_scale(), pair()
+
+    class Held:
+        """Stands for an array."""
+
+    held = Held()
+    alive, grid = weakref.ref(held), lambda meta, held=held: 3
+    for _ in range(5):
+        scale[grid](*arrays, 3, 1.5, B=64)
+
+    del held, grid
+
+    assert alive() is None
 
 
 def test_the_current_stream_may_change_between_launches(stub, compiler, monkeypatch):
