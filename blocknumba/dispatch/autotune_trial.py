@@ -132,7 +132,7 @@ def _work(trial: Trial, scratch: Scratch) -> Work:
     facts = {**call.arguments.facts, **scratch.facts}
     if call.driver is None:
         return lambda _: interpret(call.compiled, trial.grid, facts, None)
-    plan = Plan(call.driver, call.compiled, call.device, facts, call.captures.is_current)
+    plan = Plan(call.driver, call.compiled, call.device, facts, call.captures)
     slots = [slot_bits(fact) for fact in facts.values()]
     return lambda stream: plan.launch(trial.grid, stream, slots)
 

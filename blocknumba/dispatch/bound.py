@@ -52,7 +52,7 @@ def bind_call(call: Call, grid: Grid, chosen: object, hooks: list,
     plan, kernel = call.plan(), call.signature.kernel
     fixed = None if chosen is None else stream_handle(chosen, kernel)
     buffers = _Buffers(plan, grid, [slot_bits(facts) for facts in call.arguments.facts.values()])
-    is_current, compiled = plan.is_current, plan.compiled
+    is_current, compiled = plan.captures.is_current, plan.compiled
     several_devices, is_empty = call.driver.device_count > 1, not all(grid)
 
     def bound(stream: object = None) -> Compiled:

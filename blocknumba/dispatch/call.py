@@ -87,7 +87,7 @@ class Call:
         self._require_writable()
         self.driver.enter_thread(self.device)
         return Plan(self.driver, self.compiled, self.device, self.arguments.facts,
-                    self.captures.is_current)
+                    self.captures)
 
     def _launch(self, driver: Driver, grid: Grid, stream: int | None) -> Plan | None:
         facts, arrays = self.arguments.facts, self.arguments.arrays

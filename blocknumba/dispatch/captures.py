@@ -33,10 +33,21 @@ class Captures:
     values: (path, frozen value), sorted by path; part of the key of the code cache.
     is_current: whether every captured variable still is the same object; always False when
         a captured object can change without being rebound.
+    watch: the same for launchers, where it costs less.
     """
 
     values: tuple[tuple[str, Hashable], ...]
     is_current: Callable[[], bool]
+    watch: Watch
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Nothing changed as long as read(argument) is value."""
+
+    read: Callable[[object], object]
+    argument: object
+    value: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +105,9 @@ def capture(functions: tuple[FunctionType, ...]) -> Captures:
     ordered = sorted(found.values(), key=lambda variable: variable.path)
     values = tuple((variable.path, _frozen(variable)) for variable in ordered)
     if any(isinstance(variable.value, _MUTABLE) or variable.is_namespace for variable in ordered):
-        return Captures(values, _never)
-    return Captures(values, _identity_check(ordered))
+        return Captures(values, _never, NEVER)
+    is_current = _identity_check(ordered)
+    return Captures(values, is_current, _watch(ordered, is_current))
 
 
 def python_function(value: object) -> FunctionType | None:
@@ -174,8 +186,20 @@ def _identity_check(variables: list[Variable]) -> Callable[[], bool]:
     return scope["is_current"]
 
 
+def _watch(variables: list[Variable], is_current: Callable[[], bool]) -> Watch:
+    """How a launcher sees a change: in most kernels of one global, which is the language."""
+    if len(variables) == 1:
+        (variable,) = variables
+        if type(variable.place) is dict and variable.value is not None:
+            return Watch(variable.place.get, variable.name, variable.value)
+    return Watch(lambda _: is_current(), None, True)
+
+
 def _never() -> bool:
     return False
+
+
+NEVER = Watch(lambda _: False, None, True)
 
 
 def is_stable(module: str | None) -> bool:

@@ -15,7 +15,7 @@ else packs them, and calls the driver.  For `add[grid](x, y, n, B=1024)` with Cu
         _x_0, _x_1, _x_2, _y_0, _y_1, _y_2, = _recent.arrays
         _constant_0, = _recent.constants
         if (x.dtype is not _x_0 or ... or B != _constant_0
-                or _hooks or not _recent.is_current()):
+                or _hooks or _recent.read(_recent.variable) is not _recent.value):
             _recent = None if _hooks else _state.find(_plans, (...), ())
             if _recent is None:
                 return _miss(...)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes
 import itertools
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from blocknumba.dispatch.arrays import ArrayFacts
+from blocknumba.dispatch.captures import Captures
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.cupy_launch import status_of
 from blocknumba.dispatch.driver import Driver
@@ -31,18 +32,18 @@ class Plan:
     compiled: the code.
     handle: the kernel in the driver.
     shape: of its launches.
-    is_current: whether the globals that the code captured are what they were.
+    captures: the globals that the code captured, which must be what they were.
     slot_count: run-time arguments.
     maps: the tensor maps among the parameters: position, slots of the array and of numbers that
         describe it, what encodes them.
     """
 
     def __init__(self, driver: Driver, compiled: Compiled, device: int,
-                 arguments: Mapping[str, Facts], is_current: Callable[[], bool]):
+                 arguments: Mapping[str, Facts], captures: Captures):
         self.driver = driver
         self.compiled = compiled
         self.device = device
-        self.is_current = is_current
+        self.captures = captures
         self.handle = compiled.handle(driver, device)
         self.shape = _launch_shape(compiled)
         self.slot_count = len(arguments)

@@ -46,13 +46,37 @@ def test_changing_a_global_is_seen_and_changes_the_key(module):
     assert before.values != after.values
 
 
-def test_a_global_that_is_gone_is_a_change(module):
-    f = module.define("A = 1\ndef f(x): return x + A")
+def sees_no_change(captures) -> bool:
+    watch = captures.watch
+    return watch.read(watch.argument) is watch.value
+
+
+@pytest.mark.parametrize("value", [1, None, np, 1.5])
+@pytest.mark.parametrize("change", [
+    lambda module: setattr(module, "A", 2), lambda module: setattr(module, "A", True),
+    lambda module: delattr(module, "A")])
+@pytest.mark.parametrize("source", ["def f(x): return x + A", "B = 1\ndef f(x): return x + A + B"])
+def test_a_global_that_changes_or_is_gone_is_a_change(module, source, value, change):
+    f = module.define(source)
+    module.A = value
     before = capture((f,))
+    assert before.is_current() and sees_no_change(before)
 
-    del module.A
+    change(module)
 
-    assert not before.is_current()
+    assert not before.is_current() and not sees_no_change(before)
+
+
+def test_code_that_reads_no_globals_is_always_current(module):
+    captures = capture((module.define("def f(x): return x"),))
+
+    assert captures.is_current() and sees_no_change(captures)
+
+
+def test_what_can_change_in_place_is_never_current(module):
+    captures = capture((module.define("A = [1]\ndef f(x): return x + A[0]"),))
+
+    assert not captures.is_current() and not sees_no_change(captures)
 
 
 def test_a_closure_variable_that_is_gone_is_a_change():
@@ -70,11 +94,11 @@ def test_a_closure_variable_that_is_gone_is_a_change():
 
     inner, forget = outer()
     before = capture((inner,))
-    assert before.is_current()
+    assert before.is_current() and sees_no_change(before)
 
     forget()
 
-    assert not before.is_current()
+    assert not before.is_current() and not sees_no_change(before)
 
 
 def test_changing_a_global_back_gives_the_first_key_again(module):
