@@ -33,7 +33,9 @@ else packs them, and calls the driver.  For `add[grid](x, y, n, B=1024)` with Cu
                 _ready.aim(_grid, stream)
             if _recent.loading is _now:
                 _recent.ready, _recent.now = _ready, _now
-        _ready = _recent.ready
+                break
+        else:
+            _ready = _recent.ready
         _status = _ready.submit()
         ...
 

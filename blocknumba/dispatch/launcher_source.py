@@ -56,7 +56,9 @@ _LOAD = """\
                 return _ready.compiled
         if _recent.loading is _now:
             _recent.ready, _recent.now = _ready, _now
-    _ready = _recent.ready
+            break
+    else:
+        _ready = _recent.ready
 """
 _SWITCH = """\
     if _current_device() != _recent.device:
