@@ -28,7 +28,8 @@ from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
 
 MAX_CHAIN = 4  # generated launchers that a call tries before its form is looked up
-_NOTHING_KEPT = (object(), None)
+MAX_TRIES = 16  # to see the same grid twice in a row: those that are computed are new objects
+_NOTHING_KEPT = (object(), None)  # yet
 
 Launch = Callable[..., Compiled]
 
@@ -41,6 +42,9 @@ class Kernel:
     options: compile options, which keywords of a launch override.
     """
 
+    # slots are what each launch reads: they cost less than the dict of so many attributes
+    __slots__ = ("_front", "_kept", "__dict__", "__weakref__")
+
     def __init__(self, function: FunctionType, options: Options = Options()):
         require(isinstance(function, FunctionType), "jit: given {}, accepted a Python function",
                 type(function).__name__)
@@ -51,8 +55,10 @@ class Kernel:
         self._launchers: dict[tuple, Launch] = {}
         self._front: Launch = self._newest_form  # what a launch calls; replaced as forms are met
         self._chain = 0  # generated launchers that the front leads to, itself included
-        self._latest: object = None  # grid that was asked for, and maybe will be again
-        self._kept = _NOTHING_KEPT  # one that was, and its launch: read and replaced as one
+        # the first grid that was asked for twice in a row and its launch, replaced as one
+        self._kept: tuple[object, Launch | None] = _NOTHING_KEPT
+        self._latest: object = _NOTHING_KEPT  # the grid that was asked for before
+        self._tries_left = MAX_TRIES
         self._compiled: dict[Specialization, Compiled] = {}
         self._captures: dict[tuple[FunctionType, ...], Captures] = {}
         self._compiling: dict[Specialization, threading.RLock] = {}
@@ -76,16 +82,13 @@ class Kernel:
         kept, launch = self._kept
         if kept is configuration:
             return launch
+        if launch is None:
+            self._keep(configuration)
         # a bound method is the cheapest call there is with something in place
         try:
-            launch = MethodType(self._front, configuration)
+            return MethodType(self._front, configuration)
         except TypeError:  # None, which no method can be bound to; the launch says what is wrong
             return MethodType(self._front, (configuration,))
-        if configuration is self._latest:
-            self._kept = configuration, launch
-        elif configuration.__class__ is tuple or configuration.__class__ is int:
-            self._latest = configuration  # functions could keep arrays alive
-        return launch
 
     def __call__(self, *arguments: object, **keywords: object) -> None:
         name = self.signature.kernel
@@ -246,7 +249,18 @@ class Kernel:
     def _begin_with(self, launcher: Launch) -> None:
         """Try a launcher first from now on."""
         self._front = launcher
-        self._kept = _NOTHING_KEPT
+        self._kept, self._tries_left = _NOTHING_KEPT, MAX_TRIES
+
+    def _keep(self, configuration: object) -> None:
+        """Keep what is in the brackets if it is the same object as before; give up some time."""
+        if configuration is self._latest:
+            self._kept = configuration, MethodType(self._front, configuration)
+        elif not self._tries_left:
+            self._kept = object(), self._front  # equal to nothing, and not to be replaced
+        else:
+            self._tries_left -= 1
+            if type(configuration) in (int, tuple):  # a function might keep arrays alive
+                self._latest = configuration
 
     def _passed(self, arguments: tuple, keywords: dict[str, object]) -> tuple[tuple, dict]:
         """The arguments that are not MISSING; those after one that is were passed by name."""

@@ -148,12 +148,14 @@ def test_a_grid_is_not_taken_for_an_equal_one_that_is_a_mistake(stub, compiler, 
 @pytest.mark.parametrize("make", [lambda: (3,), lambda: [3], lambda: lambda meta: 3])
 def test_a_grid_that_is_used_again_and_again_is_the_same_launch(stub, compiler, make):
     scale, arrays, grid = make_scale(), pair(), make()
+    others = [[extent] for extent in range(1, 2 * kernel.MAX_TRIES)]  # after so many it gives up
 
-    for _ in range(5):
-        scale[grid](*arrays, 3, 1.5, B=64)
-        scale[make()](*arrays, 3, 1.5, B=64)
+    grids = [grid, grid, make(), grid, *others, grid, grid, make()]
+    for given in grids:
+        scale[given](*arrays, 3, 1.5, B=64)
 
-    assert [list(launch.grid) for launch in stub.launches] == [[3, 1, 1]] * 10
+    expected = [3] * 4 + [extent for extent, in others] + [3] * 3
+    assert [launch.grid[0] for launch in stub.launches] == expected
 
 
 def test_a_list_of_extents_may_change_in_place(stub, compiler):
