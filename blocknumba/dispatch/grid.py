@@ -36,6 +36,15 @@ def grid_of(given: object, kernel: str) -> Grid:
     return extents + (1,) * (3 - len(extents))
 
 
+def are_ints(extents: tuple) -> bool:
+    """Whether all are ints and not bools: equal ones then are the same grid, or the same mistake.
+    """
+    for extent in extents:
+        if extent.__class__ is not int:
+            return False
+    return True
+
+
 def grid_and_stream(configuration: object, stream: object = None) -> tuple[object, object]:
     """What is in the brackets of a launch, and what the keyword stream= says, which comes first.
 

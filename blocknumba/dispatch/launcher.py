@@ -58,7 +58,7 @@ import numpy as np
 from blocknumba.dispatch.arrays import Library, library_of
 from blocknumba.dispatch.cupy_launch import status_of
 from blocknumba.dispatch.driver import Driver
-from blocknumba.dispatch.grid import grid_and_stream, grid_of
+from blocknumba.dispatch.grid import are_ints, grid_and_stream, grid_of
 from blocknumba.dispatch.launcher_source import Access, Form, Parameter, launcher_source
 from blocknumba.dispatch.plan import FormPlans
 from blocknumba.dispatch.recent import Key, ThreadState
@@ -143,13 +143,15 @@ def _scope(driver: Driver, signature: Signature, given: Mapping[str, type], form
         "_plans": plans, "_state": ThreadState(readers, len(form.constants)),
         "_kernel": signature.kernel, "_missing": MISSING,
         "_pack": struct.Struct("<" + formats).pack_into, "_errors": (struct.error, OverflowError),
-        "_grid_of": grid_of, "_place_of": grid_and_stream, "_stream_handle": stream_handle,
+        "_are_ints": are_ints, "_grid_of": grid_of, "_place_of": grid_and_stream,
+        "_stream_handle": stream_handle,
         "_integer_class": integer_class, "_freeze": freeze, "_bits": _converted_bits,
         "_dtypes": DTYPES,
         "_current_device": device_getter(libraries, driver),
         "_pointer_device": driver.pointer_device,
         "_status_of": status_of, "_Exception": Exception,
-        "_callable": callable, "_int": int, "_len": len, "_repr": repr, "_type": type,
+        "_callable": callable, "_int": int, "_len": len, "_repr": repr, "_tuple": tuple,
+        "_type": type,
         "_get_cupy_stream": cupy_stream_getter() if "cupy" in libraries else None,
         "_get_torch_stream": torch_stream_getter() if "torch" in libraries else None,
     }

@@ -20,8 +20,9 @@ _RECOGNISE = """\
 {second_look}        _recent = None if _hooks else _state.find(_plans, {key}, {arrays})
         if _recent is None:
             return {miss}
-    if _type(_grid) is not _int:
-        _grid, stream = _place_of(_grid, stream)
+    if _type(_grid) is not _int and (_type(_grid) is not _tuple or not _are_ints(_grid)):
+        if not _callable(_grid):
+            _grid, stream = _place_of(_grid, stream)
         if _callable(_grid):
             _grid = _grid({{**_recent.options, {bound}}})
         _grid = _grid_of(_grid, _kernel)

@@ -11,7 +11,7 @@ from stub_libraries import CURRENT, CupyArray, TorchTensor
 
 from blocknumba.dispatch import kernel, recent
 from blocknumba.dispatch.kernel import jit
-from blocknumba.errors import BlockTypeError
+from blocknumba.errors import BlockError, BlockTypeError
 
 FACTOR = 1
 
@@ -120,7 +120,9 @@ def test_launches_that_differ_in_one_thing_take_turns(stub, compiler, vary):
 
 
 @pytest.mark.parametrize("grids", [
-    (1, 2), (3, (3,)), ((3,), (3, 1, 1)), ((2, 3), (3, 2)), (5, lambda meta: meta["n"]), ([4], 0)])
+    (1, 2), (3, (3,)), ((3,), (3, 1, 1)), ((2, 3), (3, 2)), (5, lambda meta: meta["n"]), ([4], 0),
+    ((3, 2), (np.int64(3), 2)), ((3, 0), (3, 1)), ((2, 3), lambda meta: (2, meta["n"])),
+    (lambda meta: meta["n"], lambda meta: (meta["n"], 2))])
 def test_grids_take_turns(stub, compiler, grids):
     scale, arrays, expected = make_scale(), pair(), []
     for grid in grids * 3:
@@ -133,7 +135,8 @@ def test_grids_take_turns(stub, compiler, grids):
     assert [list(launch.grid) for launch in stub.launches] == expected
 
 
-@pytest.mark.parametrize("right, wrong", [(1, True), (1, 1.0), ((2,), (2.0,)), ((1, 2), (True, 2))])
+@pytest.mark.parametrize("right, wrong", [
+    (1, True), (1, 1.0), ((2,), (2.0,)), ((1, 2), (True, 2)), ((2, 1, 3), (2, 1.0, 3))])
 def test_a_grid_is_not_taken_for_an_equal_one_that_is_a_mistake(stub, compiler, right, wrong):
     scale, arrays = make_scale(), pair()
 
@@ -143,6 +146,18 @@ def test_a_grid_is_not_taken_for_an_equal_one_that_is_a_mistake(stub, compiler, 
             scale[wrong](*arrays, 3, 1.5, B=64)
 
     assert len(stub.launches) == 4
+
+
+@pytest.mark.parametrize("wrong", [(), (1, 1, 1, 1), (1, -1), (1, 2**16)])
+def test_a_tuple_that_is_no_grid_is_an_error_each_time(stub, compiler, wrong):
+    scale, arrays = make_scale(), pair()
+
+    for _ in range(3):
+        scale[1, 1](*arrays, 3, 1.5, B=64)
+        with pytest.raises(BlockError, match="scale: given .* of the grid|scale: given a grid of"):
+            scale[wrong](*arrays, 3, 1.5, B=64)
+
+    assert len(stub.launches) == 3
 
 
 @pytest.mark.parametrize("make", [lambda: (3,), lambda: [3], lambda: lambda meta: 3])
