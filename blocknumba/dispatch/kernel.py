@@ -11,6 +11,7 @@ from types import FunctionType, MethodType
 from blocknumba.dispatch.bound import Bound, LaunchEvent, bind_call
 from blocknumba.dispatch.call import Arguments, Call, place_of, read_arguments, resolve_grid
 from blocknumba.dispatch.captures import Captures, capture, python_function
+from blocknumba.dispatch.chain import Chain
 from blocknumba.dispatch.compilation import compile_function
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.driver import Driver, find_driver
@@ -54,7 +55,9 @@ class Kernel:
         self.options = options
         self._launchers: dict[tuple, Launch] = {}
         self._front: Launch = self._newest_form  # what a launch calls; replaced as forms are met
-        self._chain = 0  # generated launchers that the front leads to, itself included
+        # launchers of parameters that may be options take them by position or by name, not both
+        can_pass_on = not any(map(self.signature.is_option, self.signature.names))
+        self._chain = Chain(self._any_form, MAX_CHAIN if can_pass_on else 1)
         # the first grid that was asked for twice in a row and its launch, replaced as one
         self._kept: tuple[object, Launch | None] = _NOTHING_KEPT
         self._latest: object = _NOTHING_KEPT  # the grid that was asked for before
@@ -223,8 +226,7 @@ class Kernel:
     def _newest_form(self, configuration: object, /, *arguments: object,
                      stream: object = None, **keywords: object) -> Compiled:
         """What is called by launches that were made before any form was met."""
-        front = self._front if self._chain else self._any_form
-        return front(configuration, *arguments, stream=stream, **keywords)
+        return self._chain.front(configuration, *arguments, stream=stream, **keywords)
 
     def _any_form(self, configuration: object, /, *arguments: object,
                   stream: object = None, **keywords: object) -> Compiled:
@@ -241,13 +243,12 @@ class Kernel:
         launcher = self._launchers.get(form)
         if launcher is None:
             launcher = self._launchers[form] = self._launcher(arguments, keywords)
-        elif launcher != self._run_slowly:  # met again and again: begin with it from now on
-            self._begin_with(launcher)
-            self._chain = MAX_CHAIN
+        elif launcher != self._run_slowly:
+            self._begin_with(self._chain.met(launcher))
         return launcher(configuration, *arguments, stream=stream, **keywords)
 
     def _begin_with(self, launcher: Launch) -> None:
-        """Try a launcher first from now on."""
+        """Try a launcher first from now on; or look forms up."""
         self._front = launcher
         self._kept, self._tries_left = _NOTHING_KEPT, MAX_TRIES
 
@@ -280,15 +281,13 @@ class Kernel:
         driver = find_driver()
         if driver is None or SETTINGS.interpret or "interpret" in changes or options.interpret:
             return self._run_slowly
-        # launchers of parameters that may be options take them by position or by name, not both
-        is_last = any(map(signature.is_option, signature.names)) or self._chain in (0, MAX_CHAIN)
-        following = self._any_form if is_last else self._front
+        link = self._chain.link()
         launcher = generate_launcher(driver, signature, given, tuple(sorted(changes)),
-                                     self._miss, following, self._any_form, self._hooks)
+                                     self._miss, link, self._hooks)
         if launcher is None:
             return self._run_slowly
-        self._begin_with(launcher)  # before the chain counts it: other threads launch meanwhile
-        self._chain = self._chain % MAX_CHAIN + 1
+        self._chain.add(launcher, link)
+        self._begin_with(launcher)
         return launcher
 
     def _miss(self, plans: dict[Key, FormPlans], key: Key, configuration: object, stream: object,

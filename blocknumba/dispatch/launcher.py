@@ -8,7 +8,7 @@ else packs them, and calls the driver.  For `add[grid](x, y, n, B=1024)` with Cu
     def _launch(_grid, x=_missing, y=_missing, n=_missing, B=_missing, *_more,
                 stream=None, **_others):
         if _more or _others or _type(x) is not _class_x or ... or _type(B) is not _class_B:
-            return _following()(_grid, x, y, n, B, *_more, stream=stream, **_others)
+            return _link.following()(_grid, x, y, n, B, *_more, stream=stream, **_others)
         _at_x = x.data.ptr
         _at_y = y.data.ptr
         _recent = _state.recent
@@ -48,7 +48,6 @@ the launcher's own.
 
 from __future__ import annotations
 
-import itertools
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, NoneType
@@ -56,6 +55,7 @@ from types import BuiltinFunctionType, FunctionType, NoneType
 import numpy as np
 
 from blocknumba.dispatch.arrays import Library, library_of
+from blocknumba.dispatch.chain import Launch, Link
 from blocknumba.dispatch.cupy_launch import status_of
 from blocknumba.dispatch.driver import Driver
 from blocknumba.dispatch.grid import are_ints, grid_and_stream, grid_of
@@ -72,10 +72,7 @@ from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir.types import DTYPES, DType, dtype_of
 
 MISSING = object()  # the default of every argument of a launcher: it is never passed on as one
-TURNS_TO_BE_FIRST = 16  # of a form that a launcher meets and is not for
 MAX_PLANS = 1024  # per launcher; shapes that never come back must not fill the memory
-
-Launch = Callable[..., object]
 
 _FORMATS = {"bool": "?7x", "int8": "b7x", "int16": "h6x", "int32": "i4x", "int64": "q",
             "uint8": "B7x", "uint16": "H6x", "uint32": "I4x", "uint64": "Q",
@@ -94,15 +91,14 @@ _EXACT = (int, bool, str, NoneType, type, FunctionType, BuiltinFunctionType, DTy
 
 
 def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, type],
-                      options: Sequence[str], miss: Callable, following: Launch,
-                      any_form: Launch, hooks: list) -> Launch | None:
+                      options: Sequence[str], miss: Callable, link: Link,
+                      hooks: list) -> Launch | None:
     """A launcher for one form of call; None when a class needs the slow way every time.
 
     given: class of every argument that is passed, options included.
     options: the compile options, which are passed by name.
     miss: (plans, key, grid, stream, arguments, options) -> Compiled, the slow way.
-    following: what calls of any other form are passed on to, with arguments that may be MISSING.
-    any_form: takes the place of `following` now and then, to see which launcher to begin with.
+    link: where calls of any other form are passed on to, with arguments that may be MISSING.
     hooks: of launches; while there are any, every launch takes the slow way.
     """
     if any(name.startswith("_") for name in signature.names):
@@ -125,8 +121,7 @@ def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, 
         ", ".join(f"{name!r}: {name}" for name in options),
         _stream_expression(kinds), driver.device_count > 1)
     scope = _scope(driver, signature, given, form, kinds) | {
-        "_miss": miss, "_hooks": hooks, "_following": itertools.cycle(
-            [following] * (TURNS_TO_BE_FIRST - 1) + [any_form]).__next__}
+        "_miss": miss, "_hooks": hooks, "_link": link}
     exec(compile(launcher_source(form), f"<launcher of {signature.kernel}>", "exec"), scope)
     launch = scope["_launch"]
     launch.__name__ = launch.__qualname__ = signature.kernel  # Python's own errors say it

@@ -193,7 +193,7 @@ def _following(parameters: Sequence[Parameter], with_defaults: bool = False) -> 
     passed = ["_grid", *(value for parameter, value in values if not parameter.by_name), "*_more",
               *(f"{parameter.name}={value}" for parameter, value in values if parameter.by_name),
               "stream=stream", "**_others"]
-    return f"_following()({', '.join(passed)})"
+    return f"_link.following()({', '.join(passed)})"
 
 
 def _other_class(parameter: Parameter) -> str:

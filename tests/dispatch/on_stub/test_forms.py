@@ -7,8 +7,9 @@ import pytest
 from stub_libraries import CupyArray, TorchTensor
 
 from blocknumba.dispatch import kernel as kernel_module
+from blocknumba.dispatch.chain import FIRST_PATIENCE
 from blocknumba.dispatch.kernel import jit
-from blocknumba.dispatch.launcher import TURNS_TO_BE_FIRST, generate_launcher
+from blocknumba.dispatch.launcher import generate_launcher
 from blocknumba.errors import BlockTypeError
 
 
@@ -141,12 +142,12 @@ def test_a_form_that_is_launched_again_and_again_is_tried_first(stub, compiler, 
 
     tried_first = []
     for call in calls * 3:
-        for _ in range(TURNS_TO_BE_FIRST):
+        for _ in range(FIRST_PATIENCE + 1):
             scale[1](*call)
         tried_first.append(scale[1].__func__)
 
     assert tried_first == made * 3
-    assert len(stub.launches) == 2 + 6 * TURNS_TO_BE_FIRST
+    assert len(stub.launches) == 2 + 6 * (FIRST_PATIENCE + 1)
 
 
 def test_a_launch_made_before_the_first_call_serves_every_form(stub, compiler, arrays):
