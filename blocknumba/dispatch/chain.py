@@ -1,4 +1,4 @@
-"""In which order the launchers of a kernel are tried: first the one whose form comes again and again.
+"""In which order the launchers of a kernel are tried: first the one whose form comes most.
 
 A launcher that meets another form passes the call on to the next.  How often it does is all that
 can be known at no cost, and it does not tell calls that take turns from calls that have changed.

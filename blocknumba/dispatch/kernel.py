@@ -55,9 +55,10 @@ class Kernel:
         self.options = options
         self._launchers: dict[tuple, Launch] = {}
         self._front: Launch = self._newest_form  # what a launch calls; replaced as forms are met
+        self._places = self.signature.places
+        self._maybe_options = frozenset(filter(self.signature.is_option, self.signature.names))
         # launchers of parameters that may be options take them by position or by name, not both
-        can_pass_on = not any(map(self.signature.is_option, self.signature.names))
-        self._chain = Chain(self._any_form, MAX_CHAIN if can_pass_on else 1)
+        self._chain = Chain(self._any_form, 1 if self._maybe_options else MAX_CHAIN)
         # the first grid that was asked for twice in a row and its launch, replaced as one
         self._kept: tuple[object, Launch | None] = _NOTHING_KEPT
         self._latest: object = _NOTHING_KEPT  # the grid that was asked for before
@@ -235,11 +236,11 @@ class Kernel:
         arguments, keywords: some may be MISSING.
         """
         arguments, keywords = self._passed(arguments, keywords)
-        places = dict(zip(self.signature.places, arguments))
+        places = dict(zip(self._places, arguments))
         if len(places) < len(arguments) or not places.keys().isdisjoint(keywords):
             self.signature.bind(arguments, keywords)  # raises
-        form = (frozenset((name, type(value)) for name, value in (places | keywords).items()),
-                frozenset(filter(self.signature.is_option, keywords)))
+        form = (frozenset([(name, type(value)) for name, value in (places | keywords).items()]),
+                self._maybe_options.intersection(keywords))
         launcher = self._launchers.get(form)
         if launcher is None:
             launcher = self._launchers[form] = self._launcher(arguments, keywords)
@@ -265,11 +266,12 @@ class Kernel:
 
     def _passed(self, arguments: tuple, keywords: dict[str, object]) -> tuple[tuple, dict]:
         """The arguments that are not MISSING; those after one that is were passed by name."""
-        count = next((number for number, value in enumerate(arguments) if value is MISSING),
-                     len(arguments))
-        named = {**dict(zip(self.signature.places[count:], arguments[count:])), **keywords}
-        return arguments[:count], {name: value for name, value in named.items()
-                                   if value is not MISSING}
+        for count, value in enumerate(arguments):
+            if value is MISSING:
+                keywords = dict(zip(self._places[count:], arguments[count:])) | keywords
+                arguments = arguments[:count]
+                break
+        return arguments, {name: value for name, value in keywords.items() if value is not MISSING}
 
     def _launcher(self, arguments: tuple, keywords: Mapping[str, object]) -> Launch:
         """The function that serves all calls of a form; later launches try it first."""
