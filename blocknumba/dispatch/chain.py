@@ -45,7 +45,7 @@ class Chain:
         self._links: dict[Launch, Link] = {}
         self._patience = FIRST_PATIENCE
         self._candidate: Launch | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer may launch the same kernel meanwhile
 
     @property
     def front(self) -> Launch:
