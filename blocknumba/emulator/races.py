@@ -28,8 +28,9 @@ class Races:
     An agent is a warp, one of its asynchronous agents, or an mbarrier's tensor copies.  Each agent
     counts epochs.  An access is ordered behind another if the warp that makes it has seen the
     other's epoch: through a barrier, an mbarrier or a wait.  What a warp has seen exists twice:
-    for its own accesses, and for those of the async proxy that it starts.  Generic writes get from
-    the first to the second by fence.proxy.async only.
+    for its own accesses, and for those of the async proxy that it starts.  Generic accesses get
+    from the first to the second by fence.proxy.async only: a read, too, may still be under way
+    where a barrier behind it is seen.
     Source: FastTrack (Flanagan and Freund 2009); PTX ISA, "Memory Consistency Model".
 
     seen: (clusters, warps of a cluster, proxy, agents).
@@ -204,13 +205,20 @@ class Races:
         Errors: as async_read, and RaceError behind a read that nothing orders.
         """
         self._check_async(cluster, warp, offsets, proxy, "writes")
-        seen = self.seen[cluster, warp, GENERIC]
+        seen = self.seen[cluster, warp]
         rows = [*enumerate(self.warp_reads), *self.agent_reads.items()]
         for other, clocks in rows:
-            late = clocks[offsets] > seen[other]
+            late = clocks[offsets] > seen[GENERIC, other]
             if late.any():
                 self._refuse_after_read(int(offsets[late.argmax()]), warp, other,
                                         "starts a copy that writes")
+        hidden = self.warp_reads[:, offsets] > seen[proxy, :self.warps, None]
+        if hidden.any():
+            reader, place = (int(part[0]) for part in np.nonzero(hidden))
+            raise ProxyFenceError(
+                f"race: the async proxy writes shared byte {self._address(int(offsets[place]))}, "
+                f"which {self._name(reader)} read through the generic proxy, without a fence "
+                "between", hint="the reading thread executes fence.proxy.async before it arrives")
         self.write_agent[offsets] = agent
         self.write_clock[offsets] = self.agent_clocks[cluster, agent] + 1
         self.write_place[offsets] = pc

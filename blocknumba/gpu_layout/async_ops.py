@@ -6,7 +6,8 @@ an mbarrier; mbarrier_allocate makes a ring of those.  Whoever waits for an mbar
 its phases, 0 or 1, it waits for the end of; the first phase is 0.
 
 Two kinds of access reach shared memory: threads (the generic proxy) and the copy engine and
-tensor cores (the async proxy).  What threads wrote, the async proxy sees only after fence_async.
+tensor cores (the async proxy).  What threads wrote, the async proxy sees only after fence_async,
+and what they read it may overwrite only after that.
 Source: PTX ISA, "Async proxy", "mbarrier", "Asynchronous Warpgroup Level Matrix Instructions".
 """
 
@@ -192,7 +193,8 @@ def tma_store_wait(*, reads=True) -> None:
 
 @op(EFFECT)
 def fence_async() -> None:
-    """What this thread did to shared memory before is seen by the async proxy after a barrier."""
+    """What this thread did to shared memory before, reads too, is done for the async proxy once it
+    is told so by a barrier or an arrival."""
 
 
 # copies by threads ----------------------------------------------------------------------------

@@ -34,18 +34,23 @@ class Overlap:
 @dataclass(frozen=True, slots=True)
 class RingUses:
     """releases: per op the rings whose slot is read once it is done.  overlaps: by loop and by
-    wait; the rings in them are not in releases."""
+    wait; the rings in them are not in releases.  read_by_threads: the rings that not only the
+    tensor cores read."""
 
     releases: dict[Op, tuple[Ring, ...]]
     overlaps: dict[Op, Overlap]
     late_waits: dict[Op, Overlap]
+    read_by_threads: set[Ring]
 
 
 def ring_uses(fn: Function, rings: Iterable[Ring]) -> RingUses:
     """The uses of rings in a function before it is specialised."""
     reads = Reads(fn)
-    found = RingUses({}, {}, {})
+    found = RingUses({}, {}, {}, set())
     for ring, group in [(ring, group) for ring in rings for group in ring.groups]:
+        stages = [fetch.stage for fetch in group.fetches]
+        if any(op.opdef is not wgmma_wait and op not in stages for op in reads.of_staged(stages)):
+            found.read_by_threads.add(ring)
         overlap = _overlap(ring, group, reads)
         if overlap is not None:
             found.overlaps[overlap.loop] = overlap

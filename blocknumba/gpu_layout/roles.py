@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from blocknumba.gpu_layout.async_ops import (
     blocks_done,
     buffer_portion,
+    fence_async,
     mbarrier_arrive,
     mbarrier_expect,
     mbarrier_wait,
@@ -273,7 +274,10 @@ class Consumer(Role):
             super().op(op)
         if overlap is not None:
             self._finish(op, overlap)
-        for ring in self._uses.releases.get(op, ()):
+        done = self._uses.releases.get(op, ())
+        if not self._uses.read_by_threads.isdisjoint(done):
+            self.builder.emit(fence_async)  # the copy engine must not overtake their reads
+        for ring in done:
             self._release(ring, self._held[ring])
 
     def fetch(self, ring: Ring, group: Group, place: int) -> None:

@@ -15,8 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from blocknumba.gpu_layout.async_ops import buffer_view, stage, wgmma
+from blocknumba.gpu_layout.async_ops import buffer_view, shared_tile, stage, wgmma
 from blocknumba.gpu_layout.box_copies import BoxCopy, Describable, Map, box_copy
+from blocknumba.gpu_layout.dot_ops import PRODUCTS
 from blocknumba.gpu_layout.multicast import blocks_of, differing, parts_ways
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.planner import element_bits, tile_bytes
@@ -229,10 +230,10 @@ class _Planning:
         return box
 
     def _group(self) -> None:
-        """Fetches of one wgmma that are made side by side share a ring."""
+        """Fetches of one product that are made side by side share a ring."""
         grouped: set[Op] = set()
         for op in walk(self._fn.body):
-            if op.opdef is not wgmma:
+            if op.opdef is not wgmma and op.opdef not in PRODUCTS:
                 continue
             own = [_stage_of(value) for value in op.operands[:2]]
             own = [s for s in own if s in self._fetches and s not in grouped]
@@ -305,7 +306,8 @@ def _store_copy(box: Box, tile: TileType) -> BoxCopy | str:
 
 
 def _stage_of(value: Value) -> Op | None:
-    """The `stage` whose buffer an operand of wgmma is; None for one in registers."""
-    while value.owner is not None and value.owner.opdef is buffer_view:
+    """The `stage` whose buffer an operand of a product is, or is read from; None if there is none.
+    """
+    while value.owner is not None and value.owner.opdef in (buffer_view, shared_tile):
         (value,) = value.owner.operands
     return value.owner

@@ -38,6 +38,7 @@ def summing(num_warps=4, released_early=False, releases=True, stages=STAGES):
             if released_early:
                 w.mbarrier_arrive(w.slot(empty, place))
             tile = w.shared_read(w.slot(ring, place), layout=rows)
+            w.fence_async()
             if releases and not released_early:
                 w.mbarrier_arrive(w.slot(empty, place))
             return (w.add(total, w.cast(tile, dtype="float32")),)

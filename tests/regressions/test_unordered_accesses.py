@@ -29,3 +29,40 @@ def test_a_tile_is_not_staged_for_its_store_while_the_one_before_is_being_read(s
                         {"BM": 64, "BN": 64, "BK": 64, "num_warps": 4, "num_stages": 2}, seed=seed)
 
     np.testing.assert_allclose(c, a.astype(np.float64) @ b.astype(np.float64), atol=1e-4)
+
+
+@bn.jit
+def wide_products(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+    """c = a @ b of float64: warps read the slots that the copy engine fills, and give them back."""
+    r, n = bn.block(0, BM), bn.block(1, BN)
+    acc = bn.zeros((BM, BN), bn.float64)
+    for k in bn.spans(a.shape[1], BK):
+        acc += a[r, k] @ b[k, n]
+    c[r, n] = acc
+
+
+WIDE = {"BM": 64, "BN": 32, "BK": 16, "num_warps": 4}
+
+
+@pytest.mark.parametrize("seed", [None, 1])
+def test_the_copy_engine_does_not_overtake_reads_of_threads(seed):
+    a, b = (np.random.default_rng().standard_normal(shape) for shape in ((70, 200), (200, 40)))
+    c = np.full((70, 40), np.nan)
+
+    code = emulated_gpu.launch(wide_products, (2, 2), (a, b, c), WIDE, seed=seed)
+
+    np.testing.assert_allclose(c, a @ b, rtol=1e-12, atol=1e-12)
+    assert {ring.array for ring in code.stats.rings} == {"a", "b"}
+
+
+@pytest.mark.gpu(emulated="test_the_copy_engine_does_not_overtake_reads_of_threads")
+@pytest.mark.parametrize("BM, BN", [(64, 32), (32, 64)])
+def test_reads_of_threads_are_of_the_right_round_on_a_gpu(BM, BN):
+    cupy = pytest.importorskip("cupy")
+    a, b = (cupy.random.standard_normal((2048, 2048)) for _ in range(2))
+    exact = a @ b
+
+    for _ in range(20):  # 38 of 40 were wrong
+        c = cupy.full((2048, 2048), cupy.nan)
+        wide_products[2048 // BM, 2048 // BN](a, b, c, **WIDE | {"BM": BM, "BN": BN})
+        assert float(cupy.abs(c - exact).max()) < 1e-9
