@@ -187,11 +187,13 @@ class Way:
 
 WGMMA = Way(((128, 256, 128, 8), (128, 128, 128, 8), (64, 128, 256, 4), (64, 128, 128, 4)), 4096,
             fewest_rows=64, is_alone=True)
-MMA = Way(((256, 128, 64, 8), (128, 128, 64, 4), (64, 64, 64, 4)), 4096)
+MMA = Way(((256, 128, 128, 8), (128, 128, 64, 4), (64, 64, 64, 4)), 4096)
+MMA_LITTLE_SHARED = Way(((256, 128, 64, 8), (128, 128, 64, 4), (64, 64, 64, 4)), 4096)
 MMA_FLOAT32 = Way(((128, 64, 64, 4), (64, 64, 64, 4)), 4096)
 FLOAT32 = Way(((128, 128, 128, 8), (64, 64, 128, 4)), 512)
 FLOAT64 = Way(((64, 64, 128, 4), (32, 32, 128, 4)), 1024)
 FLOAT64_FETCHED = Way(((128, 64, 128, 8), (64, 64, 128, 4), (32, 32, 128, 4)), 1024, is_alone=True)
+ROOM_FOR_LONG_ROWS = 160 * 1024  # three copies of what 256 x 128 sums are made of
 # Measured, of one multiprocessor
 CACHE_BYTES = 64  # that come from the L2 cache in a cycle
 STEP_CYCLES = 20  # from one span of K to the next
@@ -207,7 +209,9 @@ def way_for(dtype, device, precision: str = "ieee") -> Way:
         return FLOAT32
     if device.has("wgmma") and precision != "tf32x3":
         return WGMMA
-    return MMA_FLOAT32 if dtype.itemsize == 4 else MMA
+    if dtype.itemsize == 4:
+        return MMA_FLOAT32
+    return MMA if device.shared_bytes >= ROOM_FOR_LONG_ROWS else MMA_LITTLE_SHARED
 
 
 @cache

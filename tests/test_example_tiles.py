@@ -12,6 +12,7 @@ from blocknumba.nvvm_lower.target import Target
 
 H100 = Device("H100", Target.parse("sm_90a"), 132)
 A100 = Device("A100", Target.parse("sm_80"), 108)
+L40S = Device("L40S", Target.parse("sm_89"), 142)
 FLOAT8 = ml_dtypes.float8_e4m3fn
 
 
@@ -32,8 +33,11 @@ def test_of_an_h100_the_tile_that_was_the_fastest_is_chosen(M, N, K, dtype, prec
     assert matmul.tile_for(M, N, K, np.dtype(dtype), H100, precision) == tile
 
 
-def test_of_ampere_the_tile_that_was_the_fastest_is_chosen():
-    assert matmul.tile_for(4096, 4096, 4096, np.dtype(np.float16), A100) == Tile(256, 128, 32, 8)
+@pytest.mark.parametrize("device, depth", [(A100, 64), (L40S, 32)], ids=["A100", "L40S"])
+def test_of_mma_the_tile_that_was_the_fastest_is_chosen(device, depth):
+    tile = matmul.tile_for(4096, 4096, 4096, np.dtype(np.float16), device)
+
+    assert tile == Tile(256, 128, depth, 8)
 
 
 @pytest.mark.parametrize("device", [H100, A100, CPU], ids=lambda device: device.name)

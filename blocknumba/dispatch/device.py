@@ -24,6 +24,11 @@ class Device:
     target: Target | None
     multiprocessors: int
 
+    @property
+    def shared_bytes(self) -> int:
+        """The shared memory that a program may use; 0 on the CPU device."""
+        return self.target.shared_bytes_per_block if self.target else 0
+
     def has(self, capability: Capability | str) -> bool:
         """Whether kernels can use something: "wgmma", "tma" and the like.
 
