@@ -63,6 +63,20 @@ def shared_tile(buffer) -> TileType:
     return TileType(buffer.dtype, buffer.shape)
 
 
+@op(EFFECT)
+def shared_part(buffer, *, axis, start, extent) -> TileType:
+    """A part of what is in a buffer, as a tile in registers, in whichever layout is wanted.
+
+    Along an axis it has extent elements, a power of two, from start on, a multiple of extent.
+    How: as of shared_read, or by ldmatrix, if it can.
+    """
+    _require_buffer("shared_part", buffer)
+    shape = buffer.shape
+    require(start % extent == 0 and 0 <= start < shape[axis] and extent <= shape[axis],
+            "shared_part: given {} from {} on of {}", extent, start, buffer)
+    return TileType(buffer.dtype, (*shape[:axis], extent, *shape[axis + 1:]))
+
+
 @op(PURE)
 def buffer_view(buffer, *, shape, layout) -> TileType:
     """The bytes of a buffer as another tile: transposed or reshaped.

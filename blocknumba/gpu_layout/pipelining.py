@@ -11,6 +11,7 @@ from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.planner import element_bits, tile_bytes
+from blocknumba.gpu_layout.prefetching import Prefetch, prefetch_of
 from blocknumba.gpu_layout.shared import contiguous_run
 from blocknumba.gpu_layout.slices import Slice, slice_of
 from blocknumba.gpu_layout.swizzle import swizzled
@@ -68,6 +69,7 @@ class Pipeline:
     loop: a `for`.  stages: copies of every buffer.  addresses: what the places of the loads are
     computed by, and `advance` the carried values among it.
     is_read_by_engines: whether it is not only threads that read the buffers.
+    prefetch: the product, if its operands are read ahead.
     """
 
     loop: Op
@@ -76,6 +78,7 @@ class Pipeline:
     addresses: Slice
     advance: Slice
     is_read_by_engines: bool
+    prefetch: Prefetch | None
 
 
 @dataclass(slots=True)
@@ -204,9 +207,13 @@ class _Planning:
         addresses = slice_of(loop, [value for early in loads for value in early.places])
         following = carried(loop).following
         advance = slice_of(loop, [following[place] for place in addresses.carried])
-        readers = (r.opdef for e in loads for s in e.stages for r in self._readers(s.result))
+        staged = [op for early in loads for op in early.stages]
+        readers = [reader for op in staged for reader in self._readers(op.result)]
+        by_engines = any(reader.opdef is wgmma for reader in readers)
+        is_read = any(early.is_read for early in loads)
+        prefetch = None if is_read else prefetch_of(loop, readers, staged)
         self.found.pipelines.append(
-            Pipeline(loop, tuple(loads), stages, addresses, advance, wgmma in readers))
+            Pipeline(loop, tuple(loads), stages, addresses, advance, by_engines, prefetch))
         return True
 
     def _is_wanted(self, loop: Op) -> bool:

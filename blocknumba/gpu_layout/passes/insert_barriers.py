@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from blocknumba.gpu_layout.async_ops import slot
+from blocknumba.gpu_layout.async_ops import shared_part, slot
 from blocknumba.gpu_layout.dot_ops import PRODUCTS
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.movement import stays_in_warp
@@ -133,7 +133,7 @@ class _Finder:
 
     def _accesses(self, op: Op) -> list[_Access]:
         """What an op does to memory."""
-        if op.opdef in (shared_read, shared_write):
+        if op.opdef in (shared_read, shared_part, shared_write):
             buffer = op.operands[0]
             held = op.operands[1] if op.opdef is shared_write else op.result
             access = _Access(op.opdef is shared_write, 0, 0, buffer, held.type.layout)

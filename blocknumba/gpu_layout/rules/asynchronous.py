@@ -5,6 +5,7 @@ from __future__ import annotations
 from blocknumba.gpu_layout.async_ops import (
     async_copy,
     pin,
+    shared_part,
     shared_tile,
     stage,
     wgmma,
@@ -43,7 +44,8 @@ def _product_operands(op: Op, layout: LinearLayout) -> Layouts:
 
 
 place(stage, Placement(result=_in_shared, inverts=False))
-place(shared_tile, Placement(natural=nowhere))
+for _opdef in (shared_tile, shared_part):
+    place(_opdef, Placement(natural=nowhere))
 for _opdef in (async_copy, pin):
     place(_opdef, Placement())
 place(

@@ -17,6 +17,7 @@ from blocknumba.gpu_layout.async_ops import (
     mbarrier_wait,
     mbarriers_ready,
     pin,
+    shared_part,
     slot,
     tma_load,
     tma_store,
@@ -26,8 +27,9 @@ from blocknumba.gpu_layout.async_ops import (
     wgmma,
     wgmma_wait,
 )
+from blocknumba.gpu_layout.shared import offset_of
 from blocknumba.nvvm_lower.elements import element_bits
-from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
+from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count
 from blocknumba.nvvm_lower.llvm import I32
 from blocknumba.nvvm_lower.ops.memory import access_width, does_work
 from blocknumba.nvvm_lower.ptx import async_copy as async_copy_ptx
@@ -39,6 +41,7 @@ from blocknumba.nvvm_lower.ptx import wgmma as wgmma_ptx
 from blocknumba.nvvm_lower.services import async_copies, mbarrier, tma
 from blocknumba.nvvm_lower.services import wgmma as warpgroups
 from blocknumba.nvvm_lower.services.shared_memory import address_of
+from blocknumba.nvvm_lower.services.shared_tile import tile_in_shared
 from blocknumba.nvvm_lower.services.wgmma import Factor
 from blocknumba.tile_ir.ir import Op, Region, Value
 from blocknumba.tile_ir.opdef import attribute
@@ -56,6 +59,16 @@ def _(emitter: Emitter, op: Op, whole: Registers, index: Registers) -> Registers
     body, tile = emitter.body, op.result.type
     size_bytes = str(tile.size * element_bits(tile.dtype) // 8)
     return [body.binary("add", I32, body.binary("mul", I32, index[0], size_bytes), whole[0])]
+
+
+@code(shared_part)
+def _(emitter: Emitter, op: Op, buffer: Registers) -> Registers:
+    """The part of a tile is a tile whose first element is further on; swizzles keep linear."""
+    held, part = op.operands[0].type, op.result.type
+    layout = part.layout.with_outs(held.layout.outs)
+    origin = offset_of(held.layout, {attribute(op, "axis"): attribute(op, "start")})
+    tile = tile_in_shared(emitter, part.dtype, layout, buffer[0], held.layout, origin)
+    return [tile.element(register) for register in range(count(part))]
 
 
 # barrier objects ------------------------------------------------------------------------------

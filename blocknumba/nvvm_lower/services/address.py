@@ -111,10 +111,11 @@ def indices(body: Body, threads: Threads, layout: LinearLayout, start: int = 0) 
     return [added(body, threads, index, str(start), bounds) for index in found]
 
 
-def index_at(body: Body, threads: Threads, layout: LinearLayout, register: int) -> str:
-    """What the layout maps one register of this thread to, packed; an i32."""
+def index_at(body: Body, threads: Threads, layout: LinearLayout, register: int,
+             origin: int = 0) -> str:
+    """What the layout maps one register of this thread to, packed, xor origin; an i32."""
     base, reached = _of_threads(threads, layout)
-    return _index(body, threads, base, reached, gf2.apply(layout[REGISTER], register))
+    return _index(body, threads, base, reached, gf2.apply(layout[REGISTER], register) ^ origin)
 
 
 def _of_threads(threads: Threads, layout: LinearLayout) -> tuple[str, int]:

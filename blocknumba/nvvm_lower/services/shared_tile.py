@@ -71,12 +71,15 @@ class RegisterTile(Tile):
 
 
 class SharedTile(Tile):
-    """A tile in the buffer at a byte offset, as the registers of a layout."""
+    """A tile in the buffer at a byte offset, as the registers of a layout.
+
+    origin: where its first element is, of a part of a buffer.
+    """
 
     def __init__(self, emitter: Emitter, dtype: DType, layout: LinearLayout, buffer: str,
-                 shared: LinearLayout):
+                 shared: LinearLayout, origin: int = 0):
         super().__init__(emitter, dtype)
-        self._buffer = buffer
+        self._buffer, self._origin = buffer, origin
         self._plan = access(layout, shared, dtype.bits)
         self._groups = {register: group for group in self._plan.groups for register in group}
         self._values: dict[int, str] = {}
@@ -86,18 +89,19 @@ class SharedTile(Tile):
         if register not in self._values:
             group = self._groups[register]
             index = index_at(self._emitter.body, self._emitter.threads, self._plan.offsets,
-                             group[0])
+                             group[0], self._origin)
             read = read_vector(self._emitter, self._dtype, self._buffer, index, len(group))
             self._values.update(zip(group, read, strict=True))
         return self._values[register]
 
 
 class MatrixTile(Tile):
-    """A tile in the buffer at a byte offset, read by ldmatrix."""
+    """A tile in the buffer at a byte offset, read by ldmatrix; origin: as of a SharedTile."""
 
-    def __init__(self, emitter: Emitter, dtype: DType, plan: MatrixAccess, buffer: str):
+    def __init__(self, emitter: Emitter, dtype: DType, plan: MatrixAccess, buffer: str,
+                 origin: int = 0):
         super().__init__(emitter, dtype)
-        self._plan, self._buffer = plan, buffer
+        self._plan, self._buffer, self._origin = plan, buffer, origin
         self._words: dict[int, tuple[str, ...]] = {}
 
     def element(self, register: int) -> str:
@@ -117,15 +121,18 @@ class MatrixTile(Tile):
 
     def _read(self, number: int) -> tuple[str, ...]:
         emitter, plan = self._emitter, self._plan
-        index = index_at(emitter.body, emitter.threads, plan.addresses, number)
+        index = index_at(emitter.body, emitter.threads, plan.addresses, number, self._origin)
         address = element_address(emitter, self._buffer, index, self._dtype)
         return emitter.assembly(ptx.load(plan.matrices, plan.transposed), address)
 
 
 def tile_in_shared(emitter: Emitter, dtype: DType, layout: LinearLayout, buffer: str,
-                   shared: LinearLayout) -> Tile:
-    """The tile in the buffer at a byte offset, read word by word in the quickest way."""
+                   shared: LinearLayout, origin: int = 0) -> Tile:
+    """The tile in the buffer at a byte offset, read word by word in the quickest way.
+
+    origin: where its first element is, of a part of a buffer.
+    """
     plan = matrix_access(layout, shared, dtype.bits)
     if plan is not None:
-        return MatrixTile(emitter, dtype, plan, buffer)
-    return SharedTile(emitter, dtype, layout, buffer, shared)
+        return MatrixTile(emitter, dtype, plan, buffer, origin)
+    return SharedTile(emitter, dtype, layout, buffer, shared, origin)
