@@ -20,6 +20,7 @@ from blocknumba.gpu_layout.passes.specialize_warps import specialize_warps
 from blocknumba.gpu_layout.passes.spread_blocks import refusal, spread_blocks
 from blocknumba.gpu_layout.pipeline import MAPPING_PASSES, lay_out
 from blocknumba.gpu_layout.pipelining import pipelining_of
+from blocknumba.gpu_layout.prefetching import continues
 from blocknumba.gpu_layout.schedule import Schedule, plan_schedule
 from blocknumba.gpu_layout.shared import access
 from blocknumba.nvvm_lower.elements import element_bits
@@ -225,17 +226,21 @@ class _Explaining:
 
     # products -----------------------------------------------------------------------------------
     def _products(self) -> Iterator[Product]:
-        """Each product once."""
+        """Each product once, whole if it is done part by part."""
         reasons = _by_place(refusals(self._spread, self._options))
+        depths: dict[Op, int] = {}
+        whole: dict[Op, Op] = {}
         for op in walk(self._final.body):
-            if op.opdef is not wgmma and op.opdef not in PRODUCTS:
-                continue
+            if op.opdef is wgmma or op.opdef in PRODUCTS:
+                whole[op] = whole.get(continues(op), op)
+                depths[whole[op]] = depths.get(whole[op], 0) + op.operands[0].type.shape[-1]
+        for op, depth in depths.items():
             a, b, sums = (value.type for value in op.operands)
             way = op.name if op.opdef is wgmma else "multiply-add"
             if op.opdef is mma:
                 way = f"mma {attribute(op, 'instruction')}"
             operands = f"{a.dtype}" if a.dtype == b.dtype else f"{a.dtype} by {b.dtype}"
-            yield Product((*sums.shape, a.shape[-1]), operands, str(sums.dtype), op.loc, way,
+            yield Product((*sums.shape, depth), operands, str(sums.dtype), op.loc, way,
                           "" if op.opdef is wgmma else reasons.get(op.loc, ""))
 
     # rings --------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Products of pipelined loops whose operands are in registers before their round begins: the plan.
 
-The product of a round is cut along its depth into parts.  While one part is multiplied, the operands
-of the next are read from shared memory; those of a round's first part, before the last part of the
-round before.  So neither a read nor the barrier of a round is waited for with idle tensor cores.
+The product of a round is cut along its depth into parts.  Before a part is multiplied, the operands
+of the next one are read from shared memory: before the last part of a round, those of the first
+part of the next round.  So tensor cores are idle neither for a read nor at the barrier of a round.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from blocknumba.gpu_layout.async_ops import buffer_view
+from blocknumba.gpu_layout.async_ops import buffer_view, shared_part
 from blocknumba.gpu_layout.dot_ops import mma
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.mma import WORD_BITS, Instruction, Order, matrix_plan
@@ -73,6 +73,13 @@ def prefetch_of(loop: Op, readers: Iterable[Op], stages: Iterable[Op]) -> Prefet
     if depth is None or _registers(product, depth) > MOST_REGISTERS:
         return None
     return Prefetch(product, depth)
+
+
+def continues(product: Op) -> Op | None:
+    """The op that does the part before the one that an op does; None if it does no later part."""
+    first, _, acc = (value.owner for value in product.operands)
+    is_later = first is not None and first.opdef is shared_part
+    return acc if is_later and acc is not None and acc.opdef is mma else None
 
 
 def staged_by(operand: Value) -> Op | None:

@@ -1,7 +1,6 @@
 """Products of pipelined loops whose operands are read a part ahead: the same bits, and no waits."""
 
 import re
-from dataclasses import replace
 
 import emulated_gpu
 import ml_dtypes
@@ -43,8 +42,8 @@ def numbers(shape, dtype, seed):
 def operands(dtype, rounds_of, by_columns, depth):
     """a, b and how they lie: the depth is masked in the last round, arrays are parts of others."""
     step = -(-max(depth, 1) // rounds_of) * rounds_of + PAD
-    a = numbers((64, step), dtype, 1)[:, :depth]
-    stored = numbers((64, step) if by_columns else (step, 64), dtype, 2)
+    a = numbers((32, step), dtype, 1)[:, :depth]
+    stored = numbers((32, step) if by_columns else (step, 32), dtype, 2)
     return a, stored[:, :depth].T if by_columns else stored[:depth]
 
 
@@ -69,16 +68,15 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("by_columns", [False, True], ids=["rows", "columns"])
-@pytest.mark.parametrize("stages", [2, 3, 4])
+@pytest.mark.parametrize("stages, by_columns", [(2, True), (3, False), (4, True)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_operands_read_ahead_give_the_same_bits(kind, stages, by_columns, monkeypatch):
     dtype, out_dtype, sums, precision, step = KINDS[kind]
     # a mask along the depth that cuts words apart is not for asynchronous copies
     tail = 16 if np.dtype(dtype).itemsize < 4 else 3
-    for depth in (tail, step, step + tail, 3 * step, 6 * step - tail):
+    for depth in (tail, step + tail, 3 * step, 6 * step - tail):
         a, b = operands(dtype, step, by_columns, depth)
-        keywords = {"BM": 64, "BN": 64, "BK": step, "SUM": sums, "PRECISION": precision,
+        keywords = {"BM": 32, "BN": 32, "BK": step, "SUM": sums, "PRECISION": precision,
                     "num_stages": stages}
 
         out, compiled = run(a, b, out_dtype, monkeypatch, **keywords)
@@ -87,3 +85,85 @@ def test_operands_read_ahead_give_the_same_bits(kind, stages, by_columns, monkey
         assert " shared_part " in compiled.asm["gpu"]
         assert " shared_part " not in plain.asm["gpu"]
         assert out.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("barrier", range(1, 3), ids=["before the loop", "of a round"])
+def test_without_one_of_the_barriers_there_is_a_race(barrier, monkeypatch):
+    a, b = operands(np.float16, 32, False, 160)
+    keywords = {"BM": 32, "BN": 32, "BK": 32, "SUM": bn.float32, "PRECISION": "ieee"}
+
+    def without_barrier(compiled):
+        parts = compiled.asm["ptx"].split("bar.sync 0;")
+        joined = "bar.sync 0;".join(parts[:barrier + 1])
+        return Module.parse(joined + "bar.sync 0;".join(parts[barrier + 1:]))
+
+    monkeypatch.setattr(emulated_gpu, "_module", without_barrier)
+
+    with pytest.raises(RaceError):
+        run(a, b, np.float32, monkeypatch, **keywords)
+
+
+def test_eight_bit_floats_are_read_ahead_where_tensor_cores_take_them(monkeypatch):
+    a, b = operands(FLOAT8, 64, True, 176)
+    keywords = {"BM": 32, "BN": 32, "BK": 64, "SUM": bn.float32, "PRECISION": "ieee",
+                "target": "sm_89"}
+
+    out, compiled = run(a, b, np.float32, monkeypatch, **keywords)
+    expected, _ = run(a, b, np.float32, monkeypatch, ahead=False, **keywords)
+
+    assert " shared_part " in compiled.asm["gpu"]
+    assert out.tobytes() == expected.tobytes()
+
+
+# which products ----------------------------------------------------------------------------------
+F16 = ("f16[:,::1]:16", "f16[:,::1]:16", "f32[:,::1]:16")
+CONSTANTS = {"BM": 128, "BN": 128, "BK": 32, "SUM": bn.float32, "PRECISION": "ieee"}
+
+
+def parts(types=F16, **constants):
+    """In how many parts the product of a kernel is done; 0 if its operands are not read ahead."""
+    fn = map_dots(tile_of(product, types, {**CONSTANTS, **constants}), OPTIONS)
+    (pipeline,) = pipelining_of(fn, OPTIONS).pipelines
+    return pipeline.prefetch.parts if pipeline.prefetch is not None else 0
+
+
+@pytest.mark.parametrize("depth, expected", [(16, 0), (32, 2), (64, 4)])
+def test_parts_are_as_deep_as_an_instruction(depth, expected):
+    assert parts(BK=depth) == expected
+
+
+def test_there_must_be_registers_for_two_parts():
+    assert parts(BM=256) == 0
+
+
+@pytest.mark.parametrize("precision, expected", [("tf32", 4), ("tf32x3", 0), ("ieee", 0)])
+def test_float32_is_read_ahead_where_a_step_is_one_instruction(precision, expected):
+    types = ("f32[:,::1]:16",) * 3
+
+    assert parts(types, BM=64, BN=64, PRECISION=precision) == expected
+
+
+# what becomes of it ------------------------------------------------------------------------------
+def registers_of(fragment, words):
+    """The registers that begin with the one that an instruction names."""
+    first = int(re.match(r"R(\d+)", fragment)[1])
+    return set(range(first, first + words))
+
+
+@pytest.mark.parametrize("b", ["f16[:,::1]:16", "f16[::1,:]:16"], ids=["rows", "columns"])
+def test_what_is_multiplied_behind_a_barrier_was_read_before_it(b):
+    types = ("f16[:,::1]:16", b, "f32[:,::1]:16")
+    compiled = bn.compile(product, types, CONSTANTS, target="sm_80", num_warps=4)
+    lines = re.findall(r"^\s+/\*\w+\*/\s+(.*?) ;", compiled.asm["sass"], re.M)
+    products = [i for i, line in enumerate(lines) if line.startswith("HMMA")]
+    (barrier,) = [i for i, line in enumerate(lines)
+                  if "BAR.SYNC" in line and products[0] < i < products[-1]]
+
+    following = next(i for i in products if i > barrier)
+    a, b = re.match(r"HMMA\S+ R\d+, (R\d+)\S*, (R\d+)", lines[following]).groups()
+    read = {register for line in lines[barrier:following] if line.startswith("LDSM")
+            for register in registers_of(line.split()[1], 4)}
+
+    assert len(products) == 64
+    assert not read & (registers_of(a, 4) | registers_of(b, 2))
+    assert not re.search(r"\b(STL|LDL)\b", compiled.asm["sass"])

@@ -43,7 +43,7 @@ def pipeline_loops(fn: Function, options: LayoutOptions) -> Function:
     return dce(_Pipeliner(pipelines).function(fn))
 
 
-BEGIN = "top"  # or "middle", "late"
+BEGIN = "middle"  # "top", "middle" or "late"
 
 
 def _begins_late(pipeline: Pipeline) -> bool:
