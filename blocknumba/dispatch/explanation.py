@@ -79,6 +79,7 @@ class Product:
 
     extents: M, N and K, after those of a batch.  way: "wgmma", an instruction of warps, or
     "multiply-add" without tensor cores.  reason: why not wgmma.
+    parts: it is done in, where the operands of each are read before the part before it is.
     """
 
     extents: tuple[int, ...]
@@ -87,12 +88,14 @@ class Product:
     loc: Loc
     way: str
     reason: str
+    parts: int = 1
 
     def __str__(self) -> str:
         extents = "x".join(map(str, self.extents))
+        parts = f", operands of {self.parts} parts read ahead" if self.parts > 1 else ""
         reason = f"; not wgmma: {self.reason}" if self.reason else ""
         return (f"{_place(self.loc)}  {extents}, {self.operands} in {self.sums}: "
-                f"{self.way}{reason}")
+                f"{self.way}{parts}{reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,20 +231,21 @@ class _Explaining:
     def _products(self) -> Iterator[Product]:
         """Each product once, whole if it is done part by part."""
         reasons = _by_place(refusals(self._spread, self._options))
-        depths: dict[Op, int] = {}
+        parts: dict[Op, int] = {}
         whole: dict[Op, Op] = {}
         for op in walk(self._final.body):
             if op.opdef is wgmma or op.opdef in PRODUCTS:
                 whole[op] = whole.get(continues(op), op)
-                depths[whole[op]] = depths.get(whole[op], 0) + op.operands[0].type.shape[-1]
-        for op, depth in depths.items():
+                parts[whole[op]] = parts.get(whole[op], 0) + 1
+        for op, count in parts.items():
             a, b, sums = (value.type for value in op.operands)
             way = op.name if op.opdef is wgmma else "multiply-add"
             if op.opdef is mma:
                 way = f"mma {attribute(op, 'instruction')}"
             operands = f"{a.dtype}" if a.dtype == b.dtype else f"{a.dtype} by {b.dtype}"
-            yield Product((*sums.shape, depth), operands, str(sums.dtype), op.loc, way,
-                          "" if op.opdef is wgmma else reasons.get(op.loc, ""))
+            reason = "" if op.opdef is wgmma else reasons.get(op.loc, "")
+            yield Product((*sums.shape, count * a.shape[-1]), operands, str(sums.dtype), op.loc,
+                          way, reason, count)
 
     # rings --------------------------------------------------------------------------------------
     def _rings(self, loads: dict[Loc, Access]) -> Iterator[Ring]:

@@ -64,7 +64,7 @@ class EarlyLoad:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Pipeline:
-    """A loop whose loads begin stages - 1 rounds early.
+    """A loop whose loads begin stages - 1 rounds early, or a little earlier with prefetch.
 
     loop: a `for`.  stages: copies of every buffer.  addresses: what the places of the loads are
     computed by, and `advance` the carried values among it.

@@ -21,7 +21,8 @@ from blocknumba.tile_ir.opdef import attribute
 from blocknumba.tile_ir.types import TileType
 
 SETS = 2  # of fragments: of the part that is multiplied, and of the next
-OTHER_REGISTERS = 48  # addresses, masks, counters.  Measured: perf/NOTES.md
+# Addresses, masks, counters: ptxas needs 43 to 53 for GEMMs of float16 on sm_80.
+OTHER_REGISTERS = 48
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from blocknumba.gpu_layout.async_ops import (
     async_copy,
@@ -36,18 +36,15 @@ def pipeline_loops(fn: Function, options: LayoutOptions) -> Function:
     threads are done with that, and lets them see what the others copied for this one.  There is one
     group of copies for every round, an empty one where the loop does not get there, so that the
     number of groups that may still be under way is always the same.
+
+    Where operands of a product are read ahead, round k waits for the tiles of round k + 1: before
+    the last part of its product, when all other parts of its own tiles are in registers.  So the
+    loads of round k + S go where round k itself read from.
     """
     pipelines = pipelining_of(fn, options).pipelines
     if not pipelines:
         return fn
     return dce(_Pipeliner(pipelines).function(fn))
-
-
-BEGIN = "middle"  # "top", "middle" or "late"
-
-
-def _begins_late(pipeline: Pipeline) -> bool:
-    return pipeline.prefetch is not None and BEGIN != "top"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,30 @@ class _Round:
     @staticmethod
     def of(values: Values) -> _Round:
         """The round that has these values."""
-        return _Round(values[0], values[1], tuple(values[2:]))
+        return _Round(values[0], values[1], values[2:])
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What a pipelined loop carries besides its own values.
+
+    slots: the one that the round reads and, last, the one that loads may begin to fill.
+    ahead: the round whose loads are the next to begin.
+    fragments: the operands of the first part of the round's product, if they are read ahead.
+    """
+
+    slots: Values
+    ahead: _Round
+    fragments: Values
+
+    @property
+    def values(self) -> Values:
+        return *self.slots, *self.ahead.values, *self.fragments
+
+    def of(self, values: Values) -> _State:
+        """The same things of other values."""
+        start, end = len(self.slots), len(values) - len(self.fragments)
+        return _State(values[:start], _Round.of(values[start:end]), values[end:])
 
 
 class _Pipeliner(Rebuilder):
@@ -83,9 +103,7 @@ class _Pipeliner(Rebuilder):
         self._products = {p.prefetch.product: p for p in pipelines if p.prefetch is not None}
         self._rings: dict[EarlyLoad, Values] = {}
         self._ring_of: dict[Op, Value] = {}
-        self._slot: Value | None = None
-        self._ahead: _Round | None = None
-        self._fragments: Values = ()
+        self._state: _State | None = None
 
     def op(self, op: Op) -> None:
         """A copy of one op; of a pipelined loop, and of its loads, their new form."""
@@ -105,14 +123,8 @@ class _Pipeliner(Rebuilder):
             self._allocate(early, pipeline.stages)
         # what was in these bytes before has been read
         emit(barrier)
-        round_ = first = self._first(pipeline)
-        begun = pipeline.stages - (not _begins_late(pipeline))
-        for place in range(begun):
-            round_ = self._begin(pipeline, round_, self._index(place))
-        fragments = self._first_parts(pipeline, first.exists, begun)
-        own = carried(loop).initial
-        state = self._index(0), self._index(pipeline.stages - 1), *round_.values, *fragments
-        values = (*(self[value] for value in own), *state)
+        state = self._start(pipeline)
+        values = (*(self[value] for value in carried(loop).initial), *state.values)
         region = self._body(pipeline, state)
         self.builder.loc = loop.loc
         bounds = (self[value] for value in loop.operands[:3])
@@ -122,38 +134,44 @@ class _Pipeliner(Rebuilder):
             new.hint = new.hint or old.hint
             self[old] = new
 
-    def _body(self, pipeline: Pipeline, state: Values):
-        """The region of a loop that carries on where it is in its rings, and the round ahead."""
+    def _start(self, pipeline: Pipeline) -> _State:
+        """Begin the loads of the first rounds."""
+        is_ahead = pipeline.prefetch is not None
+        first = ahead = self._first(pipeline)
+        begun = pipeline.stages if is_ahead else pipeline.stages - 1
+        for place in range(begun):
+            ahead = self._begin(pipeline, ahead, self._index(place))
+        if not is_ahead:
+            return _State((self._index(0), self._index(begun)), ahead, ())
+        self._await(pipeline, begun - 1)
+        fragments = self._first_parts(pipeline.prefetch, first.exists)
+        return _State((self._index(0),), ahead, fragments)
+
+    def _body(self, pipeline: Pipeline, state: _State):
+        """The region of a loop that carries on its state."""
         emit, (old,) = self.builder.emit, pipeline.loop.regions
-        types = [arg.type for arg in old.args] + [value.type for value in state]
-        hints = [arg.hint for arg in old.args] + ["slot", "free"]
+        types = [value.type for value in (*old.args, *state.values)]
+        hints = [arg.hint for arg in old.args] + ["slot", "free"][:len(state.slots)]
         with self.builder.region(*types, hints=hints) as (region, args):
-            own, (index, free, *ahead) = args[:len(old.args)], args[len(old.args):]
-            count = len(ahead) - (2 if pipeline.prefetch is not None else 0)
-            self._ahead, self._fragments = _Round.of(ahead[:count]), tuple(ahead[count:])
+            self._state = state.of(args[len(old.args):])
             self.builder.loc = pipeline.loop.loc
             if pipeline.prefetch is None:
-                self._await(pipeline)
-            if not _begins_late(pipeline):
-                self._ahead = self._begin(pipeline, self._ahead, free)
-            self._slot = index
-            for arg, value in zip(old.args, own, strict=True):
+                self._await(pipeline, pipeline.stages - 2)
+                self._begin_next(pipeline)
+            for arg, value in zip(old.args, args, strict=False):
                 self[arg] = value
             self.ops(old.ops[:-1])
             end = old.terminator
             self.builder.loc = end.loc
-            after = self._after(index, pipeline.stages)
-            emit(end.opdef, *self.operands(end), after, index, *self._ahead.values,
-                 *self._fragments)
+            slots = self._state.slots
+            after = self._after(slots[0], pipeline.stages), *slots[:-1]
+            emit(end.opdef, *self.operands(end), *replace(self._state, slots=after).values)
         return region
 
-    def _await(self, pipeline: Pipeline, later: int | None = None) -> None:
-        """Wait until the tiles of a round are there, for all threads.
-
-        later: of how many rounds after it the loads have begun too.
-        """
+    def _await(self, pipeline: Pipeline, pending: int) -> None:
+        """Wait until all threads can see what the loads have brought, but for the last groups."""
         emit = self.builder.emit
-        emit(async_copy_wait, pending=pipeline.stages - 2 if later is None else later)
+        emit(async_copy_wait, pending=pending)
         if pipeline.is_read_by_engines:
             emit(fence_async)
         emit(barrier)
@@ -170,9 +188,9 @@ class _Pipeliner(Rebuilder):
 
     def _take(self, early: EarlyLoad) -> None:
         """The tile of this round: the slots that it is in, and itself if it is needed."""
-        emit, result = self.builder.emit, early.load.result
+        emit, result, index = self.builder.emit, early.load.result, self._state.slots[0]
         self.builder.loc = early.load.loc
-        slots = [emit(slot, ring, self._slot, hint=result.hint) for ring in self._rings[early]]
+        slots = [emit(slot, ring, index, hint=result.hint) for ring in self._rings[early]]
         of_layout = dict(zip(early.layouts, slots, strict=True))
         for op in early.stages:
             self[op.result] = of_layout[op.result.type.layout]
@@ -200,38 +218,27 @@ class _Pipeliner(Rebuilder):
         Those of the next part are read before a part is multiplied; after the last one of the
         round comes the first one of the next round.  Then nothing of this round is read any more.
         """
-        prefetch, acc = pipeline.prefetch, self[product.operands[2]]
+        prefetch, (index,) = pipeline.prefetch, self._state.slots
         self.builder.loc = product.loc
+        acc = self[product.operands[2]]
         for part in range(1, prefetch.parts):
-            fragments = self._read(prefetch, part, self._slot)
-            acc = self._multiplied(prefetch, acc, product.result.hint)
-            self._fragments = fragments
-        self._await(pipeline)
-        if BEGIN == "middle":
-            self._begin_late(pipeline)
+            acc = self._part(product, prefetch, acc, self._read(prefetch, part, index))
+        self._await(pipeline, pipeline.stages - 2)
         counter = self[pipeline.loop.regions[0].args[0]]
         following = self.builder.emit(
             OPS["select"], self._is_followed(pipeline.loop, counter),
-            self._after(self._slot, pipeline.stages), self._slot)
+            self._after(index, pipeline.stages), index)
         fragments = self._read(prefetch, 0, following)
-        if BEGIN == "late":
-            self._begin_late(pipeline)
+        self._begin_next(pipeline)
         self.builder.loc = product.loc
-        self[product.result] = self._multiplied(prefetch, acc, product.result.hint)
-        self._fragments = fragments
+        self[product.result] = self._part(product, prefetch, acc, fragments)
 
-    def _begin_late(self, pipeline: Pipeline) -> None:
-        """Begin the loads of the round that goes to the slot of this one."""
-        changed = (pipeline.loop.regions[0].args[0], *carried(pipeline.loop).args,
-                   *(value for op in (*pipeline.addresses.ops, *pipeline.advance.ops)
-                     for value in op.results))
-        with self.apart(changed):
-            self._ahead = self._begin(pipeline, self._ahead, self._slot)
-
-    def _multiplied(self, prefetch: Prefetch, acc: Value, hint: str) -> Value:
-        """acc and the product of the fragments that have been read."""
-        return self.builder.emit(prefetch.product.opdef, *self._fragments, acc, hint=hint,
-                                 **prefetch.attrs)
+    def _part(self, product: Op, prefetch: Prefetch, acc: Value, following: Values) -> Value:
+        """acc and the part whose operands have been read; following: those of the next part."""
+        result = self.builder.emit(product.opdef, *self._state.fragments, acc,
+                                   hint=product.result.hint, **prefetch.attrs)
+        self._state = replace(self._state, fragments=following)
+        return result
 
     def _read(self, prefetch: Prefetch, part: int, index: Value) -> Values:
         """The operands of a part of a product, from a slot."""
@@ -247,44 +254,52 @@ class _Pipeliner(Rebuilder):
             return self.builder.emit(buffer_view, self._buffer(op.operands[0], index), **op.attrs)
         return self.builder.emit(slot, self._ring_of[op], index)
 
-    def _first_parts(self, pipeline: Pipeline, exists: Value, begun: int) -> Values:
-        """The operands of the first part of the first round, if there is one."""
-        emit, prefetch = self.builder.emit, pipeline.prefetch
-        if prefetch is None:
-            return ()
-        self._await(pipeline, begun - 1)
-        with self.builder.region() as (reads, _):
-            emit(OPS["yield"], *self._read(prefetch, 0, self._index(0)))
+    def _first_parts(self, prefetch: Prefetch, exists: Value) -> Values:
+        """The operands of the first part of the first round; zeros if there is no round."""
+        emit, index = self.builder.emit, self._index(0)
         types = tuple(map(prefetch.held, range(2)))
+        with self.builder.region() as (reads, _):
+            emit(OPS["yield"], *self._read(prefetch, 0, index))
         with self.builder.region() as (nothing, _):
-            zeros = (self.builder.constant(0.0 if tile.dtype.is_float else 0, tile.dtype)
-                     for tile in types)
+            zeros = (emit(OPS["cast"], index, dtype=tile.dtype.name) for tile in types)
             emit(OPS["yield"], *(emit(OPS["splat"], zero, shape=tile.shape)
                                  for zero, tile in zip(zeros, types)))
         return emit(OPS["if"], exists, regions=(reads, nothing), result_types=types)
 
     # the rounds ahead ---------------------------------------------------------------------------
+    def _begin_next(self, pipeline: Pipeline) -> None:
+        """Begin the loads of the round ahead, which go to the slot that is free."""
+        state = self._state
+        ahead = self._begin(pipeline, state.ahead, state.slots[-1])
+        self._state = replace(state, ahead=ahead)
+
     def _begin(self, pipeline: Pipeline, round_: _Round, index: Value) -> _Round:
         """Begin the loads of a round, which go to a slot; give the round after it."""
-        emit, loop = self.builder.emit, pipeline.loop
+        loop, places, advance = pipeline.loop, pipeline.addresses, pipeline.advance
         own = carried(loop)
-        self[loop.regions[0].args[0]] = round_.counter
-        for place, value in zip(pipeline.addresses.carried, round_.carried, strict=True):
-            self[own.args[place]] = value
-        self.ops(pipeline.advance.ops)
+        results = (value for op in (*places.ops, *advance.ops) for value in op.results)
+        with self.apart((*loop.regions[0].args, *results)):
+            self[loop.regions[0].args[0]] = round_.counter
+            for place, value in zip(places.carried, round_.carried, strict=True):
+                self[own.args[place]] = value
+            self.ops(advance.ops)
+            self._copies(pipeline, round_.exists, index)
+            following = tuple(self[own.following[place]] for place in places.carried)
+        return self._next(loop, round_, following)
+
+    def _copies(self, pipeline: Pipeline, exists: Value, index: Value) -> None:
+        """Begin the copies of a round, if it exists."""
+        emit, advanced = self.builder.emit, set(pipeline.advance.ops)
         with self.builder.region() as (begins, _):
-            advanced = set(pipeline.advance.ops)
             self.ops([op for op in pipeline.addresses.ops if op not in advanced])
             for early in pipeline.loads:
                 self._copy(early, index)
             emit(OPS["yield"])
         with self.builder.region() as (nothing, _):
             emit(OPS["yield"])
-        self.builder.loc = loop.loc
-        emit(OPS["if"], round_.exists, regions=(begins, nothing), result_types=())
+        self.builder.loc = pipeline.loop.loc
+        emit(OPS["if"], exists, regions=(begins, nothing), result_types=())
         emit(async_copy_commit)
-        following = tuple(self[own.following[place]] for place in pipeline.addresses.carried)
-        return self._next(loop, round_, following)
 
     def _copy(self, early: EarlyLoad, index: Value) -> None:
         """Begin the copies of one load."""
