@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from blocknumba.gpu_layout.async_ops import shared_part
 from blocknumba.gpu_layout.multicast import blocks_of
 from blocknumba.gpu_layout.registers import register_count
 from blocknumba.nvvm_lower.debug_info import DebugInfo
@@ -83,7 +84,8 @@ class Emitter:
     def __init__(self, body: Body, target: Target, options: CodeOptions, fn: Function,
                  debug_info: DebugInfo | None):
         self.body, self.target, self.options = body, target, options
-        self.threads = Threads(body, options.num_warps)
+        reads_ahead = any(op.opdef is shared_part for op in walk(fn.body))
+        self.threads = Threads(body, options.num_warps, holds=reads_ahead)
         self.axis_infos = axis_info(fn)
         self.used = frozenset(value for op in walk(fn.body) for value in op.operands)
         self.values: dict[Value, Registers] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from blocknumba.gpu_layout.async_ops import (
@@ -18,6 +19,8 @@ from blocknumba.gpu_layout.ops import barrier, shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipelining import EarlyLoad, Pipeline, pipelining_of
 from blocknumba.gpu_layout.prefetching import Prefetch
+from blocknumba.gpu_layout.slices import ops_for
+from blocknumba.gpu_layout.strides import growths, scalar_pointers
 from blocknumba.tile_ir.carried import carried
 from blocknumba.tile_ir.ir import Function, Op, Value
 from blocknumba.tile_ir.opdef import OPS
@@ -52,16 +55,17 @@ class _Round:
     """A round whose loads are to begin.
 
     counter: the loop's.  exists: scalar bool, whether the loop gets there.
-    carried: the carried values that the places of its loads are computed by.
+    sources: what the places of its loads are computed by: carried values, and pointers that grow
+    by the same from round to round.
     """
 
     counter: Value
     exists: Value
-    carried: Values
+    sources: Values
 
     @property
     def values(self) -> Values:
-        return self.counter, self.exists, *self.carried
+        return self.counter, self.exists, *self.sources
 
     @staticmethod
     def of(values: Values) -> _Round:
@@ -103,6 +107,7 @@ class _Pipeliner(Rebuilder):
         self._products = {p.prefetch.product: p for p in pipelines if p.prefetch is not None}
         self._rings: dict[EarlyLoad, Values] = {}
         self._ring_of: dict[Op, Value] = {}
+        self._growths: Mapping[Value, Value] = {}
         self._state: _State | None = None
 
     def op(self, op: Op) -> None:
@@ -276,22 +281,27 @@ class _Pipeliner(Rebuilder):
     def _begin(self, pipeline: Pipeline, round_: _Round, index: Value) -> _Round:
         """Begin the loads of a round, which go to a slot; give the round after it."""
         loop, places, advance = pipeline.loop, pipeline.addresses, pipeline.advance
-        own = carried(loop)
+        own, emit = carried(loop), self.builder.emit
+        sources = (*(own.args[place] for place in places.carried), *self._growths)
         results = (value for op in (*places.ops, *advance.ops) for value in op.results)
         with self.apart((*loop.regions[0].args, *results)):
             self[loop.regions[0].args[0]] = round_.counter
-            for place, value in zip(places.carried, round_.carried, strict=True):
-                self[own.args[place]] = value
+            for old, new in zip(sources, round_.sources, strict=True):
+                self[old] = new
             self.ops(advance.ops)
             self._copies(pipeline, round_.exists, index)
-            following = tuple(self[own.following[place]] for place in places.carried)
+            following = (
+                *(self[own.following[place]] for place in places.carried),
+                *(emit(OPS["offset"], self[pointer], growth)
+                  for pointer, growth in self._growths.items()))
         return self._next(loop, round_, following)
 
     def _copies(self, pipeline: Pipeline, exists: Value, index: Value) -> None:
         """Begin the copies of a round, if it exists."""
-        emit, advanced = self.builder.emit, set(pipeline.advance.ops)
+        emit = self.builder.emit
+        known = {*pipeline.advance.ops, *(pointer.owner for pointer in self._growths)}
         with self.builder.region() as (begins, _):
-            self.ops([op for op in pipeline.addresses.ops if op not in advanced])
+            self.ops([op for op in pipeline.addresses.ops if op not in known])
             for early in pipeline.loads:
                 self._copy(early, index)
             emit(OPS["yield"])
@@ -312,13 +322,17 @@ class _Pipeliner(Rebuilder):
     def _first(self, pipeline: Pipeline) -> _Round:
         """The first round of a loop."""
         emit, loop = self.builder.emit, pipeline.loop
+        addresses, (counter, *_) = pipeline.addresses, loop.regions[0].args
         self.builder.loc = loop.loc
         start, stop, _ = (self[value] for value in loop.operands[:3])
         exists = emit(OPS["select"], self._counts_up(loop), emit(OPS["lt"], start, stop),
                       emit(OPS["gt"], start, stop))
         initial = carried(loop).initial
-        return _Round(start, exists,
-                      tuple(self[initial[place]] for place in pipeline.addresses.carried))
+        self._growths = growths(self, loop, scalar_pointers(addresses.ops))
+        self[counter] = start
+        self.ops(ops_for(loop.regions[0], self._growths))
+        return _Round(start, exists, (*(self[initial[place]] for place in addresses.carried),
+                                      *(self[pointer] for pointer in self._growths)))
 
     def _next(self, loop: Op, round_: _Round, following: Values) -> _Round:
         """The round after one."""

@@ -49,6 +49,8 @@ UNIFORM = Assembly("uniform", f"shfl.sync.idx.b32 $0, $1, 0, 0x1f, {ALL_LANES};"
 # The same, where it is written: what it depends on cannot be computed later.
 UNIFORM_HERE = Assembly("uniform.here", UNIFORM.text, ("i32",), ("i32",), "shfl.sync",
                         has_effect=True, converges=True)
+# A value computed where this is written and not again where it is used, as libNVVM would.
+HELD = Assembly("held", "mov.b32 $0, $1;", ("i32",), ("i32",), "mov", has_effect=True)
 BARRIER = Assembly("barrier", "bar.sync 0;", (), (), "bar", has_effect=True,
                    touches_memory=True, converges=True)
 WARP_BARRIER = Assembly("warp_barrier", f"bar.warp.sync {ALL_LANES};", (), (),

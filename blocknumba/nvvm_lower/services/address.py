@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout import gf2
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.registers import LANE, LANE_BITS, REGISTER, WARP, Replication
 from blocknumba.nvvm_lower.llvm import I32, I64, Body, integer
-from blocknumba.nvvm_lower.ptx.warp import UNIFORM
+from blocknumba.nvvm_lower.ptx.warp import HELD, UNIFORM
 from blocknumba.tile_ir.analysis.ranges import Range
 from blocknumba.tile_ir.types import int32
 
 SREG = "llvm.nvvm.read.ptx.sreg."
 SREG_WORDS = "nounwind readnone"
+
+Binary = Callable[[str, str, str, str], str]  # operation, type and operands: the result
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +37,14 @@ class Threads:
     Everything is written where it is first needed and reused after that.
     sums: values that are another value plus a constant.  The registers of an index tile have one
         base, so that the addresses made from them are one register and immediate offsets.
+    holds: whether what loops place their accesses by stays in registers; otherwise libNVVM may
+        compute it again in every round.
     """
 
-    def __init__(self, body: Body, num_warps: int):
+    def __init__(self, body: Body, num_warps: int, holds: bool = False):
         self._body = body
         self._num_warps = num_warps
+        self._holds = holds
         self.sums: dict[str, Sum] = {}
 
     @property
@@ -61,9 +67,7 @@ class Threads:
     @property
     def uniform_warp(self) -> str:
         """Index of this warp, which the assembler knows to be one for all of its lanes."""
-        self._body.module.declare(SREG + "tid.x", I32, (), SREG_WORDS)
-        thread = self._body.at_entry(f"call {I32} @{SREG}tid.x()")
-        warp = self._body.at_entry(f"lshr {I32} {thread}, {LANE_BITS}")
+        warp = self._body.at_entry(f"lshr {I32} {self._thread_at_entry}, {LANE_BITS}")
         return self._body.at_entry(UNIFORM.call([warp]))
 
     @property
@@ -73,7 +77,22 @@ class Threads:
 
     def image(self, matrix: gf2.Matrix) -> str:
         """matrix @ thread, an i32; column i belongs to bit i of the thread index."""
-        return image_of(self._body, matrix, self.thread)
+        return image_of(self._body.binary, matrix, self.thread)
+
+    def held_image(self, matrix: gf2.Matrix) -> str:
+        """image, for an access that may be in a loop."""
+        if not self._holds or not any(matrix):
+            return self.image(matrix)
+        image = image_of(self._binary_at_entry, matrix, self._thread_at_entry)
+        return self._body.at_entry(HELD.call([image]))
+
+    @property
+    def _thread_at_entry(self) -> str:
+        self._body.module.declare(SREG + "tid.x", I32, (), SREG_WORDS)
+        return self._body.at_entry(f"call {I32} @{SREG}tid.x()")
+
+    def _binary_at_entry(self, operation: str, type_: str, x: str, y: str) -> str:
+        return self._body.at_entry(f"{operation} {type_} {x}, {y}")
 
     def parity(self, mask: int) -> str:
         """Whether an odd number of the masked bits of the thread index are set, an i1."""
@@ -100,9 +119,13 @@ def special_register(body: Body, name: str) -> str:
     return body.call(I32, SREG + name, words=SREG_WORDS)
 
 
-def indices(body: Body, threads: Threads, layout: LinearLayout, start: int = 0) -> list[str]:
-    """Per register of this thread what the layout maps it to, packed, plus start; i32 values."""
-    base, reached = _of_threads(threads, layout)
+def indices(body: Body, threads: Threads, layout: LinearLayout, start: int = 0,
+            held: bool = False) -> list[str]:
+    """Per register of this thread what the layout maps it to, packed, plus start; i32 values.
+
+    held: for accesses that may be in a loop, as Threads.held_image.
+    """
+    base, reached = _of_threads(threads, layout, held)
     found = [_index(body, threads, base, reached, image)
              for image in gf2.images(layout[REGISTER])]
     if not start:
@@ -112,19 +135,22 @@ def indices(body: Body, threads: Threads, layout: LinearLayout, start: int = 0) 
 
 
 def index_at(body: Body, threads: Threads, layout: LinearLayout, register: int,
-             origin: int = 0) -> str:
-    """What the layout maps one register of this thread to, packed, xor origin; an i32."""
-    base, reached = _of_threads(threads, layout)
+             origin: int = 0, held: bool = False) -> str:
+    """What the layout maps one register of this thread to, packed, xor origin; an i32.
+
+    held: as of indices.
+    """
+    base, reached = _of_threads(threads, layout, held)
     return _index(body, threads, base, reached, gf2.apply(layout[REGISTER], register) ^ origin)
 
 
-def _of_threads(threads: Threads, layout: LinearLayout) -> tuple[str, int]:
+def _of_threads(threads: Threads, layout: LinearLayout, held: bool) -> tuple[str, int]:
     """What the layout maps register 0 of this thread to, and the bits that threads reach."""
     columns = layout[LANE] + layout[WARP]
     reached = 0
     for column in columns:
         reached |= column
-    return threads.image(columns), reached
+    return threads.held_image(columns) if held else threads.image(columns), reached
 
 
 def _index(body: Body, threads: Threads, base: str, reached: int, image: int) -> str:
@@ -199,8 +225,8 @@ def _plus(body: Body, x: str, y: str) -> str:
     return body.binary("add", I32, x, y)
 
 
-def image_of(body: Body, matrix: gf2.Matrix, value: str) -> str:
-    """matrix @ value, as few masked shifts of value.
+def image_of(binary: Binary, matrix: gf2.Matrix, value: str) -> str:
+    """matrix @ value, as few masked shifts of value, written by what binary is.
 
     Every set bit (row, column) of the matrix moves bit `column` of value to `row`.  Those with one
     distance row - column are one shift, so a layout made of runs costs one or two.
@@ -212,15 +238,15 @@ def image_of(body: Body, matrix: gf2.Matrix, value: str) -> str:
                 masks[row - place] = masks.get(row - place, 0) | 1 << place
     total, reached = "0", 0
     for distance, mask in sorted(masks.items()):
-        moved = _shifted(body, body.binary("and", I32, value, str(mask)), distance)
+        moved = _shifted(binary, binary("and", I32, value, str(mask)), distance)
         rows = mask << distance if distance >= 0 else mask >> -distance
         if total != "0":
-            moved = body.binary("xor" if reached & rows else "or", I32, total, moved)
+            moved = binary("xor" if reached & rows else "or", I32, total, moved)
         total, reached = moved, reached | rows
     return total
 
 
-def _shifted(body: Body, value: str, distance: int) -> str:
+def _shifted(binary: Binary, value: str, distance: int) -> str:
     if not distance:
         return value
-    return body.binary("shl" if distance > 0 else "lshr", I32, value, str(abs(distance)))
+    return binary("shl" if distance > 0 else "lshr", I32, value, str(abs(distance)))

@@ -45,7 +45,7 @@ def copy(emitter: Emitter, dtype: DType, source: Source, buffer: str,
     if width * bits // 8 not in ptx.SIZES:
         _through_registers(emitter, dtype, source, buffer, shared)
         return
-    offsets = indices(emitter.body, emitter.threads, plan.offsets)
+    offsets = indices(emitter.body, emitter.threads, plan.offsets, held=True)
     masks = source.masks or global_memory.always(len(source.pointers))
     for run in _runs(plan.groups, width):
         to = shared_memory.element_address(emitter, buffer, offsets[run[0]], dtype)

@@ -89,7 +89,7 @@ class SharedTile(Tile):
         if register not in self._values:
             group = self._groups[register]
             index = index_at(self._emitter.body, self._emitter.threads, self._plan.offsets,
-                             group[0], self._origin)
+                             group[0], self._origin, held=True)
             read = read_vector(self._emitter, self._dtype, self._buffer, index, len(group))
             self._values.update(zip(group, read, strict=True))
         return self._values[register]
@@ -121,7 +121,8 @@ class MatrixTile(Tile):
 
     def _read(self, number: int) -> tuple[str, ...]:
         emitter, plan = self._emitter, self._plan
-        index = index_at(emitter.body, emitter.threads, plan.addresses, number, self._origin)
+        index = index_at(emitter.body, emitter.threads, plan.addresses, number, self._origin,
+                         held=True)
         address = element_address(emitter, self._buffer, index, self._dtype)
         return emitter.assembly(ptx.load(plan.matrices, plan.transposed), address)
 
