@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from blocknumba.tile_ir.ir import Op, Value
 from blocknumba.tile_ir.opdef import OPS
 from blocknumba.tile_ir.rebuild import Rebuilder
+from blocknumba.tile_ir.types import int32
 
 _SUMS = ("add", "sub", "offset")
 
@@ -43,7 +44,9 @@ class _Growths:
 
     def of(self, value: Value) -> Value | None:
         """The growth of a value that varies."""
-        op = value.owner
+        op, dtype = value.owner, value.type.dtype
+        if not value.type.is_pointer and not (dtype.is_signed and dtype.bits >= int32.bits):
+            return None  # these may wrap around
         if value is self._counter:
             return self._step
         if op not in self._inside or not (op.name in _SUMS or op.name == "mul"):

@@ -150,11 +150,37 @@ def registers_of(fragment, words):
     return set(range(first, first + words))
 
 
-@pytest.mark.parametrize("b", ["f16[:,::1]:16", "f16[::1,:]:16"], ids=["rows", "columns"])
-def test_what_is_multiplied_behind_a_barrier_was_read_before_it(b):
+BY_ROWS_AND_COLUMNS = pytest.mark.parametrize(
+    "b", ["f16[:,::1]:16", "f16[::1,:]:16"], ids=["rows", "columns"])
+
+
+def machine_code(b):
+    """The instructions of a product whose second operand is of type b."""
     types = ("f16[:,::1]:16", b, "f32[:,::1]:16")
     compiled = bn.compile(product, types, CONSTANTS, target="sm_80", num_warps=4)
-    lines = re.findall(r"^\s+/\*\w+\*/\s+(.*?) ;", compiled.asm["sass"], re.M)
+    lines = re.findall(r"^\s+/\*\w+\*/\s+(.*?) ;|^(\.L\w+):", compiled.asm["sass"], re.M)
+    return [line or label for line, label in lines]
+
+
+@BY_ROWS_AND_COLUMNS
+def test_a_round_has_few_instructions_beside_what_it_is_for(b):
+    lines = machine_code(b)
+    labels = {line: place for place, line in enumerate(lines) if line.startswith(".L")}
+    products = {place for place, line in enumerate(lines) if line.startswith("HMMA")}
+    backwards = [(labels[label], place) for place, line in enumerate(lines)
+                 for label in re.findall(r"BRA `\((\.L\w+)\)", line) if labels[label] < place]
+
+    start, end = min((loop for loop in backwards if products & set(range(*loop))),
+                     key=lambda loop: loop[1] - loop[0])
+
+    names = re.findall(r"HMMA|LDSM|LDGSTS", "\n".join(lines[start:end]))
+    assert {name: names.count(name) for name in names} == {"HMMA": 64, "LDSM": 16, "LDGSTS": 8}
+    assert end - start - len(names) < 65
+
+
+@BY_ROWS_AND_COLUMNS
+def test_what_is_multiplied_behind_a_barrier_was_read_before_it(b):
+    lines = machine_code(b)
     products = [i for i, line in enumerate(lines) if line.startswith("HMMA")]
     (barrier,) = [i for i, line in enumerate(lines)
                   if "BAR.SYNC" in line and products[0] < i < products[-1]]
@@ -166,4 +192,4 @@ def test_what_is_multiplied_behind_a_barrier_was_read_before_it(b):
 
     assert len(products) == 64
     assert not read & (registers_of(a, 4) | registers_of(b, 2))
-    assert not re.search(r"\b(STL|LDL)\b", compiled.asm["sass"])
+    assert not any(line.startswith(("STL", "LDL")) for line in lines)

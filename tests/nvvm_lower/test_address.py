@@ -90,3 +90,19 @@ def test_runs_of_bits_are_moved_together(columns, instructions):
     Threads(body, 1).image(columns)
 
     assert body.length == instructions
+
+
+@pytest.mark.parametrize("holds, expected", [(False, 0), (True, 1)])
+def test_a_held_image_is_computed_once_at_entry_and_cannot_be_computed_again(holds, expected):
+    body = Body(Module())
+    threads = Threads(body, 4, holds)
+
+    images = []
+    for _ in range(2):
+        with body.scope():
+            images.append(threads.held_image((1, 2, 4, 16)))
+    body.define("f", [])
+
+    held = re.findall(r"(%\w+) = call i32 asm sideeffect", body.module.text())
+    assert len(held) == expected
+    assert (len(set(images)) == 1) == holds
