@@ -133,7 +133,8 @@ def _low_word(emitter: Emitter, factor: Factor, axis: int, acc: TileType, num_wa
     matrix = tuple(operand.offset_bytes(start, 0) >> ADDRESS_SHIFT for start in starts)
     if not any(matrix):
         return word
-    return body.binary("add", I32, word, image_of(body.binary, matrix, emitter.threads.uniform_warp))
+    start = image_of(body.binary, matrix, emitter.threads.uniform_warp)
+    return body.binary("add", I32, word, start)
 
 
 def _operand_words(emitter: Emitter, factor: Factor) -> list[str]:
