@@ -189,6 +189,7 @@ WGMMA = Way(((128, 256, 128, 8), (128, 128, 128, 8), (64, 128, 256, 4), (64, 128
             fewest_rows=64, is_alone=True)
 MMA = Way(((256, 128, 128, 8), (128, 128, 64, 4), (64, 64, 64, 4)), 4096)
 MMA_LITTLE_SHARED = Way(((256, 128, 64, 8), (128, 128, 64, 4), (64, 64, 64, 4)), 4096)
+MMA_FETCHED = Way(((128, 128, 64, 4), (64, 64, 64, 4)), 4096)
 MMA_FLOAT32 = Way(((128, 64, 64, 4), (64, 64, 64, 4)), 4096)
 FLOAT32 = Way(((128, 128, 128, 8), (64, 64, 128, 4)), 512)
 FLOAT64 = Way(((64, 64, 128, 4), (32, 32, 128, 4)), 1024)
@@ -211,6 +212,8 @@ def way_for(dtype, device, precision: str = "ieee") -> Way:
         return WGMMA
     if dtype.itemsize == 4:
         return MMA_FLOAT32
+    if device.has("tma"):  # a warp that fetches takes registers
+        return MMA_FETCHED
     return MMA if device.shared_bytes >= ROOM_FOR_LONG_ROWS else MMA_LITTLE_SHARED
 
 
