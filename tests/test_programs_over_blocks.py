@@ -13,7 +13,7 @@ from blocknumba.dispatch.compiled import Compiled
 TILE = {"BM": 256, "BN": 64, "BK": 64, "num_warps": 4}
 
 
-def spread(kernel, grid, arguments, out, **keywords) -> Compiled:
+def emulated(kernel, grid, arguments, out, **keywords) -> Compiled:
     """Launch a kernel, emulated, with one block a program and with more; the code of those."""
     num_ctas = keywords.pop("num_ctas")
     results = []
@@ -39,7 +39,7 @@ def test_products_of_any_shape(shape, turned, num_ctas):
     x, out = random(np.float16, M, K), np.empty((M, N), np.float16)
     w = random(np.float16, N, K).T if turned else random(np.float16, K, N)
 
-    code = spread(matmul.matmul, 3, (x, w), out, **TILE, num_ctas=num_ctas)
+    code = emulated(matmul.matmul, 3, (x, w), out, **TILE, num_ctas=num_ctas)
 
     matmul.assert_product(out, x, w)
     assert code.machine.cluster == num_ctas
@@ -56,7 +56,7 @@ def test_other_dtypes(dtype):
                     else (matmul.matmul, {}))
     w = np.asfortranarray(w)
 
-    spread(kernel, 2, (x, w), out, **TILE | {"BK": 32}, **more, num_ctas=2)
+    emulated(kernel, 2, (x, w), out, **TILE | {"BK": 32}, **more, num_ctas=2)
 
     matmul.assert_product(out, x, w, lost)
 
@@ -65,7 +65,7 @@ def test_what_is_added_and_applied_to_a_product():
     x, w, bias = random(np.float16, 300, 80), random(np.float16, 80, 72), random(np.float16, 72)
     out = np.empty((300, 72), np.float16)
 
-    code = spread(matmul.matmul_bias, (2, 2), (x, w, bias), out, ACTIVATION=matmul.relu, **TILE,
+    code = emulated(matmul.matmul_bias, (2, 2), (x, w, bias), out, ACTIVATION=matmul.relu, **TILE,
                   num_ctas=2)
 
     exact = np.maximum(x.astype(float) @ w.astype(float) + bias, 0)
@@ -78,7 +78,7 @@ def test_attention(causal):
     q, k, v = (random(np.float16, 1, 2, 300, 64) for _ in range(3))
     out = np.empty_like(q)
 
-    code = spread(attention.attention, (2, 2, 1), (q, k, v), out, scale=0.125, CAUSAL=causal,
+    code = emulated(attention.attention, (2, 2, 1), (q, k, v), out, scale=0.125, CAUSAL=causal,
                   D=64, BM=256, BN=64, num_warps=8, num_ctas=2)
 
     np.testing.assert_allclose(out, attention.reference(q, k, v, 0.125, causal), atol=2e-3)
@@ -88,7 +88,7 @@ def test_attention(causal):
 def test_a_program_with_too_few_rows_says_so():
     x, w, out = random(np.float16, 64, 64), random(np.float16, 64, 64), np.empty((64, 64), "f2")
 
-    code = spread(matmul.matmul, 1, (x, w), out, **TILE | {"BM": 64}, num_ctas=2)
+    code = emulated(matmul.matmul, 1, (x, w), out, **TILE | {"BM": 64}, num_ctas=2)
 
     assert code.machine.cluster == 1
     assert code.stats.unused_options == (
