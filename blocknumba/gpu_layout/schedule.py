@@ -156,7 +156,7 @@ class _Planning:
         self._written, self._read = stored(fn), loaded(fn)
         self._describable = Describable.of(fn, options)
         self.schedule = Schedule()
-        self._reads = Reads(fn)
+        self._reads, self._blocks = Reads(fn), blocks_of(fn)
         self._fetches = self._find_fetches()
         self._group()
         if any(ring.depth for ring in self.schedule.rings):
@@ -192,16 +192,18 @@ class _Planning:
 
     def _divided(self, source: Op, copy: BoxCopy) -> BoxCopy:
         """The copy of a load, of which each block does a portion if it is the same in all."""
-        blocks, differ = blocks_of(self._fn), self._differing
+        if self._blocks == 1:
+            return copy
+        differ = self._differing
         starts = (monomial for axis in copy.axes for monomial, _ in axis.start.terms)
-        if blocks == 1 or any(atom.value in differ for monomial in starts for atom in monomial):
+        if any(atom.value in differ for monomial in starts for atom in monomial):
             return copy
         if "multicast" not in self._options.features:
             divided = "the target does not copy to several blocks at once"
         elif parts_ways(self._fn, differ):
             divided = "the blocks may run different control flow"
         else:
-            divided = copy.divided(blocks)
+            divided = copy.divided(self._blocks)
         if isinstance(divided, str):
             self.schedule.undivided[source] = divided
             return copy

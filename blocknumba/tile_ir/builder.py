@@ -51,8 +51,7 @@ class Builder:
         count = len(operands)
         assert opdef.required <= count and (opdef.variadic or count <= len(opdef.operands)), (
             f"{opdef.name}: {count} operands")
-        assert not attrs or set(attrs) <= set(opdef.attributes), (
-            f"{opdef.name}: attributes {sorted(attrs)}")
+        assert attrs.keys() <= opdef.attribute_names, f"{opdef.name}: attributes {sorted(attrs)}"
         if types is None:
             types = self._infer(opdef, operands, attrs)
         op = Op(opdef, tuple(operands), attrs, (), tuple(regions), self.loc)

@@ -56,6 +56,9 @@ class OpDef:
     execute: Callable | None = None
     folds: list[Fold] = field(default_factory=list)
 
+    def __post_init__(self):
+        self.attribute_names = frozenset(self.attributes)
+
     def has(self, traits: Traits) -> bool:
         """Whether the op has any of these traits."""
         return not self.traits.isdisjoint(traits)
