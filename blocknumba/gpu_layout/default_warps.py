@@ -46,21 +46,26 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
     products = [op for op in walk(fn.body) if op.opdef is dot]
     if products:
         return max(_warps_of_product(op, features) for op in products)
+    words = max(_largest(fn), _loaded(fn) // LOADS_IN_FLIGHT)
+    if _is_narrow(fn) and _reduces(fn):
+        warps = max(words // NARROW_PER_WARP, 1)
+    else:
+        many = max(min(words // WORDS_PER_WARP, MANY_WARPS), words // (2 * WORDS_PER_WARP))
+        warps = max(_few_warps(fn, words), many)
+    return min(1 << warps.bit_length() - 1, MOST_WARPS)
+
+
+def _few_warps(fn: Function, words: int) -> int:
+    """A power of two of warps for a small program whose largest tiles have that many words."""
     largest, loaded = _largest(fn), _loaded(fn)
-    words = max(largest, loaded // LOADS_IN_FLIGHT)
-    many = max(min(words // WORDS_PER_WARP, MANY_WARPS), words // (2 * WORDS_PER_WARP))
-    reduces, is_narrow = _reduces(fn), _is_narrow(fn)
-    if is_narrow and reduces:
-        few, many = 1, words // NARROW_PER_WARP
-    elif is_narrow:
+    if _is_narrow(fn):
         few = min(words // WORDS_OF_FEW_NARROW, FEW_NARROW_WARPS)
-    elif reduces:
+    elif _reduces(fn):
         tiles = min(max(loaded // largest, 1), LOADS_IN_FLIGHT)
         few = min(-(-words // (WORDS_OF_FEW * tiles)), FEW_WARPS)
     else:
         few = min(max(loaded, words) // WORDS_OF_FEW, largest // WORDS_OF_VECTORS, MANY_WARPS)
-    warps = max(1 << max(few - 1, 0).bit_length(), many)
-    return min(1 << warps.bit_length() - 1, MOST_WARPS)
+    return 1 << max(few - 1, 0).bit_length()
 
 
 def resident_threads(fn: Function, num_warps: int) -> int:

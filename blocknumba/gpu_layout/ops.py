@@ -15,7 +15,8 @@ from blocknumba.gpu_layout.parts import part_layout
 from blocknumba.gpu_layout.reduction import reduction_plan
 from blocknumba.gpu_layout.registers import REGISTER
 from blocknumba.gpu_layout.shared import OFFSET
-from blocknumba.tile_ir.opdef import EFFECT, PURE, op
+from blocknumba.tile_ir.analysis.ranges import RULES, Range
+from blocknumba.tile_ir.opdef import EFFECT, PURE, attribute, op
 from blocknumba.tile_ir.types import DTYPES, PointerType, TileType, int32
 
 SCOPES = ("program", "warp")
@@ -49,6 +50,9 @@ def block_rank(*, blocks) -> TileType:
     require(blocks > 1 and not blocks & (blocks - 1),
             "block_rank: given {} blocks, accepted a power of two above 1", blocks)
     return TileType(int32)
+
+
+RULES[block_rank.name] = lambda _, op: Range(0, attribute(op, "blocks") - 1)
 
 
 @op(PURE)

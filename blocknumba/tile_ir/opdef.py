@@ -34,7 +34,8 @@ class OpDef:
 
     operands: names of the positional operands; those after `required` may be left out (from the
         right), and `variadic` ones may repeat: then the last name stands for any number.
-    attributes: names of the compile-time attributes; defaults holds those that may be left out.
+    attributes: names of the compile-time attributes; defaults holds those that may be left out,
+        attribute_names the same names as a set.
     infer: operand types and attributes -> result types; raises BlockTypeError.
     evaluate: the meaning of a pure op on NumPy arrays of shape (programs, *tile shape); the
         leading axis has length 1 where all programs agree.
@@ -55,6 +56,7 @@ class OpDef:
     evaluate: Callable | None = None
     execute: Callable | None = None
     folds: list[Fold] = field(default_factory=list)
+    attribute_names: frozenset[str] = field(init=False)
 
     def __post_init__(self):
         self.attribute_names = frozenset(self.attributes)

@@ -1,5 +1,6 @@
 """`python -m blocknumba emulate` runs kernels of Python files, and counts what they do."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,16 @@ def test_sizes_options_and_targets_are_what_is_asked_for(capsys):
     printed = capsys.readouterr().out
     assert counters(printed, "i = tl.program_id(0)")[0] % (8 * 8) == 0  # blocks and warps
     assert "0 bank conflicts" in printed
+
+
+def test_a_grid_is_of_programs_which_may_be_several_blocks(capsys):
+    status = main(["emulate", f"{EXAMPLES}/matmul.py:matmul", "f16[128,64]", "f16[64,64]",
+                   "f16[128,64]", "--constant", "BM=128", "--constant", "BN=64", "--constant",
+                   "BK=64", "--grid", "1", "--option", "num_ctas=2", "--option", "num_warps=4"])
+
+    assert status == 0  # clusters of 2 take no grid of one block
+    executed = re.search(r"(\d+) +\S+ % +tensor core", capsys.readouterr().out)
+    assert int(executed[1]) % (2 * 4) == 0  # the warps of both blocks
 
 
 def test_ptx_is_run_as_it_is(tmp_path, capsys):

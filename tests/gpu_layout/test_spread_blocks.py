@@ -269,7 +269,8 @@ def test_a_program_without_products_stays_one_block():
     assert refusal(whole, OPTIONS) == "blocks share operands of products, and there are none"
 
 
-@pytest.mark.parametrize("target, missing", [("sm_80", "cluster"), ("sm_90", "multicast")])
+@pytest.mark.parametrize("target, missing", [
+    ("sm_80", "multicast"), ("sm_90", "multicast"), ("sm_100a", "wgmma")])
 def test_targets_without_clusters_or_what_makes_them_pay_have_one_block(target, missing):
     options = replace(OPTIONS, features=TARGETS[target].capabilities)
 

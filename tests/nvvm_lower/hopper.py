@@ -97,6 +97,13 @@ class Writer:
         """A register layout, the first axis fastest."""
         return blocked(shape, (0, 1), 1, self.num_warps)
 
+    def place_in_ring(self, index: Value, copies: int) -> tuple[Value, Value, Value]:
+        """Of the tile of a number: its slot, the phase that fills it, and the one before."""
+        count, two = self.number(copies), self.number(2)
+        turn = self.floordiv(index, count)
+        before = self.mod(self.add(turn, self.number(1)), two)
+        return self.mod(index, count), self.mod(turn, two), before
+
     def fetch(self, map_: Value, buffer: Value, barrier: Value, *starts: Value) -> None:
         """Begin to copy a box whose bytes the phase of a barrier ends with."""
         tile = buffer.type

@@ -70,13 +70,9 @@ def summing(blocks, num_warps=4, stages=2, rows=64, **changed):
         full = w.mbarrier_allocate(copies=stages, arrivals=1)
         empty = w.mbarrier_allocate(copies=stages, arrivals=arrivals)
 
-        def stage_of(index):
-            count = w.number(stages)
-            return w.floordiv(index, count), w.mod(index, count)
-
         def fetch(index):
-            turn, place = stage_of(index)
-            w.mbarrier_wait(w.slot(empty, place), w.mod(w.add(turn, w.number(1)), w.number(2)))
+            place, _, before = w.place_in_ring(index, stages)
+            w.mbarrier_wait(w.slot(empty, place), before)
             barrier = w.slot(full, place)
             w.mbarrier_expect(barrier, size_bytes=size_bytes(tile, "float16"))
             portion = w.buffer_portion(w.slot(ring, place), rank, shape=part,
@@ -85,8 +81,8 @@ def summing(blocks, num_warps=4, stages=2, rows=64, **changed):
                        w.mul(rank, w.number(part[0])), blocks=blocks)
 
         def add(index, total):
-            turn, place = stage_of(index)
-            w.mbarrier_wait(w.slot(full, place), w.mod(turn, w.number(2)))
+            place, phase, _ = w.place_in_ring(index, stages)
+            w.mbarrier_wait(w.slot(full, place), phase)
             read = w.shared_read(w.slot(ring, place), layout=lines)
             w.fence_async()
             w.mbarrier_arrive(w.slot(empty, place), blocks=releases)

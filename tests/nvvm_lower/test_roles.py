@@ -21,20 +21,15 @@ def summing(num_warps=4, released_early=False, releases=True, stages=STAGES):
         full = w.mbarrier_allocate(copies=stages, arrivals=1)
         empty = w.mbarrier_allocate(copies=stages, arrivals=num_warps)
 
-        def stage_of(index):
-            count = w.number(stages)
-            return w.floordiv(index, count), w.mod(index, count)
-
         def fetch(index):
-            turn, place = stage_of(index)
-            parity = w.mod(w.add(turn, w.number(1)), w.number(2))
-            w.mbarrier_wait(w.slot(empty, place), parity)
+            place, _, before = w.place_in_ring(index, stages)
+            w.mbarrier_wait(w.slot(empty, place), before)
             start = w.mul(index, w.number(TILE[1]))
             w.fetch(map_, w.slot(ring, place), w.slot(full, place), start, w.number(0))
 
         def add(index, total):
-            turn, place = stage_of(index)
-            w.mbarrier_wait(w.slot(full, place), w.mod(turn, w.number(2)))
+            place, phase, _ = w.place_in_ring(index, stages)
+            w.mbarrier_wait(w.slot(full, place), phase)
             if released_early:
                 w.mbarrier_arrive(w.slot(empty, place))
             tile = w.shared_read(w.slot(ring, place), layout=rows)

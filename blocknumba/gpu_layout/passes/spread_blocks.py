@@ -22,7 +22,7 @@ from blocknumba.tile_ir.passes.hoist_invariants import hoist_invariants
 from blocknumba.tile_ir.rebuild import Rebuilder
 from blocknumba.tile_ir.types import TileType, int32
 
-FEATURES = frozenset(("cluster", "multicast", "tma", "wgmma"))
+FEATURES = frozenset(("multicast", "wgmma"))
 MOST_BLOCKS = 8  # of a cluster, on every GPU.  Source: CUDA Programming Guide, "Clusters"
 LEAST_ROWS = 64  # of a product, that a block has.  Source: PTX ISA, "wgmma.mma_async"
 

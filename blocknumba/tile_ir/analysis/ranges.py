@@ -301,10 +301,6 @@ def _num_programs(_: Ranges, op: Op) -> Range:
     return Range(1, MAX_PROGRAMS[attribute(op, "axis")])
 
 
-def _block_rank(_: Ranges, op: Op) -> Range:
-    return Range(0, attribute(op, "blocks") - 1)
-
-
 def _compared(ranges: Ranges, op: Op) -> Range | None:
     """[1, 1] where a comparison of integers always holds, [0, 0] where it never does."""
     if not _is_counted(op.operands[0].type):
@@ -331,10 +327,10 @@ def _always_or_never_equal(ranges: Ranges, op: Op) -> Range | None:
     return Range(int(holds), int(holds))
 
 
+# By the names of ops; rules of ops of later levels are added by their stage.
 RULES: dict[str, Rule] = {
     "constant": _constant, "arange": _arange,
     "program_id": _program_id, "num_programs": _num_programs,
-    "block_rank": _block_rank,  # of the GPU-layout IR
     "add": _corners(int.__add__), "sub": _sub, "mul": _corners(int.__mul__),
     "floordiv": _floordiv, "mod": _mod, "neg": _neg, "absolute": _absolute,
     "minimum": _corners(min), "maximum": _corners(max),
