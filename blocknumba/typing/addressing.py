@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.types import DType, int32, int64
-from blocknumba.typing import promotion
-from blocknumba.typing.arrays import from_start, moved, multiply
+from blocknumba.typing.arrays import from_start, moved, multiply, position_dtype
 from blocknumba.typing.context import Context, common_shape
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.ranges import is_nonnegative
@@ -87,7 +86,7 @@ def _add_span(context: Context, gathered: _Access, array: Array, axis: int, span
 
 def _add_gather(context: Context, gathered: _Access, array: Array, axis: int, index: Value) -> None:
     extent, stride = array.extents[axis], array.strides[axis]
-    index = context.cast(index, _position_dtype(context, index.type.dtype))
+    index = context.cast(index, position_dtype(context, index.type.dtype))
     if not (is_constant(stride) and stride == 0):
         gathered.offsets.append(_as_tile(context, multiply(context, array, index, stride)))
     _check(context, array, axis, index)
@@ -106,7 +105,7 @@ def _add_scalar(context: Context, gathered: _Access, array: Array, axis: int,
                 array.name, entry, axis, extent)
         return
     scalar = context.value(position)
-    scalar = context.cast(scalar, _position_dtype(context, scalar.type.dtype))
+    scalar = context.cast(scalar, position_dtype(context, scalar.type.dtype))
     _check(context, array, axis, scalar)
     bounds = [binary(context, "lt", scalar, extent)]
     if not is_nonnegative(scalar, context.nonnegative):
@@ -183,13 +182,6 @@ def _plus(context: Context, a: object, b: object) -> object:
 
 def _as_tile(context: Context, offset: object) -> Value:
     return context.value(offset)
-
-
-def _position_dtype(context: Context, dtype: DType) -> DType:
-    """At least as wide as the arrays need, and signed."""
-    if dtype.kind == "uint":
-        dtype = int64 if dtype.bits >= 32 else int32
-    return promotion.promote(context.index_dtype, dtype)
 
 
 def _offset_dtype(dtype: DType) -> DType:

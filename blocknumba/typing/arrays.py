@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from blocknumba.errors import BlockTypeError, UnsupportedError, require
 from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import int64
+from blocknumba.tile_ir.types import DType, int32, int64
+from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions.elementwise import binary
-from blocknumba.typing.functions.spans import make_span
+from blocknumba.typing.functions.spans import limited, make_span
 from blocknumba.typing.values import Array, Reference, Span, is_constant
 
 FULL = slice(None)
@@ -84,10 +85,20 @@ def is_scalar_int(entry: object) -> bool:
 
 
 def from_start(context: Context, entry: object, extent: object) -> object:
-    """The position that an int names: a literal below 0 counts from the end."""
-    if isinstance(entry, int) and entry < 0:
-        return _plus(context, extent, entry)
-    return entry
+    """The position that an int names, signed: a literal below 0 counts from the end.
+
+    Unsigned ints of half their range and more become negative, and so stay outside of the array.
+    """
+    if isinstance(entry, int):
+        return _plus(context, extent, entry) if entry < 0 else entry
+    return context.cast(entry, position_dtype(context, entry.type.dtype))
+
+
+def position_dtype(context: Context, dtype: DType) -> DType:
+    """The dtype of positions that are given in a dtype: as wide as the arrays need, and signed."""
+    if dtype.kind == "uint":
+        dtype = int64 if dtype.bits >= 32 else int32
+    return promotion.promote(context.index_dtype, dtype)
 
 
 def multiply(context: Context, array: Array, a: object, b: object) -> object:
@@ -168,7 +179,7 @@ def _bound(context: Context, bound: object, extent: object, missing: object) -> 
     if bound is None:
         return missing
     require(is_scalar_int(bound), "a slice: given {}, accepted ints", describe(bound))
-    position = from_start(context, bound, extent)
+    position = from_start(context, limited(context, bound), extent)
     if is_constant(position) and position == 0:
         return 0
     if is_constant(position) and is_constant(extent):

@@ -32,8 +32,8 @@ def is_nonnegative(value: Value, known: Set[Value], depth: int = 0) -> bool:
         return op.attrs["start"] >= 0
     operands = op.operands
     if op.name == "cast":
-        source = operands[0].type.dtype
-        if source.is_float or source.bits > value.type.dtype.bits:
+        source, target = operands[0].type.dtype, value.type.dtype
+        if source.is_float or source.bits > target.bits - (source.is_signed < target.is_signed):
             return False
         return source.kind == "bool" or is_nonnegative(operands[0], known, depth + 1)
     if op.name == "mod":

@@ -292,9 +292,14 @@ def _(op: Op, x: Form, count: Form) -> Form | None:
 
 @rule("cast")
 def _(op: Op, x: Form) -> Form | None:
-    """Of integers to signed ones; those that are narrower are atoms, or have no form."""
-    source = op.operands[0].type.dtype
-    return x if source.is_integer and is_index(op.result.type.dtype) else None
+    """Of integers to signed ones; those that are narrower are atoms, or have no form.
+
+    Unsigned ones of the same size or wider have none: they may become negative.
+    """
+    source, target = op.operands[0].type.dtype, op.result.type.dtype
+    if not source.is_integer or not is_index(target):
+        return None
+    return x if source.is_signed or source.bits < target.bits else None
 
 
 @rule("hint")

@@ -30,7 +30,22 @@ class Wide:
 
 floor_divide = Wide(np.floor_divide)
 remainder = Wide(np.remainder)
-_float_power = Wide(np.power)
+
+
+def _power_by_elements(x: np.ndarray, y: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """numpy.power of as many exponents as there are results.
+
+    Of one repeated exponent of 0.5 NumPy takes the square root, which differs at -inf and -0.0.
+    """
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    exponents = np.empty(shape or (1,), y.dtype)
+    exponents[...] = y
+    if not shape:
+        return np.power(x.reshape(1), exponents).reshape(())
+    return np.power(x, exponents, out=out)
+
+
+_float_power = Wide(_power_by_elements)
 
 
 def fma(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> np.ndarray:

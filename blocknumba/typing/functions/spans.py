@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import DType, int32, int64
+from blocknumba.tile_ir.types import DType, int32, int64, uint64
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.function import function
@@ -158,7 +158,7 @@ def _counted(context: Context, item, static: tuple, hints: LoopHints, bounds: tu
     dtype = _bounds_dtype(bounds)
     if item is not _same:
         dtype = promotion.promote(dtype, context.index_dtype)
-    values = (context.value(bound, dtype, "range") for bound in bounds)
+    values = (context.value(limited(context, bound), dtype, "range") for bound in bounds)
     return Iteration(item, static, hints, *values, extra)
 
 
@@ -184,7 +184,15 @@ def _index(context: Context, number: object) -> Value:
     number = as_scalar(context, number)
     if not _is_int(number):
         raise BlockTypeError(f"span: given {describe(number)}, accepted an int")
-    return context.value(number, promotion.promote(context.index_dtype, _bounds_dtype((number,))))
+    dtype = promotion.promote(context.index_dtype, _bounds_dtype((number,)))
+    return context.value(limited(context, number), dtype)
+
+
+def limited(context: Context, number: object) -> object:
+    """An int that is no greater than an int64 can be: unsigned ones do not become negative."""
+    if isinstance(number, int) or number.type.dtype != uint64:
+        return number
+    return binary(context, "minimum", number, int64.maximum)
 
 
 def _tile_count(context: Context, extent: object, size: int) -> Value:
