@@ -19,6 +19,7 @@ from blocknumba.emulator.errors import (
     AccessError,
     DeadlockError,
     EmulatorError,
+    KernelAssertionError,
     ProxyFenceError,
     PtxSyntaxError,
     RaceError,
@@ -33,7 +34,7 @@ from blocknumba.emulator.module import Module
 from blocknumba.emulator.tensor_map import TensorMap
 
 __all__ = [
-    "AccessError", "Count", "DeadlockError", "EmulatorError", "GlobalMemory", "Module", "Options",
-    "ProxyFenceError", "PtxSyntaxError", "RaceError", "Report", "SynchronizationError",
+    "AccessError", "Count", "DeadlockError", "EmulatorError", "GlobalMemory",
+    "KernelAssertionError", "Module", "Options", "ProxyFenceError", "PtxSyntaxError", "RaceError", "Report", "SynchronizationError",
     "TensorMap", "TrapError", "UnknownInstructionError",
 ]

@@ -20,7 +20,8 @@ class EmulatorError(BlockError, RuntimeError):
     def in_instruction(self, ptx_line: int, instruction: str, loc: Loc) -> EmulatorError:
         """This error, placed at an instruction unless it is already placed."""
         if not self.ptx_line:
-            self.ptx_line, self.instruction, self.loc = ptx_line, instruction, loc
+            self.ptx_line, self.instruction = ptx_line, instruction
+            self.loc = loc if loc.file else self.loc
         return self
 
     def __str__(self) -> str:
@@ -59,3 +60,7 @@ class DeadlockError(EmulatorError):
 
 class TrapError(EmulatorError):
     """The kernel executed trap."""
+
+
+class KernelAssertionError(EmulatorError, AssertionError):
+    """An assertion of the kernel, or one of its checks with debug=True, that does not hold."""

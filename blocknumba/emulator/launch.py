@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TextIO
 
 import numpy as np
 
@@ -64,12 +65,14 @@ class Options:
     races: find races over shared memory.
     uninitialized: find reads of shared and local memory that nothing has written.
     instruction_limit: for all warps of a batch of blocks, before it counts as endless.
+    output: where the kernel prints; standard output when it is None.
     """
 
     seed: int | None = None
     races: bool = True
     uninitialized: bool = True
     instruction_limit: int = 5_000_000
+    output: TextIO | None = None
 
 
 class Launch:

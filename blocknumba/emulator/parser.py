@@ -281,11 +281,15 @@ class _Parser:
             self.expect(",")
 
     def _declarator(self, space: str, token: Token) -> Variable:
-        align, type_ = 0, ""
+        align, type_, is_pointer = 0, "", False
         while self.peek().text.startswith("."):
             word = self.next().text
-            if word in (".align", ".ptr"):
-                align = self.number() if word == ".align" else align
+            if word == ".align":
+                number = self.number()
+                # behind .ptr it is that of what the parameter points to
+                align = align if is_pointer else number
+            elif word == ".ptr":
+                is_pointer = True
             elif word.lstrip(".") in DTYPES:
                 type_ = word.lstrip(".")
         name = self.next().text

@@ -67,6 +67,30 @@ def test_arithmetic_rounds_the_exact_result_once(name, type_, mode):
     assert result.astype(float).tolist() == expected
 
 
+_EXACT_MIXED = {"add": lambda a, c: a + c, "sub": lambda a, c: a - c,
+                "fma": lambda a, b, c: a * b + c}
+
+
+@pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
+@pytest.mark.parametrize("type_", ["f16", "bf16"])
+@pytest.mark.parametrize("name", _EXACT_MIXED)
+def test_mixed_precision_widens_what_is_narrow_and_rounds_once(name, type_, mode):
+    function = _EXACT_MIXED[name]
+    *narrow, wide = [f"${place + 1}" for place in range(function.__code__.co_argcount)]
+    vectors = [*operands(type_, len(narrow)), numbers("f32")]
+    result = evaluate(f"{name}.{mode}.f32.{type_} $0, {', '.join(narrow)}, {wide};",
+                      _TYPES["f32"], *vectors)
+    expected = [rounded(function(*[Fraction(float(v)) for v in row]), "f32", mode)
+                for row in zip(*vectors)]
+    assert result.astype(float).tolist() == expected
+
+
+def test_a_saturated_mixed_sum_is_between_zero_and_one():
+    a, c = np.array([-3, 0.25, 3], np.float16), np.array([1, 0.5, 1], np.float32)
+    result = evaluate("add.rn.sat.f32.f16 $0, $1, $2;", np.float32, a, c)
+    assert result.tolist() == [0.0, 0.75, 1.0]
+
+
 _ONE = {"f32": "0f3F800000", "f64": "0d3FF0000000000000"}
 
 

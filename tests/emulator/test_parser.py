@@ -95,3 +95,13 @@ def test_an_undeclared_guard_is_refused_with_its_line():
     with pytest.raises(PtxSyntaxError, match="'%q1'.*register") as caught:
         parse(module("@%q1 bra L; L:"))
     assert caught.value.ptx_line > 0
+
+
+@pytest.mark.parametrize("attributes", [".ptr .global .align 1", ".ptr .align 1", ".ptr .global",
+                                        ".align 8 .ptr .global .align 2", ".ptr"])
+def test_the_alignment_behind_ptr_is_not_that_of_the_parameter(attributes):
+    text = module("", 0).replace("k()", f"k(.param .u32 n, .param .u64 {attributes} p)")
+
+    (n, p) = parse(text).functions["k"].parameters
+
+    assert (p.align, p.size, p.name, n.align) == (8, 8, "p", 4)

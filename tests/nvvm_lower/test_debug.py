@@ -41,10 +41,11 @@ def test_a_check_names_array_and_axis():
 
 def test_a_printed_element_comes_with_program_and_index():
     found = lowered(PRINTED).nvvm_ir
+    start = 'c"pid (%d, %d, %d) idx '
 
-    assert 'c"pid (%d, %d, %d) idx (%d) 100%% \\22x\\22 = %d\\0A\\00"' in found
-    assert 'c"pid (%d, %d, %d) idx (%d) 100%% \\22x\\22 = %g\\0A\\00"' in found
-    assert 'c"pid (%d, %d, %d) idx () 100%% \\22x\\22 = %d\\0A\\00"' in found
+    assert start + '(%d) 100%% \\22x\\22 = : (operand 0) %d\\0A\\00"' in found
+    assert start + '(%d) 100%% \\22x\\22 = : (operand 1) %f\\0A\\00"' in found
+    assert start + '() 100%% \\22x\\22 = : (operand 2) %d\\0A\\00"' in found
 
 
 def test_a_hint_costs_nothing():

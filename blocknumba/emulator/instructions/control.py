@@ -10,6 +10,7 @@ from blocknumba.emulator.cohort import Cohort, Return
 from blocknumba.emulator.control_flow import EXIT
 from blocknumba.emulator.decoding import Decoder, Site, Step
 from blocknumba.emulator.errors import TrapError, UnknownInstructionError
+from blocknumba.emulator.instructions.system_calls import SYSTEM_CALLS, system_call
 from blocknumba.emulator.syntax import Group, Label, Symbol, Variable
 
 ENDED = -1  # the pc of a cohort whose threads have all ended
@@ -105,7 +106,7 @@ def call(site: Site) -> Step:
     name = next(operand.name for operand in site.operands if isinstance(operand, Symbol))
     callee = site.program.functions.get(name)
     if callee is None:
-        raise site.refuse("given the function {}, accepted one that this module defines", name)
+        return _call_system(site, name, groups)
     results = groups[0].items if callee.results else ()
     arguments = groups[-1].items if callee.parameters else ()
     entry, back = site.entries[name], site.pc + 1
@@ -122,6 +123,18 @@ def call(site: Site) -> Step:
         cohort.calls = (*cohort.calls, Return(back, cohort.reconvergence, outbound))
         cohort.reconvergence = EXIT
         cohort.pc = entry
+    return step
+
+
+def _call_system(site: Site, name: str, groups: Sequence[Group]) -> Step:
+    """A call of a function that this module only declares."""
+    results, arguments = groups[:-1], groups[-1:]
+    variables = [[_variable(item) for group in side for item in group.items]
+                 for side in (arguments, results)]
+    step = system_call(name, site.pc, *variables)
+    if step is None:
+        raise site.refuse("given the function {}, accepted one that this module defines, {}", name,
+                          ", ".join(SYSTEM_CALLS))
     return step
 
 

@@ -23,6 +23,8 @@ from blocknumba.emulator.rounding import (
 from blocknumba.emulator.values import FLOATS, dtype_of
 
 MODES = ("rn", "rz", "rm", "rp")
+_MIXED = (("f32", "f16"), ("f32", "bf16"))
+_MIXING = ("add", "sub", "fma")
 _TINY = np.float32(2.0**-126)  # the smallest normal f32
 
 Function = Callable[..., np.ndarray]
@@ -140,13 +142,29 @@ def _packed(function: Function, scalar: str, word: np.dtype) -> Function:
     return apply
 
 
+def _mixed(site: Site, choose: Callable[[Site, str], Function], arity: int) -> Step:
+    """add.f32.f16 and the like: all operands but the last are of a narrower type.
+
+    Source: PTX ISA, "Mixed Precision Floating-Point Instructions".
+    """
+    wide, narrow_ = site.words[-2:]
+    function = _finish(site, choose(site, wide), wide)
+    dtype = dtype_of(wide)
+
+    def widened(*values: np.ndarray) -> np.ndarray:
+        return function(*[value.astype(dtype) for value in values])
+    return site.compute(widened, wide, [*[narrow_] * (arity - 1), wide])
+
+
 def elementwise(choose: Callable[[Site, str], Function], arity: int) -> Decoder:
-    """A row for all floating-point types, packed ones too.
+    """A row for all floating-point types, packed ones and mixed ones too.
 
     choose: the function for one scalar type, given the qualifiers of the opcode.
     """
     def decode(site: Site) -> Step:
         type_ = site.words[-1]
+        if site.words[-2:] in _MIXED and site.words[0] in _MIXING:
+            return _mixed(site, choose, arity)
         scalar = type_.removesuffix("x2")
         if scalar not in FLOATS:
             raise site.refuse("given the type {}, accepted {}", type_, ", ".join(sorted(FLOATS)))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
 from blocknumba.nvvm_lower.llvm import I1
 from blocknumba.nvvm_lower.ops.memory import does_work
@@ -46,32 +49,45 @@ def _(emitter: Emitter, op: Op, indices: Registers, extents: Registers,
 
 @code(print_)
 def _(emitter: Emitter, op: Op, *values: Registers) -> None:
-    """A line per element, by the one thread that acts for it."""
-    for value, registers in zip(op.operands, values, strict=True):
-        predicate = does_work(emitter, value)
-        body = emitter.body
-        then, done = body.new_label("print"), body.new_label("printed")
-        body.branch_if(predicate or "true", then, done)
-        body.place(then)
-        with body.scope():
-            _print_tile(emitter, op, value, registers)
-            body.branch(done)
-        body.place(done)
+    """A line per element, by the one thread that acts for it, as print_line has it."""
+    prefix = str(op.attrs["prefix"]).replace("%", "%%")
+    if not values:
+        _print_by(emitter, emitter.threads.is_first, partial(_print_row, emitter, [], prefix, []))
+    for place, (value, registers) in enumerate(zip(op.operands, values, strict=True)):
+        number = f"(operand {place}) " if len(values) > 1 else ""
+        _print_by(emitter, does_work(emitter, value),
+                  partial(_print_tile, emitter, op, value, registers, f"{prefix}: {number}"))
 
 
-def _print_tile(emitter: Emitter, op: Op, value: Value, registers: Registers) -> None:
+def _print_by(emitter: Emitter, predicate: str, print_: Callable[[], None]) -> None:
+    """Print in the threads for which an i1 holds; "" stands for all."""
+    body = emitter.body
+    then, done = body.new_label("print"), body.new_label("printed")
+    body.branch_if(predicate or "true", then, done)
+    body.place(then)
+    with body.scope():
+        print_()
+        body.branch(done)
+    body.place(done)
+
+
+def _print_tile(emitter: Emitter, op: Op, value: Value, registers: Registers,
+                prefix: str) -> None:
     type_ = value.type
     axes = [coordinates(emitter.body, emitter.threads, type_.layout, axis)
             for axis in range(len(type_.shape))]
-    program = [special_register(emitter.body, f"ctaid.{axis}") for axis in _GRID_AXES]
-    where = ", ".join(["%d"] * len(axes))
     for register, element in enumerate(registers):
         conversion, argument = printable(emitter, type_.dtype, element,
                                          attribute(op, "hexadecimal"))
-        prefix = str(op.attrs["prefix"]).replace("%", "%%")
-        form = f"pid (%d, %d, %d) idx ({where}) {prefix}{conversion}\n"
-        places = [axis[register] for axis in axes]
-        print_line(emitter, form, [*(f"i32 {number}" for number in program + places), argument])
+        _print_row(emitter, [axis[register] for axis in axes], prefix + conversion, [argument])
+
+
+def _print_row(emitter: Emitter, index: list[str], form: str, arguments: list[str]) -> None:
+    """One line.  index: of the element; form: what follows, with the typed arguments it shows."""
+    program = [special_register(emitter.body, f"ctaid.{axis}") for axis in _GRID_AXES]
+    where = ", ".join(["%d"] * len(index))
+    print_line(emitter, f"pid (%d, %d, %d) idx ({where}) {form}\n",
+               [*(f"i32 {number}" for number in program + index), *arguments])
 
 
 def _all(emitter: Emitter, conditions: Registers) -> str:

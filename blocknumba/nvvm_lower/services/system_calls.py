@@ -12,7 +12,17 @@ from blocknumba.nvvm_lower.emitter import Emitter
 from blocknumba.nvvm_lower.llvm import DOUBLE, I8, I32, I64
 from blocknumba.nvvm_lower.services import casts
 from blocknumba.nvvm_lower.services.words import Dtype
-from blocknumba.tile_ir.types import PointerType, bool_, float64, int32, int64, uint32, uint64
+from blocknumba.tile_ir.types import (
+    DTYPES,
+    DType,
+    PointerType,
+    bool_,
+    float64,
+    int32,
+    int64,
+    uint32,
+    uint64,
+)
 
 SLOT_BYTES = 8  # of an argument of vprintf, which finds each at its natural alignment
 _GENERIC = f"{I8}*"
@@ -55,14 +65,22 @@ def printable(emitter: Emitter, dtype: Dtype, value: str, hexadecimal: bool) -> 
     """The printf conversion of an element, and the typed argument for it."""
     if isinstance(dtype, PointerType):
         return "%p", f"{I64} {emitter.body.convert('ptrtoint', register_type(dtype), value, I64)}"
+    if hexadecimal:
+        digits = 2 * dtype.bytes
+        bits = DTYPES[f"uint{8 * dtype.bytes}"]
+        return _integer(emitter, bits, casts.bitcast(emitter, value, dtype, bits), "x", digits)
     if dtype.is_float:
-        return "%g", f"{DOUBLE} {casts.cast(emitter, value, dtype, float64)}"
+        return "%f", f"{DOUBLE} {casts.cast(emitter, value, dtype, float64)}"
+    return _integer(emitter, dtype, value, "d" if dtype.is_signed or dtype == bool_ else "u")
+
+
+def _integer(emitter: Emitter, dtype: DType, value: str, letter: str,
+             digits: int = 0) -> tuple[str, str]:
     wide = dtype.bits == 64
-    signed = dtype.is_signed or dtype == bool_
-    to = (int64 if signed else uint64) if wide else (int32 if signed else uint32)
-    letter = "x" if hexadecimal else "d" if signed else "u"
-    argument = casts.cast(emitter, value, dtype, to)
-    return f"%{'ll' if wide else ''}{letter}", f"{register_type(to)} {argument}"
+    to = {True: int64, False: int32} if letter == "d" else {True: uint64, False: uint32}
+    argument = f"{register_type(to[wide])} {casts.cast(emitter, value, dtype, to[wide])}"
+    form = f"{'ll' if wide else ''}{letter}"
+    return f"0x%0{digits}{form}" if digits else f"%{form}", argument
 
 
 def _text(emitter: Emitter, text: str) -> str:
