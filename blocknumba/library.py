@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from blocknumba.typing.functions.elementwise import FLOAT_FUNCTIONS, minimum
+from blocknumba.typing.functions.elementwise import where as choose
 from blocknumba.typing.functions.reduce import max as max_along
 from blocknumba.typing.functions.reduce import sum as sum_along
 
@@ -24,14 +25,17 @@ def sigmoid(x):
     return 1 / (1 + _exp(-x))
 
 
-def softmax(x, dim=0, keep_dims=False, ieee_rounding=False):
+def softmax(x, dim=0, keep_dims=False, ieee_rounding=False, where=None):
     """exp(x - max(x)) / sum(exp(x - max(x))) along dim.
 
+    where: bool, broadcast to x: which elements count; the result is 0 where it is False.  Leave
+    out those that were loaded outside an array, or load them with other=-inf: they are 0 else.
     keep_dims, ieee_rounding: accepted for Triton's kernels; the shape is that of x, and division
     is always correctly rounded.
     """
-    shifted = _exp(x - max_along(x, dim, keep_dims=True))
-    return shifted / sum_along(shifted, dim, keep_dims=True)
+    shifted = _exp(x - max_along(x, dim, keep_dims=True, where=where))
+    quotient = shifted / sum_along(shifted, dim, keep_dims=True, where=where)
+    return quotient if where is None else choose(where, quotient, 0)
 
 
 def fdiv(x, y, ieee_rounding=False):

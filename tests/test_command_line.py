@@ -91,3 +91,25 @@ def test_opt_names_what_it_accepts(arguments, message, source, capsys):
 
     assert status == 1
     assert message in capsys.readouterr().err
+
+
+EMULATED = """import blocknumba as bn
+
+@bn.jit
+def total(x, out, BLOCK: bn.constexpr):
+    bn.device_print("program", bn.program_id(0))
+    out[bn.program_id(0)] = bn.sum(x[bn.block(0, BLOCK)])
+"""
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100", "sm_120"])
+def test_emulate_runs_a_kernel_compiled_for_each_generation(target, tmp_path, capsys):
+    (tmp_path / "total.py").write_text(EMULATED)
+
+    status = main(["emulate", f"{tmp_path / 'total.py'}:total", "f16[256]", "f16[2]", "--grid", "2",
+                   "--constant", "BLOCK=128", "--target", target])
+
+    printed = capsys.readouterr().out
+    assert status == 0
+    assert "pid (1, 0, 0) idx () program: 1\n" in printed
+    assert "bank conflicts" in printed

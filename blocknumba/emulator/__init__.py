@@ -35,6 +35,6 @@ from blocknumba.emulator.tensor_map import TensorMap
 
 __all__ = [
     "AccessError", "Count", "DeadlockError", "EmulatorError", "GlobalMemory",
-    "KernelAssertionError", "Module", "Options", "ProxyFenceError", "PtxSyntaxError", "RaceError", "Report", "SynchronizationError",
-    "TensorMap", "TrapError", "UnknownInstructionError",
+    "KernelAssertionError", "Module", "Options", "ProxyFenceError", "PtxSyntaxError", "RaceError",
+    "Report", "SynchronizationError", "TensorMap", "TrapError", "UnknownInstructionError",
 ]

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
+import ml_dtypes
 import numpy as np
 
 from blocknumba.errors import require
 from blocknumba.tile_ir.opdef import PURE, op
-from blocknumba.tile_ir.types import FLOATS, INTEGERS, NUMBERS, TileType, bool_, int32
+from blocknumba.tile_ir.types import (
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    DType,
+    TileType,
+    bool_,
+    float8_e4m3fn,
+    int32,
+)
 
 KINDS = {
     "sum": (np.add, NUMBERS),
@@ -19,6 +31,27 @@ KINDS = {
     "or": (np.bitwise_or, INTEGERS | {bool_}),
     "xor": (np.bitwise_xor, INTEGERS | {bool_}),
 }
+
+
+def identity(kind: str, dtype: DType) -> bool | int | float:
+    """The number that changes no result of a reduction: of "max", the least of dtype.
+
+    kind: of KINDS.
+    """
+    if kind in ("sum", "or", "xor"):
+        return 0
+    if kind == "prod":
+        return 1
+    if kind in ("fmax", "fmin"):
+        return math.nan
+    if kind == "and":
+        return dtype.maximum if dtype.kind == "uint" else True if dtype == bool_ else -1
+    if dtype == bool_:
+        return kind == "min"
+    if dtype.is_integer:
+        return dtype.minimum if kind == "max" else dtype.maximum
+    greatest = float(ml_dtypes.finfo(dtype.numpy).max) if dtype == float8_e4m3fn else math.inf
+    return -greatest if kind == "max" else greatest
 
 
 def _require_axis(name: str, x: TileType, axis: int) -> None:

@@ -1,4 +1,7 @@
-"""Reductions along axes."""
+"""Reductions along axes.
+
+`where` leaves elements out: where it is False the identity of the reduction stands in their stead.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable
 
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.ops.reduce import identity
 from blocknumba.tile_ir.types import DType, bool_, float32, int32, uint32
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe
@@ -13,105 +17,146 @@ from blocknumba.typing.function import BlockFunction, function
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.static_values import static, static_axes, static_axis, static_dtype
 
+# the elementwise op that combines a result with `initial`
+_COMBINING = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "fmax": "fmax",
+              "fmin": "fmin", "xor": "xor"}
+
 
 @function
-def sum(context, x, axis=None, keep_dims=False, dtype=None, keepdims=False):
+def sum(context, x, axis=None, keep_dims=False, dtype=None, keepdims=False, *, initial=None,
+        where=None):
     """The sum along axis, along several, or of all elements (axis=None).
 
     bool, int8 and int16 are summed in int32, uint8 and uint16 in uint32; floats of 16 and 8 bits
     in float32, then rounded.  dtype: convert before summing.
+    where: bool, broadcast to x: which elements count; the sum of none is 0.  Elements that were
+    loaded outside an array are 0 and change nothing, but what is computed from them may.
+    initial: a number that is added.
     Source: numpy.sum.
     """
     tile = _tile(context, "sum", x)
     tile = context.cast(tile, static_dtype("sum", dtype) if dtype is not None
                         else _sum_dtype(tile.type.dtype))
-    return _reduce(context, "sum", tile, axis, keep_dims or keepdims)
+    return _reduce(context, "sum", tile, axis, keep_dims or keepdims, where, initial)
 
 
 @function
-def prod(context, x, axis=None, keep_dims=False, dtype=None, keepdims=False):
-    """The product along axis, with the dtypes of sum.   Source: numpy.prod."""
+def prod(context, x, axis=None, keep_dims=False, dtype=None, keepdims=False, *, initial=None,
+         where=None):
+    """The product along axis, with the dtypes of sum.
+
+    where: bool, broadcast to x: which elements count; the product of none is 1.  Leave out those
+    that were loaded outside an array: they are 0.   initial: a number to multiply by.
+    Source: numpy.prod.
+    """
     tile = _tile(context, "prod", x)
     tile = context.cast(tile, static_dtype("prod", dtype) if dtype is not None
                         else _sum_dtype(tile.type.dtype))
-    return _reduce(context, "prod", tile, axis, keep_dims or keepdims)
+    return _reduce(context, "prod", tile, axis, keep_dims or keepdims, where, initial)
 
 
 @function
 def max(context, x, axis=None, return_indices=False, return_indices_tie_break_left=True,
-        keep_dims=False, keepdims=False):
+        keep_dims=False, keepdims=False, *, initial=None, where=None):
     """The greatest element along axis; NaN if there is one.
 
     return_indices: give (values, indices), the first index on ties.
-    Source: numpy.max.
+    where: bool, broadcast to x: which elements count; the greatest of none is the least value of
+    the dtype.  Leave out those that were loaded outside an array: they are 0.
+    initial: a number that counts too, as an element; not with return_indices.
+    Source: numpy.max, which needs initial where there is `where`.
     """
     return _extreme(context, "max", x, axis, return_indices, return_indices_tie_break_left,
-                    keep_dims or keepdims)
+                    keep_dims or keepdims, where, initial)
 
 
 @function
 def min(context, x, axis=None, return_indices=False, return_indices_tie_break_left=True,
-        keep_dims=False, keepdims=False):
+        keep_dims=False, keepdims=False, *, initial=None, where=None):
     """The least element along axis; NaN if there is one.
 
     return_indices: give (values, indices), the first index on ties.
-    Source: numpy.min.
+    where: bool, broadcast to x: which elements count; the least of none is the greatest value of
+    the dtype.  Leave out those that were loaded outside an array: they are 0.
+    initial: a number that counts too, as an element; not with return_indices.
+    Source: numpy.min, which needs initial where there is `where`.
     """
     return _extreme(context, "min", x, axis, return_indices, return_indices_tie_break_left,
-                    keep_dims or keepdims)
+                    keep_dims or keepdims, where, initial)
 
 
 @function
-def argmax(context, x, axis=None, tie_break_left=True, keep_dims=False, keepdims=False):
+def argmax(context, x, axis=None, tie_break_left=True, keep_dims=False, keepdims=False, *,
+           where=None):
     """Index of the greatest element along axis, the first on ties; NaN is greatest.  int32.
 
-    Source: numpy.argmax.
+    where: bool, broadcast to x: which elements count; 0 where none does.  Leave out those that
+    were loaded outside an array: they are 0.
+    Source: numpy.argmax; `where` is that of numpy.max.
     """
-    return _arg(context, "max", x, axis, tie_break_left, keep_dims or keepdims)
+    return _arg(context, "max", x, axis, tie_break_left, keep_dims or keepdims, where)
 
 
 @function
-def argmin(context, x, axis=None, tie_break_left=True, keep_dims=False, keepdims=False):
+def argmin(context, x, axis=None, tie_break_left=True, keep_dims=False, keepdims=False, *,
+           where=None):
     """Index of the least element along axis, the first on ties; NaN is least.  int32.
 
-    Source: numpy.argmin.
+    where: bool, broadcast to x: which elements count; 0 where none does.  Leave out those that
+    were loaded outside an array: they are 0.
+    Source: numpy.argmin; `where` is that of numpy.min.
     """
-    return _arg(context, "min", x, axis, tie_break_left, keep_dims or keepdims)
+    return _arg(context, "min", x, axis, tie_break_left, keep_dims or keepdims, where)
 
 
 @function
-def mean(context, x, axis=None, keep_dims=False, keepdims=False):
-    """The mean along axis: float32 of integers, else of x's dtype.   Source: numpy.mean."""
+def mean(context, x, axis=None, keep_dims=False, keepdims=False, *, where=None):
+    """The mean along axis: float32 of integers, else of x's dtype.
+
+    where: bool, broadcast to x: which elements count; the mean of none is NaN.  Leave out those
+    that were loaded outside an array: they are 0, and counted.
+    Source: numpy.mean.
+    """
     tile = _tile(context, "mean", x)
     dtype = promotion.float_dtype((tile,))
     wide = context.cast(tile, float32 if dtype.bits < 32 else dtype)
-    count = _extent(tile, static_axes("mean", axis, len(tile.type.shape)))
-    total = _reduce(context, "sum", wide, axis, keep_dims or keepdims)
-    return context.cast(binary(context, "div", total, float(count)), dtype)
+    keep, mask = keep_dims or keepdims, _mask(context, "mean", tile, where)
+    count: object = float(_extent(tile, static_axes("mean", axis, len(tile.type.shape))))
+    if mask is not None:
+        included = _reduce(context, "sum", context.cast(mask, int32), axis, keep)
+        count = context.cast(included, wide.type.dtype)
+    total = _reduce(context, "sum", wide, axis, keep, mask)
+    return context.cast(binary(context, "div", total, count), dtype)
 
 
 @function
-def var(context, x, axis=None, keep_dims=False, keepdims=False):
-    """The mean squared distance from the mean along axis.   Source: numpy.var."""
+def var(context, x, axis=None, keep_dims=False, keepdims=False, *, where=None):
+    """The mean squared distance from the mean along axis.
+
+    where: bool, broadcast to x: which elements count; the variance of none is NaN.  Leave out
+    those that were loaded outside an array: they are 0, and counted.
+    Source: numpy.var.
+    """
     tile = _tile(context, "var", x)
     dtype = promotion.float_dtype((tile,))
     wide = context.cast(tile, float32 if dtype.bits < 32 else dtype)
-    middle = mean.rule(context, wide, axis, True)
+    middle = mean.rule(context, wide, axis, True, where=where)
     distance = binary(context, "sub", wide, middle)
     square = binary(context, "mul", distance, distance)
-    return context.cast(mean.rule(context, square, axis, keep_dims or keepdims), dtype)
+    return context.cast(mean.rule(context, square, axis, keep_dims or keepdims, where=where), dtype)
 
 
 def _logical(name: str, kind: str, doc: str) -> BlockFunction:
-    def rule(context, x, axis=None, keep_dims=False, keepdims=False):
+    def rule(context, x, axis=None, keep_dims=False, keepdims=False, *, where=None):
         tile = context.cast(_tile(context, name, x), bool_)
-        return _reduce(context, kind, tile, axis, keep_dims or keepdims)
+        return _reduce(context, kind, tile, axis, keep_dims or keepdims, where)
     return _declare(rule, name, doc)
 
 
 def _of_kind(name: str, kind: str, doc: str) -> BlockFunction:
-    def rule(context, x, axis=None, keep_dims=False, keepdims=False):
-        return _reduce(context, kind, _tile(context, name, x), axis, keep_dims or keepdims)
+    def rule(context, x, axis=None, keep_dims=False, keepdims=False, *, initial=None, where=None):
+        return _reduce(context, kind, _tile(context, name, x), axis, keep_dims or keepdims, where,
+                       initial)
     return _declare(rule, name, doc)
 
 
@@ -120,14 +165,28 @@ def _declare(rule: Callable, name: str, doc: str) -> BlockFunction:
     return BlockFunction(rule, name)
 
 
-any = _logical("any", "or", "Whether any element along axis is not 0.   Source: numpy.any.")
-all = _logical("all", "and", "Whether every element along axis is not 0.   Source: numpy.all.")
-xor_sum = _of_kind("xor_sum", "xor", "Exclusive or of the integers along axis.\n\n"
-                   "Source: numpy.bitwise_xor.reduce.")
-nanmax = _of_kind("nanmax", "fmax", "The greatest float along axis that is not NaN.\n\n"
-                  "Source: numpy.nanmax.")
-nanmin = _of_kind("nanmin", "fmin", "The least float along axis that is not NaN.\n\n"
-                  "Source: numpy.nanmin.")
+_WHERE = "where: bool, broadcast to x: which elements count"
+any = _logical("any", "or", f"""Whether any element along axis is not 0.
+
+    {_WHERE}; False where none does.  Elements that were loaded outside an array are 0 and change
+    nothing, but what is computed from them may.
+    Source: numpy.any.""")
+all = _logical("all", "and", f"""Whether every element along axis is not 0.
+
+    {_WHERE}; True where none does.  Leave out those that were loaded outside an array: they are 0.
+    Source: numpy.all.""")
+xor_sum = _of_kind("xor_sum", "xor", f"""Exclusive or of the integers along axis.
+
+    {_WHERE}; 0 where none does.   initial: a number that counts too, as an element.
+    Source: numpy.bitwise_xor.reduce.""")
+nanmax = _of_kind("nanmax", "fmax", f"""The greatest float along axis that is not NaN.
+
+    {_WHERE}; NaN where none does.   initial: a number that counts too, as an element.
+    Source: numpy.nanmax.""")
+nanmin = _of_kind("nanmin", "fmin", f"""The least float along axis that is not NaN.
+
+    {_WHERE}; NaN where none does.   initial: a number that counts too, as an element.
+    Source: numpy.nanmin.""")
 
 
 def _tile(context: Context, name: str, x: object) -> Value:
@@ -142,10 +201,34 @@ def _sum_dtype(dtype: DType) -> DType:
     return uint32 if dtype.kind == "uint" else int32
 
 
-def _reduce(context: Context, kind: str, tile: Value, axis: object, keep: object) -> Value:
+def _mask(context: Context, name: str, tile: Value, where: object) -> Value | None:
+    """`where` as a bool tile of the shape of the elements it is about; None when all count."""
+    if where is None or where is True:
+        return None
+    mask = context.value(where, what=f"{name}: where")
+    require(mask.type.dtype == bool_, "{}: where must be bool, got {}", name, mask.type,
+            hint="compare it: x != 0")
+    return context.broadcast_to(mask, tile.type.shape, f"{name}: where")
+
+
+def _included(context: Context, kind: str, tile: Value, mask: Value | None,
+              dtype: DType) -> Value:
+    """tile with the identity of a reduction of dtype where mask is False."""
+    if mask is None:
+        return tile
+    nothing = context.constant(identity(kind, dtype), tile.type.dtype)
+    return context.emit("select", mask, tile, context.broadcast_to(nothing, tile.type.shape))
+
+
+def _reduce(context: Context, kind: str, tile: Value, axis: object, keep: object,
+            where: object = None, initial: object = None) -> Value:
     """tile reduced along axes, from the last so that the others keep their place."""
     shape, dtype = tile.type.shape, tile.type.dtype
-    tile = context.cast(tile, promotion.computed_dtype(dtype))
+    mask = _mask(context, kind, tile, where)
+    # what initial is added to is not rounded before
+    narrow = initial is not None and dtype.is_float and dtype.bits == 16
+    tile = context.cast(tile, float32 if narrow else promotion.computed_dtype(dtype))
+    tile = _included(context, kind, tile, mask, dtype)
     axes = static_axes(kind, axis, len(shape))
     if axis is None and len(axes) > 1:
         tile, axes = context.emit("reshape", tile, shape=(tile.type.size,)), (0,)
@@ -154,7 +237,18 @@ def _reduce(context: Context, kind: str, tile: Value, axis: object, keep: object
         dropped = axes
     for each in reversed(axes):
         tile = context.emit("reduce", tile, axis=each, kind=kind)
-    return _kept(context, context.cast(tile, dtype), shape, dropped, keep)
+    tile = context.cast(_combined(context, kind, tile, initial, dtype), dtype)
+    return _kept(context, tile, shape, dropped, keep)
+
+
+def _combined(context: Context, kind: str, tile: Value, initial: object, dtype: DType) -> Value:
+    """A result with `initial`, a scalar that is converted to dtype first."""
+    if initial is None:
+        return tile
+    scalar = context.value(initial, dtype, f"{kind}: initial")
+    require(scalar.type.is_scalar, "{}: initial must be a scalar, got {}", kind, scalar.type)
+    scalar = context.broadcast_to(context.cast(scalar, tile.type.dtype), tile.type.shape)
+    return context.emit(_COMBINING[kind], tile, scalar)
 
 
 def _kept(context: Context, tile: Value, shape: tuple[int, ...], dropped: tuple[int, ...],
@@ -168,22 +262,26 @@ def _kept(context: Context, tile: Value, shape: tuple[int, ...], dropped: tuple[
     return context.emit("reshape", tile, shape=kept)
 
 
-def _extreme(context, kind, x, axis, return_indices, tie_break_left, keep):
+def _extreme(context, kind, x, axis, return_indices, tie_break_left, keep, where, initial):
     tile = _tile(context, kind, x)
-    values = _reduce(context, kind, tile, axis, keep)
+    values = _reduce(context, kind, tile, axis, keep, where, initial)
     if not static(f"{kind}: return_indices", return_indices):
         return values
-    return values, _arg(context, kind, tile, axis, tie_break_left, keep)
+    require(initial is None, "{}: given initial and return_indices, accepted one of them", kind)
+    return values, _arg(context, kind, tile, axis, tie_break_left, keep, where)
 
 
 def _arg(context: Context, kind: str, x: object, axis: object, tie_break_left: object,
-         keep: object) -> Value:
+         keep: object, where: object) -> Value:
     tile = _tile(context, f"arg{kind}", x)
     require(static(f"arg{kind}: tie_break_left", tie_break_left) in (True, False),
             "arg{}: tie_break_left must be a bool", kind)
     shape = tile.type.shape
+    mask = _mask(context, f"arg{kind}", tile, where)
     tile = context.cast(tile, promotion.computed_dtype(tile.type.dtype))
     require(shape, "arg{}: given {}, accepted a tile", kind, tile.type)
+    if mask is not None:
+        tile, kind = _is_extreme(context, kind, tile, axis, mask), "max"
     if axis is None:
         flat = context.emit("reshape", tile, shape=(tile.type.size,)) if len(shape) > 1 else tile
         index = context.emit("arg_reduce", flat, axis=0, kind=kind)
@@ -191,6 +289,18 @@ def _arg(context: Context, kind: str, x: object, axis: object, tie_break_left: o
     along = static_axis(f"arg{kind}", axis, len(shape))
     index = context.emit("arg_reduce", tile, axis=along, kind=kind)
     return _kept(context, index, shape, (along,), keep)
+
+
+def _is_extreme(context: Context, kind: str, tile: Value, axis: object, mask: Value) -> Value:
+    """Which elements that count are the greatest or least along axis, or NaN.
+
+    The identity would not do: an element that counts may be equal to it.
+    """
+    extreme = _reduce(context, kind, tile, axis, True, mask)
+    found = binary(context, "eq", tile, extreme)
+    if tile.type.dtype.is_float:
+        found = binary(context, "or", found, binary(context, "ne", tile, tile))
+    return binary(context, "and", found, mask)
 
 
 def _extent(tile: Value, axes: tuple[int, ...]) -> int:
