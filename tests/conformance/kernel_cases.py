@@ -135,24 +135,32 @@ def atomic_cases() -> Iterator[Case]:
 def compare_and_swap_cases() -> Iterator[Case]:
     for dtype in (d for d in DTYPES.values() if d.bits >= 16):
         yield _swap_case("atomic_cas", dtype, "%old = atomic_cas %a, %wanted, %new", 3)
+        yield _swap_case("atomic_cas", dtype, "%old = atomic_cas %a, %wanted, %new, %m", 3, 21)
 
 
-def _swap_case(op: str, dtype: DType, line: str, wanted: int | None) -> Case:
-    """Each element exchanged, where it is `wanted` if that is given; the old ones are stored."""
+def _swap_case(op: str, dtype: DType, line: str, wanted: int | None, count: int = SIZE) -> Case:
+    """Each element exchanged, where it is `wanted` if that is given; the old ones are stored.
+
+    count: how many elements the mask %m lets through; the old ones of the others are 0.
+    """
     memory = (np.arange(SIZE) % 5).astype(dtype.numpy)
     new = (np.arange(SIZE) % 3 + 10).astype(dtype.numpy)
     compare = np.full(SIZE, wanted or 0).astype(dtype.numpy)
     tile = f"tile<{SIZE}x{dtype}>"
     body = (INDEX + addresses("an", "n", dtype, "i") + f"%new = load %an : {tile}\n"
             + addresses("ac", "c", dtype, "i") + f"%wanted = load %ac : {tile}\n"
+            + f"%count = constant {{value={count}}} : int32\n"
+            + f"%counts = splat %count : tile<{SIZE}xint32>\n"
+            + f"%m = lt %i, %counts : tile<{SIZE}xbool>\n"
             + addresses("a", "memory", dtype, "i") + f"{line} : {tile}\n"
             + addresses("ao", "out", dtype, "i") + "store %ao, %old")
     pointer = f"ptr<{dtype}>"
-    hit = np.ones(SIZE, bool) if wanted is None else memory == compare
-    return kernel_case(op, f"swap-{dtype}",
+    is_let = np.arange(SIZE) < count
+    hit = is_let & (np.ones(SIZE, bool) if wanted is None else memory == compare)
+    return kernel_case(op, f"swap-{dtype}-{count}",
                        {"n": pointer, "c": pointer, "memory": pointer, "out": pointer}, body,
                        {"n": new, "c": compare, "memory": memory, "out": np.zeros_like(memory)},
-                       {"memory": np.where(hit, new, memory), "out": memory.copy()})
+                       {"memory": np.where(hit, new, memory), "out": memory * is_let})
 
 
 # programs and control -------------------------------------------------------------------------

@@ -341,3 +341,29 @@ def test_element_ty_of_tritons_pointers_is_the_dtype_of_the_array():
     launch(convert, x=x, out=out)
 
     np.testing.assert_array_equal(out, x // 2)
+
+
+@bn.jit
+def swap_if_seven(x, out, i):
+    out[0] = bn.atomic_cas(x.at[i], 7, 1)
+    out[bn.span(1, 4)] = bn.atomic_cas(x.at[bn.span(2, 4)], 7, 2)
+    out[5] = bn.atomic_cas(x, 7, 3, mask=i > 3)
+
+
+@pytest.mark.parametrize("i", [0, 3, 5, -1])
+def test_compare_and_swap_leaves_alone_what_is_outside_or_masked_off(i, device):
+    x, out = np.full(5, 7, np.int32), np.full(6, -1, np.int32)
+    expected, old = x.copy(), [0, 7, 7, 7, 0, 0]
+    if 0 <= i < 5:
+        old[0], expected[i] = 7, 1
+    if i == 3:
+        old[2] = 1
+    if i > 3:
+        old[5] = 7
+    expected[2:] = [2 if v == 7 else v for v in expected[2:]]
+    if i > 3:
+        expected[0] = 3
+
+    device.run(swap_if_seven, 1, x, out, i)
+
+    assert (x.tolist(), out.tolist()) == (expected.tolist(), old)

@@ -27,13 +27,13 @@ def _(emitter: Emitter, op: Op, pointers: Registers, values: Registers,
 
 
 @code(atomic_cas)
-def _(emitter: Emitter, op: Op, pointers: Registers, compares: Registers,
-      values: Registers) -> Registers:
+def _(emitter: Emitter, op: Op, pointers: Registers, compares: Registers, values: Registers,
+      masks: Registers | None = None) -> Registers:
     dtype, scope = op.result.type.dtype, attribute(op, "scope")
     _order_before(emitter, op)
     old = [atomics.swap_if_equal(emitter, dtype, address, compare, value, predicate, scope)
            for address, compare, value, predicate in zip(
-               pointers, compares, values, _predicates(emitter, op, len(pointers), None),
+               pointers, compares, values, _predicates(emitter, op, len(pointers), masks),
                strict=True)]
     _order_after(emitter, op)
     return old

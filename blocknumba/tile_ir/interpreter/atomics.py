@@ -34,11 +34,13 @@ def _(machine: Machine, op: Op, pointer: Tile, value: Tile,
 
 
 @atomic.atomic_cas.interpreted
-def _(machine: Machine, op: Op, pointer: Tile, compare: Tile, value: Tile) -> np.ndarray:
-    addresses, compare, value = _per_program(machine, pointer, compare, value)
-    result = np.empty(value.shape, value.dtype)
+def _(machine: Machine, op: Op, pointer: Tile, compare: Tile, value: Tile,
+      mask: Tile | None = None) -> np.ndarray:
+    addresses, compare, value, *rest = _per_program(machine, pointer, compare, value,
+                                                    *([] if mask is None else [mask]))
+    result = np.zeros(value.shape, value.dtype)
     bits = np.dtype(f"u{value.dtype.itemsize}")
-    for memory, places, meant in located(machine, op, addresses, None):
+    for memory, places, meant in located(machine, op, addresses, rest[0] if rest else None):
         chosen = np.ones(places.shape, bool) if meant is None else meant
         elements = memory.elements.view(bits)
         places, wanted, new = (a[chosen] for a in (places, compare.view(bits), value.view(bits)))

@@ -62,15 +62,17 @@ def atomic_rmw(pointer, value, mask=None, *, kind, semantics="acq_rel", scope="g
 
 
 @op(READS | WRITES)
-def atomic_cas(pointer, compare, value, *, semantics="acq_rel", scope="gpu") -> TileType:
+def atomic_cas(pointer, compare, value, mask=None, *, semantics="acq_rel",
+               scope="gpu") -> TileType:
     """Replace the element at pointer by value if its bits equal compare's; give the old one.
 
-    pointer: pointer or tile; compare, value: its elements (16, 32 or 64 bits), same shape.
+    pointer: pointer or tile; compare, value: its elements (16, 32 or 64 bits), same shape;
+    mask: bool; where it is false nothing is touched and the result is 0.
     Bits are compared: -0.0 is not 0.0, and a NaN equals itself.
     semantics: one of SEMANTICS; scope: one of SCOPES.
     Source: PTX, 'atom.cas'.
     """
-    require_access("atomic_cas", pointer, None)
+    require_access("atomic_cas", pointer, mask)
     wanted = pointer.of(pointer.dtype.pointee)
     require(wanted.dtype.bits >= 16, "atomic_cas: given {}, accepted dtypes of 16, 32 or 64 bits",
             wanted.dtype)

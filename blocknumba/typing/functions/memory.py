@@ -49,17 +49,18 @@ def store(context, pointer, value, mask=None, cache_modifier="", eviction_policy
 
 
 @function
-def atomic_cas(context, pointer, cmp, val, sem="acq_rel", scope="gpu"):
+def atomic_cas(context, pointer, cmp, val, sem="acq_rel", scope="gpu", mask=None):
     """Replace the element at pointer by val if it equals cmp, bit by bit; give the old one.
 
-    pointer: a pointer, a tile of pointers, or `array.at[...]` that is in bounds.
+    pointer, mask: as for load; where mask is false, or the element out of bounds, nothing is
+    touched and the result is 0.  cmp, val: converted to the elements' dtype.
     """
-    target, allowed = access(context, "atomic_cas", pointer, None)
-    require(allowed is None, "atomic_cas: given an element that may be out of bounds, accepted "
-            "one that cannot be", hint="use a pointer: bn.atomic_cas(array + offset, ...)")
-    operands = [_element(context, f"atomic_cas: {name}", operand, target)
-                for name, operand in (("cmp", cmp), ("val", val))]
-    return context.emit("atomic_cas", target, *operands, semantics=static("sem", sem),
+    target, allowed = access(context, "atomic_cas", pointer, mask)
+    operands = [target, *(_element(context, f"atomic_cas: {name}", operand, target)
+                          for name, operand in (("cmp", cmp), ("val", val)))]
+    if allowed is not None:
+        operands.append(allowed)
+    return context.emit("atomic_cas", *operands, semantics=static("sem", sem),
                         scope=static("scope", scope))
 
 
