@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_ops import tma_load, warp_roles, wgmma
@@ -19,6 +21,9 @@ from blocknumba.tile_ir.ir import Function, Parameter, Value, walk
 from blocknumba.tile_ir.tensor_map import ALIGNMENT, SIZE_BYTES
 
 assert ops.CODE, "the code faces are registered by importing them"
+
+# no identifiers of PTX; then what a module declares besides its kernel
+_TAKEN = re.compile(r"_|WARP_SZ|vprintf|__assertfail|__nv_\w+|shared_memory|text\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +87,14 @@ def assemble_kernel(kernel: LoweredKernel, target: Target,
 
 
 def symbol(name: str) -> str:
-    """name as a symbol of PTX: letters, digits and underscores."""
+    """name as a symbol of PTX and of C: ASCII letters, digits and underscores.
+
+    Names with other letters, and those that PTX or the module itself needs, end in a digest, so
+    that different names stay different.   Source: PTX ISA, "Identifiers".
+    """
     plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
+    if not name.isascii() or _TAKEN.fullmatch(name):
+        plain += "_" + hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
     return plain if plain and not plain[0].isdigit() else f"_{plain}"
 
 

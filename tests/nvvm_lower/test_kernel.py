@@ -94,6 +94,16 @@ def test_a_name_becomes_a_symbol():
     assert symbol("1st") == "_1st"
 
 
+def test_different_python_names_become_different_symbols_of_c_and_ptx():
+    names = ["_", "__", "é", "è", "日本", "αβ", "αγ", "x", "x_", "WARP_SZ", "vprintf", "text0"]
+
+    symbols = [symbol(name) for name in names]
+
+    assert len(set(symbols)) == len(names)
+    assert all(re.fullmatch(r"[A-Za-z_]\w+|[A-Za-z]", found, re.ASCII) for found in symbols)
+    assert symbols == [symbol(name) for name in names]
+
+
 def test_registers_can_be_limited():
     assert ".maxnreg 32" in assembled(softmax_kernel(4096), maxnreg=32).ptx
 
