@@ -27,6 +27,7 @@ from blocknumba.dispatch.specialize import (
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
+from blocknumba.typing.function import own_signature
 
 MAX_CHAIN = 4  # generated launchers that a call tries before its form is looked up
 MAX_TRIES = 16  # to see the same grid twice in a row: those that are computed are new objects
@@ -50,6 +51,8 @@ class Kernel:
         require(isinstance(function, FunctionType), "jit: given {}, accepted a Python function",
                 type(function).__name__)
         functools.update_wrapper(self, function)
+        if vars(function):  # inspect would follow what functools.wraps left there
+            self.__signature__ = own_signature(function)
         self.python_function = function
         self.signature: Signature = read_signature(function)
         self.options = options

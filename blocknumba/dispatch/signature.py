@@ -12,6 +12,7 @@ from types import FunctionType
 from blocknumba.dispatch.options import OPTION_NAMES
 from blocknumba.errors import BlockTypeError, Loc, require
 from blocknumba.tile_ir.types import DTYPES, DType
+from blocknumba.typing.function import own_signature
 
 REQUIRED = inspect.Parameter.empty
 _PYTHON_HINTS = frozenset(("bool", "int", "float"))  # say nothing of the dtype
@@ -114,7 +115,7 @@ def read_signature(function: FunctionType) -> Signature:
     """
     name = function.__name__
     formals, divisors = [], _divisors(function)
-    for parameter in inspect.signature(function).parameters.values():
+    for parameter in own_signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
             raise BlockTypeError(f"{name}: given a parameter {stars}{parameter.name}, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import dis
 import inspect
+import operator
 import types
 import weakref
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from numba.core import errors as numba_errors
 
 from blocknumba.errors import BlockNameError, Loc, UnsupportedError
 from blocknumba.typing.constexpr import unwrapped
+from blocknumba.typing.function import bare, own_signature
 
 # Opcodes of Python that has no meaning in a kernel, on all supported versions.
 _REFUSED = {
@@ -48,12 +50,14 @@ class Source:
     function: whose code it is.
     blocks: label -> ir.Block; the labels are bytecode offsets.
     arguments: names of the parameters, by index.
+    made_of: see _replaceable.
     """
 
     function: types.FunctionType
     blocks: dict[int, ir.Block]
     arguments: tuple[str, ...]
     signature: inspect.Signature
+    made_of: tuple
 
     @property
     def entry(self) -> int:
@@ -106,9 +110,15 @@ def source_of(function: types.FunctionType) -> Source:
     local variable that is used before it is assigned.
     """
     source = _sources.get(function)
-    if source is None or source.function.__code__ is not function.__code__:
+    if source is None or not all(map(operator.is_, source.made_of, _replaceable(function))):
         source = _sources[function] = _translate(function)
     return source
+
+
+def _replaceable(function: types.FunctionType) -> tuple:
+    """What of a function can be replaced: its code and its defaults, each of them an item."""
+    named = function.__kwdefaults__ or {}
+    return function.__code__, function.__defaults__, len(named), *named, *named.values()
 
 
 def function_place(function: types.FunctionType) -> Loc:
@@ -135,7 +145,8 @@ def statement_places(function: types.FunctionType) -> dict[int, SourceLoc]:
 
 def _translate(function: types.FunctionType) -> Source:
     _refuse_unsupported(function)
-    identity = bytecode.FunctionIdentity.from_function(function)
+    made_of = _replaceable(function)
+    identity = bytecode.FunctionIdentity.from_function(bare(function))
     translator = _Interpreter(identity)
     try:
         function_ir = translator.interpret(bytecode.ByteCode(identity))
@@ -149,7 +160,7 @@ def _translate(function: types.FunctionType) -> Source:
         for made in block.find_exprs("make_function"):
             made._kws["globals"] = function.__globals__
     return Source(function, function_ir.blocks, tuple(function_ir.arg_names),
-                  inspect.signature(function))
+                  own_signature(function), made_of)
 
 
 def _place_of(error: Exception, translator: _Interpreter) -> Loc:

@@ -13,6 +13,7 @@ from blocknumba.tile_ir.ir import Function
 from blocknumba.typing.assertions import call_assertions
 from blocknumba.typing.bytecode import function_place, source_of
 from blocknumba.typing.context import Context, Options
+from blocknumba.typing.function import bare
 from blocknumba.typing.graph import Graph
 from blocknumba.typing.inference import BlockTypingContext, Inferer
 from blocknumba.typing.iteration import count_iterations
@@ -43,7 +44,7 @@ def build(python_function: types.FunctionType, argument_types: Mapping[str, Argu
 
     wide = is_wide(argument_types)
     parameters = Parameters(argument_types, source.arguments)
-    identity = bytecode.FunctionIdentity.from_function(python_function)
+    identity = bytecode.FunctionIdentity.from_function(bare(python_function))
     function_ir = ir.FunctionIR(blocks, False, identity, None, {}, len(source.arguments),
                                 source.arguments)
     inferer = Inferer(BlockTypingContext(), function_ir, graph, parameters.stand_ins(), options,

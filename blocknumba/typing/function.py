@@ -1,9 +1,10 @@
-"""Functions of the language: what `bn.load` is outside of a kernel, and its rule inside."""
+"""Functions: `bn.load` outside of a kernel and its rule inside; the signature of a user's own."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from types import FunctionType
 
 from blocknumba.errors import BlockTypeError, UnsupportedError
 
@@ -44,3 +45,20 @@ class BlockFunction:
 def function(rule: Callable) -> BlockFunction:
     """Declare a function of the language by its rule; a trailing underscore is dropped."""
     return BlockFunction(rule, rule.__name__.rstrip("_"))
+
+
+def bare(function: FunctionType) -> FunctionType:
+    """A function without its attributes: no `__wrapped__`, no `__signature__`.
+
+    What inspect and Numba say of it is what its code does, and not what functools.wraps says.
+    """
+    made = FunctionType(function.__code__, function.__globals__, function.__name__,
+                        function.__defaults__, function.__closure__)
+    made.__kwdefaults__, made.__annotations__ = function.__kwdefaults__, function.__annotations__
+    made.__module__, made.__qualname__ = function.__module__, function.__qualname__
+    return made
+
+
+def own_signature(function: FunctionType) -> inspect.Signature:
+    """The signature of a function's own code, with the defaults that it has now."""
+    return inspect.signature(bare(function))

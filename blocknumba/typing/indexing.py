@@ -26,7 +26,9 @@ def load_item(context: Context, value: object, index: object) -> object:
         return load.rule(context, reference(value, entries))
     if isinstance(value, Elements):
         return reference(value.array, normalized(context, value.array, entries))
-    raise BlockTypeError(f"index: given {describe(value)}, accepted an array, a tile or a tuple")
+    raise BlockTypeError(f"index: given {describe(value)}, accepted an array, a tile or a tuple",
+                         hint="a kernel launches none: call it, without brackets"
+                         if callable(value) else "")
 
 
 def store_item(context: Context, target: object, index: object, value: object) -> None:
