@@ -67,6 +67,10 @@ class BlockValueError(BlockError, ValueError):
     """A value out of the range that an op accepts."""
 
 
+class PaddingError(BlockValueError):
+    """A reduction that elements change which no load has read, reported with debug=True."""
+
+
 class BlockNameError(BlockError, NameError):
     """A name that is not defined where it is used."""
 

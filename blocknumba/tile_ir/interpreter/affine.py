@@ -5,7 +5,7 @@ A value of the interpreter is one of
   Affine   an integer or pointer, scalar or tile: start + sum of step * index;
   Box      a bool tile that is true in one box of indices;
   Uniform  a tile of any dtype whose elements are all equal;
-  Undefined  in debug, a value of any kind some of whose elements nobody has written.
+  Shadowed  in debug, a value of any of these with where its elements come from.
 Affine, Box and Uniform are arithmetic on a few Python ints for a whole chunk of programs.  None is
 changed after it is made.
 """
@@ -164,30 +164,37 @@ class Uniform:
         return self.element.reshape(-1, *(1,) * len(self.shape))
 
 
-@dataclass(slots=True, eq=False)
-class Undefined:
-    """In debug: a value some of whose elements nobody has written.
+NEUTRAL = 0
 
-    missing: which, bool (programs or 1, *tile shape); tile: a value with what the others are.
-    origin: where the user made them, if that is what happened.
+
+@dataclass(slots=True, eq=False)
+class Shadowed:
+    """In debug: a value with the kinds of its elements, which shadows.py names.
+
+    kinds: uint8 (programs or 1, *tile shape), where any extent may be 1 instead.
+    tile: the value; elements that nobody has written have any.
+    empty: where the user made those, if that is what happened.
+    load: the load that has not read the elements that are padding.
     """
 
-    missing: np.ndarray
+    kinds: np.ndarray
     tile: Tile
-    origin: Loc = UNKNOWN
+    empty: Loc = UNKNOWN
+    load: Loc = UNKNOWN
 
     def dense(self) -> np.ndarray:
-        """The elements, with any where they are missing."""
+        """The elements of the value."""
         return dense(self.tile)
 
 
-Tile = np.ndarray | Affine | Box | Uniform | Undefined
+Tile = np.ndarray | Affine | Box | Uniform | Shadowed
 
 
-def origin_of(tiles: Iterable[Tile]) -> Loc:
-    """Where the first missing elements of some tiles were made."""
-    return next((t.origin for t in tiles if isinstance(t, Undefined) and t.origin is not UNKNOWN),
-                UNKNOWN)
+def origins_of(tiles: Iterable[Tile]) -> tuple[Loc, Loc]:
+    """The first places where some tiles have their missing elements and their padding from."""
+    shadows = [tile for tile in tiles if isinstance(tile, Shadowed)]
+    return (next((s.empty for s in shadows if s.empty is not UNKNOWN), UNKNOWN),
+            next((s.load for s in shadows if s.load is not UNKNOWN), UNKNOWN))
 
 
 def as_uniform(tile: Tile) -> Uniform | None:
@@ -261,9 +268,9 @@ def choose(tile: Tile, places: np.ndarray) -> Tile:
                       tile.high)
     if isinstance(tile, Uniform):
         return Uniform(choose(tile.element, places), tile.shape)
-    if isinstance(tile, Undefined):
-        missing, rest = choose(tile.missing, places), choose(tile.tile, places)
-        return Undefined(missing, rest, tile.origin) if missing.any() else rest
+    if isinstance(tile, Shadowed):
+        kinds, rest = choose(tile.kinds, places), choose(tile.tile, places)
+        return Shadowed(kinds, rest, tile.empty, tile.load) if kinds.any() else rest
     bounds = (bound and tuple(b[places] if isinstance(b, np.ndarray) else b for b in bound)
               for bound in tile.bounds)
     return Box(tuple(bounds), tile.shape)
@@ -273,12 +280,8 @@ def merge(count: int, parts: Sequence[tuple[np.ndarray, Tile]]) -> Tile:
     """The tiles of count programs from those of disjoint parts of them: (places, tiles)."""
     tiles = [tile for _, tile in parts]
     first = tiles[0]
-    undefined = [t for t in tiles if isinstance(t, Undefined)]
-    if undefined:
-        whole = np.zeros((1, *undefined[0].missing.shape[1:]), bool)
-        missing = [(p, t.missing if isinstance(t, Undefined) else whole) for p, t in parts]
-        given = [(p, t.tile if isinstance(t, Undefined) else t) for p, t in parts]
-        return Undefined(merge(count, missing), merge(count, given), origin_of(undefined))
+    if any(isinstance(t, Shadowed) for t in tiles):
+        return _merge_shadowed(count, parts)
     if all(isinstance(t, Affine) and t.steps == first.steps for t in tiles):
         rows = merge(count, [(places, t.start.column()) for places, t in parts])
         return Affine(Start(0, 0, rows, count), first.steps, first.shape, first.dtype,
@@ -290,3 +293,16 @@ def merge(count: int, parts: Sequence[tuple[np.ndarray, Tile]]) -> Tile:
     for (places, _), array in zip(parts, arrays):
         result[places] = array
     return result
+
+
+def _merge_shadowed(count: int, parts: Sequence[tuple[np.ndarray, Tile]]) -> Shadowed:
+    """The same where some are Shadowed."""
+    tiles = [tile for _, tile in parts]
+    whole = merge(count, [(p, t.tile if isinstance(t, Shadowed) else t) for p, t in parts])
+    shape = whole.shape[1:] if isinstance(whole, np.ndarray) else whole.shape
+    kinds = np.zeros((count, *shape), np.uint8)
+    for places, tile in parts:
+        kinds[places] = tile.kinds if isinstance(tile, Shadowed) else NEUTRAL
+    if (kinds == kinds.flat[0]).all():
+        kinds = kinds[(slice(0, 1),) * kinds.ndim].copy()
+    return Shadowed(kinds, whole, *origins_of(tiles))

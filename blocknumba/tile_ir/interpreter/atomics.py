@@ -27,7 +27,7 @@ def _(machine: Machine, op: Op, pointer: Tile, value: Tile,
         chosen = slice(None) if meant is None else meant
         places, values = places[chosen].ravel(), value[chosen].ravel()
         old = _read_modify_write(op.attrs["kind"], memory.elements, places, values,
-                                 op.result in machine.launch.used)
+                                 op.result in machine.launch.used or machine.launch.debug)
         if old is not None:
             result[chosen] = old.reshape(result[chosen].shape)
     return result

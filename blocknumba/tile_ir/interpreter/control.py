@@ -54,6 +54,7 @@ def _(machine: Machine, op: Op, *carried: Tile) -> tuple[Tile, ...]:
         following = runners.machine.run(op.regions[0], *state[1:])
         if machine.launch.debug:
             runners.machine.require_written(op.regions[0].terminator, following)
+            following = (dense(following[0]), *following[1:])
         if waits and machine.launch.writes == writes and _is_stuck(state[1:], following):
             raise LaunchError("while: a program waits for ever, for a value that no program that "
                               "has started will write",

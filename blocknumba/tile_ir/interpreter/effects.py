@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from blocknumba.errors import UNKNOWN, BlockAssertionError, BlockIndexError
-from blocknumba.tile_ir.interpreter.affine import Affine, Tile, Undefined, constant, dense
+from blocknumba.tile_ir.interpreter.affine import Affine, Shadowed, Tile, constant, dense
 from blocknumba.tile_ir.interpreter.machine import Machine
+from blocknumba.tile_ir.interpreter.shadows import MISSING
 from blocknumba.tile_ir.ir import Op
 from blocknumba.tile_ir.opdef import attribute
 from blocknumba.tile_ir.ops import create, debug
@@ -30,7 +31,7 @@ def _(machine: Machine, op: Op) -> Tile:
     if not machine.launch.debug:
         return zeros
     origin = op.loc if attribute(op, "zero") else UNKNOWN
-    return Undefined(np.ones(zeros.shape, bool), zeros, origin)
+    return Shadowed(np.full(zeros.shape, MISSING, np.uint8), zeros, origin)
 
 
 @debug.print_.interpreted

@@ -11,14 +11,13 @@ import numpy as np
 from blocknumba.errors import BlockError
 from blocknumba.tile_ir.interpreter.affine import Affine, Start, Tile, choose
 from blocknumba.tile_ir.interpreter.memory import Memory
+from blocknumba.tile_ir.interpreter.padding import require_no_padding
 from blocknumba.tile_ir.interpreter.plan import Step
-from blocknumba.tile_ir.interpreter.unwritten import (
-    Results,
-    missing_use,
-    run_through,
-    use_error,
-)
+from blocknumba.tile_ir.interpreter.shadows import Results, run_through
+from blocknumba.tile_ir.interpreter.unwritten import missing_use, use_error
 from blocknumba.tile_ir.ir import Op, Region, Value
+
+
 @dataclass(slots=True, eq=False)
 class Launch:
     """What all programs of a launch share.
@@ -115,9 +114,11 @@ class Machine:
         return tuple(map(self.value, region.terminator.operands))
 
     def _step(self, step: Step, tiles: list[Tile]) -> Results:
-        """Run one op in debug, where operands may be Undefined."""
+        """Run one op in debug, where operands may be Shadowed."""
         self.require_written(step.op, tiles)
-        return run_through(step.op, tiles, lambda *given: step.run(self, *given))
+        results = run_through(step.op, tiles, lambda *given: step.run(self, *given))
+        require_no_padding(step.op, tiles, results, self.program)
+        return results
 
     def require_written(self, op: Op, tiles: Sequence[Tile]) -> None:
         """In debug, before an op with effects.
@@ -127,9 +128,9 @@ class Machine:
         found = missing_use(op, tiles)
         if found is None:
             return
-        value, tile = found
-        place, *index = map(int, np.argwhere(tile.missing)[0])
-        raise use_error(op, value, tile.origin, self.program(place), tuple(index))
+        value, missing, origin = found
+        place, *index = map(int, np.argwhere(missing)[0])
+        raise use_error(op, value, origin, self.program(place), tuple(index))
 
     def protect(self, memory: Memory) -> None:
         """Before memory is written: copy the loaded values that are views of it."""

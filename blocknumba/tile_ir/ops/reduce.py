@@ -60,12 +60,14 @@ def _require_axis(name: str, x: TileType, axis: int) -> None:
 
 
 @op(PURE)
-def reduce(x, *, axis, kind) -> TileType:
+def reduce(x, *, axis, kind, counts=False) -> TileType:
     """x with one axis combined by kind and dropped, in a fixed but unstated order.
 
     x: tile of rank >= 1 whose dtype KINDS[kind] accepts; the result has x's dtype, computed in
     float32 for float16 and bfloat16 and rounded once; integers wrap.  "max" and "min" give NaN
     if there is one, "fmax" and "fmin" only if all are; of 0.0 and -0.0 either is the greater.
+    counts: what is done with the result depends on the number of elements too, as a mean does;
+    it changes nothing but what debug=True reports.
     Errors: axis out of range; a dtype that kind does not accept.
     Source: numpy.add.reduce and its like.
     """
@@ -77,7 +79,7 @@ def reduce(x, *, axis, kind) -> TileType:
 
 
 @reduce.numpy
-def _(x, *, axis, kind):
+def _(x, *, axis, kind, counts=False):
     wide = x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
     return KINDS[kind][0].reduce(wide, axis=axis + 1, dtype=wide.dtype).astype(x.dtype)
 

@@ -28,9 +28,13 @@ def load(context, pointer, mask=None, other=None, cache_modifier="", eviction_po
     fallback = None
     if allowed is not None and other is not None:
         fallback = _element(context, "load: other", other, target)
+    hints = _hints("load", cache=cache_modifier, eviction=eviction_policy, volatile=volatile)
     operands = [v for v in (target, allowed, fallback) if v is not None]
-    return context.emit("load", *operands, **_hints(
-        "load", cache=cache_modifier, eviction=eviction_policy, volatile=volatile))
+    if context.options.debug and fallback is not None:
+        # a load without `other` is what debug looks for, and folds leave out one that is 0
+        return context.emit("select", allowed, context.emit("load", *operands[:2], **hints),
+                            fallback)
+    return context.emit("load", *operands, **hints)
 
 
 @function

@@ -125,7 +125,7 @@ def mean(context, x, axis=None, keep_dims=False, keepdims=False, *, where=None):
     if mask is not None:
         included = _reduce(context, "sum", context.cast(mask, int32), axis, keep)
         count = context.cast(included, wide.type.dtype)
-    total = _reduce(context, "sum", wide, axis, keep, mask)
+    total = _reduce(context, "sum", wide, axis, keep, mask, counts=True)
     return context.cast(binary(context, "div", total, count), dtype)
 
 
@@ -221,8 +221,11 @@ def _included(context: Context, kind: str, tile: Value, mask: Value | None,
 
 
 def _reduce(context: Context, kind: str, tile: Value, axis: object, keep: object,
-            where: object = None, initial: object = None) -> Value:
-    """tile reduced along axes, from the last so that the others keep their place."""
+            where: object = None, initial: object = None, counts: bool = False) -> Value:
+    """tile reduced along axes, from the last so that the others keep their place.
+
+    counts: the number of elements matters too, which debug is told.
+    """
     shape, dtype = tile.type.shape, tile.type.dtype
     mask = _mask(context, kind, tile, where)
     # what initial is added to is not rounded before
@@ -235,8 +238,9 @@ def _reduce(context: Context, kind: str, tile: Value, axis: object, keep: object
         dropped = tuple(range(len(shape)))
     else:
         dropped = axes
+    noted = {"counts": True} if counts and context.options.debug else {}
     for each in reversed(axes):
-        tile = context.emit("reduce", tile, axis=each, kind=kind)
+        tile = context.emit("reduce", tile, axis=each, kind=kind, **noted)
     tile = context.cast(_combined(context, kind, tile, initial, dtype), dtype)
     return _kept(context, tile, shape, dropped, keep)
 

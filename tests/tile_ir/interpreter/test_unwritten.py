@@ -6,8 +6,8 @@ import pytest
 from blocknumba.errors import BlockNameError
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.interpreter import run
-from blocknumba.tile_ir.interpreter.affine import Undefined, dense
-from blocknumba.tile_ir.interpreter.unwritten import run_through
+from blocknumba.tile_ir.interpreter.affine import Shadowed, dense
+from blocknumba.tile_ir.interpreter.shadows import MISSING, run_through
 from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.opdef import ELEMENTWISE, OPS, PURE
 from blocknumba.tile_ir.parser import parse
@@ -55,7 +55,12 @@ def some(random, shape, dtype):
 
 def marks(tile, like):
     """Which elements of a result are missing."""
-    return tile.missing if isinstance(tile, Undefined) else np.zeros(like.shape, bool)
+    return tile.kinds == MISSING if isinstance(tile, Shadowed) else np.zeros(like.shape, bool)
+
+
+def unwritten(missing, array):
+    """An array of which some elements are missing."""
+    return Shadowed(np.where(missing, MISSING, 0).astype(np.uint8), array)
 
 
 def results_of(op, tiles):
@@ -73,8 +78,8 @@ def test_what_is_not_missing_does_not_depend_on_what_is(name, operands, attribut
     others = [some(random, *operand) for operand in operands]
     masks = [random.random(array.shape) < 0.3 for array in arrays]
 
-    one = results_of(op, [Undefined(m, a) for m, a in zip(masks, arrays)])
-    other = results_of(op, [Undefined(m, np.where(m, b, a))
+    one = results_of(op, [unwritten(m, a) for m, a in zip(masks, arrays)])
+    other = results_of(op, [unwritten(m, np.where(m, b, a))
                             for m, a, b in zip(masks, arrays, others)])
 
     for x, y in zip(one, other, strict=True):
@@ -91,7 +96,7 @@ def test_every_missing_element_of_a_result_has_a_reason(name, operands, attribut
     masks = [np.zeros(array.shape, bool) for array in arrays]
     masks[0][(1,) + (0,) * len(operands[0][0])] = True
 
-    results = results_of(op, [Undefined(m, a) for m, a in zip(masks, arrays)])
+    results = results_of(op, [unwritten(m, a) for m, a in zip(masks, arrays)])
 
     programs = [marks(x, dense(x)).reshape(PROGRAMS, -1).any(axis=1) for x in results]
     assert not np.any(programs, axis=0)[[0, 2]].any()
