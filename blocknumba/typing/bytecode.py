@@ -8,14 +8,16 @@ import inspect
 import operator
 import types
 import weakref
+from collections import Counter
 from dataclasses import dataclass
 
 from numba.core import bytecode, interpreter, ir
 from numba.core import errors as numba_errors
 
-from blocknumba.errors import BlockNameError, Loc, UnsupportedError
+from blocknumba.errors import Loc, UnsupportedError
 from blocknumba.typing.constexpr import unwrapped
 from blocknumba.typing.function import bare, own_signature
+from blocknumba.typing.nested import Nested, keep_settled_values, make_function
 
 # Opcodes of Python that has no meaning in a kernel, on all supported versions.
 _REFUSED = {
@@ -29,6 +31,10 @@ _REFUSED = {
     "LOAD_BUILD_CLASS": "class", "UNPACK_EX": "starred unpacking",
 }
 _CODE_UNIT = 2  # bytes per instruction, and the length of the NOP that Numba puts before all
+
+
+# An expression: what a variable holds, nothing when it is not assigned yet.
+SAVED = "saved"
 
 
 class SourceLoc(ir.Loc):
@@ -48,7 +54,8 @@ class Source:
     """The Numba IR of one Python function; never changed once made.
 
     function: whose code it is.
-    blocks: label -> ir.Block; the labels are bytecode offsets.
+    blocks: label -> ir.Block; the labels are bytecode offsets.  A variable of an enclosing function
+    is a variable like others, which nothing assigns first.
     arguments: names of the parameters, by index.
     made_of: see _replaceable.
     """
@@ -58,6 +65,7 @@ class Source:
     arguments: tuple[str, ...]
     signature: inspect.Signature
     made_of: tuple
+    first_loc: SourceLoc
 
     @property
     def entry(self) -> int:
@@ -71,17 +79,20 @@ class Source:
         except KeyError:
             return getattr(builtins, name, ir.UNDEFINED)
 
-    def closure_value(self, name: str) -> object:
-        """What a variable of the enclosing function means now; ir.UNDEFINED when not set."""
-        index = self.function.__code__.co_freevars.index(name)
-        try:
-            return unwrapped(self.function.__closure__[index].cell_contents)
-        except ValueError:
-            return ir.UNDEFINED
+    def closure_values(self) -> list[ir.FreeVar]:
+        """The variables of enclosing functions that are set, as they are now."""
+        cells = zip(self.function.__code__.co_freevars, self.function.__closure__ or ())
+        return [ir.FreeVar(i, name, unwrapped(cell.cell_contents), self.first_loc)
+                for i, (name, cell) in enumerate(cells) if _is_set(cell)]
 
 
 class _Interpreter(interpreter.Interpreter):
-    """Numba's bytecode interpreter, placing each statement by line and columns."""
+    """Numba's bytecode interpreter, placing each statement by line and columns.
+
+    Every variable keeps its name: Numba's own new names for assignments assume that code runs in
+    the order in which it is written, which loops do not.  A variable may be read before the code
+    that assigns it; SSA form tells whether that is a mistake.
+    """
 
     def __init__(self, identity: bytecode.FunctionIdentity):
         super().__init__(identity)
@@ -92,6 +103,95 @@ class _Interpreter(interpreter.Interpreter):
         self.loc = self._places.get(inst.offset - _CODE_UNIT, self.loc)
         return super()._dispatch(inst, kws)
 
+    def _start_new_block(self, offset):
+        super()._start_new_block(offset)
+        self.assigner = _Copies({*self.code_cellvars, *self.code_freevars})
+
+    def store(self, value, name, redefine=False):
+        """Assign a variable."""
+        target = self.current_scope.get_or_define(name, loc=self.loc)
+        if isinstance(value, ir.Var):
+            value = self.assigner.assign(value, target)
+        self.current_block.append(ir.Assign(value=value, target=target, loc=self.loc))
+        self.definitions[target.name].append(value)
+        return target
+
+    def get(self, name):
+        """The variable of a name, or another one that holds the same."""
+        try:
+            return super().get(name)
+        except numba_errors.NotDefinedError:
+            if name.startswith("$"):
+                raise
+            return self.current_scope.get_or_define(name, loc=self.loc)
+
+    def _end_current_block(self):
+        # not in Numba's order: what the next blocks take from the stack is read too
+        self._insert_outgoing_phis()
+        self._remove_unused_temporaries()
+
+    def _remove_unused_temporaries(self):
+        """Leave out temporaries that nothing reads, or only the assignment that follows."""
+        reads = Counter(v.name for s in self.current_block.body for v in s.list_vars())
+        body: list[ir.Stmt] = []
+        for statement in self.current_block.body:
+            if isinstance(statement, ir.Assign):
+                if statement.target.name in self.assigner.unused:
+                    continue
+                before = body[-1] if body else None
+                if _is_moved(before, statement) and reads[before.target.name] == 2:
+                    self._replace_definition(before.target.name, statement)
+                    before.target = statement.target
+                    continue
+            body.append(statement)
+        self.current_block.body = body
+
+    def _replace_definition(self, temporary: str, moved: ir.Assign) -> None:
+        definitions = self.definitions[moved.target.name]
+        definitions.remove(moved.value)
+        definitions += self.definitions.pop(temporary)
+
+    def op_LOAD_DEREF(self, inst, res):  # noqa: N802 - Numba's name
+        """A variable that functions share: a variable like others."""
+        code = self.func_id.func.__code__
+        self.store(self.get(code._varname_from_oparg(inst.arg)), res)
+
+    def op_LOAD_CLOSURE(self, inst, res):  # noqa: N802 - Numba's name
+        """A cell: op_MAKE_FUNCTION knows them by name."""
+        self.store(ir.Const(None, loc=self.loc), res)
+
+    def op_LOAD_FAST(self, inst, res, as_load_deref=False):  # noqa: N802 - Numba's name
+        """A local variable, or from Python 3.13 on a cell."""
+        if as_load_deref:
+            self.op_LOAD_CLOSURE(inst, res)
+        else:
+            super().op_LOAD_FAST(inst, res)
+
+    def op_LOAD_FAST_AND_CLEAR(self, inst, res):  # noqa: N802 - Numba's name
+        """A variable whose name a comprehension uses for its own, from Python 3.12 on."""
+        variable = self.get(self.code_locals[inst.arg])
+        self.store(ir.Expr(SAVED, self.loc, value=variable), res)
+
+    def op_MAKE_FUNCTION(self, inst, name, code, closure, annotations,  # noqa: N802
+                         annotate, kwdefaults, defaults, res):
+        """A nested function; all its cells are read when it is called, for now."""
+        inner = self.definitions[code][0].value
+        given = self._items(defaults)
+        named = dict(self.definitions[kwdefaults][0].items) if kwdefaults else {}
+        keywords = tuple(self.definitions[key.name][0].value for key in named)
+        cells = tuple(self.get(free) for free in inner.co_freevars)
+        nested = Nested(inner, self.func_id.func.__globals__, len(given), keywords, (),
+                        inner.co_freevars)
+        self.store(make_function(nested, (*given, *named.values()), cells, self.loc), res)
+
+    def _items(self, defaults: str | tuple | None) -> tuple[ir.Var, ...]:
+        """The variables of the tuple of defaults."""
+        if not defaults:
+            return ()
+        if isinstance(defaults, tuple):
+            return tuple(self.get(name) for name in defaults)
+        return tuple(self.definitions[defaults][0].items)
+
     def post_process(self, peepholes, func_ir):
         """Numba's rewrites of calls with *; those for with, try and dict have nothing to do."""
         for rewrite in (interpreter.peep_hole_list_to_tuple,
@@ -100,14 +200,59 @@ class _Interpreter(interpreter.Interpreter):
         return func_ir
 
 
+class _Copies:
+    """Which temporaries of a block are copies of variables that have not changed since.
+
+    Numba's interpreter asks for them through the methods below, to read the variable itself.
+    shared: variables that a call may change.
+    """
+
+    def __init__(self, shared: set[str]):
+        self.unused: set[str] = set()
+        self._shared = shared
+        self._sources: dict[str, ir.Var] = {}
+        self._copies: dict[str, list[str]] = {}
+
+    def assign(self, source: ir.Var, target: ir.Var) -> ir.Var:
+        """Note target = source; the variable to assign to target."""
+        for copy in self._copies.pop(target.name, ()):
+            self._sources.pop(copy, None)
+        source = self._sources.get(source.name, source)
+        if target.is_temp and source.name not in self._shared:
+            self._sources[target.name] = source
+            self._copies.setdefault(source.name, []).append(target.name)
+            self.unused.add(target.name)
+        return source
+
+    def get_assignment_source(self, name: str) -> ir.Var | None:
+        """The variable to read instead of a temporary."""
+        if name not in self._sources:
+            self.unused.discard(name)
+        return self._sources.get(name)
+
+
+def _is_set(cell: types.CellType) -> bool:
+    try:
+        cell.cell_contents
+    except ValueError:
+        return False
+    return True
+
+
+def _is_moved(before: ir.Stmt | None, statement: ir.Assign) -> bool:
+    """Whether a statement assigns the temporary that the one before it made."""
+    value = statement.value
+    return (isinstance(before, ir.Assign) and isinstance(value, ir.Var) and value.is_temp
+            and before.target.name == value.name)
+
+
 _sources: weakref.WeakKeyDictionary[types.FunctionType, Source] = weakref.WeakKeyDictionary()
 
 
 def source_of(function: types.FunctionType) -> Source:
     """The Numba IR of a function, made once.
 
-    Errors: UnsupportedError for Python that has no meaning in a kernel; BlockNameError for a
-    local variable that is used before it is assigned.
+    Errors: UnsupportedError for Python that has no meaning in a kernel.
     """
     source = _sources.get(function)
     if source is None or not all(map(operator.is_, source.made_of, _replaceable(function))):
@@ -125,6 +270,15 @@ def function_place(function: types.FunctionType) -> Loc:
     """Where a function starts."""
     code = function.__code__
     return Loc(code.co_filename, code.co_firstlineno, function=function.__name__)
+
+
+def assignment_place(source: Source, name: str) -> Loc:
+    """Where a function assigns a variable of an enclosing function, or inside which of its own."""
+    for block in source.blocks.values():
+        for statement in block.body:
+            if isinstance(statement, ir.Assign) and statement.target.name == name:
+                return statement.loc.place
+    return function_place(source.function)
 
 
 def statement_places(function: types.FunctionType) -> dict[int, SourceLoc]:
@@ -150,17 +304,12 @@ def _translate(function: types.FunctionType) -> Source:
     translator = _Interpreter(identity)
     try:
         function_ir = translator.interpret(bytecode.ByteCode(identity))
-    except numba_errors.NotDefinedError as error:
-        raise BlockNameError(f"name {error.name!r} is used before it is assigned",
-                             loc=translator.loc.place) from None
     except Exception as error:  # what Numba raises for Python it does not know varies
         raise UnsupportedError(f"{function.__name__}: this Python has no meaning in a kernel",
                                loc=_place_of(error, translator)) from error
-    for block in function_ir.blocks.values():
-        for made in block.find_exprs("make_function"):
-            made._kws["globals"] = function.__globals__
+    keep_settled_values(function.__code__, function_ir.blocks, min(function_ir.blocks))
     return Source(function, function_ir.blocks, tuple(function_ir.arg_names),
-                  own_signature(function), made_of)
+                  own_signature(function), made_of, SourceLoc(function_place(function)))
 
 
 def _place_of(error: Exception, translator: _Interpreter) -> Loc:

@@ -106,7 +106,18 @@ def _sum(context: Context, x: object, **keywords: object) -> object:
         return total
     return _call_function(context, reduce.sum, (x,), keywords)
 
+def _of_tuples(function: type):
+    """enumerate, zip, reversed and tuple, of tuples: a tuple."""
+    def rule(context: Context, *tuples: object) -> tuple:
+        for given in tuples:
+            if not isinstance(given, tuple):
+                raise UnsupportedError(f"{function.__name__}: given {describe(given)}, accepted "
+                                       "tuples", hint="loop over range(...) and index the array")
+        return tuple(function(*tuples))
+    return rule
+
 _BUILTINS = {
+    **{function: _of_tuples(function) for function in (enumerate, zip, reversed, tuple)},
     bool: _bool, int: _int, float: _float, len: _len, slice: _slice, round: _round, pow: _pow,
     min: _extreme("min"), max: _extreme("max"), sum: _sum,
 }

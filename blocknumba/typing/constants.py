@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import types
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -13,24 +12,10 @@ from blocknumba.errors import BlockError
 from blocknumba.typing import folding, renaming
 from blocknumba.typing.folding import UNKNOWN
 from blocknumba.typing.graph import Graph
+from blocknumba.typing.nested import MAKE, is_made, written_cells
 
 # Values of these types may stand in ir.Const; all others in ir.FreeVar.
 _SIMPLE = (bool, int, float, str)
-
-
-@dataclass(eq=False, frozen=True, slots=True)
-class Closure(folding.Opaque):
-    """A function defined inside a kernel.
-
-    code: its code; globals: of the function it is defined in; captured: its free variables by
-    name, as variables of the kernel, read when the function is called, as Python does;
-    defaults: of its last parameters.
-    """
-
-    code: types.CodeType
-    globals: dict[str, object]
-    captured: dict[str, ir.Var]
-    defaults: tuple[ir.Var, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +36,15 @@ class Knowledge:
     values: id of an assignment that can run -> the value it always gives, or UNKNOWN.
     callees: id of a call statement -> the function it calls, where that is known.
     iterables: id of a getiter statement -> the value iterated over, where that is known.
-    starred: id of a call statement -> what its * argument is made of, None if not known.
-    tuples: name of a variable -> the variables that the tuple in it is made of.
+    starred: id of a call statement -> the value of its * argument.
     reached: labels of the blocks that can run.
     """
 
     values: dict[int, object] = field(default_factory=dict)
     callees: dict[int, object] = field(default_factory=dict)
     iterables: dict[int, object] = field(default_factory=dict)
-    starred: dict[int, tuple | None] = field(default_factory=dict)
-    tuples: dict[str, tuple[ir.Var, ...]] = field(default_factory=dict)
+    starred: dict[int, object] = field(default_factory=dict)
     reached: set[int] = field(default_factory=set)
-    closures: dict[int, Closure] = field(default_factory=dict)
 
 
 def propagate(blocks: dict[int, ir.Block], graph: Graph, facts: dict[str, Facts]) -> Knowledge:
@@ -71,7 +53,7 @@ def propagate(blocks: dict[int, ir.Block], graph: Graph, facts: dict[str, Facts]
     facts: of arguments, by name.
     """
     knowledge = Knowledge()
-    crossing = crossing_names(blocks)
+    crossing, shared = crossing_names(blocks), _shared_names(blocks)
     entries: dict[int, dict[str, object]] = {graph.entry: {}}
     pending = [0]
     while pending:
@@ -82,6 +64,8 @@ def propagate(blocks: dict[int, ir.Block], graph: Graph, facts: dict[str, Facts]
         for statement in block.body:
             if isinstance(statement, ir.Assign):
                 _follow(statement, values, facts, knowledge)
+                if shared and _may_run_code(statement, values):
+                    values.update(dict.fromkeys(shared, UNKNOWN))
         for target in _live_targets(block.body[-1], values):
             if _merge(entries, target, values, crossing):
                 heapq.heappush(pending, graph.index[target])
@@ -124,6 +108,11 @@ def constant_node(value: object, name: str, loc: ir.Loc) -> ir.Const | ir.FreeVa
     return ir.Const(value, loc) if isinstance(value, _SIMPLE) else ir.FreeVar(0, name, value, loc)
 
 
+def tuple_item(of: ir.Var, index: int, loc: ir.Loc) -> ir.Expr:
+    """The Numba IR of an item of a tuple."""
+    return ir.Expr.static_getitem(of, index, None, loc)
+
+
 def drop_unused_temporaries(blocks: dict[int, ir.Block]) -> None:
     """Remove constants and copies in temporaries that nothing reads."""
     counts: dict[str, int] = {}
@@ -153,18 +142,31 @@ def _follow(statement: ir.Assign, values: dict[str, object], facts: dict[str, Fa
         if node.op == "call":
             knowledge.callees[id(statement)] = values.get(node.func.name, UNKNOWN)
             if node.vararg is not None:
-                knowledge.starred[id(statement)] = _items(node.vararg, values, knowledge)
+                knowledge.starred[id(statement)] = values.get(node.vararg.name, UNKNOWN)
         elif node.op == "getiter":
             knowledge.iterables[id(statement)] = values.get(node.value.name, UNKNOWN)
-        elif node.op == "build_tuple":
-            knowledge.tuples[target] = tuple(node.items)
-        elif node.op == "make_function":
-            value = knowledge.closures.setdefault(id(node), _closure(node, knowledge))
-    source = node.value if isinstance(node, ir.Expr) and node.op == "cast" else node
-    if isinstance(source, ir.Var) and source.name in knowledge.tuples:
-        knowledge.tuples[target] = knowledge.tuples[source.name]
     values[target] = value
     knowledge.values[id(statement)] = value
+
+
+def _shared_names(blocks: dict[int, ir.Block]) -> set[str]:
+    """Variables that some nested function assigns."""
+    shared: set[str] = set()
+    for block in blocks.values():
+        for statement in block.body:
+            if is_made(statement):
+                made = statement.value
+                written = written_cells(made.nested.code)
+                shared.update(cell.name for name, cell in zip(made.nested.cells, made.cells)
+                              if name in written)
+    return shared
+
+
+def _may_run_code(statement: ir.Assign, values: dict[str, object]) -> bool:
+    """Whether a statement calls what may assign variables of its own."""
+    node = statement.value
+    is_call = isinstance(node, ir.Expr) and node.op == "call"
+    return is_call and values[statement.target.name] is UNKNOWN
 
 
 def _value_of(node: object, values: dict[str, object], facts: dict[str, Facts]) -> object:
@@ -179,23 +181,6 @@ def _value_of(node: object, values: dict[str, object], facts: dict[str, Facts]) 
     if node.op == "getattr" and isinstance(holder := values.get(node.value.name), Facts):
         return holder.get(node.attr)
     return folding.fold_expression(node, values)
-
-
-def _items(variable: ir.Var, values: dict[str, object], knowledge: Knowledge) -> tuple | None:
-    """What a tuple is made of, as values or variables; None when that is not known."""
-    value = values.get(variable.name, UNKNOWN)
-    if isinstance(value, tuple) and not folding.is_opaque(value):
-        return value
-    return knowledge.tuples.get(variable.name)
-
-
-def _closure(node: ir.Expr, knowledge: Knowledge) -> Closure:
-    captured = knowledge.tuples.get(node.closure.name, ()) if node.closure else ()
-    defaults = node.defaults or ()
-    if isinstance(defaults, ir.Var):
-        defaults = knowledge.tuples[defaults.name]
-    variables = dict(zip(node.code.co_freevars, captured))
-    return Closure(node.code, node.globals, variables, tuple(defaults))
 
 
 def _live_targets(last: ir.Stmt, values: dict[str, object]) -> Collection[int]:
@@ -222,9 +207,10 @@ def _merge(entries: dict[int, dict[str, object]], target: int, values: dict[str,
         if name not in known:
             known[name] = value
             changed = True
-        elif known[name] is not UNKNOWN and not folding.same(known[name], value):
-            known[name] = UNKNOWN
-            changed = True
+        elif known[name] is not UNKNOWN:
+            met = folding.meet(known[name], value)
+            changed = changed or met is not known[name]
+            known[name] = met
     return changed
 
 
@@ -232,14 +218,15 @@ def _is_written(node: object, value: object) -> bool:
     if value is UNKNOWN or folding.is_opaque(value) or isinstance(value, slice):
         return False
     if isinstance(node, ir.Expr):
-        # a tuple stays one: closures and `*args` need the variables that it is made of
-        return node.op not in ("getiter", "build_tuple") and not folding.is_opaque(value)
-    return isinstance(node, ir.Var) and not folding.is_opaque(value)
+        return node.op != "getiter"
+    return isinstance(node, ir.Var)
 
 
 def _is_idle(statement: ir.Stmt) -> bool:
     if not isinstance(statement, ir.Assign) or not renaming.is_temporary(statement.target.name):
         return False
     value = statement.value
+    if isinstance(value, (ir.Global, ir.FreeVar)) and value.value is ir.UNDEFINED:
+        return False
     return (isinstance(value, (ir.Const, ir.Global, ir.FreeVar, ir.Var))
-            or isinstance(value, ir.Expr) and value.op in ("build_tuple", "make_function"))
+            or isinstance(value, ir.Expr) and value.op in ("build_tuple", "build_map", MAKE))

@@ -8,16 +8,19 @@ import numpy as np
 from numba.core import ir
 
 from blocknumba.errors import BlockNameError, BlockTypeError, UnsupportedError
+from blocknumba.tile_ir.builder import constant_of
 from blocknumba.tile_ir.ir import Value
-from blocknumba.typing import folding, iteration, slices
+from blocknumba.tile_ir.types import dtype_of
+from blocknumba.typing import folding, iteration, nested, slices
 from blocknumba.typing.attributes import attribute
+from blocknumba.typing.bytecode import SAVED
 from blocknumba.typing.calls import call
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.spans import make_span
 from blocknumba.typing.indexing import load_item, store_item
 from blocknumba.typing.operators import apply_operator
-from blocknumba.typing.values import Iteration, is_constant
+from blocknumba.typing.values import Function, Iteration, is_constant
 
 Read = Callable[[ir.Var], object]
 
@@ -137,15 +140,34 @@ def _valid(context: Context, node: ir.Expr, read: Read) -> Value:
     """Whether the counter has not reached the end, in the direction of the step."""
     over, counter = read(node.iterator), read(node.counter)
     rising = binary(context, "lt", counter, over.stop)
-    step = over.step.owner
-    if step is not None and step.name == "constant":
-        return rising if step.attrs["value"] > 0 else binary(context, "gt", counter, over.stop)
+    step = constant_of(over.step)
+    if step is not None:
+        return rising if step > 0 else binary(context, "gt", counter, over.stop)
     falling = binary(context, "gt", counter, over.stop)
     return context.emit("select", binary(context, "gt", over.step, 0), rising, falling)
 
 
 def _next(context: Context, node: ir.Expr, read: Read) -> Value:
-    return binary(context, "add", read(node.counter), read(node.iterator).step)
+    """The counter after one step; the end where a step would pass it, which may overflow."""
+    over, counter = read(node.iterator), read(node.counter)
+    following = binary(context, "add", counter, over.step)
+    step = constant_of(over.step)
+    if step in (1, -1):
+        return following
+    down = _is_further(context, counter, over.stop, context.emit("neg", over.step))
+    up = _is_further(context, over.stop, counter, over.step)
+    if step is None:
+        further = context.emit("select", binary(context, "gt", over.step, 0), up, down)
+    else:
+        further = up if step > 0 else down
+    return context.emit("select", further, following, over.stop)
+
+
+def _is_further(context: Context, high: Value, low: Value, step: Value) -> Value:
+    """high - low > step, of high >= low and step > 0, where the difference needs a bit more."""
+    unsigned = dtype_of(f"uint{high.type.dtype.bits}")
+    difference = context.cast(binary(context, "sub", high, low), unsigned)
+    return binary(context, "gt", difference, context.cast(step, unsigned))
 
 
 def _span(context: Context, node: ir.Expr, read: Read) -> object:
@@ -155,8 +177,12 @@ def _span(context: Context, node: ir.Expr, read: Read) -> object:
     return make_span(context, start, node.size)
 
 
-def _function(context: Context, node: ir.Expr, read: Read) -> object:
-    return node.code
+def _function(context: Context, node: ir.Expr, read: Read) -> Function:
+    return Function(node.nested, tuple(read(variable) for variable in node.kept))
+
+
+def _kept(context: Context, node: ir.Expr, read: Read) -> object:
+    return read(node.value).kept[node.index]
 
 
 def _undefined(context: Context, node: ir.Expr, read: Read) -> Undefined:
@@ -175,7 +201,9 @@ _HANDLERS = {
     "exhaust_iter": _unpack,
     "cast": _copy,
     "getiter": _iterate,
-    "make_function": _function,
+    SAVED: _copy,
+    nested.MAKE: _function,
+    nested.KEPT: _kept,
     "undef": _undefined,
     "null": _undefined,
     iteration.START: _start,

@@ -6,13 +6,15 @@ import builtins
 import math
 import operator
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numba.core import ir
 
 from blocknumba.errors import BlockError, BlockTypeError, BlockValueError
 from blocknumba.tile_ir.types import DType, dtype_of
+from blocknumba.typing.nested import KEPT, MAKE, Nested
 
 UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
 PLAIN = (bool, int, float, str, bytes, type(None), tuple, slice, np.generic)
@@ -34,7 +36,37 @@ class Opaque:
 
     __slots__ = ()
 
-_TUPLE_MAKERS = {enumerate, zip, reversed, sorted}
+
+@dataclass(eq=False, frozen=True, slots=True)
+class Items(Opaque):
+    """A tuple of which some items are not known at compile time.
+
+    items: the value of each, UNKNOWN or opaque for some.
+    """
+
+    items: tuple
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class Closure(Opaque):
+    """A function defined inside a kernel.
+
+    nested: the function; cells: its free variables, as variables of the kernel.
+    kept: what is known of the values that it keeps.
+    """
+
+    nested: Nested
+    cells: tuple[ir.Var, ...]
+    kept: tuple
+
+    @property
+    def key(self) -> tuple:
+        """What two closures that can be called alike have in common."""
+        return self.nested, tuple(cell.name for cell in self.cells)
+
+
+_PAIRING = {enumerate, zip, reversed}
+_TUPLE_MAKERS = _PAIRING | {sorted}
 _FOLDED = {
     getattr(builtins, name)
     for name in ("abs", "all", "any", "bool", "callable", "chr", "divmod", "float", "format",
@@ -61,12 +93,42 @@ def same(a: object, b: object) -> bool:
         return False
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, Items):
+        return same(a.items, b.items)
+    if isinstance(a, Closure):
+        return a.key == b.key and same(a.kept, b.kept)
     if isinstance(a, float):
         return repr(a) == repr(b)
     try:
         return bool(a == b) and hash(a) == hash(b)
     except Exception:  # a user's class may raise anything from its __eq__
         return False
+
+
+def meet(a: object, b: object) -> object:
+    """What is known of a variable that has value a on one path and b on another."""
+    if same(a, b):
+        return a
+    if isinstance(a, Closure) and isinstance(b, Closure) and a.key == b.key:
+        return Closure(a.nested, a.cells, tuple(map(meet, a.kept, b.kept)))
+    of_a, of_b = items_of(a), items_of(b)
+    if of_a is None or of_b is None or len(of_a) != len(of_b):
+        return UNKNOWN
+    met = as_tuple(map(meet, of_a, of_b))
+    return a if same(a, met) else met
+
+
+def items_of(value: object) -> tuple | None:
+    """The items of a tuple, as far as they are known; None for what is no plain tuple."""
+    if isinstance(value, Items):
+        return value.items
+    return value if type(value) is tuple else None
+
+
+def as_tuple(items: Iterable[object]) -> tuple | Items:
+    """The tuple of these items."""
+    items = tuple(items)
+    return Items(items) if any(i is UNKNOWN or is_opaque(i) for i in items) else items
 
 
 def fold_operator(function: Callable, operands: Sequence[object]) -> object:
@@ -96,7 +158,7 @@ def fold_call(function: object, arguments: Sequence[object], keywords: dict[str,
 
 def fold_attribute(value: object, name: str) -> object:
     """value.name, or UNKNOWN when it has none."""
-    if is_opaque(value) or isinstance(value, tuple) and not hasattr(value, "_fields"):
+    if is_opaque(value) or type(value) is tuple:
         return UNKNOWN
     return getattr(value, name, UNKNOWN)
 
@@ -113,13 +175,30 @@ def _fold_binary(expression: ir.Expr, values: dict[str, object]) -> object:
     if left is UNKNOWN or right is UNKNOWN:
         return UNKNOWN
     function = expression.fn if expression.op == "binop" else expression.immutable_fn
+    if isinstance(left, Items) or isinstance(right, Items):
+        return _fold_items(function, left, right)
     return fold_operator(function, (left, right))
+
+
+def _fold_items(function: Callable, left: object, right: object) -> object:
+    """The concatenation or repetition of tuples whose items are not all known."""
+    of_left, of_right = items_of(left), items_of(right)
+    if function is operator.add and of_left is not None and of_right is not None:
+        return as_tuple(of_left + of_right)
+    if function is operator.mul and type(right if of_left is not None else left) is int:
+        repeated = (of_left, right) if of_left is not None else (left, of_right)
+        return as_tuple(_guarded(operator.mul, repeated, {}))
+    if function in (operator.is_, operator.is_not):
+        return function is operator.is_not
+    return UNKNOWN
 
 
 def _fold_unary(expression: ir.Expr, values: dict[str, object]) -> object:
     value = values.get(expression.value.name, UNKNOWN)
     if value is UNKNOWN:
         return UNKNOWN
+    if isinstance(value, Items) and expression.fn == "not":
+        return not value.items
     return fold_operator(UNARY.get(expression.fn, expression.fn), (value,))
 
 
@@ -129,26 +208,43 @@ def _fold_getattr(expression: ir.Expr, values: dict[str, object]) -> object:
 
 
 def _fold_tuple(expression: ir.Expr, values: dict[str, object]) -> object:
-    items = tuple(values.get(item.name, UNKNOWN) for item in expression.items)
-    return UNKNOWN if any(item is UNKNOWN for item in items) else items
+    return as_tuple(values.get(item.name, UNKNOWN) for item in expression.items)
 
 
 def _fold_item(expression: ir.Expr, values: dict[str, object]) -> object:
-    value = values.get(expression.value.name, UNKNOWN)
-    index = values.get(expression.index.name, UNKNOWN)
-    if index is UNKNOWN or not isinstance(value, (tuple, str)):
-        return UNKNOWN
-    return _guarded(operator.getitem, (value, index), {})
+    return _item(values.get(expression.value.name, UNKNOWN),
+                 values.get(expression.index.name, UNKNOWN))
 
 
 def _fold_static_item(expression: ir.Expr, values: dict[str, object]) -> object:
-    value = values.get(expression.value.name, UNKNOWN)
-    return value[expression.index] if isinstance(value, tuple) else UNKNOWN
+    return _item(values.get(expression.value.name, UNKNOWN), expression.index)
+
+
+def _item(value: object, index: object) -> object:
+    if index is UNKNOWN or not isinstance(value, (tuple, str, Items)):
+        return UNKNOWN
+    if not isinstance(value, Items):
+        return _guarded(operator.getitem, (value, index), {})
+    if is_opaque(index):
+        return UNKNOWN
+    found = _guarded(operator.getitem, (value.items, index), {})
+    return as_tuple(found) if isinstance(index, slice) else found
 
 
 def _fold_unpack(expression: ir.Expr, values: dict[str, object]) -> object:
     value = values.get(expression.value.name, UNKNOWN)
-    return value if isinstance(value, tuple) and len(value) == expression.count else UNKNOWN
+    items = value if isinstance(value, tuple) else items_of(value)
+    return value if items is not None and len(items) == expression.count else UNKNOWN
+
+
+def _fold_made(expression: ir.Expr, values: dict[str, object]) -> Closure:
+    kept = tuple(values.get(variable.name, UNKNOWN) for variable in expression.kept)
+    return Closure(expression.nested, expression.cells, kept)
+
+
+def _fold_kept(expression: ir.Expr, values: dict[str, object]) -> object:
+    function = values.get(expression.value.name, UNKNOWN)
+    return function.kept[expression.index] if isinstance(function, Closure) else UNKNOWN
 
 
 def _fold_call(expression: ir.Expr, values: dict[str, object]) -> object:
@@ -158,8 +254,23 @@ def _fold_call(expression: ir.Expr, values: dict[str, object]) -> object:
     arguments = [values.get(item.name, UNKNOWN) for item in expression.args]
     keywords = {name: values.get(item.name, UNKNOWN) for name, item in expression.kws}
     if any(value is UNKNOWN or is_opaque(value) for value in (*arguments, *keywords.values())):
-        return UNKNOWN
+        return _fold_call_of_items(function, arguments) if not keywords else UNKNOWN
     return fold_call(function, arguments, keywords)
+
+
+def _fold_call_of_items(function: object, arguments: Sequence[object]) -> object:
+    """What Python knows of tuples without knowing all items."""
+    if not all(items_of(argument) is not None for argument in arguments):
+        return UNKNOWN
+    items = [items_of(argument) for argument in arguments]
+    if function in (len, bool, operator.not_, operator.truth) and len(items) == 1:
+        return function(items[0])
+    if function is tuple and len(items) == 1:
+        return arguments[0]
+    if function not in _PAIRING:
+        return UNKNOWN
+    made = _guarded(function, items, {})
+    return as_tuple(as_tuple(m) if function is not reversed else m for m in made)
 
 
 def _fold_cast(expression: ir.Expr, values: dict[str, object]) -> object:
@@ -172,8 +283,8 @@ def is_exception(value: object) -> bool:
 
 
 def is_opaque(value: object) -> bool:
-    """Whether a value stands for one that exists at run time only, or holds such a one."""
-    return isinstance(value, Opaque) or isinstance(value, tuple) and any(map(is_opaque, value))
+    """Whether a value stands for one that exists at run time only."""
+    return isinstance(value, Opaque)
 
 
 def _equal(a: object, b: object) -> bool:
@@ -224,4 +335,6 @@ _HANDLERS = {
     "exhaust_iter": _fold_unpack,
     "call": _fold_call,
     "cast": _fold_cast,
+    MAKE: _fold_made,
+    KEPT: _fold_kept,
 }

@@ -5,15 +5,17 @@ from __future__ import annotations
 import inspect
 import itertools
 import types
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from numba.core import ir
 
 from blocknumba.errors import BlockTypeError, Loc, UnsupportedError
-from blocknumba.typing import renaming
-from blocknumba.typing.bytecode import Source, SourceLoc, source_of
-from blocknumba.typing.constants import Closure, Knowledge, constant_node
+from blocknumba.typing import folding, renaming
+from blocknumba.typing.bytecode import Source, SourceLoc, assignment_place, source_of
+from blocknumba.typing.constants import Knowledge, constant_node, tuple_item
+from blocknumba.typing.folding import Closure
+from blocknumba.typing.nested import Nested, is_made, keep_values, kept_value, written_cells
 
 MAX_DEPTH = 64  # of calls within calls; Python's own limit is of the same order
 _LIBRARY = "blocknumba.library"
@@ -23,14 +25,15 @@ _LIBRARY = "blocknumba.library"
 class Call:
     """A call that can be inlined.
 
-    captured: free variables of the callee that are variables of the caller.
     receiver: for a bound method, the object it is bound to, else None.
+    nested: for a function that is defined in a kernel, what it is; else None.
+    cells: free variables of the callee that are variables of the caller.
     """
 
     function: types.FunctionType
-    captured: dict[str, ir.Var]
-    defaults: tuple[ir.Var, ...]
     receiver: object = None
+    nested: Nested | None = None
+    cells: Mapping[str, ir.Var] = field(default_factory=dict)
 
 
 class Inliner:
@@ -39,7 +42,7 @@ class Inliner:
     def __init__(self, blocks: dict[int, ir.Block]):
         self._blocks = blocks
         self._numbers = itertools.count(1)
-        self._closures: dict[types.CodeType, types.FunctionType] = {}
+        self._functions: dict[types.CodeType, types.FunctionType] = {}
 
     def inline_calls(self, knowledge: Knowledge) -> bool:
         """Inline every call whose callee is known, one level deep; whether there was one."""
@@ -49,8 +52,7 @@ class Inliner:
             body, block.body = block.body, []
             for statement in body:
                 call = self._call_of(statement, knowledge)
-                is_open = knowledge.starred.get(id(statement), ()) is None
-                if call is None or is_open:
+                if call is None or _starred(statement, knowledge) is None:
                     block.append(statement)
                     continue
                 found = True
@@ -70,19 +72,20 @@ class Inliner:
         if callee is None:
             return None
         if isinstance(callee, Closure):
-            return Call(self._closure_function(callee), callee.captured, callee.defaults)
+            cells = dict(zip(callee.nested.cells, callee.cells))
+            return Call(self._function_of(callee.nested), None, callee.nested, cells)
         if isinstance(callee, types.MethodType) and isinstance(callee.__func__, types.FunctionType):
-            return Call(callee.__func__, {}, (), callee.__self__)
+            return Call(callee.__func__, callee.__self__)
         function = python_function(callee)
-        return None if function is None else Call(function, {}, ())
+        return None if function is None else Call(function)
 
-    def _closure_function(self, closure: Closure) -> types.FunctionType:
-        code = closure.code
-        if code not in self._closures:
+    def _function_of(self, nested: Nested) -> types.FunctionType:
+        code = nested.code
+        if code not in self._functions:
             cells = tuple(types.CellType() for _ in code.co_freevars)
-            self._closures[code] = types.FunctionType(code, closure.globals, code.co_name, None,
-                                                      cells)
-        return self._closures[code]
+            self._functions[code] = types.FunctionType(code, nested.globals, code.co_name, None,
+                                                       cells)
+        return self._functions[code]
 
     def _inline(self, block: ir.Block, statement: ir.Assign, call: Call,
                 knowledge: Knowledge) -> ir.Block:
@@ -92,9 +95,11 @@ class Inliner:
             raise UnsupportedError(f"{call.function.__name__}: recursion that does not end at "
                                    f"compile time", loc=_outermost(site))
         source = source_of(call.function)
+        refuse_assigned_cells(source, call.cells)
         body = _Body(source, call, next(self._numbers), block.scope, site)
-        starred = [self._as_variable(block, item, statement.loc)
-                   for item in knowledge.starred.get(id(statement), ())]
+        starred = [self._item(block, statement, index)
+                   for index in range(_starred(statement, knowledge))]
+        block.body += body.variables(statement.value.func)
         arguments = _bind(source, call, statement.value, starred, site)
         if len(source.blocks) == 1 and isinstance(source.blocks[source.entry].body[-1], ir.Return):
             block.body += body.statements(source.entry, arguments)
@@ -116,12 +121,11 @@ class Inliner:
         rest = self._blocks[after] = ir.Block(block.scope, statement.loc)
         return rest
 
-    def _as_variable(self, block: ir.Block, item: object, loc: SourceLoc) -> ir.Var:
-        """A variable that holds an item of a * argument."""
-        if isinstance(item, ir.Var):
-            return item
-        variable = ir.Var(block.scope, f"$starred@{next(self._numbers)}", loc)
-        block.append(ir.Assign(constant_node(item, variable.name, loc), variable, loc))
+    def _item(self, block: ir.Block, statement: ir.Assign, index: int) -> ir.Var:
+        """A variable that holds an item of the * argument of a call."""
+        loc, variable = statement.loc, ir.Var(block.scope, f"$starred@{next(self._numbers)}",
+                                              statement.loc)
+        block.append(ir.Assign(tuple_item(statement.value.vararg, index, loc), variable, loc))
         return variable
 
 
@@ -159,18 +163,30 @@ class _Body:
             if isinstance(node, ir.Global):
                 value = self._source.global_value(node.name)
                 return ir.Assign(ir.Global(node.name, value, loc), target, loc)
-            if isinstance(node, ir.FreeVar):
-                return ir.Assign(self._free(node, loc), target, loc)
-        return renaming.rename_statement(statement, self._variable, self._variable, self.label,
+        copy = renaming.rename_statement(statement, self._variable, self._variable, self.label,
                                          self.place)
+        if self._call.nested is not None and is_made(copy):
+            # what this function keeps never changes: the inner one can keep it as well
+            keep_values(copy.value, frozenset(self._call.nested.values))
+        return copy
 
-    def _free(self, node: ir.FreeVar, loc: SourceLoc) -> ir.Var | ir.FreeVar:
-        if node.name in self._call.captured:
-            return self._call.captured[node.name]
-        return ir.FreeVar(node.index, node.name, self._source.closure_value(node.name), loc)
+    def variables(self, callee: ir.Var) -> list[ir.Stmt]:
+        """Assignments of the callee's free variables that are no variables of the caller."""
+        loc, nested = self.place(self._source.first_loc), self._call.nested
+        if nested is None:
+            return [ir.Assign(value, self._named(value.name, loc), loc)
+                    for value in self._source.closure_values()]
+        first = nested.defaults + len(nested.keywords)
+        return [ir.Assign(kept_value(callee, first + i, loc), self._named(name, loc), loc)
+                for i, name in enumerate(nested.values)]
+
+    def _named(self, name: str, loc: SourceLoc) -> ir.Var:
+        return self._variable(ir.Var(self._scope, name, loc))
 
     def _variable(self, variable: ir.Var) -> ir.Var:
         name = variable.name
+        if name in self._call.cells:
+            return self._call.cells[name]
         if name not in self._variables:
             self._variables[name] = ir.Var(self._scope, name + self._suffix, variable.loc)
         return self._variables[name]
@@ -196,12 +212,8 @@ def _bind(source: Source, call: Call, expression: ir.Expr, starred: Sequence[ir.
     if call.receiver is not None:
         positional.insert(0, call.receiver)
     signature = source.signature
-    if call.defaults:
-        parameters = list(signature.parameters.values())
-        start = len(parameters) - len(call.defaults)
-        last = zip(parameters[start:], call.defaults)
-        parameters[start:] = [p.replace(default=default) for p, default in last]
-        signature = signature.replace(parameters=parameters)
+    if call.nested is not None:
+        signature = _with_defaults(signature, call.nested, expression.func, SourceLoc(site))
     try:
         bound = signature.bind(*positional, **dict(expression.kws))
     except TypeError as error:
@@ -216,6 +228,38 @@ def _bind(source: Source, call: Call, expression: ir.Expr, starred: Sequence[ir.
             raise UnsupportedError(f"{call.function.__name__}: ** parameters are not supported",
                                    loc=site)
     return bound.arguments
+
+
+def _with_defaults(signature: inspect.Signature, nested: Nested, callee: ir.Var,
+                   loc: SourceLoc) -> inspect.Signature:
+    """The signature of a nested function, each default being what the function keeps of it."""
+    by_place = [p.name for p in signature.parameters.values()
+                if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    named = (*by_place[len(by_place) - nested.defaults:], *nested.keywords)
+    defaults = {name: kept_value(callee, i, loc) for i, name in enumerate(named)}
+    parameters = [p.replace(default=defaults[p.name]) if p.name in defaults else p
+                  for p in signature.parameters.values()]
+    return signature.replace(parameters=parameters)
+
+
+def _starred(statement: ir.Stmt, knowledge: Knowledge) -> int | None:
+    """How many items the * argument of a call has; None when that is not known."""
+    if id(statement) not in knowledge.starred:
+        return 0
+    value = knowledge.starred[id(statement)]
+    items = value if isinstance(value, tuple) else folding.items_of(value)
+    return None if items is None else len(items)
+
+
+def refuse_assigned_cells(source: Source, cells: Container[str]) -> None:
+    """Raise when a function assigns a variable of a function that runs outside of the kernel."""
+    outside = [name for name in sorted(written_cells(source.function.__code__))
+               if name not in cells]
+    if outside:
+        raise UnsupportedError(
+            f"nonlocal: given {outside[0]!r}, a variable of a function around the kernel, accepted "
+            "a variable of the kernel", loc=assignment_place(source, outside[0]),
+            hint="return the value, or store it to an array")
 
 
 def _called_from(place: Loc, site: Loc) -> Loc:

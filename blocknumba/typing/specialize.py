@@ -12,7 +12,8 @@ from blocknumba.typing import constants, renaming
 from blocknumba.typing.bytecode import Source, function_place
 from blocknumba.typing.constants import Facts, Knowledge
 from blocknumba.typing.graph import Graph, merge_straight_lines
-from blocknumba.typing.inlining import Inliner
+from blocknumba.typing.inlining import Inliner, refuse_assigned_cells
+from blocknumba.typing.nested import forget_cells
 from blocknumba.typing.unrolling import Unroller, refuse_static_loops
 
 MAX_STATEMENTS = 200_000
@@ -25,6 +26,7 @@ def specialize(source: Source, arguments: Mapping[str, Argument],
     Every parameter is in arguments or in constant_values.
     Errors: static loops whose bounds are not known; recursion that does not end.
     """
+    refuse_assigned_cells(source, ())
     blocks = _copy(source, constant_values)
     facts = {name: _facts(argument) for name, argument in arguments.items()}
     inliner, unroller = Inliner(blocks), Unroller(blocks)
@@ -38,6 +40,7 @@ def specialize(source: Source, arguments: Mapping[str, Argument],
         _limit_size(blocks, source)
     refuse_static_loops(blocks, knowledge)
     inliner.refuse_open_calls(knowledge)
+    forget_cells(blocks)
     constants.drop_unused_temporaries(blocks)
     return blocks
 
@@ -78,6 +81,9 @@ def _copy(source: Source, constant_values: Mapping[str, object]) -> dict[int, ir
         copy = blocks[label] = ir.Block(block.scope, block.loc)
         copy.body = [_copy_statement(s, source, constant_values) for s in block.body
                      if not isinstance(s, ir.Del)]
+    entry = blocks[source.entry]
+    entry.body[:0] = [ir.Assign(value, ir.Var(entry.scope, value.name, value.loc), value.loc)
+                      for value in source.closure_values()]
     return blocks
 
 
@@ -91,9 +97,6 @@ def _copy_statement(statement: ir.Stmt, source: Source,
             return ir.Assign(node, statement.target, loc)
         if isinstance(node, ir.Global):
             node = ir.Global(node.name, source.global_value(node.name), loc)
-            return ir.Assign(node, statement.target, loc)
-        if isinstance(node, ir.FreeVar):
-            node = ir.FreeVar(node.index, node.name, source.closure_value(node.name), loc)
             return ir.Assign(node, statement.target, loc)
     return renaming.rename_statement(statement, _same, _same)
 

@@ -8,6 +8,7 @@ from numba.core import ir
 
 from blocknumba.errors import BlockNameError
 from blocknumba.typing import renaming
+from blocknumba.typing.bytecode import SAVED
 from blocknumba.typing.graph import Graph, Label
 
 
@@ -17,10 +18,11 @@ def construct_ssa(blocks: dict[int, ir.Block], graph: Graph) -> None:
     A variable that is assigned in a loop and read after it gets a phi at each exit of the loop
     too, so that no value leaves a loop but through phis.  Numba's own pass takes time quadratic
     in the number of statements; this one is linear in practice.
+    Errors: BlockNameError for a variable that is read where no path has assigned it.
     Source: Cytron et al., "Efficiently Computing Static Single Assignment Form".
     """
-    sites = _phi_sites(blocks, graph)
-    _Renamer(blocks, graph, sites).run()
+    sites, unassigned = _phi_sites(blocks, graph)
+    _Renamer(blocks, graph, sites, unassigned).run()
 
 
 def phis(block: ir.Block) -> list[ir.Assign]:
@@ -34,8 +36,9 @@ def phis(block: ir.Block) -> list[ir.Assign]:
     return found
 
 
-def _phi_sites(blocks: dict[int, ir.Block], graph: Graph) -> dict[Label, list[str]]:
-    """Where which variables need phis."""
+def _phi_sites(blocks: dict[int, ir.Block],
+               graph: Graph) -> tuple[dict[Label, list[str]], set[str]]:
+    """Where which variables need phis; and those that some path reads before it assigns them."""
     exposed, assigned = {}, {}
     for label in graph.order:
         exposed[label], assigned[label] = _exposed_and_assigned(blocks[label])
@@ -56,7 +59,7 @@ def _phi_sites(blocks: dict[int, ir.Block], graph: Graph) -> dict[Label, list[st
         for label in _iterated_frontier(graph, labels, wanted[name]):
             if name in live[label]:
                 sites[label].append(name)
-    return sites
+    return sites, live[graph.entry]
 
 
 def _iterated_frontier(graph: Graph, assigners: set[Label], wanted: set[Label]) -> set[Label]:
@@ -96,7 +99,8 @@ def _live_in(graph: Graph, exposed: dict[Label, set[str]],
 class _Renamer:
     """Walks the dominator tree and renames each assignment of what is assigned repeatedly."""
 
-    def __init__(self, blocks: dict[int, ir.Block], graph: Graph, sites: dict[Label, list[str]]):
+    def __init__(self, blocks: dict[int, ir.Block], graph: Graph, sites: dict[Label, list[str]],
+                 unassigned: set[str]):
         self._blocks, self._graph, self._sites = blocks, graph, sites
         self._versions: dict[str, int] = {}
         self._current: dict[str, ir.Var] = {}
@@ -108,7 +112,7 @@ class _Renamer:
             for statement in blocks[label].body:
                 if isinstance(statement, ir.Assign):
                     counts[statement.target.name] += 1
-        self._repeated = {name for name, count in counts.items() if count > 1}
+        self._repeated = {name for name, count in counts.items() if count > 1} | unassigned
 
     def run(self) -> None:
         """Rename everything that the entry leads to."""
@@ -153,6 +157,8 @@ class _Renamer:
         return any(v.name in self._repeated for v in renaming.uses(statement))
 
     def _require_assigned(self, statement: ir.Stmt) -> None:
+        if _is_saved(statement) and statement.value.value.name not in self._current:
+            statement.value = ir.Expr.undef(statement.loc)
         for variable in renaming.uses(statement):
             if variable.name in self._repeated and variable.name not in self._current:
                 name = renaming.user_name(variable.name)
@@ -175,3 +181,9 @@ class _Renamer:
         for name, phi in self._phis[target]:
             phi.incoming_blocks.append(source)
             phi.incoming_values.append(self._current.get(name, ir.UNDEFINED))
+
+
+def _is_saved(statement: ir.Stmt) -> bool:
+    """Whether a statement keeps what a variable holds, if anything, while another has its name."""
+    return (isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Expr)
+            and statement.value.op == SAVED)

@@ -9,8 +9,8 @@ from numba.core import ir
 
 from blocknumba.errors import BlockTypeError, UnsupportedError
 from blocknumba.typing import folding, renaming
-from blocknumba.typing.constants import Knowledge, constant_node
-from blocknumba.typing.folding import UNKNOWN
+from blocknumba.typing.constants import Knowledge, constant_node, tuple_item
+from blocknumba.typing.folding import UNKNOWN, Items
 from blocknumba.typing.graph import Graph, Label
 from blocknumba.typing.loops import static_range
 
@@ -18,10 +18,17 @@ MAX_ROUNDS = 4096
 
 
 @dataclass(frozen=True, slots=True)
+class _At:
+    """An item that is not known at compile time, by its index in the tuple."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class _StaticLoop:
     """A loop whose rounds are known.
 
-    items: what the loop variable is in each round: a value, or a variable that holds it.
+    items: what the loop variable is in each round: a value, or where it is in the tuple.
     """
 
     header: Label
@@ -47,19 +54,24 @@ class Unroller:
         for header in self._headers(graph, iterators):
             if header in done:
                 continue
-            items, _ = iterators[self._iterated(header)]
-            if header in graph.loops:
-                loop = _StaticLoop(header, graph.loops[header].body, items)
-                self._unroll(loop)
-                done |= loop.body
+            items, getiter = iterators[self._iterated(header)]
+            body = graph.loops[header].body if header in graph.loops else frozenset()
+            if body and not self._assigns(body, getiter.target.name):
+                self._unroll(_StaticLoop(header, body, items))
+                done |= body
             else:
                 # every way through the body leaves it: there is one round at most
                 self._blocks[header].body = _enter(self._blocks[header].body, items)
                 done.add(header)
-        for statement in [getiter for _, getiter in iterators.values()]:
+        for items, getiter in iterators.values():
             if done:
-                _forget(self._blocks, statement)
+                _forget(self._blocks, getiter, items)
         return bool(done)
+
+    def _assigns(self, body: frozenset[Label], name: str) -> bool:
+        """Whether a loop makes an iterator, and so is one around the loop over it."""
+        return any(isinstance(s, ir.Assign) and s.target.name == name
+                   for label in body for s in self._blocks[label].body)
 
     def _known_iterators(self, knowledge: Knowledge) -> dict[str, tuple[Sequence, ir.Assign]]:
         """Name of a variable that holds an iterator -> its items, and where it is made."""
@@ -149,37 +161,41 @@ def refuse_static_loops(blocks: dict[int, ir.Block], knowledge: Knowledge) -> No
 
 
 def _items(node: ir.Expr, statement: ir.Assign, knowledge: Knowledge) -> Sequence | None:
-    """What a loop runs over, when that is known: values, or variables."""
+    """What a loop runs over, when that is known: values, or where they are in a tuple."""
     iterable = knowledge.iterables.get(id(statement), UNKNOWN)
-    if isinstance(iterable, (static_range, tuple, str)):
-        items = tuple(iterable)
-    elif isinstance(iterable, (list, set, dict)):
+    if isinstance(iterable, (list, set, dict)):
         raise UnsupportedError(f"a loop over a {type(iterable).__name__}", loc=statement.loc.place,
                                hint="use a tuple")
-    elif iterable is UNKNOWN and node.value.name in knowledge.tuples:
-        items = knowledge.tuples[node.value.name]
+    if isinstance(iterable, static_range):
+        items: Sequence = iterable.rounds
+    elif isinstance(iterable, (tuple, str)):
+        items = iterable
+    elif isinstance(iterable, Items):
+        items = [_At(i) if item is UNKNOWN or folding.is_opaque(item) else item
+                 for i, item in enumerate(iterable.items)]
     else:
         return None
-    if any(folding.is_opaque(item) for item in items):
-        items = knowledge.tuples[node.value.name]
-    if len(items) > MAX_ROUNDS:
-        raise UnsupportedError(f"a loop of {len(items)} rounds cannot be unrolled, accepted at "
-                               f"most {MAX_ROUNDS}", loc=statement.loc.place)
-    return items
+    if len(items[:MAX_ROUNDS + 1]) > MAX_ROUNDS:
+        raise UnsupportedError(f"a loop of more than {MAX_ROUNDS} iterations cannot be unrolled",
+                               loc=statement.loc.place, hint="use range for a run-time loop")
+    return tuple(items)
 
 
 def _enter(body: list[ir.Stmt], items: Sequence[object]) -> list[ir.Stmt]:
     """The statements of a header for the first of items: no iteration, but on into the body."""
-    statements = []
+    statements, iterator = [], None
     for statement in body:
         node = statement.value if isinstance(statement, ir.Assign) else None
         operation = node.op if isinstance(node, ir.Expr) else None
+        if operation == "iternext":
+            iterator = node.value
         if operation in ("iternext", "pair_second"):
             continue
         if operation == "pair_first":
-            item = items[0] if items else None
-            value = item if isinstance(item, ir.Var) else constant_node(item, "item", statement.loc)
-            statement = ir.Assign(value, statement.target, statement.loc)
+            item, loc = items[0] if items else None, statement.loc
+            value = (tuple_item(iterator, item.index, loc) if isinstance(item, _At)
+                     else constant_node(item, "item", loc))
+            statement = ir.Assign(value, statement.target, loc)
         elif isinstance(statement, ir.Branch):
             statement = ir.Jump(statement.truebr if items else statement.falsebr, statement.loc)
         statements.append(statement)
@@ -195,8 +211,14 @@ def _redirect(block: ir.Block, old: Label, new: Label) -> None:
                                    new if last.falsebr == old else last.falsebr, last.loc)
 
 
-def _forget(blocks: dict[int, ir.Block], getiter: ir.Assign) -> None:
-    """Remove an iterator that nothing iterates over any more, and its copies."""
+def _forget(blocks: dict[int, ir.Block], getiter: ir.Assign, items: Sequence[object]) -> None:
+    """Remove an iterator that nothing iterates over any more, and its copies.
+
+    Where an item is read from the tuple, the iterator is the tuple.
+    """
+    if any(isinstance(item, _At) for item in items):
+        getiter.value = getiter.value.value if isinstance(getiter.value, ir.Expr) else getiter.value
+        return
     gone = {getiter.target.name}
     for block in blocks.values():
         kept = []

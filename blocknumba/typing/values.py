@@ -218,6 +218,29 @@ class BoundMethod(Structure):
         return cls(*static, *parts)
 
 
+@dataclass(eq=False, frozen=True, slots=True)
+class Function(Structure):
+    """A function that is defined in a kernel.
+
+    nested: the function as it is written (typing/nested.py); kept: the values that it keeps.
+    """
+
+    nested: object
+    kept: tuple
+
+    @property
+    def static(self) -> tuple:
+        return (self.nested,)
+
+    @property
+    def parts(self) -> tuple:
+        return self.kept
+
+    @classmethod
+    def of(cls, static: tuple, parts: tuple) -> Function:
+        return cls(*static, parts)
+
+
 def is_structure(value: object) -> bool:
     """Whether a value is made of parts."""
     return isinstance(value, (Structure, tuple, slice))

@@ -1,0 +1,317 @@
+"""Kernels that once did something else than Python does with the same function."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import CPU, EMULATOR, Device
+from launching import launch
+
+import blocknumba as bn
+from blocknumba.errors import BlockNameError, UnsupportedError
+from blocknumba.typing.loops import static_range
+
+KERNELS = []
+
+
+def kernel(function):
+    """A kernel of an array of ints, an output, and the numbers q = 1 and r = 2."""
+    KERNELS.append(function)
+    return function
+
+
+@kernel
+def a_loop_over_a_tuple_of_a_variable_that_the_body_changes(x, out, q, r):
+    p = 0
+    for n in (2, q, 5):
+        p = p * 10 + n
+        q += 1
+    out[0] = p
+
+
+@kernel
+def a_loop_over_two_variables_that_the_body_swaps(x, out, q, r):
+    p = 0
+    for i in (q, r):
+        q, r = r, i
+        p = p * 10 + i
+    out[0] = p
+
+
+@kernel
+def a_loop_over_a_tuple_that_one_of_two_paths_makes(x, out, q, r):
+    if q < r:
+        t = (q, r)
+    else:
+        t = (r, 7)
+    for i in t:
+        out[0] = out[0] * 10 + i
+
+
+@kernel
+def a_tuple_that_grows_in_an_unrolled_loop(x, out, q, r):
+    t = ()
+    for i in static_range(3):
+        t = t + (q * i,)
+        q += 1
+    for i in t:
+        out[0] = out[0] * 10 + i
+
+
+@kernel
+def tuples_of_variables_in_pairs(x, out, q, r):
+    for i, (a, b) in enumerate(zip((q, r), (r, q))):
+        q = 5
+        out[i] = a * 10 + b
+    for i, a in enumerate(reversed((q, r, 3))):
+        out[2] = out[2] * 10 + a + i
+
+
+@kernel
+def a_tuple_of_variables_after_a_star(x, out, q, r):
+    def digits(a, b, *rest):
+        return a * 100 + b * 10 + rest[0]
+
+    t = (q, r, 3)
+    q = 7
+    out[0] = digits(*t)
+
+
+@kernel
+def a_default_of_a_nested_function(x, out, q, r):
+    total = 0
+    for i in range(3):
+        def f(v=i, *, w=q):
+            return v * 10 + w
+        i = 100
+        q = 50
+        total += f()
+    out[0] = total
+
+
+@kernel
+def a_default_and_a_free_variable_of_one_name(x, out, q, r):
+    a = 3
+    f = lambda v, m=a: v * m + a  # noqa: E731 - as it was found
+    a = 10
+    out[0] = f(2)
+
+
+@kernel
+def a_function_that_outlives_the_loop_it_is_made_in(x, out, q, r):
+    for i in range(5):
+        def f(v=i * q):
+            return v
+        if i == 1 or i == 3:
+            g = f
+    out[0] = g()
+
+
+@kernel
+def what_a_factory_returns_in_every_iteration(x, out, q, r):
+    def adding(k):
+        def add(v):
+            return v + k
+        return add
+
+    functions = ()
+    for i in static_range(3):
+        functions = functions + (adding(i * r),)
+    for f in functions:
+        out[0] = out[0] * 10 + f(q)
+
+
+@kernel
+def functions_made_in_a_loop_share_its_variable(x, out, q, r):
+    functions = ()
+    for i in static_range(3):
+        functions = functions + ((lambda v: v * 10 + i),)
+    for f in functions:
+        out[0] += f(q)
+
+
+@kernel
+def a_nested_function_assigns_a_variable_around_it(x, out, q, r):
+    t = 0
+
+    def add(v):
+        nonlocal t
+        t = t + v
+        return t
+
+    for i in range(4):
+        add(i)
+    out[0] = t
+    out[1] = t * 100 + add(q) + t
+    if t == 6:
+        out[2] = 1
+
+
+@kernel
+def a_function_within_a_function_assigns_a_variable_around_both(x, out, q, r):
+    t = q
+
+    def outer():
+        def inner(v):
+            nonlocal t
+            t *= v
+        inner(3)
+        inner(4)
+        return t
+
+    out[0] = outer() + t
+
+
+@kernel
+def a_nested_function_that_reads_what_is_assigned_later(x, out, q, r):
+    def f(v):
+        return v + later
+
+    later = 4
+    out[0] = f(q)
+
+
+@kernel
+def a_condition_that_assigns(x, out, q, r):
+    i = 0
+    while (v := x[i]) != 4:
+        i += 1
+    if (n := q + 2) > 2:
+        out[1] = n
+    out[0] = v * 10 + i
+    out[2] = (t := x[1]) + t
+    out[3] = r + (r := 5) * (1 if q else 2) + r
+
+
+@kernel
+def a_while_loop_whose_way_out_assigns(x, out, q, r):
+    d = 0
+    while True:
+        if x[d] == 3:
+            d += 4
+            break
+        d += 1
+    out[0] = d
+
+
+@kernel
+def a_variable_that_only_an_earlier_iteration_assigns(x, out, q, r):
+    for i in range(4):
+        if i > 0:
+            out[0] = out[0] * 10 + before
+        before = i + q
+
+
+@kernel
+def an_unrolled_loop_that_is_left_at_once_in_a_while_loop(x, out, q, r):
+    i = 0
+    while i < 3:
+        for n in static_range(1, 3):
+            out[0] += n
+            if True:
+                break
+        for n in (4, q):
+            out[1] += n
+            if i == 1:
+                return
+            else:
+                break
+        i += 1
+
+
+@kernel
+def ranges_at_the_ends_of_their_dtype_that_are_left(x, out, q, r):
+    n = m = 0
+    for v in range(2**31 - 10, 2**31 - 1, 4):
+        n += 1
+        if n == 100 * r:
+            break
+    for v in range(-2**31 + 9 * q, -2**31, -4 * q):
+        m += 1
+        if m == 100 * r:
+            return
+    out[0] = n
+    out[1] = m
+
+
+@kernel
+def ranges_of_64_bits_that_are_left(x, out, q, r):
+    n = m = 0
+    for v in range(-2**63, 2**63 - 1, 2**62 + 1):
+        n += 1
+        if n == 100 * r:
+            break
+    for v in range(2**63 - 1, -2**63, -2**63 * x[0]):
+        m += 1
+        if m == 100 * r:
+            break
+    out[0] = n * 10 + m
+
+
+def outputs(function) -> np.ndarray:
+    """What Python does."""
+    out = np.zeros(4, np.int64)
+    function(np.arange(1, 9), out, 1, 2)
+    return out
+
+
+@pytest.mark.parametrize("function", KERNELS, ids=lambda function: function.__name__)
+def test_a_kernel_does_what_python_does(function):
+    out = np.zeros(4, np.int64)
+
+    launch(function, x=np.arange(1, 9), out=out, q=1, r=2)
+
+    np.testing.assert_array_equal(out, outputs(function))
+
+
+ON_MACHINES = (a_loop_over_two_variables_that_the_body_swaps,
+               ranges_at_the_ends_of_their_dtype_that_are_left, ranges_of_64_bits_that_are_left,
+               a_while_loop_whose_way_out_assigns)
+
+
+@pytest.mark.parametrize("function", ON_MACHINES, ids=lambda function: function.__name__)
+def test_machine_code_does_what_python_does(function):
+    out = np.zeros(4, np.int64)
+
+    Device(EMULATOR, num_warps=1).run(bn.jit(function), 1, np.arange(1, 9), out, 1, 2)
+
+    np.testing.assert_array_equal(out, outputs(function))
+
+
+def choosing(out, name: bn.constexpr):
+    if name == "relu":
+        y = 1
+    elif name == "silu":
+        y = 2
+    out[0] = y
+
+
+def stating(out, name: bn.constexpr):
+    undefined_here  # noqa: F821, B018
+    out[0] = 1
+
+
+@pytest.mark.parametrize("function, message", [
+    (choosing, "name 'y' is used before it is assigned"),
+    (stating, "name 'undefined_here' is not defined"),
+])
+def test_a_name_that_nothing_assigns_is_an_error(function, message):
+    with pytest.raises(BlockNameError, match=message):
+        Device(CPU).run(bn.jit(function), 1, np.zeros(1), name="gelu")
+
+
+def counting():
+    """A kernel that assigns a variable of a function around it."""
+    calls = 0
+
+    def kernel(out):
+        nonlocal calls
+        calls += 1
+        out[0] = calls
+
+    return kernel
+
+
+def test_a_variable_around_the_kernel_cannot_be_assigned():
+    with pytest.raises(UnsupportedError, match="nonlocal: given 'calls'"):
+        launch(counting(), out=np.zeros(1))
