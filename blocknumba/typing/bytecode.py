@@ -111,7 +111,7 @@ class _Interpreter(interpreter.Interpreter):
         """Assign a variable."""
         target = self.current_scope.get_or_define(name, loc=self.loc)
         if isinstance(value, ir.Var):
-            value = self.assigner.assign(value, target)
+            value = self.assigner.assign(ir.Var(value.scope, value.name, self.loc), target)
         self.current_block.append(ir.Assign(value=value, target=target, loc=self.loc))
         self.definitions[target.name].append(value)
         return target
@@ -214,7 +214,10 @@ class _Copies:
         self._copies: dict[str, list[str]] = {}
 
     def assign(self, source: ir.Var, target: ir.Var) -> ir.Var:
-        """Note target = source; the variable to assign to target."""
+        """Note target = source; the variable to assign to target.
+
+        A source knows by its location where it was read.
+        """
         for copy in self._copies.pop(target.name, ()):
             self._sources.pop(copy, None)
         source = self._sources.get(source.name, source)
@@ -240,10 +243,17 @@ def _is_set(cell: types.CellType) -> bool:
 
 
 def _is_moved(before: ir.Stmt | None, statement: ir.Assign) -> bool:
-    """Whether a statement assigns the temporary that the one before it made."""
-    value = statement.value
-    return (isinstance(before, ir.Assign) and isinstance(value, ir.Var) and value.is_temp
-            and before.target.name == value.name)
+    """Whether a statement assigns the temporary that the one before it made.
+
+    Not of `x = x + y`, where an error about x shows what is assigned.
+    """
+    value, target = statement.value, statement.target.name
+    if not (isinstance(before, ir.Assign) and isinstance(value, ir.Var) and value.is_temp
+            and before.target.name == value.name):
+        return False
+    made = before.value
+    is_operator = isinstance(made, ir.Expr) and made.op in ("binop", "inplace_binop")
+    return not (is_operator and target in (made.lhs.name, made.rhs.name))
 
 
 _sources: weakref.WeakKeyDictionary[types.FunctionType, Source] = weakref.WeakKeyDictionary()

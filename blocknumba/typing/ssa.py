@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 
 from numba.core import ir
 
-from blocknumba.errors import BlockNameError
+from blocknumba.errors import BlockNameError, Loc
 from blocknumba.typing import renaming
 from blocknumba.typing.bytecode import SAVED
 from blocknumba.typing.graph import Graph, Label
@@ -163,7 +164,7 @@ class _Renamer:
             if variable.name in self._repeated and variable.name not in self._current:
                 name = renaming.user_name(variable.name)
                 raise BlockNameError(f"name {name!r} is used before it is assigned",
-                                     loc=statement.loc.place)
+                                     loc=_read_place(statement, variable))
 
     def _read(self, variable: ir.Var) -> ir.Var:
         return self._current[variable.name] if variable.name in self._repeated else variable
@@ -181,6 +182,15 @@ class _Renamer:
         for name, phi in self._phis[target]:
             phi.incoming_blocks.append(source)
             phi.incoming_values.append(self._current.get(name, ir.UNDEFINED))
+
+
+def _read_place(statement: ir.Stmt, variable: ir.Var) -> Loc:
+    """Where a statement reads a variable: the name itself, where that is in the same line."""
+    whole = statement.loc.place
+    name = getattr(variable.loc, "place", whole)
+    if (name.file, name.line) != (whole.file, whole.line):
+        return whole
+    return replace(whole, column=name.column, end_column=name.end_column)
 
 
 def _is_saved(statement: ir.Stmt) -> bool:
