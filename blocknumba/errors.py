@@ -28,6 +28,7 @@ class Loc:
 
 
 UNKNOWN = Loc()
+_SHOWN_BITS = 128
 
 
 class BlockError(Exception):
@@ -111,7 +112,16 @@ def require(condition: object, message: str, *given: object, hint: str = "",
             error: type[BlockError] = BlockTypeError) -> None:
     """Raise error unless condition holds; message is formatted with what was given."""
     if not condition:
-        raise error(message.format(*given), hint=hint)
+        readable = [shown(value) if type(value) is int else value for value in given]
+        raise error(message.format(*readable), hint=hint)
+
+
+def shown(number: int) -> str:
+    """An int in a message; of one with very many digits how large it is."""
+    bits = number.bit_length()
+    if bits <= _SHOWN_BITS:
+        return str(number)
+    return f"{'-' if number < 0 else ''}2**{bits - 1} or more"
 
 
 def _excerpt(place: Loc, prefix: str) -> list[str]:

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from blocknumba.errors import BlockValueError, require
@@ -22,6 +22,26 @@ _TOOLKIT_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX", "LD_LIBRARY_PATH
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """The greatest sizes that are compiled, each of which BLOCKNUMBA_MAX_... in capitals changes.
+
+    They keep a slip, a size with a zero too many, from taking minutes or all memory.  What is
+    below them takes seconds: perf/NOTES.md, "Limits".
+    unrolled: iterations of a loop that is unrolled.
+    statements: of a kernel, in Python's bytecode, after inlining and unrolling.
+    elements_per_thread: of a tile that threads hold in registers.
+    instructions: of the NVVM IR of a kernel.
+    tile_bytes: of a tile on the CPU device.
+    """
+
+    unrolled: int = 4096
+    statements: int = 50_000
+    elements_per_thread: int = 256
+    instructions: int = 100_000
+    tile_bytes: int = 1 << 27
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """What the environment asked for when blocknumba was imported.
 
@@ -34,6 +54,7 @@ class Settings:
     dump: BLOCKNUMBA_DUMP=tile,ptx writes these levels of each compiled kernel to standard error.
     time: BLOCKNUMBA_TIME=1 writes how long each compilation took to standard error.
     toolkit: the variables that say where CUDA is.
+    limits: BLOCKNUMBA_MAX_UNROLLED and the others, see Limits.
     """
 
     interpret: bool = False
@@ -43,6 +64,7 @@ class Settings:
     dump: tuple[str, ...] = ()
     time: bool = False
     toolkit: tuple[str, ...] = ()
+    limits: Limits = Limits()
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
@@ -57,7 +79,13 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
                     dump=_levels(environment, "BLOCKNUMBA_DUMP"),
                     time=_flag(environment, "BLOCKNUMBA_TIME"),
                     toolkit=tuple(f"{name}={environment[name]}" for name in _TOOLKIT_VARIABLES
-                                  if environment.get(name)))
+                                  if environment.get(name)),
+                    limits=_limits(environment))
+
+
+def raises(limit: str) -> str:
+    """The hint of an error that a limit is the reason of.  limit: a field of Limits."""
+    return f"{_variable(limit)} in the environment raises the limit"
 
 
 def _flag(environment: Mapping[str, str], name: str, default: str = "") -> bool:
@@ -70,9 +98,18 @@ def _flag(environment: Mapping[str, str], name: str, default: str = "") -> bool:
 def _size(environment: Mapping[str, str], name: str, default: int) -> int:
     text = environment.get(name, "").strip()
     found = _SIZE.fullmatch(text)
-    require(found or not text, "{}: given {!r}, accepted bytes, as 500M or 2G", name, text,
-            error=BlockValueError)
+    require(found or not text, "{}: given {!r}, accepted a number, as 1000, 500M or 2G", name,
+            text, error=BlockValueError)
     return int(found[1]) * _UNITS[found[2].lower()] if found else default
+
+
+def _limits(environment: Mapping[str, str]) -> Limits:
+    return Limits(**{field.name: _size(environment, _variable(field.name), field.default)
+                     for field in fields(Limits)})
+
+
+def _variable(limit: str) -> str:
+    return f"BLOCKNUMBA_MAX_{limit.upper()}"
 
 
 def _levels(environment: Mapping[str, str], name: str) -> tuple[str, ...]:

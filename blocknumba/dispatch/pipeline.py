@@ -11,7 +11,13 @@ from types import FunctionType
 
 from blocknumba.dispatch.compiled import Compiled, MachineCode
 from blocknumba.dispatch.effects import effects
-from blocknumba.dispatch.resources import layout_options, require_shared_memory
+from blocknumba.dispatch.resources import (
+    layout_options,
+    require_memory,
+    require_registers,
+    require_room,
+    require_shared_memory,
+)
 from blocknumba.dispatch.signature import location
 from blocknumba.dispatch.specialize import Specialization
 from blocknumba.errors import BlockError
@@ -65,6 +71,8 @@ def _compile(function: FunctionType, specialization: Specialization,
                      TypingOptions(debug=options.debug))
     with _timed("tile", times_ms):
         tile = optimise(tile)
+    if target is None:
+        require_memory(tile)
     machine = None if target is None else _best_machine_code(tile, specialization, times_ms)
     return Compiled(function.__name__, specialization, tile, effects(tile), machine, times_ms)
 
@@ -109,8 +117,10 @@ def _attempts(tile: Function, specialization: Specialization) -> Iterator[tuple[
 def _laid_out(tile: Function, specialization: Specialization, num_warps: int,
               times_ms: dict[str, float]) -> Function:
     """The kernel in the GPU-layout IR, for a number of warps."""
+    require_room(tile, specialization.target, specialization.options.num_ctas, num_warps)
     with _timed("layout", times_ms):
         gpu = lay_out(tile, layout_options(specialization, num_warps))
+    require_registers(gpu, num_warps)
     require_shared_memory(gpu, specialization.target)
     return gpu
 

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from blocknumba.dispatch.options import MAX_WARPS
 from blocknumba.dispatch.specialize import Specialization
-from blocknumba.errors import ResourceError
+from blocknumba.errors import ResourceError, shown
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.passes.allocate_shared import shared_bytes, size_bytes
+from blocknumba.gpu_layout.planner import tile_bytes
+from blocknumba.gpu_layout.registers import register_count
+from blocknumba.gpu_layout.shared import in_registers
 from blocknumba.nvvm_lower.target import Target
-from blocknumba.tile_ir.ir import Function, Op, walk
+from blocknumba.settings import SETTINGS, raises
+from blocknumba.tile_ir.ir import Function, Op, Value, walk
 
 SHOWN_BUFFERS = 4  # the largest ones say what to change
 
@@ -35,6 +42,65 @@ def require_shared_memory(fn: Function, target: Target) -> None:
     raise ResourceError(f"{fn.name}: needs {needed} bytes of shared memory, {target} has "
                         f"{present} per program: {listed}",
                         hint="use smaller tiles or fewer num_stages").at(buffers[0].loc)
+
+
+def require_registers(fn: Function, num_warps: int) -> None:
+    """Check that no thread holds very many elements of one tile of a function with layouts.
+
+    They would not fit its registers, and the assembler would take minutes to find places for them.
+    Errors: ResourceError at the largest tile.
+    """
+    held = {value: register_count(value.type.layout)
+            for op in walk(fn.body) for value in op.results if _is_held(value)}
+    _require_few_elements(fn, held, num_warps)
+
+
+def require_room(fn: Function, target: Target, blocks: int, num_warps: int) -> None:
+    """Check that there is room for each tile in registers or in shared memory, before any layout.
+
+    blocks: that a program may be spread over.
+    Errors: ResourceError at the largest tile.
+    """
+    threads = num_warps * target.warp_size
+    sizes = {value: value.type.size // blocks for op in walk(fn.body) for value in op.results}
+    large = {value: size // threads for value, size in sizes.items()
+             if size > target.shared_bytes_per_block}  # where no element takes less than a byte
+    _require_few_elements(fn, large, num_warps)
+
+
+def _require_few_elements(fn: Function, held: Mapping[Value, int], num_warps: int) -> None:
+    """held: elements per thread."""
+    most = SETTINGS.limits.elements_per_thread
+    largest = max(held, key=held.get, default=None)
+    if largest is None or held[largest] <= most:
+        return
+    warps = num_warps * held[largest] // most
+    fix = f"num_warps={warps} or smaller tiles" if warps <= MAX_WARPS else "smaller tiles"
+    raise ResourceError(
+        f"{fn.name}: a tile of shape {largest.type.shape} has {shown(held[largest])} elements per "
+        f"thread with num_warps={num_warps}, accepted at most {most}", loc=largest.owner.loc,
+        hint=f"use {fix}; {raises('elements_per_thread')}")
+
+
+def _is_held(value: Value) -> bool:
+    return in_registers(value.type) and value.type.layout is not None
+
+
+def require_memory(fn: Function) -> None:
+    """Check that no tile is so large that the interpreter would fill the memory of the machine.
+
+    Errors: ResourceError at the largest tile.
+    """
+    most = SETTINGS.limits.tile_bytes
+    largest = max((value for op in walk(fn.body) for value in op.results),
+                  key=lambda value: tile_bytes(value.type), default=None)
+    size = 0 if largest is None else tile_bytes(largest.type)
+    if size <= most:
+        return
+    raise ResourceError(
+        f"{fn.name}: a tile of shape {largest.type.shape} has {shown(size)} bytes, "
+        f"accepted at most {most} on the CPU device", loc=largest.owner.loc,
+        hint=f"use smaller tiles; {raises('tile_bytes')}")
 
 
 def _described(buffer: Op) -> str:

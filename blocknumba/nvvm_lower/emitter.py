@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from blocknumba.errors import ResourceError
 from blocknumba.gpu_layout.async_ops import shared_part
 from blocknumba.gpu_layout.multicast import blocks_of
 from blocknumba.gpu_layout.registers import register_count
@@ -15,6 +16,7 @@ from blocknumba.nvvm_lower.ptx import warp as ptx
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
 from blocknumba.nvvm_lower.services.address import Threads
 from blocknumba.nvvm_lower.target import Target
+from blocknumba.settings import SETTINGS, raises
 from blocknumba.tile_ir.analysis.axis_info import axis_info
 from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.opdef import OPS, TERMINATOR, OpDef
@@ -118,6 +120,7 @@ class Emitter:
         for value, registers in zip(op.results, made, strict=True):
             assert len(registers) == count(value.type), f"{op.name}: {len(registers)} registers"
             self.values[value] = registers
+        _require_few_instructions(self.body.length, op)
 
     @property
     def shared_memory(self) -> str:
@@ -150,6 +153,16 @@ class Emitter:
 def count(type_: TileType) -> int:
     """How many registers hold a value of this type in each thread."""
     return 1 if type_.is_scalar else register_count(type_.layout)
+
+
+def _require_few_instructions(count: int, op: Op) -> None:
+    """Check the length of a kernel up to an op: the assembler takes minutes for very long ones."""
+    most = SETTINGS.limits.instructions
+    if count > most:
+        raise ResourceError(
+            f"the kernel has more than {most} instructions up to this line", loc=op.loc,
+            hint="use smaller tiles, more num_warps, or loops that are not unrolled; "
+                 f"{raises('instructions')}")
 
 
 def llvm_type(value: Value) -> str:

@@ -10,6 +10,7 @@ from numba.core import ir
 
 from blocknumba.errors import BlockError
 from blocknumba.typing import folding, renaming
+from blocknumba.typing.constant_size import require_small
 from blocknumba.typing.folding import UNKNOWN
 from blocknumba.typing.graph import Graph
 from blocknumba.typing.nested import MAKE, is_made, written_cells
@@ -171,6 +172,8 @@ def _may_run_code(statement: ir.Assign, values: dict[str, object]) -> bool:
 
 def _value_of(node: object, values: dict[str, object], facts: dict[str, Facts]) -> object:
     if isinstance(node, (ir.Const, ir.Global, ir.FreeVar)):
+        if isinstance(node.value, int):
+            require_small(node.value)
         return UNKNOWN if node.value is ir.UNDEFINED else node.value
     if isinstance(node, ir.Var):
         return values.get(node.name, UNKNOWN)

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blocknumba.errors import BlockTypeError, require
+from blocknumba.errors import BlockTypeError, BlockValueError, require, shown
 from blocknumba.tile_ir import ops
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.opdef import OPS, OpDef
 from blocknumba.tile_ir.types import DType, PointerType, dtype_of, int32, int64
 from blocknumba.typing import promotion
+
+_DESCRIBED, _DESCRIBED_CHARACTERS = 16, 80  # items of a tuple and characters in messages
 
 assert ops, "the op registry is filled by importing the ops"
 
@@ -128,12 +130,20 @@ def describe(operand: object) -> str:
         return f"the dtype {operand}"
     if callable(operand) and hasattr(operand, "__name__"):
         return f"the function {operand.__name__}"
-    if operand is None or isinstance(operand, (bool, int, float, str)):
-        return repr(operand)
+    if isinstance(operand, int):
+        return shown(operand)
+    if operand is None or isinstance(operand, (float, str)):
+        return _shortened(repr(operand))
     if isinstance(operand, tuple):
-        inner = ", ".join(map(describe, operand))
+        inner = ", ".join(map(describe, operand[:_DESCRIBED]))
+        if len(operand) > _DESCRIBED:
+            return f"({inner}, ...) of {len(operand)}"
         return f"({inner},)" if len(operand) == 1 else f"({inner})"
     return with_article(type(operand).__name__.lower())
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _DESCRIBED_CHARACTERS else f"{text[:_DESCRIBED_CHARACTERS]}..."
 
 
 def with_article(noun: str) -> str:
@@ -151,6 +161,10 @@ def _as_python(number: bool | int | float, dtype: DType) -> bool | int | float:
     """number rounded to a value of dtype."""
     assert not isinstance(dtype, PointerType)
     if dtype.is_float:
+        try:
+            number = float(number)
+        except OverflowError:
+            raise BlockValueError(f"the int {shown(number)} is out of range for {dtype}") from None
         with np.errstate(all="ignore"):
-            return float(np.asarray(float(number), np.float64).astype(dtype.numpy))
+            return float(np.asarray(number, np.float64).astype(dtype.numpy))
     return bool(number) if dtype.kind == "bool" else int(number)

@@ -15,6 +15,7 @@ from blocknumba.typing import folding, iteration, nested, slices
 from blocknumba.typing.attributes import attribute
 from blocknumba.typing.bytecode import SAVED
 from blocknumba.typing.calls import call
+from blocknumba.typing.constant_size import require_small
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.spans import make_span
@@ -99,7 +100,9 @@ def _static_getitem(context: Context, node: ir.Expr, read: Read) -> object:
 
 
 def _tuple(context: Context, node: ir.Expr, read: Read) -> tuple:
-    return tuple(read(item) for item in node.items)
+    items = tuple(read(item) for item in node.items)
+    require_small(items)
+    return items
 
 
 def _unpack(context: Context, node: ir.Expr, read: Read) -> tuple:

@@ -14,11 +14,11 @@ from numba.core import ir
 
 from blocknumba.errors import BlockError, BlockTypeError, BlockValueError
 from blocknumba.tile_ir.types import DType, dtype_of
+from blocknumba.typing.constant_size import require_small, require_small_result
 from blocknumba.typing.nested import KEPT, MAKE, Nested
 
 UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
 PLAIN = (bool, int, float, str, bytes, type(None), tuple, slice, np.generic)
-_MAX_SHIFT = 1 << 16
 
 
 class Unknown:
@@ -128,6 +128,7 @@ def items_of(value: object) -> tuple | None:
 def as_tuple(items: Iterable[object]) -> tuple | Items:
     """The tuple of these items."""
     items = tuple(items)
+    require_small(items)
     return Items(items) if any(i is UNKNOWN or is_opaque(i) for i in items) else items
 
 
@@ -142,9 +143,6 @@ def fold_operator(function: Callable, operands: Sequence[object]) -> object:
         if function not in (operator.eq, operator.ne) or any(map(is_opaque, operands)):
             return UNKNOWN
         return _equal(*operands) == (function is operator.eq)
-    if function in (operator.lshift, operator.pow) and isinstance(operands[1], int):
-        if operands[1] > _MAX_SHIFT and isinstance(operands[0], int):
-            raise BlockValueError(f"a compile-time int of more than {_MAX_SHIFT} bits")
     return _guarded(function, operands, {})
 
 
@@ -160,7 +158,10 @@ def fold_attribute(value: object, name: str) -> object:
     """value.name, or UNKNOWN when it has none."""
     if is_opaque(value) or type(value) is tuple:
         return UNKNOWN
-    return getattr(value, name, UNKNOWN)
+    found = getattr(value, name, UNKNOWN)
+    if isinstance(found, int):
+        require_small(found)
+    return found
 
 
 def fold_expression(expression: ir.Expr, values: dict[str, object]) -> object:
@@ -312,16 +313,19 @@ def _is_folded(function: object) -> bool:
 
 def _guarded(function: Callable, arguments: Sequence[object],
              keywords: dict[str, object]) -> object:
+    require_small_result(function, arguments, keywords)
     try:
         with np.errstate(all="ignore"):
-            return function(*arguments, **keywords)
+            result = function(*arguments, **keywords)
     except BlockError:
         raise
     except (TypeError, AttributeError) as error:
         raise BlockTypeError(f"in a compile-time expression: {error}") from None
     except Exception as error:  # whatever Python raises is the user's mistake
-        raise BlockValueError(f"in a compile-time expression: {error}") from None
-
+        reason = str(error) or type(error).__name__
+        raise BlockValueError(f"in a compile-time expression: {reason}") from None
+    require_small(result)
+    return result
 
 
 _HANDLERS = {

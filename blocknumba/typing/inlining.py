@@ -16,6 +16,7 @@ from blocknumba.typing.bytecode import Source, SourceLoc, assignment_place, sour
 from blocknumba.typing.constants import Knowledge, constant_node, tuple_item
 from blocknumba.typing.folding import Closure
 from blocknumba.typing.nested import Nested, is_made, keep_values, kept_value, written_cells
+from blocknumba.typing.unrolling import require_few_statements, statement_count
 
 MAX_DEPTH = 64  # of calls within calls; Python's own limit is of the same order
 _LIBRARY = "blocknumba.library"
@@ -43,10 +44,12 @@ class Inliner:
         self._blocks = blocks
         self._numbers = itertools.count(1)
         self._functions: dict[types.CodeType, types.FunctionType] = {}
+        self._statements = 0
 
     def inline_calls(self, knowledge: Knowledge) -> bool:
         """Inline every call whose callee is known, one level deep; whether there was one."""
         found = False
+        self._statements = statement_count(self._blocks)
         for label in list(self._blocks):
             block = self._blocks[label]
             body, block.body = block.body, []
@@ -96,6 +99,8 @@ class Inliner:
                                    f"compile time", loc=_outermost(site))
         source = source_of(call.function)
         refuse_assigned_cells(source, call.cells)
+        self._statements += statement_count(source.blocks)
+        require_few_statements(self._statements, _outermost(site))
         body = _Body(source, call, next(self._numbers), block.scope, site)
         starred = [self._item(block, statement, index)
                    for index in range(_starred(statement, knowledge))]

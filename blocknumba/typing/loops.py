@@ -20,5 +20,11 @@ class static_range:  # noqa: N801 - spelled as range is
                 "static_range: given {}, accepted ints", bounds)
         self.rounds = range(*bounds)
 
+    @property
+    def count(self) -> int:
+        """How many iterations there are; `len` of a range has a limit of its own."""
+        steps = -(-(self.rounds.stop - self.rounds.start) // self.rounds.step)
+        return max(steps, 0)
+
     def __iter__(self) -> Iterator[int]:
         return iter(self.rounds)

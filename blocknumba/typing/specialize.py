@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from numba.core import ir
 
-from blocknumba.errors import BlockTypeError, UnsupportedError
+from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir.arguments import Argument, ArrayArgument
 from blocknumba.typing import constants, renaming
 from blocknumba.typing.bytecode import Source, function_place
@@ -15,8 +15,6 @@ from blocknumba.typing.graph import Graph, merge_straight_lines
 from blocknumba.typing.inlining import Inliner, refuse_assigned_cells
 from blocknumba.typing.nested import forget_cells
 from blocknumba.typing.unrolling import Unroller, refuse_static_loops
-
-MAX_STATEMENTS = 200_000
 
 
 def specialize(source: Source, arguments: Mapping[str, Argument],
@@ -33,11 +31,9 @@ def specialize(source: Source, arguments: Mapping[str, Argument],
     while True:
         knowledge = _propagate_and_prune(blocks, source.entry, facts)
         if inliner.inline_calls(knowledge):
-            _limit_size(blocks, source)
             continue
         if not unroller.unroll_loops(Graph(blocks, source.entry), knowledge):
             break
-        _limit_size(blocks, source)
     refuse_static_loops(blocks, knowledge)
     inliner.refuse_open_calls(knowledge)
     forget_cells(blocks)
@@ -109,10 +105,3 @@ def _facts(argument: Argument) -> Facts:
     if not isinstance(argument, ArrayArgument):
         return Facts((("dtype", argument.dtype),))
     return Facts((("dtype", argument.dtype), ("ndim", argument.rank)))
-
-
-def _limit_size(blocks: dict[int, ir.Block], source: Source) -> None:
-    size = sum(len(block.body) for block in blocks.values())
-    if size > MAX_STATEMENTS:
-        raise UnsupportedError(f"{source.function.__name__}: inlining and unrolling give more than "
-                               f"{MAX_STATEMENTS} statements", loc=function_place(source.function))

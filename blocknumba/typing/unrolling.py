@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from numba.core import ir
 
-from blocknumba.errors import BlockTypeError, UnsupportedError
+from blocknumba.errors import BlockTypeError, Loc, UnsupportedError, shown
+from blocknumba.settings import SETTINGS, raises
 from blocknumba.typing import folding, renaming
 from blocknumba.typing.constants import Knowledge, constant_node, tuple_item
 from blocknumba.typing.folding import UNKNOWN, Items
 from blocknumba.typing.graph import Graph, Label
 from blocknumba.typing.loops import static_range
-
-MAX_ROUNDS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,7 @@ class Unroller:
     def __init__(self, blocks: dict[int, ir.Block]):
         self._blocks = blocks
         self._copies = 0
+        self._statements = 0
         self._readers: dict[str, set[Label]] = {}
 
     def unroll_loops(self, graph: Graph, knowledge: Knowledge) -> bool:
@@ -50,6 +50,7 @@ class Unroller:
         if not iterators:
             return False
         self._readers = self._find_readers()
+        self._statements = statement_count(self._blocks)
         done: set[Label] = set()
         for header in self._headers(graph, iterators):
             if header in done:
@@ -113,6 +114,9 @@ class Unroller:
         first = max(self._blocks) + 1
         stride = len(loop.body)
         order = sorted(loop.body)
+        size = sum(len(self._blocks[label].body) for label in order)
+        self._statements += size * len(loop.items)
+        require_few_statements(self._statements, branch.loc.place)
         for index, item in enumerate(loop.items):
             labels = {label: first + index * stride + i for i, label in enumerate(order)}
             following = first + (index + 1) * stride + order.index(loop.header)
@@ -167,6 +171,7 @@ def _items(node: ir.Expr, statement: ir.Assign, knowledge: Knowledge) -> Sequenc
         raise UnsupportedError(f"a loop over a {type(iterable).__name__}", loc=statement.loc.place,
                                hint="use a tuple")
     if isinstance(iterable, static_range):
+        _require_few(iterable.count, statement.loc.place)
         items: Sequence = iterable.rounds
     elif isinstance(iterable, (tuple, str)):
         items = iterable
@@ -175,10 +180,31 @@ def _items(node: ir.Expr, statement: ir.Assign, knowledge: Knowledge) -> Sequenc
                  for i, item in enumerate(iterable.items)]
     else:
         return None
-    if len(items[:MAX_ROUNDS + 1]) > MAX_ROUNDS:
-        raise UnsupportedError(f"a loop of more than {MAX_ROUNDS} iterations cannot be unrolled",
-                               loc=statement.loc.place, hint="use range for a run-time loop")
+    _require_few(len(items), statement.loc.place)
     return tuple(items)
+
+
+def _require_few(count: int, place: Loc) -> None:
+    """Check the number of iterations of a loop before a copy of its body is made for each."""
+    most = SETTINGS.limits.unrolled
+    if count > most:
+        raise UnsupportedError(
+            f"a loop of {shown(count)} iterations cannot be unrolled, accepted at most {most}",
+            loc=place, hint=f"use range, whose loop is not unrolled; {raises('unrolled')}")
+
+
+def statement_count(blocks: dict[int, ir.Block]) -> int:
+    """How many statements a function has."""
+    return sum(len(block.body) for block in blocks.values())
+
+
+def require_few_statements(count: int, place: Loc) -> None:
+    """Check how many statements there will be before they are made."""
+    most = SETTINGS.limits.statements
+    if count > most:
+        raise UnsupportedError(
+            f"inlining and unrolling make more than {most} statements", loc=place,
+            hint=f"use range, whose loop is not unrolled; {raises('statements')}")
 
 
 def _enter(body: list[ir.Stmt], items: Sequence[object]) -> list[ir.Stmt]:

@@ -321,5 +321,5 @@ def test_the_size_of_the_ir_is_limited():
         for _ in bn.static_range(5000):
             out[0] += 1
 
-    with pytest.raises(UnsupportedError, match="a loop of more than 4096 iterations cannot be unrolled"):
+    with pytest.raises(UnsupportedError, match="a loop of 5000 iterations cannot be unrolled"):
         result(kernel)
