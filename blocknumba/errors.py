@@ -112,7 +112,8 @@ def require(condition: object, message: str, *given: object, hint: str = "",
             error: type[BlockError] = BlockTypeError) -> None:
     """Raise error unless condition holds; message is formatted with what was given."""
     if not condition:
-        readable = [shown(value) if type(value) is int else value for value in given]
+        readable = [shown(value) if type(value) is int and value.bit_length() > _SHOWN_BITS
+                    else value for value in given]
         raise error(message.format(*readable), hint=hint)
 
 
