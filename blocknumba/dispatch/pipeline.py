@@ -80,6 +80,7 @@ def _compile(function: FunctionType, specialization: Specialization,
 def _best_machine_code(tile: Function, specialization: Specialization,
                        times_ms: dict[str, float]) -> MachineCode:
     """The first of the attempts that does not spill, else the one that spills least."""
+    require_room(tile, specialization.target, specialization.options.num_ctas)
     tried: dict[tuple[int, int], MachineCode] = {}
     for num_warps, min_blocks in _attempts(tile, specialization):
         gpu = _laid_out(tile, specialization, num_warps, times_ms)
@@ -117,11 +118,10 @@ def _attempts(tile: Function, specialization: Specialization) -> Iterator[tuple[
 def _laid_out(tile: Function, specialization: Specialization, num_warps: int,
               times_ms: dict[str, float]) -> Function:
     """The kernel in the GPU-layout IR, for a number of warps."""
-    require_room(tile, specialization.target, specialization.options.num_ctas, num_warps)
     with _timed("layout", times_ms):
         gpu = lay_out(tile, layout_options(specialization, num_warps))
-    require_registers(gpu, num_warps)
     require_shared_memory(gpu, specialization.target)
+    require_registers(gpu, num_warps)
     return gpu
 
 

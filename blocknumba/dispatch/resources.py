@@ -55,17 +55,17 @@ def require_registers(fn: Function, num_warps: int) -> None:
     _require_few_elements(fn, held, num_warps)
 
 
-def require_room(fn: Function, target: Target, blocks: int, num_warps: int) -> None:
-    """Check that there is room for each tile in registers or in shared memory, before any layout.
+def require_room(fn: Function, target: Target, blocks: int) -> None:
+    """Check, before any layout, that the registers of all warps have room for each tile.
 
+    Tiles that fit shared memory may be there instead.
     blocks: that a program may be spread over.
     Errors: ResourceError at the largest tile.
     """
-    threads = num_warps * target.warp_size
     sizes = {value: value.type.size // blocks for op in walk(fn.body) for value in op.results}
-    large = {value: size // threads for value, size in sizes.items()
+    large = {value: size // (MAX_WARPS * target.warp_size) for value, size in sizes.items()
              if size > target.shared_bytes_per_block}  # where no element takes less than a byte
-    _require_few_elements(fn, large, num_warps)
+    _require_few_elements(fn, large, MAX_WARPS)
 
 
 def _require_few_elements(fn: Function, held: Mapping[Value, int], num_warps: int) -> None:
