@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+import numpy as np
 from numba.core import ir
 
 from blocknumba.errors import BlockError
@@ -48,10 +49,13 @@ class Knowledge:
     reached: set[int] = field(default_factory=set)
 
 
-def propagate(blocks: dict[int, ir.Block], graph: Graph, facts: dict[str, Facts]) -> Knowledge:
+def propagate(blocks: dict[int, ir.Block], graph: Graph, facts: dict[str, Facts],
+              debug: bool = False) -> Knowledge:
     """Follow constants through all paths that can run.  Variables need not be in SSA form.
 
     facts: of arguments, by name.
+    debug: a number that some path does not assign is not known, so that its use can be found;
+    without, it may be anything on that path, and is what the others assign.
     """
     knowledge = Knowledge()
     crossing, shared = crossing_names(blocks), _shared_names(blocks)
@@ -68,7 +72,7 @@ def propagate(blocks: dict[int, ir.Block], graph: Graph, facts: dict[str, Facts]
                 if shared and _may_run_code(statement, values):
                     values.update(dict.fromkeys(shared, UNKNOWN))
         for target in _live_targets(block.body[-1], values):
-            if _merge(entries, target, values, crossing):
+            if _merge(entries, target, values, crossing, debug):
                 heapq.heappush(pending, graph.index[target])
     return knowledge
 
@@ -198,7 +202,7 @@ def _live_targets(last: ir.Stmt, values: dict[str, object]) -> Collection[int]:
 
 
 def _merge(entries: dict[int, dict[str, object]], target: int, values: dict[str, object],
-           crossing: set[str]) -> bool:
+           crossing: set[str], debug: bool) -> bool:
     """Add a way into target; whether that changed what is known there."""
     if target not in entries:
         entries[target] = {name: value for name, value in values.items() if name in crossing}
@@ -208,13 +212,22 @@ def _merge(entries: dict[int, dict[str, object]], target: int, values: dict[str,
         if name not in crossing:
             continue
         if name not in known:
-            known[name] = value
+            known[name] = UNKNOWN if debug and _is_number(value) else value
             changed = True
         elif known[name] is not UNKNOWN:
             met = folding.meet(known[name], value)
             changed = changed or met is not known[name]
             known[name] = met
-    return changed
+    lost = [name for name, value in known.items()
+            if debug and name not in values and _is_number(value)]
+    known.update(dict.fromkeys(lost, UNKNOWN))
+    return changed or bool(lost)
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_is_number, value))
+    return isinstance(value, (bool, int, float, np.generic))
 
 
 def _is_written(node: object, value: object) -> bool:

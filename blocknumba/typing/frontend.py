@@ -35,7 +35,7 @@ def build(python_function: types.FunctionType, argument_types: Mapping[str, Argu
     """
     source = source_of(python_function)
     constants = bind_constants(source, argument_types, constants or {})
-    blocks = specialize(source, argument_types, constants)
+    blocks = specialize(source, argument_types, constants, options.debug)
     call_assertions(blocks)
     count_iterations(blocks)
     graph = Graph(blocks, source.entry)

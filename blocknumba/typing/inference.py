@@ -164,9 +164,12 @@ class _LiveNetwork(ConstraintNetwork):
 
     def _run_phi(self, label: Label, statement: ir.Assign, inferer: Inferer) -> None:
         name, phi = statement.target.name, statement.value
-        whole = inferer.typevars[name].type
+        whole, is_assigned = inferer.typevars[name].type, True
         for source, value in zip(phi.incoming_blocks, phi.incoming_values):
-            if value is ir.UNDEFINED or (source, label) not in inferer.live_edges:
+            if (source, label) not in inferer.live_edges:
+                continue
+            if value is ir.UNDEFINED:
+                is_assigned = False
                 continue
             part = inferer.typevars[value.name].type
             if part is None:
@@ -177,7 +180,10 @@ class _LiveNetwork(ConstraintNetwork):
             whole = together
         if whole is not None:
             # a number that a loop starts with is hardly ever the one that it goes on with
-            whole = widened(whole) if label in inferer.graph.loops else whole
+            in_loop = label in inferer.graph.loops
+            # in debug, a number that not all paths assign must not be there on the others
+            is_watched = not is_assigned and inferer.emission.options.debug
+            whole = widened(whole) if in_loop or is_watched else whole
             inferer.assign(name, whole, statement.loc)
 
     def _targets(self, block: ir.Block, inferer: Inferer) -> tuple[Label, ...]:
