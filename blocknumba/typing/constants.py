@@ -225,9 +225,9 @@ def _merge(entries: dict[int, dict[str, object]], target: int, values: dict[str,
 
 
 def _is_number(value: object) -> bool:
-    if isinstance(value, tuple):
-        return any(map(_is_number, value))
-    return isinstance(value, (bool, int, float, np.generic))
+    """Whether a value is a number or a tuple of which an item is."""
+    items = folding.items_of(value)
+    return any(map(_is_number, items)) if items else isinstance(value, (int, float, np.generic))
 
 
 def _is_written(node: object, value: object) -> bool:
