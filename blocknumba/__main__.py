@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,8 +36,30 @@ COMMANDS = (
 )
 
 
+# What a shell says of a program that Ctrl-C or the end of its reader ended: 128 and the signal
+INTERRUPTED, READER_LEFT = 130, 141
+
+
 def main(given: Sequence[str] | None = None) -> int:
-    """Run the command that the arguments name; the exit status."""
+    """Run the command that the arguments name; the exit status.
+
+    A mistake is one message on standard error and the status 1; argparse's are SystemExit 2.
+    """
+    try:
+        status = _run(given)
+        sys.stdout.flush()  # here, where it is known what to say when nobody reads it
+        return status
+    except BlockError as error:
+        return _said(f"{type(error).__name__}: {error}")
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:
+        return _refused(error)
+    except MemoryError:
+        return _said("there is not enough memory")
+
+
+def _run(given: Sequence[str] | None) -> int:
     parser = argparse.ArgumentParser(prog="python -m blocknumba")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     given = sys.argv[1:] if given is None else list(given)
@@ -49,12 +72,39 @@ def main(given: Sequence[str] | None = None) -> int:
             modules[command.name] = importlib.import_module(command.module)
             modules[command.name].add_arguments(subparser)
     arguments = parser.parse_args(given)
+    return modules[arguments.command].run(arguments)
+
+
+def _refused(error: OSError) -> int:
+    """The status when the system refuses: quietly when whoever reads the output has enough."""
+    if isinstance(error, BrokenPipeError):
+        return READER_LEFT
+    return _said(f"{error.filename or 'standard output'}: {error.strerror}")
+
+
+def _said(message: str) -> int:
+    """The status of a mistake that is told."""
+    sys.stderr.write(f"{message}\n")
+    return 1
+
+
+def _process() -> int:
+    """Run as a process of its own, whose output may end early."""
+    if sys.stdout is None:
+        return _said("standard output is closed")
+    sys.stdout.reconfigure(errors="backslashreplace")  # source and names may be any text
     try:
-        return modules[arguments.command].run(arguments)
-    except BlockError as error:
-        sys.stderr.write(f"{type(error).__name__}: {error}\n")
-        return 1
+        status = main()
+    except SystemExit as end:  # argparse has said all
+        status = end.code
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # else Python tries again when it ends, and complains
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return status or _refused(error)
+    return status
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_process())

@@ -29,6 +29,7 @@ class Loc:
 
 UNKNOWN = Loc()
 _SHOWN_BITS = 128
+MAX_SHOWN = 60  # characters of a given text in a message
 
 
 class BlockError(Exception):
@@ -76,6 +77,10 @@ class BlockNameError(BlockError, NameError):
     """A name that is not defined where it is used."""
 
 
+class BlockKeyError(BlockError, KeyError):
+    """A name that a table does not have."""
+
+
 class BlockIndexError(BlockError, IndexError):
     """An access outside an array, reported with debug=True."""
 
@@ -106,6 +111,11 @@ class RaceError(BlockError, RuntimeError):
 
 class ParseError(BlockError, ValueError):
     """Text that is not tile IR."""
+
+
+def quoted(text: str) -> str:
+    """A text that a user gave, as a message shows it: cut off where nobody reads on."""
+    return repr(text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}...")
 
 
 def require(condition: object, message: str, *given: object, hint: str = "",

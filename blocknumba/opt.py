@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from blocknumba.errors import BlockValueError, require
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import LAYOUT_PASSES
+from blocknumba.text_files import read_text
 from blocknumba.tile_ir.ir import Function
 from blocknumba.tile_ir.parser import parse
 from blocknumba.tile_ir.passes.contract import Pass, run_passes
@@ -18,6 +18,7 @@ from blocknumba.tile_ir.printer import text
 from blocknumba.tile_ir.verifier import ANY_LEVEL, verify
 
 PASSES = {pass_.name: pass_ for pass_ in (*TILE_PASSES, *LAYOUT_PASSES)}
+NUMBERS_OF_WARPS = (1, 2, 4, 8, 16, 32)
 PIPELINES = {"tile": TILE_PASSES, "layout": LAYOUT_PASSES}
 
 
@@ -29,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="the text of a function; - is the standard input")
     parser.add_argument("--passes", default="tile", metavar="NAME,NAME",
                         help="passes or pipelines (tile, layout); tile by default")
-    parser.add_argument("--num-warps", type=int, default=4, help="of a program; for layout passes")
+    parser.add_argument("--num-warps", type=int, default=4, choices=NUMBERS_OF_WARPS,
+                        help="of a program; for layout passes")
     parser.add_argument("--dump", action="store_true", help="print the function after each pass")
     parser.add_argument("--time", action="store_true", help="print how long each pass took")
 
@@ -69,8 +71,5 @@ def _named(name: str) -> tuple[Pass, ...]:
 
 def _read(file: str) -> str:
     if file == "-":
-        return sys.stdin.read()
-    try:
-        return Path(file).read_text()
-    except OSError as error:
-        raise BlockValueError(f"opt: cannot read {file}: {error.strerror}") from error
+        return sys.stdin.buffer.read().decode(errors="replace")  # what is no text is no name either
+    return read_text(file, "opt")

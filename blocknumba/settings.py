@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 
-from blocknumba.errors import BlockValueError, require
+from blocknumba.errors import BlockValueError, quoted, require
 
 LEVELS = ("tile", "gpu", "nvvm", "ptx", "sass")  # of the code, as text
 DEFAULT_CACHE_BYTES = 1 << 30
 _YES = frozenset(("1", "true", "yes", "on"))
 _NO = frozenset(("", "0", "false", "no", "off"))
-_SIZE = re.compile(r"(\d+)([kmg]?)", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]{1,18})([kmg]?)", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 # where NVIDIA's libraries are looked for besides Python's packages
 _TOOLKIT_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX", "LD_LIBRARY_PATH")
@@ -67,20 +69,32 @@ class Settings:
     limits: Limits = Limits()
 
 
+class Environment:
+    """The settings of an environment, each read when it is first asked for.
+
+    The attributes are those of Settings.  A variable that does not say what it should is an error
+    of what needs it, not of the import.
+    """
+
+    def __init__(self, environment: Mapping[str, str]):
+        self._environment = {name: environment[name] for name in _VARIABLES if name in environment}
+
+    def __getattr__(self, name: str) -> object:
+        """Errors: BlockValueError that names the variable."""
+        if name not in _READERS:
+            raise AttributeError(f"settings have no {name!r}")
+        value = _READERS[name](self._environment)
+        setattr(self, name, value)
+        return value
+
+
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """The settings that an environment asks for.
+    """All settings that an environment asks for.
 
     Errors: BlockValueError for a variable that does not say what it should.
     """
-    return Settings(interpret=_flag(environment, "BLOCKNUMBA_INTERPRET"),
-                    cache=_flag(environment, "BLOCKNUMBA_CACHE", "1"),
-                    cache_folder=_cache_folder(environment),
-                    cache_bytes=_size(environment, "BLOCKNUMBA_CACHE_SIZE", DEFAULT_CACHE_BYTES),
-                    dump=_levels(environment, "BLOCKNUMBA_DUMP"),
-                    time=_flag(environment, "BLOCKNUMBA_TIME"),
-                    toolkit=tuple(f"{name}={environment[name]}" for name in _TOOLKIT_VARIABLES
-                                  if environment.get(name)),
-                    limits=_limits(environment))
+    found = Environment(environment)
+    return Settings(**{name: getattr(found, name) for name in _READERS})
 
 
 def raises(limit: str) -> str:
@@ -90,7 +104,7 @@ def raises(limit: str) -> str:
 
 def _flag(environment: Mapping[str, str], name: str, default: str = "") -> bool:
     text = environment.get(name, default).strip().lower()
-    require(text in _YES | _NO, "{}: given {!r}, accepted 0 or 1", name, text,
+    require(text in _YES | _NO, "{}: given {}, accepted 0 or 1", name, quoted(text),
             error=BlockValueError)
     return text in _YES
 
@@ -98,8 +112,8 @@ def _flag(environment: Mapping[str, str], name: str, default: str = "") -> bool:
 def _size(environment: Mapping[str, str], name: str, default: int) -> int:
     text = environment.get(name, "").strip()
     found = _SIZE.fullmatch(text)
-    require(found or not text, "{}: given {!r}, accepted a number, as 1000, 500M or 2G", name,
-            text, error=BlockValueError)
+    require(found or not text, "{}: given {}, accepted a number, as 1000, 500M or 2G", name,
+            quoted(text), error=BlockValueError)
     return int(found[1]) * _UNITS[found[2].lower()] if found else default
 
 
@@ -118,7 +132,7 @@ def _levels(environment: Mapping[str, str], name: str) -> tuple[str, ...]:
     if given == ["all"] or given == ["1"]:
         return LEVELS
     unknown = [level for level in given if level not in LEVELS]
-    require(not unknown, "{}: given {}, accepted all, {}", name, ", ".join(unknown),
+    require(not unknown, "{}: given {}, accepted all, {}", name, quoted(",".join(unknown)),
             ", ".join(LEVELS), error=BlockValueError)
     return tuple(given)
 
@@ -127,7 +141,7 @@ def _cache_folder(environment: Mapping[str, str]) -> Path | None:
     """Source: XDG Base Directory Specification; elsewhere the system's folder of the same kind."""
     chosen = environment.get("BLOCKNUMBA_CACHE_DIR", "").strip()
     if chosen:
-        return Path(os.path.expanduser(chosen)).absolute()
+        return _absolute(chosen)
     variable, below = {"win32": ("LOCALAPPDATA", "AppData/Local"),
                        "darwin": ("", "Library/Caches")}.get(sys.platform,
                                                              ("XDG_CACHE_HOME", ".cache"))
@@ -138,4 +152,35 @@ def _cache_folder(environment: Mapping[str, str]) -> Path | None:
     return caches / "blocknumba" if caches.is_absolute() else None
 
 
-SETTINGS = read_settings(os.environ)
+
+def _absolute(folder: str) -> Path:
+    """The cache's folder as an absolute path; ~ is the home directory."""
+    path = os.path.expanduser(folder)
+    with contextlib.suppress(OSError):  # relative to a working directory that was removed
+        if not path.startswith("~"):
+            return Path(path).absolute()
+    raise BlockValueError(f"BLOCKNUMBA_CACHE_DIR: given {quoted(folder)}, accepted a folder whose "
+                          "absolute path is known")
+
+
+def _toolkit(environment: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{name}={environment[name]}" for name in _TOOLKIT_VARIABLES
+                 if environment.get(name))
+
+
+_READERS: dict[str, Callable[[Mapping[str, str]], object]] = {
+    "interpret": partial(_flag, name="BLOCKNUMBA_INTERPRET"),
+    "cache": partial(_flag, name="BLOCKNUMBA_CACHE", default="1"),
+    "cache_folder": _cache_folder,
+    "cache_bytes": partial(_size, name="BLOCKNUMBA_CACHE_SIZE", default=DEFAULT_CACHE_BYTES),
+    "dump": partial(_levels, name="BLOCKNUMBA_DUMP"),
+    "time": partial(_flag, name="BLOCKNUMBA_TIME"),
+    "toolkit": _toolkit,
+    "limits": _limits,
+}
+_VARIABLES = ("BLOCKNUMBA_INTERPRET", "BLOCKNUMBA_CACHE", "BLOCKNUMBA_CACHE_DIR",
+              "BLOCKNUMBA_CACHE_SIZE", "BLOCKNUMBA_DUMP", "BLOCKNUMBA_TIME", "HOME", "USERPROFILE",
+              "LOCALAPPDATA", "XDG_CACHE_HOME", *_TOOLKIT_VARIABLES,
+              *(_variable(field.name) for field in fields(Limits)))
+
+SETTINGS = Environment(os.environ)

@@ -8,7 +8,7 @@ from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.kernel import Kernel, default_target
 from blocknumba.dispatch.options import OPTION_NAMES
 from blocknumba.dispatch.type_spelling import literal, parse_types, split_types
-from blocknumba.errors import BlockTypeError, require
+from blocknumba.errors import BlockTypeError, quoted, require
 from blocknumba.nvvm_lower.target import Target
 
 
@@ -50,8 +50,15 @@ def _values_taken_out(kernel: Kernel, signature: object, constants: dict[str, ob
     """
     name, formals = kernel.signature.kernel, kernel.signature.formals
     entries = split_types(signature)
-    if isinstance(entries, Mapping) or len(entries) != len(formals):
+    if isinstance(entries, Mapping):
         return signature, constants
+    fixed = [formal.name for formal in formals if formal.is_constant or formal.name in constants]
+    free = [formal.name for formal in formals if formal.name not in fixed]
+    if fixed and len(entries) == len(free):
+        return signature, constants
+    require(len(entries) == len(formals), "{}: given {} types, accepted {} ({}){}", name,
+            len(entries), len(free), ", ".join(free),
+            f", or {len(formals)} with the values of {', '.join(fixed)}" if fixed else "")
     types = []
     for formal, entry in zip(formals, entries):
         if not formal.is_constant and formal.name not in constants:
@@ -61,7 +68,7 @@ def _values_taken_out(kernel: Kernel, signature: object, constants: dict[str, ob
         try:
             constants[formal.name] = literal(entry)
         except ValueError:
-            raise BlockTypeError(f"{name}: argument {formal.name}: given {entry!r}, "
+            raise BlockTypeError(f"{name}: argument {formal.name}: given {quoted(str(entry))}, "
                                  "accepted the value of a constant") from None
     return types, constants
 

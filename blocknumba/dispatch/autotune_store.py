@@ -6,18 +6,22 @@ import contextlib
 import hashlib
 import json
 import math
-import os
-import tempfile
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import FunctionType
 
 from blocknumba.dispatch.autotune_timings import Timing
+from blocknumba.dispatch.private_files import (
+    UNFINISHED, is_trusted, read_file, remove_file, replace_file,
+)
 
 FOLDER = "autotune"  # in the cache's
-_SUFFIX, _UNFINISHED = ".json", ".tmp"
+_SUFFIX = ".json"
 _FORMAT = 1
 _FIELDS = ("median_ms", "low_ms", "high_ms")
+_WRONG_TYPES = (KeyError, TypeError, ValueError, OverflowError)
+_MAX_STEM = 60  # characters of a kernel's name in the name of its file
 
 
 class Store:
@@ -31,8 +35,11 @@ class Store:
 
     def __init__(self, folder: Path, function: FunctionType):
         name = f"{function.__module__}.{function.__qualname__}:{function.__code__.co_filename}"
-        digest = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
-        self.path = folder / FOLDER / f"{function.__name__}-{digest}{_SUFFIX}"
+        digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        # the name of a function may be any text, also a path
+        stem = re.sub(r"\W", "_", function.__name__, flags=re.ASCII)[:_MAX_STEM]
+        self._folder = folder
+        self.path = folder / FOLDER / f"{stem}-{digest}{_SUFFIX}"
 
     def read(self, device: str, key: str, digests: Mapping[str, str]) -> dict[str, Timing]:
         """The timings of configurations.
@@ -44,7 +51,7 @@ class Store:
         for label, digest in digests.items():
             entry = entries.get(label)
             if isinstance(entry, dict) and entry.get("code") == digest:
-                with contextlib.suppress(KeyError, TypeError, ValueError):  # by another's hand
+                with contextlib.suppress(*_WRONG_TYPES):  # by another's hand
                     found[label] = _timing(entry)
         return found
 
@@ -60,27 +67,19 @@ class Store:
             entries = entries[name]
         entries.update((label, _entry(timing, digests[label]))
                        for label, timing in timings.items() if label in digests)
-        with contextlib.suppress(OSError):
-            self._replace(json.dumps(content, indent=1))
+        if self._is_trusted():
+            replace_file(self.path, json.dumps(content, indent=1).encode())
 
     def _load(self) -> dict:
+        text = read_file(self.path) if self._is_trusted() else None
         try:
-            content = json.loads(self.path.read_text("utf-8"))
-        except (OSError, ValueError):
+            content = json.loads(text or b"")
+        except (ValueError, RecursionError):
             return {}
         return content if isinstance(content, dict) and content.get("format") == _FORMAT else {}
 
-    def _replace(self, text: str) -> None:
-        """Write the file so that no reader ever sees half of it."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self.path.parent, suffix=_UNFINISHED)
-        try:
-            with open(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(name, self.path)
-        except BaseException:
-            os.unlink(name)
-            raise
+    def _is_trusted(self) -> bool:
+        return is_trusted(self._folder) and is_trusted(self.path.parent)
 
 
 def stored_files(folder: Path) -> list[Path]:
@@ -90,12 +89,9 @@ def stored_files(folder: Path) -> list[Path]:
 
 def clear(folder: Path) -> int:
     """Remove the results of all kernels from a cache's folder; of how many there were some."""
-    removed = 0
-    for path in (*stored_files(folder), *(folder / FOLDER).glob(f"*{_UNFINISHED}")):
-        with contextlib.suppress(OSError):
-            path.unlink()
-            removed += path.suffix == _SUFFIX
-    return removed
+    for path in (folder / FOLDER).glob(f"*{UNFINISHED}"):
+        remove_file(path)
+    return sum(map(remove_file, stored_files(folder)))
 
 
 def _entries(content: object, *path: str) -> dict:

@@ -47,15 +47,16 @@ def bind_call(call: Call, grid: Grid, chosen: object, hooks: list,
         when arrays are on the host, and for everything that runs on the CPU.
     """
     current = _current_stream(call)
+    kernel = call.signature.kernel
     if not call.is_on_device or current is None:
-        return lambda stream=None: slowly(chosen if stream is None else stream)
-    plan, kernel = call.plan(), call.signature.kernel
+        return _named(lambda *, stream=None: slowly(chosen if stream is None else stream), kernel)
+    plan = call.plan()
     fixed = None if chosen is None else stream_handle(chosen, kernel)
     buffers = _Buffers(plan, grid, [slot_bits(facts) for facts in call.arguments.facts.values()])
     is_current, compiled = plan.captures.is_current, plan.compiled
     several_devices, is_empty = call.driver.device_count > 1, not all(grid)
 
-    def bound(stream: object = None) -> Compiled:
+    def bound(*, stream: object = None) -> Compiled:
         if hooks or not is_current():
             return slowly(chosen if stream is None else stream)
         if is_empty:
@@ -78,6 +79,12 @@ def bind_call(call: Call, grid: Grid, chosen: object, hooks: list,
 
     current_device = device_getter(_libraries(call), call.driver)
     bound.arguments = call.arguments  # keeps the arrays alive, whose addresses are in the buffers
+    return _named(bound, kernel)
+
+
+def _named(bound: Bound, kernel: str) -> Bound:
+    """A bound launch whose name in Python's own errors says what was called."""
+    bound.__qualname__ = f"{kernel}.bind(...)"
     return bound
 
 

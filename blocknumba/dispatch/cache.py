@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from blocknumba.dispatch.private_files import (
+    UNFINISHED, is_trusted, read_file, remove_file, replace_file,
+)
 from blocknumba.settings import SETTINGS
 
 FORMAT = b"blocknumba cache, format 1\n"
-_SUFFIX, _UNFINISHED = ".kernel", ".unfinished"
+_SUFFIX = ".kernel"
 _DIGEST_BYTES = 32
 _STALE_SECONDS = 3600  # an unfinished file this old is of a process that died
 _KEPT = 0.9  # of the limit, after removing: not every save should have to remove
@@ -38,7 +41,7 @@ class Cache:
 
     An entry's file is its format, a checksum, its key and its content.  Files that are cut off,
     damaged, of another format or of another key count as missing.  Nothing here raises for a
-    folder that cannot be read or written: then there is no cache.
+    folder that cannot be read or written, or that others can write to: then there is no cache.
     limit_bytes: the most that the entries may take.
     """
 
@@ -48,9 +51,8 @@ class Cache:
     def load(self, key: str) -> bytes | None:
         """The content of an entry; None when there is none that is whole."""
         path = self._path(key)
-        try:
-            whole = path.read_bytes()
-        except OSError:
+        whole = read_file(path) if is_trusted(self.folder) else None
+        if whole is None:
             return None
         start = len(FORMAT) + _DIGEST_BYTES
         checksum, body = whole[len(FORMAT):start], whole[start:]
@@ -66,13 +68,8 @@ class Cache:
         """Write an entry, in place of one of the same key; whether that worked."""
         body = key.encode() + b"\n" + content
         path = self._path(key)
-        unfinished = path.with_suffix(f".{os.urandom(8).hex()}{_UNFINISHED}")
-        try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            unfinished.write_bytes(FORMAT + _checksum(body) + body)
-            os.replace(unfinished, path)  # readers see the old file or the new one
-        except OSError:
-            _remove(unfinished)
+        whole = FORMAT + _checksum(body) + body
+        if not (is_trusted(self.folder) and replace_file(path, whole)):
             return False
         self._make_room(path)
         return True
@@ -83,11 +80,11 @@ class Cache:
 
     def remove(self, key: str) -> bool:
         """Remove an entry; whether there was one."""
-        return _remove(self._path(key))
+        return remove_file(self._path(key))
 
     def clear(self) -> int:
         """Remove all entries; how many there were."""
-        return sum(_remove(file.path) for ending in (_SUFFIX, _UNFINISHED)
+        return sum(remove_file(file.path) for ending in (_SUFFIX, UNFINISHED)
                    for file in self._files(ending))
 
     def _make_room(self, newest: Path) -> None:
@@ -100,11 +97,11 @@ class Cache:
             if total <= self.limit_bytes * _KEPT:
                 break
             if file.path != newest:
-                _remove(file.path)
+                remove_file(file.path)
                 total -= file.size_bytes
-        for file in self._files(_UNFINISHED):
+        for file in self._files(UNFINISHED):
             if time.time() - file.used > _STALE_SECONDS:
-                _remove(file.path)
+                remove_file(file.path)
 
     def _files(self, ending: str) -> Iterator[File]:
         try:
@@ -131,12 +128,3 @@ def user_cache() -> Cache | None:
 
 def _checksum(body: bytes) -> bytes:
     return hashlib.blake2b(body, digest_size=_DIGEST_BYTES).digest()
-
-
-def _remove(path: Path) -> bool:
-    """Whether there was a file to remove and it could be removed."""
-    try:
-        path.unlink()
-    except OSError:
-        return False
-    return True

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from blocknumba.dispatch import autotune_store
 from blocknumba.dispatch.cache import Cache
+from blocknumba.dispatch.private_files import distrust
 from blocknumba.errors import BlockValueError, require
 from blocknumba.settings import SETTINGS
 
@@ -38,7 +39,9 @@ def cache_info(cache: Cache, is_on: bool) -> str:
     """Where a cache is, how much it holds, and since when."""
     files = cache.files()
     total = sum(file.size_bytes for file in files)
-    lines = [f"folder   {cache.folder}" + ("" if is_on else " (off: BLOCKNUMBA_CACHE=0)"),
+    reason = distrust(cache.folder)
+    off = " (off: BLOCKNUMBA_CACHE=0)" if not is_on else f" (not used: {reason})" if reason else ""
+    lines = [f"folder   {cache.folder}{off}",
              f"kernels  {len(files)}",
              f"tuned    {len(autotune_store.stored_files(cache.folder))}",
              f"size     {total / _MIB:.1f} of {cache.limit_bytes / _MIB:.0f} MiB"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from blocknumba.dispatch.ahead import compile
 from blocknumba.dispatch.command_line import kernel_of, values_by_name
-from blocknumba.dispatch.export import export
+from blocknumba.dispatch.export import export, require_name
 from blocknumba.dispatch.options import Options
 
 _EPILOG = """\
@@ -42,6 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     Errors: BlockError for a kernel that is not there or does not compile.
     """
+    require_name(arguments.name)  # before the work of compiling
     compiled = compile(kernel_of(arguments.kernel, "compile"), arguments.signature,
                        values_by_name(arguments.constant, "compile"), target=arguments.target,
                        **values_by_name(arguments.option, "compile"))

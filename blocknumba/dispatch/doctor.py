@@ -16,6 +16,7 @@ import blocknumba
 from blocknumba.dispatch.cache import Cache
 from blocknumba.dispatch.cache_command import cache_info
 from blocknumba.dispatch.driver import Driver, find_driver
+from blocknumba.dispatch.private_files import distrust, remedy
 from blocknumba.errors import BlockError
 from blocknumba.nvvm_lower import toolchain
 from blocknumba.nvvm_lower.target import Target
@@ -152,6 +153,9 @@ def _cache(settings: Settings) -> Iterator[Finding]:
         return
     cache = Cache(settings.cache_folder, settings.cache_bytes)
     said = ", ".join(" ".join(line.split()) for line in cache_info(cache, True).splitlines())
+    if distrust(cache.folder):
+        yield Finding("cache", said, "Every process compiles every kernel.", remedy(cache.folder))
+        return
     if cache.save("doctor", b""):
         cache.remove("doctor")
         yield Finding("cache", said)

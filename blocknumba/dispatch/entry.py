@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import UnionType
 
 from blocknumba.dispatch.compiled import Compiled, MachineCode
 from blocknumba.dispatch.effects import Effects
@@ -17,6 +18,14 @@ from blocknumba.tile_ir.ir import Parameter
 from blocknumba.tile_ir.tensor_map import TensorMap
 
 _LENGTH_BYTES = 8
+_ELF = b"\x7fELF"  # how a cubin begins
+_HEAD = {"name": str, "toolchain": list, "read": list, "stored": list, "places": list,
+         "places_of_ops": list}
+_MACHINE = {"symbol": str, "parameters": list, "threads": int, "shared_bytes": int, "cluster": int,
+            "registers": int, "spill_bytes": int, "stack_bytes": int, "static_shared_bytes": int,
+            "warnings": list}
+_PARAMETER = {"kind": str, "argument": str, "axis": int | None, "divisibility": int,
+              "minimum": int | None, "mappable": bool, "tensor_map": dict | None}
 _FAST = 1  # zlib's level: texts shrink to a tenth, in a third of the time of the default
 
 
@@ -70,19 +79,37 @@ def encode(compiled: Compiled, toolchain: Iterable[Path]) -> bytes:
 
 
 def decode(content: bytes, specialization: Specialization) -> Compiled | None:
-    """The kernel that encode wrote; None when it was compiled with another toolchain."""
+    """The kernel that encode wrote.
+
+    None when it was compiled with another toolchain, and for bytes that encode does not write.
+    """
+    try:
+        return _decoded(content, specialization)
+    except Exception:  # zlib, JSON, the parser: each has its own for what it cannot read
+        return None
+
+
+def _decoded(content: bytes, specialization: Specialization) -> Compiled | None:
     first, *parts = _separated(content)
-    head = json.loads(first)
+    head = _typed(json.loads(first), _HEAD)
     if not all(Build(**build).is_current for build in head["toolchain"]):
         return None
     tile = StoredFunction(parts[0].decode(), head["places"], head["places_of_ops"])
+    tile.check()
     machine = _machine_code(head["machine"], parts[1:]) if "machine" in head else None
-    effects = Effects(frozenset(head["read"]), frozenset(head["stored"]))
-    return Compiled(head["name"], specialization, tile, effects, machine, {})
+    if (machine is None) is not (specialization.target is None):
+        raise ValueError(head["name"])
+    # the interpreter will need all of it: now is the time to find out that it is damaged
+    source = tile.read() if machine is None else tile
+    effects = Effects(_names(head["read"]), _names(head["stored"]))
+    return Compiled(head["name"], specialization, source, effects, machine, {})
 
 
 def _machine_code(head: dict, parts: Sequence[bytes]) -> MachineCode:
+    _typed(head, _MACHINE)
     gpu, nvvm, ptx, cubin = parts
+    if not cubin.startswith(_ELF):
+        raise ValueError(cubin[:len(_ELF)])
     assembled = Assembled(ptx.decode(), cubin, head["registers"], head["spill_bytes"],
                           head["stack_bytes"], head["static_shared_bytes"],
                           tuple(head["warnings"]))
@@ -99,7 +126,7 @@ def parameter_fields(parameter: Parameter) -> dict[str, object]:
 
 def _parameter(fields: dict) -> Parameter:
     """A parameter from its fields, as JSON brings them back."""
-    box = fields["tensor_map"]
+    box = _typed(fields, _PARAMETER)["tensor_map"]
     return Parameter(**fields | {"tensor_map": None if box is None else TensorMap.of(box)})
 
 
@@ -117,3 +144,18 @@ def _separated(content: bytes) -> list[bytes]:
         parts.append(zlib.decompress(content[start:start + length]))
         start += length
     return parts
+
+
+def _typed(fields: dict, types: Mapping[str, type | UnionType]) -> dict:
+    """Fields, all of which are there and of their types.  Errors: KeyError, TypeError."""
+    for name, accepted in types.items():
+        if not isinstance(fields[name], accepted):
+            raise TypeError(name)
+    return fields
+
+
+def _names(listed: list) -> frozenset[str]:
+    """A set of names.  Errors: TypeError for what is none."""
+    if not all(isinstance(name, str) for name in listed):
+        raise TypeError(listed)
+    return frozenset(listed)

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 
 from blocknumba.dispatch.c_header import c_header
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.entry import parameter_fields
-from blocknumba.errors import BlockValueError
+from blocknumba.errors import BlockValueError, quoted, require
 from blocknumba.tile_ir.arguments import Argument
+
+_NAME = re.compile(r"\w[\w.+-]*")  # no separator of any system, and never ".."
 
 
 def export(compiled: Compiled, folder: Path, name: str | None = None) -> list[Path]:
     """Write NAME.cubin, NAME.ptx, NAME.json and NAME.h; the files.
 
-    name: the kernel's symbol when it is not given.
-    Errors: BlockValueError for the interpreter's code, and when they cannot be written.
+    name: of the files, without a folder; the kernel's symbol when it is not given.
+    Errors: BlockValueError for the interpreter's code, for a name that is none of a file in the
+    folder, and when they cannot be written.
     """
+    require_name(name)
     header = c_header(compiled)  # first: it refuses the interpreter's code
-    stem = name or compiled.machine.symbol
+    stem = compiled.machine.symbol if name is None else name
     contents = {"cubin": compiled.asm["cubin"], "ptx": compiled.asm["ptx"].encode(),
                 "json": json.dumps(description(compiled), indent=2).encode() + b"\n",
                 "h": header.encode()}
@@ -33,6 +38,13 @@ def export(compiled: Compiled, folder: Path, name: str | None = None) -> list[Pa
     except OSError as error:
         raise BlockValueError(f"compile: cannot write to {folder}: {error.strerror}") from error
     return files
+
+
+def require_name(name: str | None) -> None:
+    """Errors: BlockValueError for a name that would be of files elsewhere."""
+    require(name is None or _NAME.fullmatch(name), "compile: given the name {}, accepted letters, "
+            "digits, _, -, + and ., the first a letter, a digit or _", quoted(name or ""),
+            error=BlockValueError, hint="the folder is another argument: -o DIR")
 
 
 def description(compiled: Compiled) -> dict[str, object]:

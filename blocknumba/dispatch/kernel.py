@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from types import FunctionType, MethodType
 
@@ -124,11 +125,16 @@ class Kernel:
                          lambda chosen: self._run(grid, chosen, bound, changes)[1].compiled)
 
     def add_launch_hook(self, hook: Callable[[LaunchEvent], Callable[[], object] | None]) -> None:
-        """Call hook(event) before every launch; what it returns, if anything, is called after.
+        """Call hook(event) before every launch; what it returns, if not None, is called after.
 
-        After means that the launch is queued, not that it is done.  Launches take the slow way
-        while there are hooks.
+        After means that the launch is queued, not that it is done.  It is called also when the
+        launch or another hook raises, the last hook's first.  A hook that raises stops the launch.
+        Hooks that are added or removed by a hook count from the next launch on.  Launches take the
+        slow way while there are hooks.
+        Errors: BlockTypeError for what cannot be called.
         """
+        require(callable(hook), "{}: given {} as a launch hook, accepted a function",
+                self.signature.kernel, type(hook).__name__)
         self._hooks.append(hook)
 
     def remove_launch_hook(self, hook: Callable[[LaunchEvent], object]) -> None:
@@ -319,12 +325,17 @@ class Kernel:
         options = self.options.override(changes)
         extents = resolve_grid(grid, self.signature, bound, options)
         call = self.prepare(bound, options)
-        event = LaunchEvent(self.signature.kernel, call.compiled, extents, stream, bound)
-        after = [hook(event) for hook in self._hooks]
-        plan = call.run(extents, stream)
-        for done in filter(None, reversed(after)):
-            done()
-        return plan, call
+        if not self._hooks:
+            return call.run(extents, stream), call
+        event = LaunchEvent(self.signature.kernel, call.compiled, extents, stream, dict(bound))
+        with ExitStack() as after:
+            for hook in tuple(self._hooks):
+                done = hook(event)
+                require(done is None or callable(done), "{}: a launch hook returned {}, accepted "
+                        "None or a function", self.signature.kernel, type(done).__name__)
+                if done is not None:
+                    after.callback(done)
+            return call.run(extents, stream), call
 
 
 def jit(function: FunctionType | None = None, /, **options: object) -> Kernel | Callable:

@@ -9,6 +9,7 @@ from blocknumba.tile_ir.ir import Function, walk
 from blocknumba.tile_ir.printer import text
 
 _NOWHERE = -1
+_PLACE = [str, int, int, int, str, int]  # the fields of a Loc
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,15 @@ class StoredFunction:
         places = [[loc.file, loc.line, loc.column, loc.end_column, loc.function,
                    _number(loc.caller or UNKNOWN, numbers)] for loc in numbers]
         return StoredFunction(text(fn), places, ops)
+
+    def check(self) -> None:
+        """Errors: ValueError or TypeError when places are not what `of` writes."""
+        for number, place in enumerate(self.places):
+            if [*map(type, place)] != _PLACE or not _NOWHERE <= place[-1] < number:
+                raise ValueError(place)
+        numbers = set(self.places_of_ops)
+        if not numbers <= set(range(_NOWHERE, len(self.places))):
+            raise ValueError(numbers)
 
     def read(self) -> Function:
         """The function."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from blocknumba.dispatch.specialize import ALIGNMENT, DIVISIBILITY
-from blocknumba.errors import BlockTypeError, require
+from blocknumba.errors import BlockTypeError, quoted, require
 from blocknumba.tile_ir.arguments import Argument, ArrayArgument, ScalarArgument
 from blocknumba.tile_ir.tensor_map import MAX_RANK
 from blocknumba.tile_ir.types import DTYPES, DType, dtype_of
@@ -23,7 +23,7 @@ _SHORT = {"b1": "bool", "boolean": "bool", "i1": "bool", "bf16": "bfloat16",
           **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
           **{f"{kind}{bits}": f"float{bits}" for kind in ("f", "fp") for bits in (16, 32, 64)}}
 _SPELLING = re.compile(
-    r"(?P<pointer>\*?)(?P<dtype>\w+)(\[(?P<axes>[:,1 ]*)\])?(:(?P<multiple>\d+))?")
+    r"(?P<pointer>\*?)(?P<dtype>\w+)(\[(?P<axes>[:,1 ]*)\])?(:(?P<multiple>[0-9]{1,9}))?")
 _BETWEEN = re.compile(r",(?![^\[]*\])")  # a comma that is not within brackets
 
 
@@ -48,7 +48,7 @@ def literal(entry: object) -> object:
         return dtype
     try:
         return ast.literal_eval(text)
-    except SyntaxError as error:
+    except (SyntaxError, TypeError, RecursionError, MemoryError) as error:
         raise ValueError(text) from error
 
 
@@ -93,7 +93,7 @@ def _parse_text(text: str, where: str) -> Argument:
     found = _SPELLING.fullmatch(text)
     dtype = DTYPES.get(_SHORT.get(found["dtype"], found["dtype"])) if found else None
     if dtype is None:
-        raise BlockTypeError(f"{where}: given the type {text!r}, {ACCEPTED}")
+        raise BlockTypeError(f"{where}: given the type {quoted(text)}, {ACCEPTED}")
     multiple = int(found["multiple"]) if found["multiple"] else None
     require(multiple in (None, 1, 2, 4, 8, DIVISIBILITY),
             "{}: given the type {!r}, accepted :1, :2, :4, :8 and :16", where, text)

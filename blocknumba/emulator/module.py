@@ -22,6 +22,7 @@ from blocknumba.errors import require
 MAXIMUM_THREADS = 1024  # of a block; CUDA Programming Guide, "Compute Capabilities"
 # Enough lanes for NumPy to be quick, few enough for a batch to stay in the cache.
 _LANES_OF_A_BATCH = 8192
+_FLOAT_BYTES = (2, 4, 8)
 _SHARED_BYTES_OF_A_BATCH = 1 << 21
 
 Parameter = bytes | np.ndarray | np.generic | TensorMap | int | float
@@ -96,8 +97,8 @@ class Module:
     def _kernel(self, name: str) -> Function:
         function = self.program.functions.get(name)
         require(function is not None and function.is_kernel,
-                "launch: given the kernel {!r}, accepted {}", name, ", ".join(self.kernels),
-                error=EmulatorError)
+                "launch: given the kernel {!r}, accepted {}", name,
+                ", ".join(self.kernels) or "a module with kernels", error=EmulatorError)
         return function
 
     def _shape(self, function: Function, grid: int | Sequence[int], block: int | Sequence[int],
@@ -124,6 +125,9 @@ class Module:
 def _extents(given: int | Sequence[int]) -> tuple[int, int, int]:
     """Three extents, of which the missing ones are 1."""
     numbers = (given,) if isinstance(given, int | np.integer) else tuple(given)
+    require(1 <= len(numbers) <= 3 and all(number > 0 for number in numbers),
+            "launch: given the extents {}, accepted 1 to 3 positive ints", numbers,
+            error=EmulatorError)
     return tuple([int(number) for number in (*numbers, 1, 1, 1)[:3]])
 
 
@@ -156,7 +160,12 @@ def _octets(variable: Variable, value: Parameter, memory: GlobalMemory) -> bytes
     if isinstance(value, np.ndarray):
         value = memory.map(value, f"array {variable.name}")
     if isinstance(value, float):
+        require(variable.size in _FLOAT_BYTES, "launch: given {} for {}, accepted {} bytes", value,
+                variable.name, variable.size, error=EmulatorError)
         return np.array(value, f"f{variable.size}").tobytes()
     if isinstance(value, np.generic):
         return value.tobytes().ljust(variable.size, b"\0")
+    bits = 8 * variable.size
+    require(-1 << bits - 1 <= value < 1 << bits, "launch: given {} for {}, accepted {} bits", value,
+            variable.name, bits, error=EmulatorError)
     return (int(value) & ((1 << 8 * variable.size) - 1)).to_bytes(variable.size, "little")

@@ -24,9 +24,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from blocknumba.errors import quoted
 from blocknumba.gpu_layout import gf2
 
 Dims = tuple[tuple[str, int], ...]
+
+MAX_BITS = 63  # of a dimension that is read from text
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -276,6 +279,17 @@ def _parse_columns(text: str) -> gf2.Matrix:
     return tuple(columns)
 
 
+def _check_spaces(ins: list[tuple[str, int]], outs: list[tuple[str, int]],
+                  columns: gf2.Matrix) -> None:
+    """Errors: ValueError for names that come twice, and for what is no map between the two."""
+    out_bits = _total(outs)
+    for dims in (ins, outs):
+        if len(dict(dims)) != len(dims) or not all(0 <= bits <= MAX_BITS for _, bits in dims):
+            raise ValueError(dims)
+    if not all(0 <= column < 1 << out_bits for column in columns):
+        raise ValueError(columns)
+
+
 @lru_cache(maxsize=4096)
 def _parse(text: str) -> LinearLayout:
     """The layout a text writes: `name:columns;.../name:bits;...`."""
@@ -290,8 +304,9 @@ def _parse(text: str) -> LinearLayout:
         for part in filter(None, outs_text.split(";")):
             name, bits = part.split(":")
             outs.append((name, int(bits)))
+        _check_spaces(ins, outs, columns)
     except ValueError as error:
         raise ValueError(
-            f"layout: given {text!r}, accepted 'register:1.2;lane:4..64;warp:128.256/dim0:9'"
+            f"layout: given {quoted(text)}, accepted 'register:1.2;lane:4..64;warp:128.256/dim0:9'"
         ) from error
     return LinearLayout(tuple(ins), tuple(outs), columns)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-from blocknumba.errors import BlockValueError, require
+from blocknumba.errors import BlockValueError, quoted, require
 from blocknumba.gpu_layout import gf2
 from blocknumba.gpu_layout.linear_layout import LinearLayout, unpack
 from blocknumba.gpu_layout.registers import LANE, REGISTER, WARP, WARP_SIZE, blocked, shape_of
 from blocknumba.gpu_layout.shared import BANKS, OFFSET
+from blocknumba.text_files import write_text
 
+MAX_CELLS = 1 << 20  # of a picture; more than anybody looks at
+_NUMBER = re.compile(r"[0-9]{1,18}")
 CELL_WIDTH, CELL_HEIGHT = 46, 18  # SVG units
 WARP_HUES = 8  # warps whose colours can be told apart
 
@@ -130,9 +133,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--shape", default="32x32", help="of the tile, such as 64x32")
     parser.add_argument("--order", help="axes, fastest first, such as 1,0; C order by default")
-    parser.add_argument("--vector", type=int, default=1, help="neighbours in one thread")
-    parser.add_argument("--warps", type=int, default=4)
-    parser.add_argument("--limit", type=int, default=64, help="rows and columns of the text")
+    parser.add_argument("--vector", type=_number, default=1, help="neighbours in one thread")
+    parser.add_argument("--warps", type=_number, default=4)
+    parser.add_argument("--limit", type=_number, default=64, help="rows and columns of the text")
     parser.add_argument("--svg", metavar="FILE", help="draw to a file instead of as text")
 
 
@@ -142,11 +145,24 @@ def run(arguments: argparse.Namespace) -> int:
     Errors: BlockValueError for an argument that is not what its help says.
     """
     layout = _described(arguments)
+    _require_drawable(layout)
     if arguments.svg is None:
         sys.stdout.write(text(layout, arguments.limit))
     else:
-        Path(arguments.svg).write_text(svg(layout))
+        write_text(arguments.svg, svg(layout), "layout")
     return 0
+
+
+def _require_drawable(layout: LinearLayout) -> None:
+    """Errors: BlockValueError for a layout of other things, of too many, or with holes."""
+    held = dict(layout.ins)
+    require(OFFSET in held or {REGISTER, LANE, WARP} <= held.keys(),
+            "layout: given {}, accepted a layout of register, lane and warp, or of offset",
+            layout, error=BlockValueError)
+    require(1 << layout.in_bits <= MAX_CELLS, "layout: given {}, accepted at most {} registers of "
+            "all lanes and warps", layout, MAX_CELLS, error=BlockValueError)
+    require(layout.is_surjective, "layout: given {}, which does not hold every element", layout,
+            error=BlockValueError)
 
 
 def _described(arguments: argparse.Namespace) -> LinearLayout:
@@ -168,11 +184,14 @@ def _described(arguments: argparse.Namespace) -> LinearLayout:
     )
     counts = (*shape, arguments.vector, arguments.warps)
     require(
-        all(number > 0 and number & number - 1 == 0 for number in counts),
-        "blocked: given shape {}, vector {} and {} warps, accepted powers of two",
+        all(number > 0 and number & number - 1 == 0 for number in counts)
+        and math.prod(counts) <= MAX_CELLS,
+        "blocked: given shape {}, vector {} and {} warps, accepted powers of two, all together "
+        "up to {}",
         arguments.shape,
         arguments.vector,
         arguments.warps,
+        MAX_CELLS,
         error=BlockValueError,
     )
     return blocked(shape, order, arguments.vector, arguments.warps)
@@ -181,11 +200,18 @@ def _described(arguments: argparse.Namespace) -> LinearLayout:
 def _numbers(name: str, given: str, separator: str) -> Sequence[int]:
     parts = given.split(separator)
     require(
-        all(part.isdigit() for part in parts),
-        "{}: given {!r}, accepted ints separated by {!r}",
+        all(map(_NUMBER.fullmatch, parts)),
+        "{}: given {}, accepted ints separated by {!r}",
         name,
-        given,
+        quoted(given),
         separator,
         error=BlockValueError,
     )
     return tuple(map(int, parts))
+
+
+def _number(text: str) -> int:
+    """A positive int.  Errors: ArgumentTypeError."""
+    if not _NUMBER.fullmatch(text) or not int(text):
+        raise argparse.ArgumentTypeError(f"given {quoted(text)}, accepted a positive int")
+    return int(text)

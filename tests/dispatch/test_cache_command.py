@@ -1,6 +1,5 @@
 """`python -m blocknumba cache`."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from blocknumba.dispatch import cache_command
 from blocknumba.dispatch.autotune_store import FOLDER, Store
 from blocknumba.dispatch.autotune_timings import Timing
 from blocknumba.dispatch.cache import Cache
-from blocknumba.settings import SETTINGS
+from blocknumba.settings import Settings
 
 
 def scale():
@@ -20,7 +19,7 @@ def scale():
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
     """A cache with two kernels, and the tuning of one."""
-    monkeypatch.setattr(cache_command, "SETTINGS", replace(SETTINGS, cache_folder=tmp_path))
+    monkeypatch.setattr(cache_command, "SETTINGS", Settings(cache_folder=tmp_path))
     for key in "ab":
         Cache(tmp_path, 1 << 20).save(key, b"content")
     Store(tmp_path, scale).write("H100", "key", {"B=64": Timing(1.0, 1.0, 1.0)}, {"B=64": "code"})
@@ -28,7 +27,7 @@ def folder(tmp_path, monkeypatch) -> Path:
 
 
 def test_clearing_removes_kernels_and_tuning_and_nothing_else(folder, capsys):
-    (folder / FOLDER / "a.tmp").write_text("left by a process that died")
+    (folder / FOLDER / "a.unfinished").write_text("left by a process that died")
     (folder / FOLDER / "readme.txt").write_text("mine")
 
     status = main(["cache", "clear"])

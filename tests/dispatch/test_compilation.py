@@ -64,7 +64,7 @@ def test_the_size_of_the_cache_is_in_bytes_or_larger_units(text, size):
 
 
 @pytest.mark.parametrize("name, text, message", [
-    ("BLOCKNUMBA_DUMP", "ptx,llvm", "given llvm, accepted all, tile, gpu, nvvm, ptx, sass"),
+    ("BLOCKNUMBA_DUMP", "ptx,llvm", "given .llvm., accepted all, tile, gpu, nvvm, ptx, sass"),
     ("BLOCKNUMBA_CACHE_SIZE", "much", "given 'much', accepted a number, as 1000, 500M or 2G"),
     ("BLOCKNUMBA_CACHE", "maybe", "given 'maybe', accepted 0 or 1"),
     ("BLOCKNUMBA_TIME", "2", "given '2', accepted 0 or 1")])
