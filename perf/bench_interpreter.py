@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from example_kernels import softmax
+from example_kernels import softmax, vector_add
 from measure import CLOCK, host_timer, interleaved
 
 ROWS, COLUMNS = 4096, 1024
@@ -22,4 +22,15 @@ def test_softmax_on_the_cpu(benchmark):
             "NumPy": lambda: plain_softmax(x, theirs)}
     samples = interleaved(runs, host_timer, ROUNDS, repeats=1)
     np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+    CLOCK.replay(benchmark, samples, "interpreter")
+
+
+@pytest.mark.benchmark(timer=CLOCK)
+def test_a_small_launch_on_the_cpu(benchmark):
+    x, y = np.random.default_rng(0).standard_normal((2, 1000), np.float32)
+    ours, theirs = np.empty_like(x), np.empty_like(x)
+    runs = {"interpreter": lambda: vector_add.add[1](x, y, ours, BLOCK=1024, interpret=True),
+            "NumPy": lambda: np.add(x, y, out=theirs)}
+    samples = interleaved(runs, host_timer, ROUNDS, repeats=200)
+    np.testing.assert_array_equal(ours, theirs)
     CLOCK.replay(benchmark, samples, "interpreter")

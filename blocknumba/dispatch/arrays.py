@@ -78,12 +78,16 @@ def array_facts(value: object, where: str) -> ArrayFacts | None:
             "{}: given {} elements at address {:#x}, accepted addresses that are multiples of {}",
             where, facts.dtype, facts.pointer, facts.dtype.bytes, error=BlockValueError,
             hint="pass a copy")
-    return replace(facts, strides=_canonical_strides(facts.shape, facts.strides))
+    strides = _canonical_strides(facts.shape, facts.strides)
+    return facts if strides == facts.strides else replace(facts, strides=strides)
 
 
 def host_view(facts: ArrayFacts, pointer: int | None = None,
               owner: object | None = None) -> np.ndarray:
     """The NumPy array of the same elements; for host memory, or for a copy at pointer."""
+    strides = tuple([stride * facts.dtype.bytes for stride in facts.strides])
+    if pointer is None and type(facts.owner) is np.ndarray and facts.owner.strides == strides:
+        return facts.owner
     address = facts.pointer if pointer is None else pointer
     low, high = facts.offsets() if facts.size else (0, -1)
     interface = {"data": (address + low * facts.dtype.bytes, facts.readonly),
@@ -91,8 +95,7 @@ def host_view(facts: ArrayFacts, pointer: int | None = None,
     if not facts.size:
         return np.empty(facts.shape, facts.dtype.numpy)
     memory = np.asarray(_Memory(interface, facts.owner if owner is None else owner))
-    return np.ndarray(facts.shape, facts.dtype.numpy, memory, -low * facts.dtype.bytes,
-                      tuple(stride * facts.dtype.bytes for stride in facts.strides))
+    return np.ndarray(facts.shape, facts.dtype.numpy, memory, -low * facts.dtype.bytes, strides)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from blocknumba.dispatch.driver import Driver
 from blocknumba.dispatch.effects import Effects
@@ -22,6 +23,9 @@ from blocknumba.nvvm_lower.toolchain import (
 )
 from blocknumba.tile_ir.ir import Function, Parameter
 from blocknumba.tile_ir.printer import text
+
+if TYPE_CHECKING:
+    from blocknumba.tile_ir.interpreter import Interpreter
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,7 @@ class Compiled:
     effects: which arrays it reads and stores to.
     machine: the code for the target; None when it was compiled for the interpreter.
     times_ms: how long each stage took; only "cache" when it came from the disk.
+    interpreter: what runs it on the CPU, made by the first launch there.
     """
 
     name: str
@@ -62,6 +67,7 @@ class Compiled:
     effects: Effects
     machine: MachineCode | None
     times_ms: Mapping[str, float]
+    interpreter: Interpreter | None = None
     _kernel: int | None = None
     _prepared: set[int] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)

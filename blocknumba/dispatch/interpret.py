@@ -13,7 +13,7 @@ from blocknumba.dispatch.grid import Grid
 from blocknumba.dispatch.staging import HostCopies
 from blocknumba.dispatch.streams import StreamOrder
 from blocknumba.dispatch.tensor_maps import Facts
-from blocknumba.tile_ir import interpreter
+from blocknumba.tile_ir.interpreter import Interpreter
 
 
 def interpret(compiled: Compiled, grid: Grid, facts: Mapping[str, Facts],
@@ -39,4 +39,6 @@ def interpret(compiled: Compiled, grid: Grid, facts: Mapping[str, Facts],
 
 
 def _run(compiled: Compiled, grid: Grid, arguments: Mapping[str, np.ndarray | np.generic]) -> None:
-    interpreter.run(compiled.tile, grid, arguments, debug=compiled.specialization.options.debug)
+    if compiled.interpreter is None:
+        compiled.interpreter = Interpreter(compiled.tile)
+    compiled.interpreter.run(grid, arguments, debug=compiled.specialization.options.debug)

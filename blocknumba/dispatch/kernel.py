@@ -167,7 +167,8 @@ class Kernel:
         arrays = arguments.arrays
         specialization, captures = self.specialize(arguments_of(self.signature, arguments.facts),
                                                    arguments.constants, options, target,
-                                                   are_disjoint(arrays.values()))
+                                                   target is not None
+                                                   and are_disjoint(arrays.values()))
         compiled = self._code_for(specialization, arguments)
         if target is not None and not specialization.disjoint and stores_are_apart(
                 arrays, compiled.effects.stored):
@@ -206,7 +207,8 @@ class Kernel:
         frozen = tuple((name, freeze(value, f"{self.signature.kernel}: argument {name}"))
                        for name, value in constants.items())
         captures = self.captures(constants)
-        options = options.override({"interpret": False})  # the target says it
+        if options.interpret:
+            options = options.override({"interpret": False})  # the target says it
         return Specialization(arguments, frozen, captures.values, options, target,
                               disjoint and target is not None), captures
 

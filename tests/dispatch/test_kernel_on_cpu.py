@@ -9,6 +9,8 @@ import pytest
 
 import blocknumba as bn
 from blocknumba.errors import BlockTypeError, BlockValueError
+from blocknumba.tile_ir.interpreter import launch
+from blocknumba.tile_ir.interpreter.plan import plan
 
 SCALE = 2
 
@@ -300,3 +302,20 @@ def test_the_code_that_was_compiled_can_be_inspected(x):
 
     assert kernel.inspect_tile() == {compiled.specialization: compiled.asm["tile"]}
     assert kernel.inspect_asm() == {}
+
+
+def test_a_kernel_is_made_ready_for_the_cpu_once(x, monkeypatch):
+    planned = []
+    monkeypatch.setattr(launch, "plan", lambda region: planned.append(region) or plan(region))
+
+    @bn.jit
+    def twice(x, out, B: bn.constexpr):
+        r = bn.block(0, B)
+        out[r] = x[r] * 2
+
+    out = np.zeros_like(x)
+    for scale in (1, 3):
+        twice[bn.cdiv(1000, 64)](scale * x, out, B=64, interpret=True)
+        np.testing.assert_array_equal(out, 2 * scale * x)
+
+    assert len(planned) == 1

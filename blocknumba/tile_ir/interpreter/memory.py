@@ -8,6 +8,7 @@ selected or carried, remembers its array.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
 
@@ -44,7 +45,6 @@ class Memory:
         self.origin = self.address + (sum([r for r in reach if r < 0]) if array.size else 0)
         self.elements = array.reshape(-1) if array.flags.c_contiguous else _hull(array, reach)
         self.bytes = self.elements.view(np.uint8)
-        self._index_axes = self._axes_by_stride()
 
     @property
     def is_packed(self) -> bool:
@@ -78,7 +78,8 @@ class Memory:
             found[axis], rest = divmod(rest, self.steps[axis])
         return None if rest else tuple(found)
 
-    def _axes_by_stride(self) -> list[int] | None:
+    @cached_property
+    def _index_axes(self) -> list[int] | None:
         """Axes of extent above 1, the longest stride first; None where elements may overlap."""
         axes = [a for a, n in enumerate(self.array.shape) if n > 1]
         axes.sort(key=lambda a: -abs(self.steps[a]))

@@ -43,7 +43,7 @@ def plan(region: Region) -> dict[Region, tuple[Step, ...]]:
     for op in reversed(region.ops[:-1]):
         reads = {*op.operands, *(v for inner in op.regions for o in walk(inner)
                                  for v in o.operands)}
-        dead = (reads | set(op.results)) & own - later
+        dead = {value for value in (*reads, *op.results) if value in own and value not in later}
         later |= reads
         for inner in op.regions:
             plans.update(plan(inner))

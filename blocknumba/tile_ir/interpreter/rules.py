@@ -152,8 +152,12 @@ def _negative_range(base: int | np.ndarray, step: int, extent: int) -> Bound | N
         low = _clip(base // -step + 1, extent)
     else:
         high = extent * (base < 0)
-    whole = np.max(low) == 0 and np.min(high) == extent
+    whole = _all_equal(low, 0) and _all_equal(high, extent)
     return None if whole else (low, high)
+
+
+def _all_equal(x: int | np.ndarray, y: int) -> bool:
+    return x == y if isinstance(x, int) else bool((x == y).all())
 
 
 def _clip(x: int | np.ndarray, extent: int) -> int | np.ndarray:
