@@ -20,8 +20,9 @@ from blocknumba.tile_ir.interpreter.affine import (
 )
 from blocknumba.tile_ir.interpreter.machine import Machine
 from blocknumba.tile_ir.interpreter.memory import Memory, owners
-from blocknumba.tile_ir.interpreter.races import record_writes
+from blocknumba.tile_ir.interpreter.races import POLL, READ, WRITE
 from blocknumba.tile_ir.ir import Op
+from blocknumba.tile_ir.opdef import attribute
 from blocknumba.tile_ir.ops import memory as ops
 
 # a strided copy costs about as much as gathering this many elements
@@ -245,8 +246,11 @@ def _gather(machine: Machine, op: Op, addresses: np.ndarray, mask: Tile | None,
             other: Tile | None) -> np.ndarray:
     if mask is not None:
         addresses, mask = np.broadcast_arrays(addresses, dense(mask))
-    result = None
+    result, races = None, machine.launch.races
     for memory, places, meant in located(machine, op, addresses, mask):
+        if races is not None:
+            kind = POLL if attribute(op, "volatile") else READ
+            races.access(op, kind, memory, places, machine.programs, meant)
         elements = memory.elements[places]
         if meant is not None:
             elements = np.where(meant, elements, _filling(op, other) if result is None else result)
@@ -267,8 +271,8 @@ def _scatter(machine: Machine, op: Op, addresses: np.ndarray, value: np.ndarray,
         addresses, value, *rest = (np.broadcast_to(a, shape) for a in (addresses, value, *rest))
     for memory, places, meant in located(machine, op, addresses, rest[0] if rest else None):
         written(machine, op, memory)
-        if machine.launch.debug:
-            record_writes(machine, memory, places, meant)
+        if machine.launch.races is not None:
+            machine.launch.races.access(op, WRITE, memory, places, machine.programs, meant)
         if meant is None:
             memory.elements[places] = value
         else:

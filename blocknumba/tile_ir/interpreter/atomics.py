@@ -7,6 +7,7 @@ import numpy as np
 from blocknumba.tile_ir.interpreter.access import located, written
 from blocknumba.tile_ir.interpreter.affine import Tile, dense
 from blocknumba.tile_ir.interpreter.machine import Machine
+from blocknumba.tile_ir.interpreter.races import Races
 from blocknumba.tile_ir.ir import Op
 from blocknumba.tile_ir.ops import atomic
 
@@ -21,9 +22,11 @@ def _(machine: Machine, op: Op, pointer: Tile, value: Tile,
       mask: Tile | None = None) -> np.ndarray:
     addresses, value, *rest = _per_program(machine, pointer, value,
                                            *([] if mask is None else [mask]))
-    result = np.zeros(value.shape, value.dtype)
+    result, races = np.zeros(value.shape, value.dtype), _released(machine, op)
     for memory, places, meant in located(machine, op, addresses, rest[0] if rest else None):
         written(machine, op, memory)
+        if races is not None:
+            races.atomic(op, memory, places, machine.programs, meant)
         chosen = slice(None) if meant is None else meant
         places, values = places[chosen].ravel(), value[chosen].ravel()
         old = _read_modify_write(op.attrs["kind"], memory.elements, places, values,
@@ -38,11 +41,12 @@ def _(machine: Machine, op: Op, pointer: Tile, compare: Tile, value: Tile,
       mask: Tile | None = None) -> np.ndarray:
     addresses, compare, value, *rest = _per_program(machine, pointer, compare, value,
                                                     *([] if mask is None else [mask]))
-    result = np.zeros(value.shape, value.dtype)
+    result, races = np.zeros(value.shape, value.dtype), _released(machine, op)
     bits = np.dtype(f"u{value.dtype.itemsize}")
     for memory, places, meant in located(machine, op, addresses, rest[0] if rest else None):
         chosen = np.ones(places.shape, bool) if meant is None else meant
         elements = memory.elements.view(bits)
+        whole = places
         places, wanted, new = (a[chosen] for a in (places, compare.view(bits), value.view(bits)))
         old = np.empty(places.shape, bits)
         for turn in _turns(places):
@@ -51,8 +55,17 @@ def _(machine: Machine, op: Op, pointer: Tile, compare: Tile, value: Tile,
             if hit.size:
                 written(machine, op, memory)
                 elements[places[hit]] = new[hit]
+        if races is not None:
+            races.atomic(op, memory, whole, machine.programs, meant, old == wanted)
         result[chosen] = old.view(result.dtype)
     return result
+
+
+def _released(machine: Machine, op: Op) -> Races | None:
+    """In debug, what watches for races, told that an atomic op begins."""
+    if machine.launch.races is not None:
+        machine.launch.races.release(op, machine.programs)
+    return machine.launch.races
 
 
 def _per_program(machine: Machine, *tiles: Tile) -> list[np.ndarray]:

@@ -10,9 +10,11 @@ import numpy as np
 
 # the modules that say what ops with effects do
 from blocknumba.tile_ir.interpreter import access, atomics, control, effects  # noqa: F401
+from blocknumba.tile_ir.analysis.provenance import stored
 from blocknumba.tile_ir.interpreter.machine import Launch, Machine
 from blocknumba.tile_ir.interpreter.memory import bind
 from blocknumba.tile_ir.interpreter.plan import plan
+from blocknumba.tile_ir.interpreter.races import Races
 from blocknumba.tile_ir.ir import Function, Op, walk
 from blocknumba.tile_ir.opdef import READS, WRITES
 
@@ -42,12 +44,12 @@ class Interpreter:
         """Run every program of a grid; arrays among the arguments are changed in place.
 
         arguments: NumPy arrays and scalars by name, as the function's parameters name them.
-        debug: find accesses outside arrays, races between stores of two programs, failed
-            check_index ops and broken promises, and elements of values that are used though
-            nobody has written them (`undefined`); much slower.  Elements of an array that nobody
-            has written are the caller's and are not tracked.  Without it, an access outside the
-            memory between an array's first and last element is still an error: this machine
-            cannot read there.
+        debug: find accesses outside arrays, races between two programs, failed check_index ops
+            and broken promises, elements of values that are used though nobody has written them
+            (`undefined`), and reductions that elements change which no load has read; slower.
+            Elements of an array that nobody has written are the caller's and are not tracked.
+            Without it, an access outside the memory between an array's first and last element is
+            still an error: this machine cannot read there.
         output: where print ops write; standard output by default.
 
         The order of programs: a chunk of them runs in step, op by op, and where they part ways
@@ -56,11 +58,13 @@ class Interpreter:
         reads by an atomic or a volatile load, as a spin lock does, runs one program at a time,
         in order; so a program may wait for an earlier one, and waiting for a later one is an
         error.
-        Errors: BlockIndexError, BlockAssertionError, BlockNameError, LaunchError, RaceError,
-        each with the line.
+        Errors: BlockIndexError, BlockAssertionError, BlockNameError, LaunchError, PaddingError,
+        RaceError, each with the line.
         """
         values, memories = bind(self.function, arguments)
-        launch = Launch(grid, memories, self._plans, self._used, debug, output or sys.stdout)
+        races = Races(grid, memories, stored(self.function)) if debug else None
+        launch = Launch(grid, memories, self._plans, self._used, debug, output or sys.stdout,
+                        races=races)
         total = grid[0] * grid[1] * grid[2]
         with np.errstate(all="ignore"):
             for first in range(0, total, self._chunk):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TextIO
 
 import numpy as np
@@ -13,6 +13,7 @@ from blocknumba.tile_ir.interpreter.affine import Affine, Start, Tile, choose
 from blocknumba.tile_ir.interpreter.memory import Memory
 from blocknumba.tile_ir.interpreter.padding import require_no_padding
 from blocknumba.tile_ir.interpreter.plan import Step
+from blocknumba.tile_ir.interpreter.races import Races
 from blocknumba.tile_ir.interpreter.shadows import Results, run_through
 from blocknumba.tile_ir.interpreter.unwritten import missing_use, use_error
 from blocknumba.tile_ir.ir import Op, Region, Value
@@ -27,7 +28,7 @@ class Launch:
     plans: the steps of each region.
     used: the values that some op takes.
     writes: how many stores and atomics have changed memory.
-    writers: in debug, per memory the program that wrote each element without an atomic, or -1.
+    races: in debug, what programs have done to each element.
     """
 
     grid: tuple[int, int, int]
@@ -37,7 +38,7 @@ class Launch:
     debug: bool
     output: TextIO
     writes: int = 0
-    writers: dict[int, np.ndarray] = field(default_factory=dict)
+    races: Races | None = None
 
 
 class Machine:

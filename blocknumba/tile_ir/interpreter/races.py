@@ -1,46 +1,203 @@
-"""In debug: elements that two programs write without atomics."""
+"""In debug: accesses of two programs to one element, one of them a write, that nothing orders."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from blocknumba.errors import RaceError
-from blocknumba.tile_ir.interpreter.machine import Machine
 from blocknumba.tile_ir.interpreter.memory import Memory
+from blocknumba.tile_ir.interpreter.ordering import Order
+from blocknumba.tile_ir.ir import Op
+from blocknumba.tile_ir.opdef import attribute
+
+# Kinds of accesses: loads; volatile loads, and atomics that wrote nothing; stores; atomics.
+READ, POLL, WRITE, ATOMIC = range(4)
+# PTX ISA, "Data Races": two accesses conflict if one writes; atomics race with none of each other
+_CONFLICTS = {READ: (WRITE, ATOMIC), POLL: (WRITE,), WRITE: (WRITE, ATOMIC, READ, POLL),
+              ATOMIC: (WRITE, READ)}
+# a write that is ordered after these stands for them from then on
+_REPLACED = {WRITE: (ATOMIC, READ, POLL), ATOMIC: (READ,)}
+_VERBS = {READ: "reads", POLL: "reads", WRITE: "writes", ATOMIC: "updates"}
+_RELEASING, _ACQUIRING = ("release", "acq_rel"), ("acquire", "acq_rel")
 
 
-def record_writes(machine: Machine, memory: Memory, places: np.ndarray,
-                  meant: np.ndarray | None) -> None:
-    """Note which program writes which element of memory.
+class Races:
+    """What the programs of a launch have done to each element.
 
-    places: int64 (programs, *shape), indices of memory.elements; meant: which count, or None.
-    Errors: RaceError when another program has written one of them.
+    Of loads and of atomics, the accesses of two programs are kept for each element, the first and
+    the last: a race with a third may be missed.
+    memories: all arrays; stored: the names of those that the function writes.
     """
-    programs = machine.programs.reshape(-1, *(1,) * (places.ndim - 1))
-    programs = np.broadcast_to(programs, places.shape)
+
+    def __init__(self, grid: tuple[int, int, int], memories: Sequence[Memory], stored: set[str]):
+        self._grid = grid
+        self._order = Order(grid[0] * grid[1] * grid[2])
+        self._ops: list[Op] = []
+        self._numbers: dict[Op, int] = {}
+        self._shadows: dict[int, _Shadow] = {}
+        written: dict[tuple[int, int], _Shadow] = {}
+        end = 0
+        for memory in memories:
+            if memory.name in stored and _storage(memory) not in written:
+                written[_storage(memory)] = _Shadow(memory.elements.size, end)
+                end += memory.elements.size
+        for memory in memories:
+            if _storage(memory) in written:  # an array may be given twice
+                self._shadows[memory.number] = written[_storage(memory)]
+
+    def access(self, op: Op, kind: int, memory: Memory, places: np.ndarray,
+               programs: np.ndarray, meant: np.ndarray | None = None) -> None:
+        """Note accesses and compare them with earlier ones.
+
+        places: int64 (programs or 1, *shape), indices of memory.elements.  programs: (programs,).
+        meant: which of them count, or None.
+        Errors: RaceError.
+        """
+        shadow = self._shadows.get(memory.number)
+        if shadow is not None:
+            places, programs = _flat(places, programs, meant)
+            self._access(op, kind, memory, shadow, places, programs, self._order.epochs[programs])
+
+    def atomic(self, op: Op, memory: Memory, places: np.ndarray, programs: np.ndarray,
+               meant: np.ndarray | None, wrote: np.ndarray | None = None) -> None:
+        """Note the atomic accesses of an op, after `release`.
+
+        wrote: which of those that are meant, flat, have written; None for all.
+        """
+        shadow = self._shadows[memory.number]
+        places, programs = _flat(places, programs, meant)
+        wrote = np.ones(len(places), bool) if wrote is None else wrote
+        if attribute(op, "scope") == "cta":
+            # of one program: no other sees it as an atomic
+            self._access(op, WRITE, memory, shadow, places, programs, self._order.epochs[programs])
+            return
+        semantics = attribute(op, "semantics")
+        releases = semantics in _RELEASING
+        # who acquires what it wrote comes after the access itself too
+        epochs = self._order.epochs[programs] - releases
+        for kind, chosen in ((ATOMIC, wrote), (POLL, ~wrote)):
+            if chosen.any():
+                self._access(op, kind, memory, shadow, places[chosen], programs[chosen],
+                             epochs[chosen])
+        if semantics != "relaxed":
+            self._order.note(shadow.address + places, programs, semantics in _ACQUIRING,
+                             wrote & releases)
+
+    def release(self, op: Op, programs: np.ndarray) -> None:
+        """Begin an atomic op: before its accesses, programs release what they did."""
+        if attribute(op, "semantics") in _RELEASING and attribute(op, "scope") != "cta":
+            self._order.release(programs)
+
+    def _access(self, op: Op, kind: int, memory: Memory, shadow: _Shadow, places: np.ndarray,
+                programs: np.ndarray, epochs: np.ndarray) -> None:
+        for other in _CONFLICTS[kind]:
+            for slot in shadow.slots_of(other):
+                self._compare(op, kind, memory, places, programs, other, slot)
+        number = self._numbers.get(op)
+        if number is None:
+            number = self._numbers[op] = len(self._ops)
+            self._ops.append(op)
+        first, last = shadow.made_slots(kind)
+        taken = first.program[places]
+        mine = slice(None) if kind == WRITE else (taken < 0) | (taken == programs)
+        first.put(places[mine], programs[mine], epochs[mine], number)
+        others = first.program[places] != programs
+        if others.any():
+            if kind == WRITE:  # in this very op
+                self._compare(op, kind, memory, places, programs, kind, first)
+            last.put(places[others], programs[others], epochs[others], number)
+        for replaced in _REPLACED.get(kind, ()):
+            for slot in shadow.slots_of(replaced):
+                slot.program[places] = -1
+
+    def _compare(self, op: Op, kind: int, memory: Memory, places: np.ndarray,
+                 programs: np.ndarray, other: int, slot: _Slot) -> None:
+        """Find an earlier access, of kind other, of another program that is not ordered before."""
+        earlier = slot.program[places]
+        clash = np.flatnonzero((earlier >= 0) & (earlier != programs))
+        if not clash.size:
+            return
+        places, programs, earlier = places[clash], programs[clash], earlier[clash]
+        ordered = self._order.precedes(earlier, slot.epoch[places], programs)
+        if not ordered.all():
+            one = int(ordered.argmin())
+            where = int(places[one])
+            raise self._error(op, kind, memory, where, int(programs[one]), other,
+                              int(earlier[one]), self._ops[slot.op[where]])
+
+    def _error(self, op: Op, kind: int, memory: Memory, place: int, program: int, other_kind: int,
+               other_program: int, other: Op) -> RaceError:
+        index = memory.index(memory.origin + place)
+        what = f"element {index if index is not None else place} of {memory.name}"
+        line = other.loc.line if other.loc.file == op.loc.file else other.loc
+        name = op.name if op.name != "atomic_rmw" else f"atomic_{op.attrs['kind']}"
+        return RaceError(
+            f"{name}: program {self._ids(program)} {_VERBS[kind]} {what}, which program "
+            f"{self._ids(other_program)} {_VERBS[other_kind]} in line {line}; nothing orders the two",
+            hint=_hint(op, kind, other, other_kind))
+
+    def _ids(self, program: int) -> tuple[int, int, int]:
+        x, y, _ = self._grid
+        return program % x, program // x % y, program // (x * y)
+
+
+class _Slot:
+    """Of each element, one access: its program, or -1; that one's epoch; the number of the op."""
+
+    def __init__(self, size: int):
+        self.program = np.full(size, -1, np.int32)
+        self.epoch = np.zeros(size, np.int32)
+        self.op = np.zeros(size, np.int32)
+
+    def put(self, places: np.ndarray, programs: np.ndarray, epochs: np.ndarray, op: int) -> None:
+        self.program[places], self.epoch[places], self.op[places] = programs, epochs, op
+
+
+class _Shadow:
+    """The accesses to the elements of a memory: two slots for each kind.
+
+    address: of its first element; no other shadow has elements at the same.
+    """
+
+    def __init__(self, size: int, address: int):
+        self._size, self.address = size, address
+        self._slots: dict[int, tuple[_Slot, _Slot]] = {}
+
+    def slots_of(self, kind: int) -> tuple[_Slot, ...]:
+        """The slots of a kind of access; none if there was no such access."""
+        return self._slots.get(kind, ())
+
+    def made_slots(self, kind: int) -> tuple[_Slot, _Slot]:
+        if kind not in self._slots:
+            self._slots[kind] = _Slot(self._size), _Slot(self._size)
+        return self._slots[kind]
+
+
+def _storage(memory: Memory) -> tuple[int, int]:
+    """Where the elements are, and how many bytes."""
+    return memory.elements.__array_interface__["data"][0], memory.elements.nbytes
+
+
+def _flat(places: np.ndarray, programs: np.ndarray,
+          meant: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The accesses that are meant, one after the other: places, programs."""
+    rank = places.ndim - 1
+    arrays = np.broadcast_arrays(places, programs.astype(np.int32).reshape(-1, *(1,) * rank))
     if meant is None:
-        places, programs = places.ravel(), programs.ravel()
-    else:
-        places, programs = places[meant], programs[meant]
-    writers = machine.launch.writers.get(memory.number)
-    if writers is None:
-        writers = machine.launch.writers[memory.number] = np.full(memory.elements.size, -1)
-    earlier = writers[places]
-    clash = (earlier >= 0) & (earlier != programs)
-    if not clash.any():
-        writers[places] = programs
-        # of two programs in step, the one whose number stayed is not the other
-        earlier = writers[places]
-        clash = earlier != programs
-    if clash.any():
-        first = int(clash.argmax())
-        _raise_race(machine, memory, int(places[first]), int(earlier[first]), int(programs[first]))
+        return arrays[0].ravel(), arrays[1].ravel()
+    meant = np.broadcast_to(meant, arrays[0].shape)
+    return arrays[0][meant], arrays[1][meant]
 
 
-def _raise_race(machine: Machine, memory: Memory, place: int, one: int, two: int) -> None:
-    index = memory.index(memory.origin + place)
-    what = f"element {index if index is not None else place} of {memory.name}"
-    x, y, _ = machine.launch.grid
-    ids = [(p % x, p // x % y, p // (x * y)) for p in (one, two)]
-    raise RaceError(f"store: programs {ids[0]} and {ids[1]} both write {what}",
-                    hint="use an atomic, or let one program write it")
+def _hint(op: Op, kind: int, other: Op, other_kind: int) -> str:
+    """How the two may be made to agree."""
+    if any(attribute(one, "scope") == "cta" for one in (op, other) if "atomic" in one.name):
+        return "scope='cta' is among the threads of one program; the default is 'gpu'"
+    if kind == other_kind == WRITE:
+        return "use an atomic, or let one program write it"
+    order = "write it before an atomic that releases, and read it after one that acquires"
+    if ATOMIC in (kind, other_kind):
+        return f"use an atomic for both, or {order}"
+    return f"{order}, or in a launch of its own"

@@ -28,12 +28,13 @@ def test_two_programs_that_write_one_element_are_a_race():
         run(parse(WRITE), (4, 1, 1), {"out": np.zeros((8, 2), np.int32), "step": 3}, debug=True)
 
     assert caught.value.message == (
-        "store: programs (1, 0, 0) and (0, 0, 0) both write element (1, 1) of out")
+        "store: program (0, 0, 0) writes element (1, 1) of out, which program (1, 0, 0) writes in "
+        "line 12; nothing orders the two")
     assert caught.value.loc.line == 12
 
 
 def test_all_programs_that_write_the_same_elements_are_a_race():
-    with pytest.raises(RaceError, match=r"both write element \(0,\) of out"):
+    with pytest.raises(RaceError, match=r"writes element \(0,\) of out"):
         run(parse(WRITE), (2, 1, 1), {"out": np.zeros(4, np.int32), "step": 0}, debug=True)
 
 
