@@ -58,7 +58,8 @@ class Races:
         shadow = self._shadows.get(memory.number)
         if shadow is not None:
             places, programs = _flat(places, programs, meant)
-            self._access(op, kind, memory, shadow, places, programs, self._order.epochs[programs])
+            epochs = self._order.epochs[programs]
+            self._access(op, kind, memory, shadow, places, programs, epochs)
 
     def atomic(self, op: Op, memory: Memory, places: np.ndarray, programs: np.ndarray,
                meant: np.ndarray | None, wrote: np.ndarray | None = None) -> None:
@@ -71,7 +72,8 @@ class Races:
         wrote = np.ones(len(places), bool) if wrote is None else wrote
         if attribute(op, "scope") == "cta":
             # of one program: no other sees it as an atomic
-            self._access(op, WRITE, memory, shadow, places, programs, self._order.epochs[programs])
+            epochs = self._order.epochs[programs]
+            self._access(op, WRITE, memory, shadow, places, programs, epochs)
             return
         semantics = attribute(op, "semantics")
         releases = semantics in _RELEASING
@@ -135,7 +137,8 @@ class Races:
         name = op.name if op.name != "atomic_rmw" else f"atomic_{op.attrs['kind']}"
         return RaceError(
             f"{name}: program {self._ids(program)} {_VERBS[kind]} {what}, which program "
-            f"{self._ids(other_program)} {_VERBS[other_kind]} in line {line}; nothing orders the two",
+            f"{self._ids(other_program)} {_VERBS[other_kind]} in line {line}; nothing orders the "
+            "two",
             hint=_hint(op, kind, other, other_kind))
 
     def _ids(self, program: int) -> tuple[int, int, int]:
