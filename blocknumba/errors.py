@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import linecache
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from blocknumba.wording import did_you_mean, formatted
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,6 @@ class Loc:
 
 
 UNKNOWN = Loc()
-_SHOWN_BITS = 128
-MAX_SHOWN = 60  # characters of a given text in a message
 
 
 class BlockError(Exception):
@@ -113,26 +114,26 @@ class ParseError(BlockError, ValueError):
     """Text that is not tile IR."""
 
 
-def quoted(text: str) -> str:
-    """A text that a user gave, as a message shows it: cut off where nobody reads on."""
-    return repr(text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}...")
-
-
 def require(condition: object, message: str, *given: object, hint: str = "",
             error: type[BlockError] = BlockTypeError) -> None:
-    """Raise error unless condition holds; message is formatted with what was given."""
+    """Raise error unless condition holds; message is formatted with what was given, {!r} showing
+    the short name of an object.
+    """
     if not condition:
-        readable = [shown(value) if type(value) is int and value.bit_length() > _SHOWN_BITS
-                    else value for value in given]
-        raise error(message.format(*readable), hint=hint)
+        raise error(formatted(message, given), hint=hint)
 
 
-def shown(number: int) -> str:
-    """An int in a message; of one with very many digits how large it is."""
-    bits = number.bit_length()
-    if bits <= _SHOWN_BITS:
-        return str(number)
-    return f"{'-' if number < 0 else ''}2**{bits - 1} or more"
+def require_known(what: str, given: Iterable[str], known: Sequence[str],
+                  also: Iterable[str] = (), error: type[BlockError] = BlockTypeError) -> None:
+    """Raise error unless all given names are known ones, with a hint at a name that looks alike.
+
+    what: the words before the names in the message.  also: names that it does not list.
+    """
+    accepted = [*known, *also]
+    unknown = sorted(set(map(str, given)) - set(accepted))
+    if unknown:
+        raise error(f"{what} {', '.join(unknown)}, accepted {', '.join(known) or 'none'}",
+                    hint=did_you_mean(unknown[0], accepted))
 
 
 def _excerpt(place: Loc, prefix: str) -> list[str]:

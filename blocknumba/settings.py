@@ -6,15 +6,18 @@ import contextlib
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 
-from blocknumba.errors import BlockValueError, quoted, require
+from blocknumba.errors import BlockValueError, require
+from blocknumba.wording import did_you_mean, quoted
 
 LEVELS = ("tile", "gpu", "nvvm", "ptx", "sass")  # of the code, as text
 DEFAULT_CACHE_BYTES = 1 << 30
+_PREFIX = "BLOCKNUMBA_"
 _YES = frozenset(("1", "true", "yes", "on"))
 _NO = frozenset(("", "0", "false", "no", "off"))
 _SIZE = re.compile(r"([0-9]{1,18})([kmg]?)", re.IGNORECASE)
@@ -55,6 +58,8 @@ class Settings:
         used ones go first.
     dump: BLOCKNUMBA_DUMP=tile,ptx writes these levels of each compiled kernel to standard error.
     time: BLOCKNUMBA_TIME=1 writes how long each compilation took to standard error.
+    full_traceback: BLOCKNUMBA_FULL_TRACEBACK=1 keeps the frames of blocknumba in the tracebacks of
+        errors.
     toolkit: the variables that say where CUDA is.
     limits: BLOCKNUMBA_MAX_UNROLLED and the others, see Limits.
     """
@@ -65,6 +70,7 @@ class Settings:
     cache_bytes: int = DEFAULT_CACHE_BYTES
     dump: tuple[str, ...] = ()
     time: bool = False
+    full_traceback: bool = False
     toolkit: tuple[str, ...] = ()
     limits: Limits = Limits()
 
@@ -95,6 +101,15 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     """
     found = Environment(environment)
     return Settings(**{name: getattr(found, name) for name in _READERS})
+
+
+def warn_of_unknown(environment: Mapping[str, str]) -> None:
+    """Warn of variables that look like ours and are none."""
+    known = [name for name in _VARIABLES if name.startswith(_PREFIX)]
+    for name in environment:
+        if name.startswith(_PREFIX) and name not in known:
+            advice = did_you_mean(name, known) or f"accepted {', '.join(known)}"
+            warnings.warn(f"{name} is not an environment variable of blocknumba: {advice}")
 
 
 def raises(limit: str) -> str:
@@ -175,12 +190,15 @@ _READERS: dict[str, Callable[[Mapping[str, str]], object]] = {
     "cache_bytes": partial(_size, name="BLOCKNUMBA_CACHE_SIZE", default=DEFAULT_CACHE_BYTES),
     "dump": partial(_levels, name="BLOCKNUMBA_DUMP"),
     "time": partial(_flag, name="BLOCKNUMBA_TIME"),
+    "full_traceback": partial(_flag, name="BLOCKNUMBA_FULL_TRACEBACK"),
     "toolkit": _toolkit,
     "limits": _limits,
 }
 _VARIABLES = ("BLOCKNUMBA_INTERPRET", "BLOCKNUMBA_CACHE", "BLOCKNUMBA_CACHE_DIR",
-              "BLOCKNUMBA_CACHE_SIZE", "BLOCKNUMBA_DUMP", "BLOCKNUMBA_TIME", "HOME", "USERPROFILE",
-              "LOCALAPPDATA", "XDG_CACHE_HOME", *_TOOLKIT_VARIABLES,
+              "BLOCKNUMBA_CACHE_SIZE", "BLOCKNUMBA_DUMP", "BLOCKNUMBA_TIME",
+              "BLOCKNUMBA_FULL_TRACEBACK", "HOME", "USERPROFILE", "LOCALAPPDATA", "XDG_CACHE_HOME",
+              *_TOOLKIT_VARIABLES,
               *(_variable(field.name) for field in fields(Limits)))
 
+warn_of_unknown(os.environ)
 SETTINGS = Environment(os.environ)

@@ -6,12 +6,15 @@ from collections.abc import Mapping
 
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.kernel import Kernel, default_target
-from blocknumba.dispatch.options import OPTION_NAMES
+from blocknumba.dispatch.options import require_options
 from blocknumba.dispatch.type_spelling import literal, parse_types, split_types
-from blocknumba.errors import BlockTypeError, quoted, require
+from blocknumba.errors import BlockTypeError, require, require_known
 from blocknumba.nvvm_lower.target import Target
+from blocknumba.tracebacks import without_our_frames
+from blocknumba.wording import shown
 
 
+@without_our_frames
 def compile(kernel: Kernel, signature: object, constants: Mapping[str, object] | None = None, *,
             target: str | Target | None = None, **options: object) -> Compiled:
     """The code of a kernel for arguments of given types.
@@ -28,9 +31,7 @@ def compile(kernel: Kernel, signature: object, constants: Mapping[str, object] |
     require(isinstance(kernel, Kernel), "compile: given {}, accepted a @bn.jit kernel",
             type(kernel).__name__)
     name = kernel.signature.kernel
-    unknown = sorted(set(options) - OPTION_NAMES)
-    require(not unknown, "{}: given the options {}, accepted {}", name, ", ".join(unknown),
-            ", ".join(sorted(OPTION_NAMES)))
+    require_options(name, options)
     signature, constants = _values_taken_out(kernel, signature, dict(constants or {}))
     constants = _all_constants(kernel, constants)
     names = [formal.name for formal in kernel.signature.formals if formal.name not in constants]
@@ -68,7 +69,7 @@ def _values_taken_out(kernel: Kernel, signature: object, constants: dict[str, ob
         try:
             constants[formal.name] = literal(entry)
         except ValueError:
-            raise BlockTypeError(f"{name}: argument {formal.name}: given {quoted(str(entry))}, "
+            raise BlockTypeError(f"{name}: argument {formal.name}: given {shown(entry)}, "
                                  "accepted the value of a constant") from None
     return types, constants
 
@@ -76,9 +77,7 @@ def _values_taken_out(kernel: Kernel, signature: object, constants: dict[str, ob
 def _all_constants(kernel: Kernel, given: Mapping[str, object]) -> dict[str, object]:
     """The constants in the order of the signature, defaults filled in."""
     name, formals = kernel.signature.kernel, kernel.signature.formals
-    unknown = set(given) - set(kernel.signature.names)
-    require(not unknown, "{}: given the constants {}, accepted {}", name,
-            ", ".join(sorted(unknown)), ", ".join(kernel.signature.names))
+    require_known(f"{name}: given the constants", given, kernel.signature.names)
     constants = {}
     for formal in formals:
         if formal.name in given:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +25,8 @@ from blocknumba.dispatch.kernel import Kernel, target_of
 from blocknumba.dispatch.layers import Layer
 from blocknumba.dispatch.options import Options
 from blocknumba.dispatch.specialize import Specialization
-from blocknumba.errors import AutotuneError, BlockError, ResourceError, require
+from blocknumba.errors import AutotuneError, BlockError, ResourceError, require, require_known
+from blocknumba.tracebacks import without_our_frames
 
 # measurements at the same time would disturb each other
 _ONE_AT_A_TIME = threading.RLock()
@@ -72,10 +74,9 @@ class Autotuner(Layer):
         super().__init__(kernel, "autotune", frozenset(
             name for config in self.configs for name in config.all_kwargs()))
         require_keys(keys, self.signature, self.all_chosen)
-        for name in (*measurement.reset_to_zero, *measurement.restore_value):
-            require(name in self.signature.names, "autotune: given {} to reset or restore, "
-                    "accepted arguments of {}: {}", name, self.signature.kernel,
-                    ", ".join(self.signature.names))
+        require_known("autotune: given to reset or restore",
+                      (*measurement.reset_to_zero, *measurement.restore_value),
+                      self.signature.names)
         self.keys = tuple(keys)
         self.cache: dict[tuple[str, TuningKey], Config] = {}
         self.best_config: Config | None = None
@@ -92,6 +93,7 @@ class Autotuner(Layer):
             for (place, key), timings in self._measured.items()
             for label, timing in sorted(timings.items(), key=lambda item: item[1].median_ms)])
 
+    @without_our_frames
     def warmup(self, *arguments: object, grid: object = 1, **keywords: object) -> list[Compiled]:
         """Compile every configuration that can be, without running anything.
 
@@ -245,16 +247,24 @@ class Autotuner(Layer):
 
     def _failure(self, request: Request, timings: Mapping[str, Timing],
                  errors: Mapping[str, Exception]) -> AutotuneError:
+        """The error of a kernel none of whose configurations can be used: all reasons, with the
+        lines of the source where they are known, which those from disk do not have."""
         reasons: dict[str, list[str]] = {}
         for label, timing in timings.items():
             reasons.setdefault(timing.reason, []).append(label)
-        lines = [f"\n  {'; '.join(labels)}: {reason}" for reason, labels in reasons.items()]
-        error = AutotuneError(f"{self.signature.kernel}: all {len(timings)} configurations failed "
-                              f"for {request.key.text} on {request.place}:{''.join(lines)}")
-        error.__cause__ = next(iter(errors.values()), None)
-        return error
+        lines, shown_places = [], {None}
+        for reason, labels in reasons.items():
+            error = errors.get(labels[0])
+            place = getattr(error, "loc", None)
+            if place not in shown_places:
+                reason = f"{type(error).__name__}: {error}"
+                shown_places.add(place)
+            lines.append(f"\n  {'; '.join(labels)}: {textwrap.indent(reason, '  ').lstrip()}")
+        return AutotuneError(f"{self.signature.kernel}: all {len(timings)} configurations failed "
+                             f"for {request.key.text} on {request.place}:{''.join(lines)}")
 
 
+@without_our_frames
 def autotune(configs: Iterable[Config], key: Sequence[str] = (),
              prune_configs_by: Mapping[str, object] | None = None,
              reset_to_zero: Sequence[str] | None = None,
@@ -280,7 +290,8 @@ def autotune(configs: Iterable[Config], key: Sequence[str] = (),
     measurement = Measurement(tuple(reset_to_zero or ()), tuple(restore_value or ()), pre_hook,
                               post_hook, warmup, rep, use_cuda_graph, do_bench)
     pruning = Pruning.of(prune_configs_by)
-    return lambda kernel: Autotuner(kernel, configs, key, pruning, measurement, cache_results)
+    return without_our_frames(
+        lambda kernel: Autotuner(kernel, configs, key, pruning, measurement, cache_results))
 
 
 def _reason(error: Exception) -> str:

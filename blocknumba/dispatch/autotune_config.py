@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from blocknumba.dispatch.options import Options
-from blocknumba.errors import BlockTypeError, BlockValueError, require
+from blocknumba.errors import BlockTypeError, BlockValueError, require, require_known
+from blocknumba.tracebacks import without_our_frames
 
 Hook = Callable[..., object]
 
@@ -46,6 +47,9 @@ class Config:
         return {name: value for name, value in named.items() if value is not None}
 
 
+Config.__init__ = without_our_frames(Config.__init__)  # which calls __post_init__
+
+
 @dataclass(frozen=True, slots=True)
 class Pruning:
     """Rules that drop configurations before they are timed.
@@ -65,9 +69,8 @@ class Pruning:
     @staticmethod
     def of(rules: Mapping[str, object] | None) -> Pruning:
         """Triton's prune_configs_by.  Errors: BlockTypeError for a rule that does not exist."""
-        unknown = sorted(set(rules or {}) - set(Pruning.__dataclass_fields__))
-        require(not unknown, "autotune: given prune_configs_by {}, accepted {}",
-                ", ".join(unknown), ", ".join(Pruning.__dataclass_fields__))
+        require_known("autotune: given prune_configs_by", rules or {},
+                      list(Pruning.__dataclass_fields__))
         return Pruning(**(rules or {}))
 
     def keep(self, configs: Sequence[Config], named: Mapping[str, object],

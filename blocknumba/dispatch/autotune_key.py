@@ -12,6 +12,7 @@ from blocknumba.dispatch.signature import Signature
 from blocknumba.dispatch.specialize import argument_of, freeze
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.arguments import ArrayArgument
+from blocknumba.wording import did_you_mean, shown
 
 # read from an array's facts: alike for the arrays of every library
 _FACTS = {"shape": lambda facts: facts.shape, "dtype": lambda facts: facts.dtype,
@@ -37,9 +38,13 @@ def require_keys(keys: Sequence[str], signature: Signature, chosen: frozenset[st
             keys)
     known = [name for name in signature.names if name not in chosen]
     for key in keys:
+        require(isinstance(key, str), "autotune: given the key {!r}, accepted names of arguments",
+                key)
         name = key.partition(".")[0]
-        require(name in known, "autotune: given the key {!r}, accepted arguments of {} that are "
-                "not tuned: {}", key, signature.kernel, ", ".join(known), error=BlockValueError)
+        if name not in known:
+            raise BlockValueError(f"autotune: given the key {shown(key)}, accepted arguments of "
+                                  f"{signature.kernel} that are not tuned: {', '.join(known)}",
+                                  hint=did_you_mean(name, known))
 
 
 def tuning_key(arguments: Arguments, bound: Mapping[str, object], keys: Sequence[str],

@@ -15,6 +15,7 @@ from blocknumba.dispatch.plan import Plan, slot_bits
 from blocknumba.dispatch.streams import (
     cupy_stream_getter, device_getter, stream_handle, torch_stream_getter,
 )
+from blocknumba.tracebacks import leave_out_our_frames, without_our_frames
 
 MAX_STREAMS = 64  # that a bound launch is prepared for at a time
 
@@ -49,7 +50,8 @@ def bind_call(call: Call, grid: Grid, chosen: object, hooks: list,
     current = _current_stream(call)
     kernel = call.signature.kernel
     if not call.is_on_device or current is None:
-        return _named(lambda *, stream=None: slowly(chosen if stream is None else stream), kernel)
+        return without_our_frames(_named(
+            lambda *, stream=None: slowly(chosen if stream is None else stream), kernel))
     plan = call.plan()
     fixed = None if chosen is None else stream_handle(chosen, kernel)
     buffers = _Buffers(plan, grid, [slot_bits(facts) for facts in call.arguments.facts.values()])
@@ -57,25 +59,29 @@ def bind_call(call: Call, grid: Grid, chosen: object, hooks: list,
     several_devices, is_empty = call.driver.device_count > 1, not all(grid)
 
     def bound(*, stream: object = None) -> Compiled:
-        if hooks or not is_current():
-            return slowly(chosen if stream is None else stream)
-        if is_empty:
-            return compiled
-        if stream is None:
-            stream = current() if fixed is None else fixed
-        elif stream.__class__ is not int:
-            stream = stream_handle(stream, kernel)
-        buffer = buffers[stream]
-        if several_devices and current_device() != plan.device:
-            plan.run(buffer)
-            return compiled
         try:
-            status = buffer.submit()
+            if hooks or not is_current():
+                return slowly(chosen if stream is None else stream)
+            if is_empty:
+                return compiled
+            if stream is None:
+                stream = current() if fixed is None else fixed
+            elif stream.__class__ is not int:
+                stream = stream_handle(stream, kernel)
+            buffer = buffers[stream]
+            if several_devices and current_device() != plan.device:
+                plan.run(buffer)
+                return compiled
+            try:
+                status = buffer.submit()
+            except Exception as error:
+                status = status_of(error)
+            if status:
+                plan.recover(status, buffer)
+            return compiled
         except Exception as error:
-            status = status_of(error)
-        if status:
-            plan.recover(status, buffer)
-        return compiled
+            leave_out_our_frames(error)
+            raise
 
     current_device = device_getter(_libraries(call), call.driver)
     bound.arguments = call.arguments  # keeps the arrays alive, whose addresses are in the buffers

@@ -21,6 +21,7 @@ from blocknumba.dispatch.streams import StreamOrder, stream_handle
 from blocknumba.dispatch.tensor_maps import Facts
 from blocknumba.errors import BlockTypeError, BlockValueError, LaunchError, require
 from blocknumba.settings import SETTINGS
+from blocknumba.wording import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ def _facts(formal: Formal, value: object, kernel: str) -> Facts:
         facts = array_facts(value, where)
     if facts is None:
         raise BlockTypeError(
-            f"{where}: given {_shown(value)}, accepted arrays, numbers, bools and None",
+            f"{where}: given {shown(value)}, accepted arrays, numbers, bools and None",
             hint=_advice(formal.name, value))
     return facts
 
@@ -172,9 +173,3 @@ def _advice(name: str, value: object) -> str:
     if isinstance(value, (str, tuple, type, np.dtype)) or callable(value):
         return f"to pass it as a constant, annotate the parameter: {name}: bn.constexpr"
     return ""
-
-
-def _shown(value: object) -> str:
-    kind = type(value).__name__
-    text = repr(value)
-    return f"{kind} {text}" if len(text) <= 40 and "\n" not in text else kind

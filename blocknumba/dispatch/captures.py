@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dis
 import functools
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType, ModuleType
 
 import numpy as np
 
+from blocknumba.dispatch.signature import reading_place
 from blocknumba.dispatch.specialize import freeze
+from blocknumba.errors import BlockError
+from blocknumba.tracebacks import GENERATED
+from blocknumba.typing.written import written_code
 
 # modules whose attributes nobody changes while a program runs
 _STABLE = frozenset(("blocknumba", "numpy", "numba", "math", "operator", "cmath", "ml_dtypes"))
@@ -91,6 +95,7 @@ def capture(functions: tuple[FunctionType, ...]) -> Captures:
     Errors: BlockTypeError for a captured value that cannot be a constant.
     """
     found: dict[tuple[int, str, bool], Variable] = {}
+    readers: dict[str, FunctionType] = {}
     pending, seen = list(functions), set()
     while pending:
         function = pending.pop()
@@ -99,11 +104,12 @@ def capture(functions: tuple[FunctionType, ...]) -> Captures:
         seen.add(function)
         for variable in variables(function):
             found.setdefault((id(variable.place), variable.name, variable.is_read), variable)
+            readers.setdefault(variable.path, function)
             inner = python_function(variable.value)
             if inner is not None and not is_stable(inner.__module__):
                 pending.append(inner)
     ordered = sorted(found.values(), key=lambda variable: variable.path)
-    values = tuple((variable.path, _frozen(variable)) for variable in ordered)
+    values = tuple((variable.path, _frozen(variable, readers)) for variable in ordered)
     if any(isinstance(variable.value, _MUTABLE) or variable.is_namespace for variable in ordered):
         return Captures(values, _never, NEVER)
     is_current = _identity_check(ordered)
@@ -121,7 +127,7 @@ def python_function(value: object) -> FunctionType | None:
 def variables(function: FunctionType) -> Iterator[Variable]:
     """The variables outside that a function's own code reads, and the modules they are in."""
     module = function.__module__
-    for path in _global_paths(function.__code__):
+    for path in _global_paths(written_code(function)):
         yield from _resolve(module, function.__globals__, path)
     qualified = f"{module}.{function.__qualname__}"
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
@@ -162,7 +168,15 @@ def _global_paths(code: CodeType) -> tuple[tuple[str, ...], ...]:
     return tuple(paths)
 
 
-def _frozen(variable: Variable) -> Hashable:
+def _frozen(variable: Variable, readers: Mapping[str, FunctionType]) -> Hashable:
+    """readers: the function that reads a variable, by path."""
+    try:
+        return _key(variable)
+    except BlockError as error:
+        raise error.at(reading_place(readers[variable.path], variable.name)) from None
+
+
+def _key(variable: Variable) -> Hashable:
     value = variable.value
     if variable.is_namespace:
         return value, tuple((name, _Same(item)) for name, item in sorted(vars(value).items()))
@@ -182,7 +196,8 @@ def _identity_check(variables: list[Variable]) -> Callable[[], bool]:
         now = (f"place{number}.cell_contents" if isinstance(variable.place, CellType)
                else f"place{number}[{variable.name!r}]")
         tests.append(f"{now} is value{number}")
-    exec(_IS_CURRENT.format(" and ".join(tests) or "True"), scope)
+    source = _IS_CURRENT.format(" and ".join(tests) or "True")
+    exec(compile(source, f"{GENERATED}captures>", "exec"), scope)
     return scope["is_current"]
 
 

@@ -10,7 +10,8 @@ from types import ModuleType
 
 from blocknumba.dispatch.kernel import Kernel
 from blocknumba.dispatch.type_spelling import literal
-from blocknumba.errors import UNKNOWN, BlockValueError, Loc, quoted, require
+from blocknumba.errors import UNKNOWN, BlockValueError, Loc, require
+from blocknumba.wording import quoted
 
 
 def kernel_of(given: str, command: str) -> Kernel:

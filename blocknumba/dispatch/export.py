@@ -10,8 +10,9 @@ from pathlib import Path
 from blocknumba.dispatch.c_header import c_header
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.entry import parameter_fields
-from blocknumba.errors import BlockValueError, quoted, require
+from blocknumba.errors import BlockValueError, require
 from blocknumba.tile_ir.arguments import Argument
+from blocknumba.wording import quoted
 
 _NAME = re.compile(r"\w[\w.+-]*")  # no separator of any system, and never ".."
 

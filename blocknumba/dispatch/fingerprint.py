@@ -22,6 +22,7 @@ from blocknumba.settings import SETTINGS
 from blocknumba.tile_ir.types import DType
 from blocknumba.typing.constexpr import constexpr
 from blocknumba.typing.function import BlockFunction
+from blocknumba.typing.written import written_code
 
 FORMAT = 1  # of the digest and of the entries
 _DIGEST_BYTES = 20
@@ -226,7 +227,7 @@ class _Writer:
             return
         self._seen[id(function)] = len(self._seen)
         self.add("function", function.__name__)
-        self.code(function.__code__)
+        self.code(written_code(function))
         for name, annotation in function.__annotations__.items():
             self.add("annotation", name, annotation if isinstance(annotation, str)
                      else _ADDRESSES.sub("", repr(annotation)))

@@ -8,6 +8,7 @@ import numpy as np
 
 from blocknumba.dispatch.streams import is_stream
 from blocknumba.errors import BlockTypeError, BlockValueError, require
+from blocknumba.wording import shown
 
 Grid = tuple[int, int, int]
 
@@ -66,7 +67,7 @@ def _extent(axis: int, given: object, kernel: str) -> int:
     except TypeError:
         hint = "use bn.cdiv or // to divide" if isinstance(given, (float, np.floating)) else ""
         raise BlockTypeError(
-            f"{kernel}: given {given!r} for axis {axis} of the grid, accepted an int",
+            f"{kernel}: given {shown(given)} for axis {axis} of the grid, accepted an int",
             hint=hint) from None
     most = MAX_YZ if axis else MAX_X
     require(0 <= extent <= most,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from blocknumba.dispatch.kernel import Kernel
 from blocknumba.dispatch.layers import Layer
 from blocknumba.errors import require
+from blocknumba.tracebacks import without_our_frames
 
 
 class Heuristics(Layer):
@@ -30,6 +31,7 @@ class Heuristics(Layer):
         return super().complete(arguments, keywords | chosen, launch)
 
 
+@without_our_frames
 def heuristics(values: Mapping[str, Callable[[dict], object]]) -> Callable[[Kernel], Heuristics]:
     """Compute constants: `@bn.heuristics({"EVEN": lambda args: args["n"] % 2 == 0})`.
 
@@ -37,4 +39,4 @@ def heuristics(values: Mapping[str, Callable[[dict], object]]) -> Callable[[Kern
     """
     require(isinstance(values, Mapping) and all(map(callable, values.values())),
             "heuristics: given {!r}, accepted a dict of functions by name", values)
-    return lambda kernel: Heuristics(kernel, values)
+    return without_our_frames(lambda kernel: Heuristics(kernel, values))

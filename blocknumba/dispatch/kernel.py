@@ -18,7 +18,7 @@ from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.driver import Driver, find_driver
 from blocknumba.dispatch.grid import grid_and_stream
 from blocknumba.dispatch.launcher import MAX_PLANS, MISSING, generate_launcher
-from blocknumba.dispatch.options import OPTION_NAMES, Options
+from blocknumba.dispatch.options import Options, require_options
 from blocknumba.dispatch.plan import FormPlans, Plan
 from blocknumba.dispatch.recent import Key
 from blocknumba.dispatch.signature import Signature, read_signature
@@ -28,6 +28,7 @@ from blocknumba.dispatch.specialize import (
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
+from blocknumba.tracebacks import leave_out_our_frames, without_our_frames
 from blocknumba.typing.function import own_signature
 
 MAX_CHAIN = 4  # generated launchers that a call tries before its form is looked up
@@ -48,6 +49,7 @@ class Kernel:
     # slots are what each launch reads: they cost less than the dict of so many attributes
     __slots__ = ("_front", "_kept", "__dict__", "__weakref__")
 
+    @without_our_frames
     def __init__(self, function: FunctionType, options: Options = Options()):
         require(isinstance(function, FunctionType), "jit: given {}, accepted a Python function",
                 type(function).__name__)
@@ -98,11 +100,13 @@ class Kernel:
         except TypeError:  # None, which no method can be bound to; the launch says what is wrong
             return MethodType(self._front, (configuration,))
 
+    @without_our_frames
     def __call__(self, *arguments: object, **keywords: object) -> None:
         name = self.signature.kernel
         raise BlockTypeError(f"{name}: called without a grid, accepted {name}[grid](...)",
                              hint=f"use {name}[1](...) for one program")
 
+    @without_our_frames
     def warmup(self, *arguments: object, grid: object = 1, **keywords: object) -> Compiled:
         """Compile for these arguments, without running anything."""
         bound, changes = self.signature.bind(arguments, keywords)
@@ -110,6 +114,7 @@ class Kernel:
         resolve_grid(grid, self.signature, bound, options)
         return self.prepare(bound, options).compiled
 
+    @without_our_frames
     def bind(self, grid: object, *arguments: object, stream: object = None,
              **keywords: object) -> Bound:
         """A function that launches with just these arguments, the fastest way there is.
@@ -124,6 +129,7 @@ class Kernel:
         return bind_call(self.prepare(bound, options), extents, stream, self._hooks,
                          lambda chosen: self._run(grid, chosen, bound, changes)[1].compiled)
 
+    @without_our_frames
     def add_launch_hook(self, hook: Callable[[LaunchEvent], Callable[[], object] | None]) -> None:
         """Call hook(event) before every launch; what it returns, if not None, is called after.
 
@@ -137,6 +143,7 @@ class Kernel:
                 self.signature.kernel, type(hook).__name__)
         self._hooks.append(hook)
 
+    @without_our_frames
     def remove_launch_hook(self, hook: Callable[[LaunchEvent], object]) -> None:
         """Do not call a hook any more."""
         require(hook in self._hooks, "{}: given a hook that was not added",
@@ -238,7 +245,11 @@ class Kernel:
     def _newest_form(self, configuration: object, /, *arguments: object,
                      stream: object = None, **keywords: object) -> Compiled:
         """What is called by launches that were made before any form was met."""
-        return self._chain.front(configuration, *arguments, stream=stream, **keywords)
+        try:
+            return self._chain.front(configuration, *arguments, stream=stream, **keywords)
+        except Exception as error:
+            leave_out_our_frames(error)
+            raise
 
     def _any_form(self, configuration: object, /, *arguments: object,
                   stream: object = None, **keywords: object) -> Compiled:
@@ -246,6 +257,16 @@ class Kernel:
 
         arguments, keywords: some may be MISSING.
         """
+        try:
+            launcher, arguments, keywords = self._looked_up(arguments, keywords)
+            return launcher(configuration, *arguments, stream=stream, **keywords)
+        except Exception as error:
+            leave_out_our_frames(error)
+            raise
+
+    def _looked_up(self, arguments: tuple, keywords: dict[str, object],
+                   ) -> tuple[Launch, tuple, dict[str, object]]:
+        """The launcher of a form of call, and the arguments that are not MISSING."""
         arguments, keywords = self._passed(arguments, keywords)
         places = dict(zip(self._places, arguments))
         if len(places) < len(arguments) or not places.keys().isdisjoint(keywords):
@@ -257,7 +278,7 @@ class Kernel:
             launcher = self._launchers[form] = self._launcher(arguments, keywords)
         elif launcher != self._run_slowly:
             self._begin_with(self._chain.met(launcher))
-        return launcher(configuration, *arguments, stream=stream, **keywords)
+        return launcher, arguments, keywords
 
     def _begin_with(self, launcher: Launch) -> None:
         """Try a launcher first from now on; or look forms up."""
@@ -340,18 +361,17 @@ class Kernel:
             return call.run(extents, stream), call
 
 
+@without_our_frames
 def jit(function: FunctionType | None = None, /, **options: object) -> Kernel | Callable:
     """Make a kernel of a Python function: `@bn.jit` or `@bn.jit(num_warps=8)`.
 
     options: see Options.
     Errors: BlockTypeError for an option that does not exist.
     """
-    unknown = sorted(set(options) - OPTION_NAMES)
-    require(not unknown, "jit: given {}, accepted {}", ", ".join(unknown),
-            ", ".join(sorted(OPTION_NAMES)))
+    require_options("jit", options)
     chosen = Options(**options)
     if function is None:
-        return lambda inner: Kernel(inner, chosen)
+        return without_our_frames(lambda inner: Kernel(inner, chosen))
     return Kernel(function, chosen)
 
 

@@ -41,7 +41,8 @@ else packs them, and calls the driver.  For `add[grid](x, y, n, B=1024)` with Cu
 
 Between the last look at what is ready and `submit` nothing is called, so that no finalizer or
 signal handler that launches the same kernel can come in between; one that comes earlier is seen,
-and the loop packs again.  The key holds whole shapes, so that extents and strides need no
+and the loop packs again.  A `try` around all of it leaves frames of ours out of the tracebacks of
+errors.  The key holds whole shapes, so that extents and strides need no
 packing; a call with new shapes takes the slow way once.  Names that begin with an underscore are
 the launcher's own.
 """
@@ -70,6 +71,7 @@ from blocknumba.dispatch.streams import (
 )
 from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir.types import DTYPES, DType, dtype_of
+from blocknumba.tracebacks import GENERATED, leave_out_our_frames
 
 MISSING = object()  # the default of every argument of a launcher: it is never passed on as one
 MAX_PLANS = 1024  # per launcher; shapes that never come back must not fill the memory
@@ -122,7 +124,8 @@ def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, 
         _stream_expression(kinds), driver.device_count > 1)
     scope = _scope(driver, signature, given, form, kinds) | {
         "_miss": miss, "_hooks": hooks, "_link": link}
-    exec(compile(launcher_source(form), f"<launcher of {signature.kernel}>", "exec"), scope)
+    file = f"{GENERATED}launcher of {signature.kernel}>"
+    exec(compile(launcher_source(form), file, "exec"), scope)
     launch = scope["_launch"]
     launch.__name__ = launch.__qualname__ = signature.kernel  # Python's own errors say it
     return launch
@@ -145,6 +148,7 @@ def _scope(driver: Driver, signature: Signature, given: Mapping[str, type], form
         "_current_device": device_getter(libraries, driver),
         "_pointer_device": driver.pointer_device,
         "_status_of": status_of, "_Exception": Exception,
+        "_leave_out_our_frames": leave_out_our_frames,
         "_callable": callable, "_int": int, "_len": len, "_repr": repr, "_tuple": tuple,
         "_type": type,
         "_get_cupy_stream": cupy_stream_getter() if "cupy" in libraries else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -74,6 +75,11 @@ _LAUNCH = """\
     if _status:
         _ready.plan.recover(_status, _ready)
     return _ready.compiled
+"""
+_ON_ERROR = """\
+    except _Exception as _error:
+        _leave_out_our_frames(_error)
+        raise
 """
 
 
@@ -159,8 +165,10 @@ def launcher_source(form: Form) -> str:
     names["second_look"] = _second_look(form, before) if form.tensors else ""
     early, late = ("", before) if form.tensors else (before, "")
     switch = _SWITCH if form.may_switch else ""
-    return "".join([_head(form, following), early, _RECOGNISE.format(**names), late,
+    text = "".join([_head(form, following), early, _RECOGNISE.format(**names), late,
                     _LOAD.format(**names), switch, _LAUNCH])
+    head, body = text.split(":\n", 1)
+    return f"{head}:\n    try:\n{textwrap.indent(body, '    ')}{_ON_ERROR}"
 
 
 def _head(form: Form, following: str) -> str:

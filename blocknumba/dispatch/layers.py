@@ -9,7 +9,8 @@ from blocknumba.dispatch.bound import Bound
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.kernel import Kernel, grid_and_stream
 from blocknumba.dispatch.options import OPTION_NAMES
-from blocknumba.errors import BlockValueError, require
+from blocknumba.errors import BlockValueError, require, require_known
+from blocknumba.tracebacks import leave_out_our_frames, without_our_frames
 
 
 class Layer:
@@ -33,10 +34,8 @@ class Layer:
         self.signature = self.base.signature
         self.chosen, self.all_chosen = chosen, chosen | below
         self._decorator = decorator
-        known = {*self.signature.names, *OPTION_NAMES}
-        require(chosen <= known, "{}: given {} for {}, accepted {}", decorator,
-                ", ".join(sorted(chosen - known)), self.signature.kernel,
-                ", ".join(self.signature.names), error=BlockValueError)
+        require_known(f"{decorator} of {self.signature.kernel}: given", chosen,
+                      self.signature.names, OPTION_NAMES, BlockValueError)
 
     @property
     def py_func(self) -> FunctionType:
@@ -48,14 +47,17 @@ class Layer:
         sees the chosen constants."""
         return LayerLaunch(self, configuration)
 
+    @without_our_frames
     def __call__(self, *arguments: object, **keywords: object) -> None:
         self.base(*arguments, **keywords)  # its error says what to write
 
+    @without_our_frames
     def warmup(self, *arguments: object, grid: object = 1, **keywords: object) -> Compiled:
         """Choose, and compile for the choice; see Kernel.warmup."""
         keywords = self.complete(arguments, keywords, (grid, None))
         return self.base.warmup(*arguments, grid=grid, **keywords)
 
+    @without_our_frames
     def bind(self, grid: object, *arguments: object, stream: object = None,
              **keywords: object) -> Bound:
         """Choose, and bind the choice; see Kernel.bind."""
@@ -100,7 +102,11 @@ class LayerLaunch:
 
     def __call__(self, *arguments: object, stream: object = None, **keywords: object) -> Compiled:
         """Choose and launch; see Kernel.__getitem__."""
-        grid, chosen = grid_and_stream(self._configuration)
-        keywords = self._layer.complete(arguments, keywords,
-                                        (grid, chosen if stream is None else stream))
-        return self._layer.base[self._configuration](*arguments, stream=stream, **keywords)
+        try:
+            grid, chosen = grid_and_stream(self._configuration)
+            keywords = self._layer.complete(arguments, keywords,
+                                            (grid, chosen if stream is None else stream))
+            return self._layer.base[self._configuration](*arguments, stream=stream, **keywords)
+        except Exception as error:
+            leave_out_our_frames(error)
+            raise

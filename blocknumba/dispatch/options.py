@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 
-from blocknumba.errors import BlockTypeError, BlockValueError, require
+from blocknumba.errors import BlockTypeError, BlockValueError, require, require_known
 
 MAX_WARPS = 32  # 1024 threads per block.  Source: CUDA Programming Guide, compute capabilities
 MAX_CTAS = 16  # non-portable cluster size.  Source: CUDA Programming Guide, compute capabilities
@@ -71,6 +71,11 @@ class Options:
 
 
 OPTION_NAMES = frozenset(field.name for field in fields(Options))
+
+
+def require_options(what: str, given: Iterable[str]) -> None:
+    """Raise unless all names are of options; what: the function or kernel that got them."""
+    require_known(f"{what}: given the options", given, sorted(OPTION_NAMES))
 
 
 def _require_integer(name: str, value: object, least: int, most: int) -> None:

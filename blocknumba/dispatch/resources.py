@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from blocknumba.dispatch.options import MAX_WARPS
 from blocknumba.dispatch.specialize import Specialization
-from blocknumba.errors import ResourceError, shown
+from blocknumba.errors import ResourceError
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.passes.allocate_shared import shared_bytes, size_bytes
@@ -16,6 +16,7 @@ from blocknumba.gpu_layout.shared import in_registers
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS, raises
 from blocknumba.tile_ir.ir import Function, Op, Value, walk
+from blocknumba.wording import shown
 
 SHOWN_BUFFERS = 4  # the largest ones say what to change
 

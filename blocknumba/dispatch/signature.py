@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import dis
 import inspect
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,8 @@ from blocknumba.dispatch.options import OPTION_NAMES
 from blocknumba.errors import BlockTypeError, Loc, require
 from blocknumba.tile_ir.types import DTYPES, DType
 from blocknumba.typing.function import own_signature
+from blocknumba.typing.written import all_codes, written_code
+from blocknumba.wording import did_you_mean
 
 REQUIRED = inspect.Parameter.empty
 _PYTHON_HINTS = frozenset(("bool", "int", "float"))  # say nothing of the dtype
@@ -96,11 +97,10 @@ class Signature:
         known = [*self.names, *sorted(OPTION_NAMES)]
         if name in known:
             return
-        close = difflib.get_close_matches(name, known, 1)
         raise BlockTypeError(
             f"{self.kernel}: given {name}=, accepted {self._listed(self.names)} and the options "
             f"{', '.join(sorted(OPTION_NAMES))}",
-            hint=f"did you mean {close[0]}?" if close else "")
+            hint=did_you_mean(name, known))
 
     @staticmethod
     def _listed(names: Sequence[str]) -> str:
@@ -136,10 +136,22 @@ def location(function: FunctionType) -> Loc:
     return Loc(code.co_filename, code.co_firstlineno, function=function.__name__)
 
 
+def reading_place(function: FunctionType, name: str) -> Loc:
+    """Where a function, or one that is defined in it, first reads a name; else where it begins."""
+    for code in all_codes(written_code(function)):
+        for instruction in dis.get_instructions(code):
+            at = instruction.positions
+            if instruction.argval == name and at is not None and at.lineno:
+                is_one_line = at.end_lineno == at.lineno and at.col_offset is not None
+                start, end = (at.col_offset, at.end_col_offset) if is_one_line else (-1, -1)
+                return Loc(code.co_filename, at.lineno, start, end, function.__name__)
+    return location(function)
+
+
 def _divisors(function: FunctionType) -> set[str]:
     """The local names that stand after a %."""
     found, before = set(), None
-    for instruction in dis.get_instructions(function):
+    for instruction in dis.get_instructions(written_code(function)):
         is_remainder = instruction.opname == "BINARY_OP" and instruction.argrepr in ("%", "%=")
         if is_remainder and before.opname.startswith("LOAD_FAST"):
             # one instruction may load two names

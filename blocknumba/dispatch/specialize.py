@@ -18,6 +18,7 @@ from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.arguments import Argument, ArrayArgument, ScalarArgument
 from blocknumba.tile_ir.tensor_map import MAX_EXTENT, MAX_RANK, STRIDE_LIMIT_BYTES
 from blocknumba.tile_ir.types import int32
+from blocknumba.wording import shown
 
 ALIGNMENT = 16  # bytes: the widest access of one thread that every target has
 DIVISIBILITY = 16  # elements: enough for a 16-byte access of any dtype; smaller powers count too
@@ -106,7 +107,7 @@ def freeze(value: object, where: str) -> Hashable:
         hash(value)
     except TypeError:
         raise BlockTypeError(
-            f"{where}: given {_shown(value)}, accepted hashable constants",
+            f"{where}: given {shown(value)}, accepted hashable constants",
             hint="pass a tuple" if isinstance(value, (list, set)) else "") from None
     return type(value), value
 
@@ -154,8 +155,3 @@ def _is_mappable(facts: ArrayFacts) -> bool:
 def _divisibility(value: int, most: int = DIVISIBILITY) -> int:
     """The greatest power of two up to another one that divides value."""
     return value & -value & most - 1 or most
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"

@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from blocknumba.dispatch.specialize import ALIGNMENT, DIVISIBILITY
-from blocknumba.errors import BlockTypeError, quoted, require
+from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.arguments import Argument, ArrayArgument, ScalarArgument
 from blocknumba.tile_ir.tensor_map import MAX_RANK
 from blocknumba.tile_ir.types import DTYPES, DType, dtype_of
+from blocknumba.wording import quoted
 
 ACCEPTED = 'accepted "f32[:,::1]", "f32[:]:16", "i32", "i32:16", "i32:1", "*fp32", "*fp32:16"'
 

@@ -16,8 +16,9 @@ from blocknumba.emulator.errors import EmulatorError
 from blocknumba.emulator.launch import Options
 from blocknumba.emulator.listing import listing
 from blocknumba.emulator.module import Module, Parameter
-from blocknumba.errors import MAX_SHOWN, quoted, require
+from blocknumba.errors import require
 from blocknumba.text_files import read_text
+from blocknumba.wording import MAX_TEXT, quoted
 
 _THREADS = 128  # of a block, when nothing is said
 MAX_ELEMENTS = 1 << 28  # of an array; more would take longer to fill than anybody waits
@@ -96,7 +97,7 @@ def parse_parameter(text: str, seed: int = 0) -> Parameter:
     array = _ARRAY.fullmatch(text)
     if array is None:
         return _number(text)
-    require(array[1] in _DTYPES, "emulate: given the dtype {}, accepted {}", array[1][:MAX_SHOWN],
+    require(array[1] in _DTYPES, "emulate: given the dtype {}, accepted {}", array[1][:MAX_TEXT],
             ", ".join(_DTYPES), error=EmulatorError)
     dtype = np.dtype(_DTYPES[array[1]])
     shape = [int(extent) for extent in array[2].split(",") if extent.strip()]

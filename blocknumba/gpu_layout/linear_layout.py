@@ -24,8 +24,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from blocknumba.errors import quoted
 from blocknumba.gpu_layout import gf2
+from blocknumba.wording import quoted
 
 Dims = tuple[tuple[str, int], ...]
 

@@ -9,12 +9,13 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from blocknumba.errors import BlockValueError, quoted, require
+from blocknumba.errors import BlockValueError, require
 from blocknumba.gpu_layout import gf2
 from blocknumba.gpu_layout.linear_layout import LinearLayout, unpack
 from blocknumba.gpu_layout.registers import LANE, REGISTER, WARP, WARP_SIZE, blocked, shape_of
 from blocknumba.gpu_layout.shared import BANKS, OFFSET
 from blocknumba.text_files import write_text
+from blocknumba.wording import quoted
 
 MAX_CELLS = 1 << 20  # of a picture; more than anybody looks at
 _NUMBER = re.compile(r"[0-9]{1,18}")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from blocknumba.errors import BlockValueError, require
+from blocknumba.wording import did_you_mean, shown
 
 
 class Capability(StrEnum):
@@ -134,8 +135,9 @@ class Target:
 
         Errors: BlockValueError for a name that is not one of TARGETS.
         """
-        require(name in TARGETS, "target: given {!r}, accepted {}", name, ", ".join(TARGETS),
-                error=BlockValueError)
+        if not isinstance(name, str) or name not in TARGETS:
+            raise BlockValueError(f"target: given {shown(name)}, accepted {', '.join(TARGETS)}",
+                                  hint=did_you_mean(str(name), TARGETS))
         return TARGETS[name]
 
     @staticmethod

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import ml_dtypes
 import numpy as np
 
-from blocknumba.errors import require
+from blocknumba.errors import BlockTypeError, require
+from blocknumba.wording import did_you_mean, shown
 
 BOOL, INT, UINT, FLOAT = "bool", "int", "uint", "float"
 
@@ -102,9 +103,12 @@ def dtype_of(spelling: object) -> DType:
         return _ALIASES[spelling]
     try:
         found = _FROM_NUMPY.get(np.dtype(spelling))
-    except TypeError:
+    except Exception:  # NumPy asks the object for its dtype, and that may raise anything
         found = None
-    require(found, "dtype: given {!r}, accepted {}", spelling, ", ".join(DTYPES))
+    if not found or spelling is None:  # NumPy takes None for float64
+        hint = did_you_mean(spelling, [*DTYPES, *_ALIASES]) if isinstance(spelling, str) else ""
+        raise BlockTypeError(f"dtype: given {shown(spelling)}, accepted {', '.join(DTYPES)}",
+                             hint=hint)
     return found
 
 

@@ -145,6 +145,12 @@ def _entry(array: Array, entry: object, axis: int) -> object:
         return entry
     if isinstance(entry, Value) and not entry.type.is_pointer and entry.type.dtype.is_integer:
         return entry
+    if isinstance(entry, slice) and entry == FULL:
+        raise BlockTypeError(
+            f"{array.name}: axis {axis} is given ':' or '...', all of its elements, whose number "
+            "is not known at compile time, accepted spans, ints and int tiles",
+            hint="write bn.span(0, SIZE): elements beyond the edge are 0 when they are read, and "
+                 "are not stored")
     if isinstance(entry, slice):
         raise BlockTypeError(
             f"{array.name}: axis {axis} is given a slice whose length is not known at compile "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 
 from blocknumba.errors import UnsupportedError
@@ -10,9 +9,10 @@ from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.types import DType
 from blocknumba.typing import folding
 from blocknumba.typing.arrays import size_of, transposed
-from blocknumba.typing.context import Context, describe
+from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.functions import create, elementwise, memory, reduce, shape, spans
 from blocknumba.typing.values import Array, BoundMethod, Elements, Span, Structure
+from blocknumba.wording import did_you_mean
 
 _METHODS = {
     "to": create.cast, "astype": create.cast, "item": shape.item, "store": memory.store,
@@ -43,7 +43,8 @@ def attribute(context: Context, value: object, name: str) -> object:
         return value  # of Triton's pointers; here the dtype of an array is that of its elements
     found = folding.fold_attribute(value, name)
     if found is folding.UNKNOWN:
-        raise UnsupportedError(f"{describe(value)} has no attribute {name!r}")
+        raise UnsupportedError(f"{describe(value)} has no attribute {name!r}",
+                               hint=did_you_mean(name, dir(value)))
     return found
 
 
@@ -52,11 +53,10 @@ def _of_tile(context: Context, value: Value, name: str) -> object:
         return _TILE_ATTRIBUTES[name](context, value)
     if name in _METHODS:
         return BoundMethod(_METHODS[name], value)
-    close = difflib.get_close_matches(name, [*_TILE_ATTRIBUTES, *_METHODS], 3, 0.7)
     raise UnsupportedError(
         f"{value.type} has no attribute {name!r}, accepted {', '.join(sorted(_TILE_ATTRIBUTES))} "
         "and the functions of one tile",
-        hint=f"did you mean {' or '.join(close)}?" if close else "")
+        hint=did_you_mean(name, [*_TILE_ATTRIBUTES, *_METHODS]))
 
 
 def _of_structure(context: Context, value: Structure, name: str) -> object:
@@ -66,9 +66,9 @@ def _of_structure(context: Context, value: Structure, name: str) -> object:
     if isinstance(value, Array) and name.startswith("atomic_") and name in _METHODS:
         return BoundMethod(_METHODS[name], value)
     accepted = f", accepted {', '.join(sorted(getters))}" if getters else ""
-    hint = ""
-    if isinstance(value, Array) and name in _METHODS:
-        hint = "load elements first: x[...] is a tile and has it"
+    methods = _METHODS if isinstance(value, Array) else ()
+    hint = (f"{loading_hint(value)}; it is a tile, and has {name}" if name in methods
+            else did_you_mean(name, getters))
     raise UnsupportedError(f"{describe(value)} has no attribute {name!r}{accepted}", hint=hint)
 
 
@@ -80,8 +80,6 @@ def _transposed_tile(context: Context, value: Value) -> Value:
 
 def _pointee(context: Context, value: Value) -> DType:
     return value.type.dtype.pointee if value.type.is_pointer else value.type.dtype
-
-
 
 
 _TILE_ATTRIBUTES: dict[str, Callable[[Context, Value], object]] = {

@@ -18,6 +18,7 @@ from blocknumba.errors import Loc, UnsupportedError
 from blocknumba.typing.constexpr import unwrapped
 from blocknumba.typing.function import bare, own_signature
 from blocknumba.typing.nested import Nested, keep_settled_values, make_function
+from blocknumba.typing.written import as_written
 
 # Opcodes of Python that has no meaning in a kernel, on all supported versions.
 _REFUSED = {
@@ -84,6 +85,15 @@ class Source:
         cells = zip(self.function.__code__.co_freevars, self.function.__closure__ or ())
         return [ir.FreeVar(i, name, unwrapped(cell.cell_contents), self.first_loc)
                 for i, (name, cell) in enumerate(cells) if _is_set(cell)]
+
+    def global_node(self, name: str, loc: ir.Loc) -> ir.Global:
+        """A global with what its name means now; known are the names that it may have meant."""
+        node = ir.Global(name, self.global_value(name), loc)
+        if node.value is ir.UNDEFINED:
+            code = self.function.__code__
+            node.known = {*code.co_varnames, *code.co_cellvars, *code.co_freevars,
+                          *self.function.__globals__, *dir(builtins)}
+        return node
 
 
 class _Interpreter(interpreter.Interpreter):
@@ -308,9 +318,10 @@ def statement_places(function: types.FunctionType) -> dict[int, SourceLoc]:
 
 
 def _translate(function: types.FunctionType) -> Source:
-    _refuse_unsupported(function)
+    written = as_written(function)
+    _refuse_unsupported(written)
     made_of = _replaceable(function)
-    identity = bytecode.FunctionIdentity.from_function(bare(function))
+    identity = bytecode.FunctionIdentity.from_function(bare(written))
     translator = _Interpreter(identity)
     try:
         function_ir = translator.interpret(bytecode.ByteCode(identity))

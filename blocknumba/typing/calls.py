@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from blocknumba.errors import BlockError, UnsupportedError
+from blocknumba.errors import BlockError, UnsupportedError, require
 from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.types import DType, dtype_of, float32, int32, int64
 from blocknumba.typing import folding
@@ -37,7 +37,7 @@ def call(context: Context, callee: object, arguments: tuple, keywords: dict[str,
     if is_operator(callee) and not keywords:
         return apply_operator(context, callee, arguments)
     if (builtin := _lookup_builtin(callee)) is not None:
-        return builtin(context, *arguments, **keywords)
+        return _call_function(context, builtin, arguments, keywords)
     if (dtype := _as_dtype(callee)) is not None and len(arguments) == 1 and not keywords:
         return create.convert_scalar(context, arguments[0], dtype)
     if folding.is_exception(callee):
@@ -80,14 +80,22 @@ def _extreme(name: str):
     def rule(context: Context, *operands: object, **keywords: object) -> object:
         if len(operands) == 1 and isinstance(operands[0], tuple):
             operands = operands[0]
-        elif len(operands) == 1 or keywords or isinstance(operands[0], Value) and (
-                operands[0].type.shape and not isinstance(operands[1], Value)):
+        require(operands, "{}: given nothing, accepted numbers, or a tile", name)
+        if len(operands) == 1 or keywords:
             return _call_function(context, getattr(reduce, name), operands, keywords)
+        tiles = [operand for operand in operands if _is_tile(operand)]
+        require(len(tiles) in (0, len(operands)), "{}: given {}, accepted only tiles or only "
+                "numbers", name, " and ".join(map(describe, operands)),
+                hint=f"use bn.{name}imum(a, b) element by element, or bn.{name}(x, axis=...) along "
+                     "an axis")
         result = operands[0]
         for operand in operands[1:]:
             result = elementwise.binary(context, f"{name}imum", result, operand)
         return result
     return rule
+
+def _is_tile(operand: object) -> bool:
+    return isinstance(operand, Value) and bool(operand.type.shape)
 
 def _slice(context: Context, *bounds: object) -> slice:
     return slice(*bounds)
@@ -98,12 +106,18 @@ def _round(context: Context, x: object) -> object:
 def _pow(context: Context, x: object, y: object) -> object:
     return elementwise.binary(context, "power", x, y)
 
-def _sum(context: Context, x: object, **keywords: object) -> object:
-    if isinstance(x, tuple):
-        total: object = 0
+def _divmod(context: Context, x: object, y: object) -> tuple:
+    return tuple(elementwise.binary(context, name, x, y) for name in ("floordiv", "mod"))
+
+def _sum(context: Context, x: object, *start: object, **keywords: object) -> object:
+    if isinstance(x, tuple) and len(start) < 2 and not keywords:
+        total: object = start[0] if start else 0
         for item in x:
             total = elementwise.binary(context, "add", total, item)
         return total
+    require(not start, "sum: given {}, accepted a tile, or a tuple and a number to start with",
+            " and ".join(map(describe, (x, *start))),
+            hint="bn.sum(x, axis=...) adds along an axis")
     return _call_function(context, reduce.sum, (x,), keywords)
 
 def _of_tuples(function: type):
@@ -116,11 +130,10 @@ def _of_tuples(function: type):
         return tuple(function(*tuples))
     return rule
 
-_BUILTINS = {
-    **{function: _of_tuples(function) for function in (enumerate, zip, reversed, tuple)},
-    bool: _bool, int: _int, float: _float, len: _len, slice: _slice, round: _round, pow: _pow,
-    min: _extreme("min"), max: _extreme("max"), sum: _sum,
-}
+_BUILTINS = {made: BlockFunction(rule, made.__name__) for made, rule in (
+    (bool, _bool), (int, _int), (float, _float), (len, _len), (slice, _slice), (round, _round),
+    (pow, _pow), (divmod, _divmod), (min, _extreme("min")), (max, _extreme("max")), (sum, _sum),
+    *((function, _of_tuples(function)) for function in (enumerate, zip, reversed, tuple)))}
 
 # Python's and NumPy's names for functions of the language.
 _SPELLINGS: dict[object, BlockFunction] = {
@@ -161,7 +174,7 @@ def _lookup(callee: object) -> BlockFunction | None:
     except TypeError:  # unhashable
         return None
 
-def _lookup_builtin(callee: object):
+def _lookup_builtin(callee: object) -> BlockFunction | None:
     try:
         return _BUILTINS.get(callee)
     except TypeError:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blocknumba.errors import BlockTypeError, BlockValueError, require, shown
+from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir import ops
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.opdef import OPS, OpDef
 from blocknumba.tile_ir.types import DType, PointerType, dtype_of, int32, int64
 from blocknumba.typing import promotion
-
-_DESCRIBED, _DESCRIBED_CHARACTERS = 16, 80  # items of a tuple and characters in messages
+from blocknumba.typing.values import Array, Structure
+from blocknumba.wording import MAX_ITEMS, shown
 
 assert ops, "the op registry is filled by importing the ops"
 
@@ -71,7 +71,8 @@ class Context:
         if isinstance(operand, np.generic):
             own = self.constant(operand.item(), dtype_of(operand.dtype))
             return own if dtype is None else self.cast(own, dtype)
-        raise BlockTypeError(f"{what}: given {describe(operand)}, accepted a tile or a number")
+        raise BlockTypeError(f"{what}: given {describe(operand)}, accepted a tile or a number",
+                             hint=loading_hint(operand))
 
     def cast(self, value: Value, dtype: DType) -> Value:
         """value converted to dtype; itself when it has it."""
@@ -123,32 +124,27 @@ def common_shape(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, ...
 
 
 def describe(operand: object) -> str:
-    """An operand in a message: the type of a Value, else the value."""
+    """An operand in a message: the type of a Value, the kind of a structure, else the value."""
     if isinstance(operand, Value):
         return str(operand.type)
     if isinstance(operand, DType):
         return f"the dtype {operand}"
-    if callable(operand) and hasattr(operand, "__name__"):
-        return f"the function {operand.__name__}"
-    if isinstance(operand, int):
-        return shown(operand)
-    if operand is None or isinstance(operand, (float, str)):
-        return _shortened(repr(operand))
     if isinstance(operand, tuple):
-        inner = ", ".join(map(describe, operand[:_DESCRIBED]))
-        if len(operand) > _DESCRIBED:
+        inner = ", ".join(map(describe, operand[:MAX_ITEMS]))
+        if len(operand) > MAX_ITEMS:
             return f"({inner}, ...) of {len(operand)}"
         return f"({inner},)" if len(operand) == 1 else f"({inner})"
-    return with_article(type(operand).__name__.lower())
+    if isinstance(operand, slice):
+        return "a slice"
+    return operand.noun if isinstance(operand, Structure) else shown(operand)
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _DESCRIBED_CHARACTERS else f"{text[:_DESCRIBED_CHARACTERS]}..."
-
-
-def with_article(noun: str) -> str:
-    """A noun after "a" or "an"."""
-    return f"an {noun}" if noun[0] in "aeio" else f"a {noun}"
+def loading_hint(operand: object) -> str:
+    """How to load elements of an array that is given where a tile is accepted; else empty."""
+    if not isinstance(operand, Array):
+        return ""
+    index = ", ".join(["bn.span(0, SIZE)"] * operand.rank) or "()"
+    return f"load elements first: {operand.name.partition(' ')[0]}[{index}]"
 
 
 def _axis_hint(a: tuple[int, ...], b: tuple[int, ...]) -> str:

@@ -21,7 +21,9 @@ from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.spans import make_span
 from blocknumba.typing.indexing import load_item, store_item
 from blocknumba.typing.operators import apply_operator
+from blocknumba.typing.threads import refuse_numba_cuda
 from blocknumba.typing.values import Function, Iteration, is_constant
+from blocknumba.wording import did_you_mean, shown
 
 Read = Callable[[ir.Var], object]
 
@@ -53,12 +55,16 @@ def evaluate(context: Context, node: object, read: Read) -> object:
                                    hint="use a tuple" if node.op in _LITERALS else "")
         return handler(context, node, read)
     if node.value is ir.UNDEFINED:
-        raise BlockNameError(f"name {node.name!r} is not defined")
+        raise BlockNameError(f"name {node.name!r} is not defined",
+                             hint=did_you_mean(node.name, getattr(node, "known", ())))
+    if not isinstance(node, ir.Const):
+        refuse_numba_cuda(node.value, node.name)
     if isinstance(node.value, _REFUSED_GLOBALS):
         raise UnsupportedError(
-            f"{node.name}: given a {type(node.value).__name__} of the surrounding program, "
-            "accepted numbers, strings, tuples, dtypes, functions and modules",
-            hint="pass it as an argument" if isinstance(node.value, np.ndarray) else "use a tuple")
+            f"{node.name}: given {shown(node.value)} as a constant, accepted numbers, strings, "
+            "tuples, dtypes, functions and modules",
+            hint="pass it as an argument that is no constexpr" if isinstance(node.value, np.ndarray)
+            else "use a tuple")
     return node.value
 
 

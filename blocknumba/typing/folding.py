@@ -16,6 +16,7 @@ from blocknumba.errors import BlockError, BlockTypeError, BlockValueError
 from blocknumba.tile_ir.types import DType, dtype_of
 from blocknumba.typing.constant_size import require_small, require_small_result
 from blocknumba.typing.nested import KEPT, MAKE, Nested
+from blocknumba.typing.threads import refuse_numba_cuda
 
 UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
 PLAIN = (bool, int, float, str, bytes, type(None), tuple, slice, np.generic)
@@ -155,12 +156,16 @@ def fold_call(function: object, arguments: Sequence[object], keywords: dict[str,
 
 
 def fold_attribute(value: object, name: str) -> object:
-    """value.name, or UNKNOWN when it has none."""
+    """value.name, or UNKNOWN when it has none.
+
+    Errors: UnsupportedError for what numba.cuda has for kernels of threads.
+    """
     if is_opaque(value) or type(value) is tuple:
         return UNKNOWN
     found = getattr(value, name, UNKNOWN)
     if isinstance(found, int):
         require_small(found)
+    refuse_numba_cuda(found, f"cuda.{name}")
     return found
 
 
@@ -320,10 +325,10 @@ def _guarded(function: Callable, arguments: Sequence[object],
     except BlockError:
         raise
     except (TypeError, AttributeError) as error:
-        raise BlockTypeError(f"in a compile-time expression: {error}") from None
+        raise BlockTypeError(f"in a compile-time expression: {error}") from error
     except Exception as error:  # whatever Python raises is the user's mistake
         reason = str(error) or type(error).__name__
-        raise BlockValueError(f"in a compile-time expression: {reason}") from None
+        raise BlockValueError(f"in a compile-time expression: {reason}") from error
     require_small(result)
     return result
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import FunctionType
 
 from blocknumba.errors import BlockTypeError, UnsupportedError
+from blocknumba.tracebacks import without_our_frames
+from blocknumba.wording import did_you_mean
 
 
 class BlockFunction:
@@ -21,9 +23,11 @@ class BlockFunction:
         self.__name__ = self.__qualname__ = name
         self.__doc__ = rule.__doc__
         self.__module__ = "blocknumba.language"
-        parameters = list(inspect.signature(rule).parameters.values())
-        self.__signature__ = inspect.Signature(parameters[1:])
+        parameters = list(inspect.signature(rule).parameters.values())[1:]
+        self.__signature__ = inspect.Signature(
+            [parameter.replace(annotation=parameter.empty) for parameter in parameters])
 
+    @without_our_frames
     def __call__(self, *arguments: object, **keywords: object) -> object:
         raise UnsupportedError(f"bn.{self.__name__} can only be called in a @bn.jit kernel")
 
@@ -39,7 +43,14 @@ class BlockFunction:
             return self.__signature__.bind(*arguments, **keywords)
         except TypeError as error:
             raise BlockTypeError(f"{self.__name__}: {error}, accepted "
-                                 f"{self.__name__}{self.__signature__}") from None
+                                 f"{self.__name__}{self.__signature__}",
+                                 hint=keyword_hint(keywords, self.__signature__)) from None
+
+
+def keyword_hint(keywords: Iterable[str], signature: inspect.Signature) -> str:
+    """A hint at the parameter that a keyword which none has may mean."""
+    unknown = [name for name in keywords if name not in signature.parameters]
+    return did_you_mean(unknown[0], signature.parameters) if unknown else ""
 
 
 def function(rule: Callable) -> BlockFunction:

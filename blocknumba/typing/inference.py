@@ -12,7 +12,7 @@ from numba.core.typing.context import BaseContext
 from blocknumba.errors import BlockError, BlockTypeError
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.typing import renaming
-from blocknumba.typing.context import Context, Options, with_article
+from blocknumba.typing.context import Context, Options
 from blocknumba.typing.evaluate import evaluate, execute
 from blocknumba.typing.graph import Graph, Label, successors
 from blocknumba.typing.numba_types import (
@@ -234,5 +234,5 @@ def _join_hint(first: types.Type, second: types.Type) -> str:
 def _show(of: types.Type) -> str:
     if isinstance(of, StructureType):
         inner = ", ".join(map(_show, of.parts))
-        return f"a tuple ({inner})" if of.kind is tuple else with_article(of.kind.__name__.lower())
+        return f"a tuple ({inner})" if of.kind is tuple else getattr(of.kind, "noun", "a slice")
     return str(of).removeprefix("constant ")

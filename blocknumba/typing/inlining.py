@@ -15,6 +15,7 @@ from blocknumba.typing import folding, renaming
 from blocknumba.typing.bytecode import Source, SourceLoc, assignment_place, source_of
 from blocknumba.typing.constants import Knowledge, constant_node, tuple_item
 from blocknumba.typing.folding import Closure
+from blocknumba.typing.function import keyword_hint
 from blocknumba.typing.nested import Nested, is_made, keep_values, kept_value, written_cells
 from blocknumba.typing.unrolling import require_few_statements, statement_count
 
@@ -166,8 +167,7 @@ class _Body:
                     given = constant_node(given, node.name, loc)
                 return ir.Assign(given, target, loc)
             if isinstance(node, ir.Global):
-                value = self._source.global_value(node.name)
-                return ir.Assign(ir.Global(node.name, value, loc), target, loc)
+                return ir.Assign(self._source.global_node(node.name, loc), target, loc)
         copy = renaming.rename_statement(statement, self._variable, self._variable, self.label,
                                          self.place)
         if self._call.nested is not None and is_made(copy):
@@ -223,7 +223,8 @@ def _bind(source: Source, call: Call, expression: ir.Expr, starred: Sequence[ir.
         bound = signature.bind(*positional, **dict(expression.kws))
     except TypeError as error:
         raise BlockTypeError(f"{call.function.__name__}: {error}, accepted "
-                             f"{call.function.__name__}{source.signature}", loc=site) from None
+                             f"{call.function.__name__}{source.signature}", loc=site,
+                             hint=keyword_hint(dict(expression.kws), signature)) from None
     bound.apply_defaults()
     for parameter in signature.parameters.values():
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:

@@ -40,6 +40,7 @@ from blocknumba.tile_ir.types import (
     int32,
     int64,
 )
+from blocknumba.wording import shown
 
 NUMBER = (bool, int, float)
 
@@ -65,7 +66,7 @@ def default_dtype(literal: bool | int | float) -> DType:
         return int32
     if int64.minimum <= literal <= int64.maximum:
         return int64
-    raise BlockValueError(f"the int {literal} does not fit in 64 bits")
+    raise BlockValueError(f"the int {shown(literal)} does not fit in 64 bits")
 
 
 def strong_dtype(operand: object) -> DType:
@@ -142,9 +143,9 @@ def require_fits(literal: bool | int | float, dtype: DType, what: str = "literal
     if isinstance(literal, float):
         raise BlockTypeError(f"{what}: given the float {literal!r}, accepted an int for {dtype}")
     if dtype == bool_:
-        raise BlockTypeError(f"{what}: given the int {literal}, accepted a bool")
+        raise BlockTypeError(f"{what}: given the int {shown(literal)}, accepted a bool")
     if not dtype.minimum <= literal <= dtype.maximum:
-        raise BlockValueError(f"{what}: {literal} is out of range for {dtype}, accepted "
+        raise BlockValueError(f"{what}: {shown(literal)} is out of range for {dtype}, accepted "
                               f"{dtype.minimum} to {dtype.maximum}")
 
 

@@ -15,6 +15,7 @@ from blocknumba.typing.graph import Graph, merge_straight_lines
 from blocknumba.typing.inlining import Inliner, refuse_assigned_cells
 from blocknumba.typing.nested import forget_cells
 from blocknumba.typing.unrolling import Unroller, refuse_static_loops
+from blocknumba.wording import did_you_mean
 
 
 def specialize(source: Source, arguments: Mapping[str, Argument],
@@ -53,7 +54,8 @@ def bind_constants(source: Source, arguments: Mapping[str, Argument],
     parameters = source.signature.parameters
     for extra in (arguments.keys() | bound.keys()) - parameters.keys():
         raise BlockTypeError(f"{name}: no parameter is called {extra!r}, accepted "
-                             f"{name}{source.signature}", loc=place)
+                             f"{name}{source.signature}", loc=place,
+                             hint=did_you_mean(extra, parameters))
     for parameter in parameters.values():
         if parameter.name in arguments or parameter.name in bound:
             continue
@@ -93,8 +95,7 @@ def _copy_statement(statement: ir.Stmt, source: Source,
                 node = constants.constant_node(constant_values[node.name], node.name, loc)
             return ir.Assign(node, statement.target, loc)
         if isinstance(node, ir.Global):
-            node = ir.Global(node.name, source.global_value(node.name), loc)
-            return ir.Assign(node, statement.target, loc)
+            return ir.Assign(source.global_node(node.name, loc), statement.target, loc)
     return renaming.rename_statement(statement, _same, _same)
 
 

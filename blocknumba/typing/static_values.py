@@ -9,6 +9,7 @@ from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.types import DTYPES, DType, dtype_of
 from blocknumba.typing.context import describe
 from blocknumba.typing.values import is_constant
+from blocknumba.wording import did_you_mean
 
 
 def static(name: str, value: object) -> object:
@@ -66,13 +67,14 @@ def static_dtype(name: str, value: object) -> DType:
         return DTYPES[str(value)]
     try:
         return dtype_of(value)
-    except BlockTypeError:
+    except BlockTypeError as error:
         raise BlockTypeError(f"{name}: dtype must be a dtype such as bn.float32, got "
-                             f"{describe(value)}") from None
+                             f"{describe(value)}", hint=error.hint) from None
 
 
 def static_choice(name: str, value: object, accepted: tuple) -> object:
     """One of a few constants."""
     if static(name, value) not in accepted:
-        raise BlockValueError(f"{name} must be one of {accepted}, got {describe(value)}")
+        hint = did_you_mean(value, filter(None, accepted)) if isinstance(value, str) else ""
+        raise BlockValueError(f"{name} must be one of {accepted}, got {describe(value)}", hint=hint)
     return value

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from numba.core import ir
 
-from blocknumba.errors import BlockTypeError, Loc, UnsupportedError, shown
+from blocknumba.errors import BlockTypeError, Loc, UnsupportedError
 from blocknumba.settings import SETTINGS, raises
 from blocknumba.typing import folding, renaming
 from blocknumba.typing.constants import Knowledge, constant_node, tuple_item
 from blocknumba.typing.folding import UNKNOWN, Items
 from blocknumba.typing.graph import Graph, Label
 from blocknumba.typing.loops import static_range
+from blocknumba.wording import shown
 
 
 @dataclass(frozen=True, slots=True)

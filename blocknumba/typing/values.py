@@ -18,9 +18,11 @@ class Structure:
     """A value made of other values.
 
     static: what of it is the same on all paths; parts: the values that it is made of.
+    noun: what it is called in messages, with its article.
     """
 
     __slots__ = ()
+    noun = "a structure"
 
     @property
     def static(self) -> tuple:
@@ -48,6 +50,7 @@ class Span(Structure):
     start: int scalar; size: a power of two.
     """
 
+    noun = "a span"
     start: Value
     size: int
 
@@ -74,6 +77,7 @@ class Array(Structure):
     extents, strides: per axis, in elements; ints where they are known.
     """
 
+    noun = "an array"
     name: str
     dtype: DType
     wide: bool
@@ -111,6 +115,7 @@ class Array(Structure):
 class Elements(Structure):
     """`array.at`: what is indexed to get a Reference."""
 
+    noun = "array.at"
     array: Array
 
     @property
@@ -133,6 +138,7 @@ class Reference(Structure):
     index: one int, int tile or Span per axis.
     """
 
+    noun = "a reference to elements of an array"
     array: Array
     index: tuple
 
@@ -173,6 +179,7 @@ class Iteration(Structure):
     start, stop, step: int scalars of one dtype.
     """
 
+    noun = "a range"
     item: Callable
     static_extra: tuple
     hints: LoopHints
@@ -202,6 +209,7 @@ class Iteration(Structure):
 class BoundMethod(Structure):
     """A function whose first argument is given."""
 
+    noun = "a method"
     function: object
     receiver: object
 

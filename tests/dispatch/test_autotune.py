@@ -231,10 +231,13 @@ def test_when_all_configurations_fail_the_error_lists_the_reasons():
     with pytest.raises(AutotuneError) as raised:
         kernel[1](np.zeros(8, np.float32))
 
+    line = wrong.__code__.co_firstlineno + 1
     assert str(raised.value) == (
         "wrong: all 2 configurations failed for x: float32[::1]:16 on CPU, interpreted:\n"
-        "  B=8; B=16: BlockAssertionError: static_assert: B is too small")
-    assert "B > 2000" in str(raised.value.__cause__)
+        "  B=8; B=16: BlockAssertionError: static_assert: B is too small\n"
+        f"    test_autotune.py, line {line}, in wrong\n"
+        "      bn.static_assert(B > 2000, \"B is too small\")\n"
+        "      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^")
 
 
 def test_arrays_are_reset_and_restored_before_each_run():
@@ -403,7 +406,7 @@ def test_heuristics_go_above_autotune_too():
     (lambda kernel, x: kernel[1](x, 8), "increment: given B, which autotune chooses"),
     (lambda kernel, x: kernel[1](x, x=x), "increment: given x twice, by position and by name"),
     (lambda kernel, x: kernel[1](x, C=1), "increment: given C=, accepted"),
-    (lambda kernel, x: kernel[1]([1.0]), "increment: argument x: given list"),
+    (lambda kernel, x: kernel[1]([1.0]), r"increment: argument x: given \[1.0\]"),
     (lambda kernel, x: kernel[1](), "increment: missing x"),
     (lambda kernel, x: kernel(x), "increment: called without a grid")])
 def test_a_wrong_call_says_what_is_wrong(call, message):
@@ -418,10 +421,10 @@ def test_a_wrong_call_says_what_is_wrong(call, message):
      "autotune: given the key 'y', accepted arguments of increment that are not tuned: x"),
     (lambda: tuned(increment, key="x"), "autotune: given the key 'x', accepted a list of names"),
     (lambda: tuned(increment, [bn.Config({"C": 1})]),
-     "autotune: given C for increment, accepted x, B"),
+     "autotune of increment: given C, accepted x, B"),
     (lambda: tuned(increment, [CONFIGS[0]] * 2), "autotune: given the configuration B=8 twice"),
     (lambda: tuned(increment, reset_to_zero=["y"]),
-     "autotune: given y to reset or restore, accepted arguments of increment: x, B"),
+     "autotune: given to reset or restore y, accepted x, B"),
     (lambda: tuned(increment, prune_configs_by={"top": 1}),
      "autotune: given prune_configs_by top, accepted early_config_prune, perf_model, top_k, "
      "max_spills"),

@@ -122,8 +122,8 @@ def test_equal_constants_have_equal_keys(make):
 
 
 @pytest.mark.parametrize("value, message", [
-    ([1, 2], r"B: given list \[1, 2\], accepted hashable constants"), ({}, "B: given dict"),
-    ((1, [2]), r"B: given list \[2\]")])
+    ([1, 2], r"B: given \[1, 2\], accepted hashable constants"), ({}, "B: given a dict"),
+    ((1, [2]), r"B: given \[2\]")])
 def test_a_constant_that_cannot_be_hashed_is_an_error(value, message):
     with pytest.raises(BlockTypeError, match=message):
         freeze(value, "B")

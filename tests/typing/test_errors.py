@@ -105,6 +105,7 @@ other=None, cache_modifier='', eviction_policy='', volatile=False)
           test_errors.py, line +1, in kernel
             tile = bn.load(x, maks=3)
                    ^^^^^^^^^^^^^^^^^^
+          hint: did you mean mask?
         """)
 
 
@@ -227,6 +228,7 @@ def test_an_error_in_a_library_function_shows_the_call():
           test_errors.py, line +1, in kernel
             tile = bn.softmax(x)
                    ^^^^^^^^^^^^^
+          hint: load elements first: x[bn.span(0, SIZE)]
         """)
 
 
@@ -486,10 +488,11 @@ MISTAKES = [
      "use assert, which is checked with debug=True"),
     (sets_attribute, UnsupportedError, "assignment to an attribute: not supported in a kernel", ""),
     (sets_global, UnsupportedError, "global assignment: not supported in a kernel", ""),
-    (reads_list, UnsupportedError, "A_LIST: given a list of the surrounding program, accepted "
+    (reads_list, UnsupportedError, "A_LIST: given [1, 2] as a constant, accepted "
      "numbers, strings, tuples, dtypes, functions and modules", "use a tuple"),
-    (reads_array, UnsupportedError, "AN_ARRAY: given a ndarray of the surrounding program, "
-     "accepted numbers, strings, tuples, dtypes, functions and modules", "pass it as an argument"),
+    (reads_array, UnsupportedError, "AN_ARRAY: given an array of shape (3,) as a constant, "
+     "accepted numbers, strings, tuples, dtypes, functions and modules",
+     "pass it as an argument that is no constexpr"),
     (unknown_function, UnsupportedError, "the function norm cannot be called in a kernel",
      "call functions of bn, NumPy's where bn has one of the same name, or your own"),
     (double_star, UnsupportedError, "a call with **: not supported in a kernel", ""),
@@ -498,7 +501,7 @@ MISTAKES = [
     (unknown_attribute, UnsupportedError, "tile<16xint32> has no attribute 'ceils', accepted T, "
      "dtype, ndim, numel, shape, size and the functions of one tile", "did you mean ceil?"),
     (method_of_an_array, UnsupportedError, "an array has no attribute 'sum', accepted T, at, "
-     "dtype, ndim, shape, size, strides", "load elements first: x[...] is a tile and has it"),
+     "dtype, ndim, shape, size, strides", "load elements first: x[bn.span(0, SIZE)]; it is a tile, and has sum"),
     (wrong_shape_stored, BlockTypeError, "*: shapes (4, 8) and (8, 4) do not broadcast together",
      ""),
     (tile_stored_to_element, BlockTypeError, "store: value: given tile<8xfloat32>, accepted a "
@@ -517,7 +520,7 @@ MISTAKES = [
      "a tile is not an array: use bn.where or a reduction to pick elements, or index the array it "
      "was loaded from"),
     (wrong_dtype, BlockTypeError, "zeros: dtype must be a dtype such as bn.float32, got 'float31'",
-     ""),
+     "did you mean float32 or float16?"),
     (bits_of_floats, BlockTypeError, "&: given tile<8xfloat32> and 1, accepted ints and bools", ""),
     (negative_power, BlockValueError, "**: an integer to the power -1, accepted exponents from 0",
      "cast it to a float first"),

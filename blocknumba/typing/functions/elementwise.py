@@ -9,7 +9,7 @@ from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.opdef import OPS, OpDef
 from blocknumba.tile_ir.types import bool_, int64, uint64
 from blocknumba.typing import promotion
-from blocknumba.typing.context import Context, describe
+from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.function import BlockFunction, function
 from blocknumba.typing.functions.shape import as_scalar
 
@@ -236,7 +236,8 @@ def _require_numbers(what: str, *operands: object) -> None:
     for operand in operands:
         if not promotion.is_number(operand):
             given = " and ".join(map(describe, operands))
-            raise BlockTypeError(f"{what}: given {given}, accepted tiles and numbers")
+            raise BlockTypeError(f"{what}: given {given}, accepted tiles and numbers",
+                                 hint=loading_hint(operand))
 
 
 maximum = two_operands("maximum", "maximum", "The greater; NaN if either is NaN.\n\n"

@@ -12,7 +12,7 @@ from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.ops.reduce import identity
 from blocknumba.tile_ir.types import DType, bool_, float32, int32, uint32
 from blocknumba.typing import promotion
-from blocknumba.typing.context import Context, describe
+from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.function import BlockFunction, function
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.static_values import static, static_axes, static_axis, static_dtype
@@ -191,7 +191,7 @@ nanmin = _of_kind("nanmin", "fmin", f"""The least float along axis that is not N
 
 def _tile(context: Context, name: str, x: object) -> Value:
     if not isinstance(x, Value) or x.type.is_pointer:
-        raise BlockTypeError(f"{name}: given {describe(x)}, accepted a tile")
+        raise BlockTypeError(f"{name}: given {describe(x)}, accepted a tile", hint=loading_hint(x))
     return x
 
 

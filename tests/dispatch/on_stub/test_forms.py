@@ -74,7 +74,7 @@ MISTAKES = [
      r"scale: given 5 positional arguments, accepted 4 \(x, out, n, B\)"),
     (lambda launch, x, out: launch(x, out, 7, BLOCK=64), "scale: given BLOCK=, accepted 4"),
     (lambda launch, x, out: launch(x, out, 7, B=64, warps=4), "scale: given warps=, accepted 4"),
-    (lambda launch, x, out: launch(x, "out", 7, B=64), "scale: argument out: given str 'out'")]
+    (lambda launch, x, out: launch(x, "out", 7, B=64), "scale: argument out: given 'out'")]
 
 
 @pytest.mark.parametrize("mistake, message", MISTAKES, ids=[message for _, message in MISTAKES])

@@ -240,7 +240,7 @@ def test_a_grid_with_a_zero_launches_nothing_but_checks_the_arguments(stub, comp
     scale = make_scale()
     for grid in (0, (0,), (4, 0), (0, 1, 3)):
         scale[grid](*arrays, 7, 1.0, B=64)
-    with pytest.raises(BlockTypeError, match="argument n: given str"):
+    with pytest.raises(BlockTypeError, match="argument n: given 'seven'"):
         scale[0](*arrays, "seven", 1.0, B=64)
 
     assert stub.launches == []

@@ -1,0 +1,52 @@
+"""Names of numba.cuda, whose kernels are written for one thread, and what to write instead."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from blocknumba.errors import UnsupportedError
+
+_MODULE = "numba.cuda"
+_PROGRAMS = ("a program is one block: bn.program_id(axis) is its index, bn.num_programs(axis) "
+             "their number")
+_THREADS = ("a program computes whole tiles: r = bn.block(0, SIZE) are its elements, r.index "
+            "their indices, and the compiler gives them to threads")
+_BARRIER = "leave it out: a program sees its own stores, and the compiler places the barriers"
+_ATOMICS = "use bn.atomic_add(x.at[i], value), and atomic_max, atomic_cas and the like"
+_HINTS = {
+    "grid": "use r = bn.block(0, SIZE), this program's SIZE elements of axis 0, and x[r]; "
+            "bn.program_id(0) is the index of the program",
+    "gridsize": "use bn.grid_spans(stop, SIZE) to loop over the elements of all programs",
+    "blockIdx": _PROGRAMS, "gridDim": _PROGRAMS,
+    "threadIdx": _THREADS, "blockDim": _THREADS, "laneid": _THREADS, "warpsize": _THREADS,
+    "shared": "use a tile: x[r] is one; the compiler puts tiles into shared memory where that "
+              "is needed",
+    "local": "use a tile: bn.zeros((SIZE,), bn.float32) is one",
+    "const": "pass the array as an argument, or use a constexpr",
+    "atomic": _ATOMICS,
+    "syncthreads": _BARRIER, "syncwarp": _BARRIER, "syncthreads_count": "use bn.sum of a tile",
+    "syncthreads_and": "use bn.all of a tile", "syncthreads_or": "use bn.any of a tile",
+    "threadfence": _BARRIER, "threadfence_block": _BARRIER, "threadfence_system": _BARRIER,
+    "shfl_sync": "use bn.sum, bn.max and the like, which reduce a tile",
+    "jit": "call a plain Python function: a kernel may call any", "cg": _BARRIER,
+}
+_ANY = "use tiles and the functions of bn: a program computes whole tiles, not one thread's element"
+
+
+def refuse_numba_cuda(value: object, name: str) -> None:
+    """Raise for a name of numba.cuda that a kernel reads; value: what it stands for.
+
+    Errors: UnsupportedError with what to write instead.
+    """
+    if is_of_numba_cuda(value):
+        raise UnsupportedError(f"{name}: not supported in a kernel: numba.cuda is for kernels that "
+                               "are written for one thread",
+                               hint=_HINTS.get(name.rpartition(".")[2], _ANY))
+
+
+def is_of_numba_cuda(value: object) -> bool:
+    """Whether a value is part of numba.cuda, but not the module itself."""
+    if isinstance(value, ModuleType):
+        return False
+    module = getattr(value, "__module__", None)
+    return isinstance(module, str) and f"{module}.".startswith(f"{_MODULE}.")
