@@ -26,8 +26,8 @@ def shown(value: object, nesting: int = 0) -> str:
     if value is None or value is Ellipsis or type(value) is bool:
         return repr(value)
     if isinstance(value, int):
-        return f"{'-' * (value < 0)}2**{value.bit_length() - 1} or more" if is_huge(value) else repr(
-            value)
+        size = f"2**{value.bit_length() - 1} or more"
+        return f"{'-' * (value < 0)}{size}" if is_huge(value) else repr(value)
     if isinstance(value, str):
         return quoted(value)
     if isinstance(value, (bytes, float, complex, np.generic, np.dtype, range, slice)):
