@@ -1,5 +1,6 @@
 """Block kernels for Numba: Triton's language on NumPy, CuPy, Numba and Torch arrays."""
 
+import builtins
 import importlib
 
 from blocknumba.dispatch.ahead import compile
@@ -13,7 +14,16 @@ _LAZY = {"autotune": ("blocknumba.dispatch.autotune", "autotune"),
          "current_device": ("blocknumba.dispatch.device", "current_device"),
          "heuristics": ("blocknumba.dispatch.heuristics", "heuristics"),
          "testing": ("blocknumba.testing", "")}
-__all__ = ["Kernel", "compile", "jit", *_LAZY, *_language]
+__version__ = "0.1.0"
+
+_PUBLIC = ("Kernel", "compile", "jit", *_LAZY, *_language)
+# `import *` leaves Python's own max, range and the like alone: kernels call them bn.max
+__all__ = [name for name in _PUBLIC if name not in vars(builtins)]
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted({*_PUBLIC, "errors", *(name for name in globals() if name.startswith("__"))})
 
 
 def __getattr__(name: str) -> object:

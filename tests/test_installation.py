@@ -1,5 +1,6 @@
 """What an installation holds, needs and costs."""
 
+import builtins
 import configparser
 import os
 import re
@@ -11,11 +12,50 @@ from pathlib import Path
 
 import pytest
 
+import blocknumba
+from blocknumba.installation import CUDA_EXTRAS, pip_install
+
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("setup.cfg", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in", "blocknumba")
+SOURCES = ("setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in",
+           "CHANGELOG.md", "CONTRIBUTING.md", "blocknumba", "docs", "examples", "perf", "tests")
+NOT_IN_THE_SDIST = {".ci/run", ".gitignore"}  # of the repository
+BUILD = """
+import sys
+from setuptools import build_meta
+print(build_meta.build_{what}(sys.argv[1]))
+"""
 # 0.3 s where NumPy takes 0.09 s, as on two idle cores; a ratio, since the tests keep them busy
 LONGEST_IMPORT_IN_NUMPY_IMPORTS = 3.3
 # What the base install does not bring: None in sys.modules makes their import fail.
+SEPARATOR = "-" * 30
+NO_CUDA_USES = """
+import io, contextlib
+import numpy as np
+import blocknumba as bn
+from blocknumba import demo
+from blocknumba.__main__ import main
+from blocknumba.errors import BlockError
+
+def stats():
+    return demo.add[1](*np.ones((3, 8), np.float32), BLOCK=8)
+
+def told(act):
+    try:
+        act()
+    except BlockError as error:
+        return str(error)
+
+def printed(*arguments):
+    with contextlib.redirect_stdout(out := io.StringIO()), contextlib.redirect_stderr(out):
+        assert main(arguments) == 1
+    return out.getvalue()
+
+ONES = ["f32[8]"] * 3 + ["--constant", "BLOCK=8"]
+print(*[
+    told(lambda: stats().stats), told(lambda: stats().asm["ptx"]), told(lambda: stats().ptx),
+    told(lambda: bn.compile(demo.add, "f32[:], f32[:], f32[:], 8", target="sm_90a")),
+    printed("emulate", demo.__file__ + ":add", *ONES), printed("doctor")], sep="%s")
+""" % SEPARATOR
 WITHOUT_CUDA = "import sys; sys.modules.update({'numba.cuda': None, 'cuda': None, 'cupy': None})\n"
 
 
@@ -27,18 +67,48 @@ def configuration():
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """A folder in which the wheel of this tree is installed."""
+def tracked():
+    """The paths of all files of the repository."""
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        pytest.skip("this is no clone, or there is no git")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    return {name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).exists()}
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory):
+    """The source distribution of this tree, unpacked."""
     pytest.importorskip("setuptools", minversion="70.1", reason="older ones cannot make wheels")
-    source, site = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
+    source, target = (tmp_path_factory.mktemp(name) for name in ("source", "target"))
     for name in SOURCES:
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, source / name)
-    subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps",
-                    "--no-build-isolation", "--wheel-dir", site, source], check=True)
-    (wheel,) = site.glob("*.whl")
-    zipfile.ZipFile(wheel).extractall(site)
+    shutil.unpack_archive(build("sdist", source, target), target)
+    (folder,) = (path for path in target.iterdir() if path.is_dir())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(unpacked, tmp_path_factory):
+    """A folder in which the wheel of the source distribution is installed.
+
+    It was built where an earlier build left a module that has been removed since.
+    """
+    left = unpacked / "build" / "lib" / "blocknumba"
+    left.mkdir(parents=True)
+    (left / "removed.py").write_text("")
+    site = tmp_path_factory.mktemp("site")
+    with zipfile.ZipFile(build("wheel", unpacked, site)) as wheel:
+        wheel.extractall(site)
     return site
+
+
+def build(what: str, source: Path, target: Path) -> Path:
+    """The sdist or the wheel of a tree, made as pip makes it."""
+    done = subprocess.run([sys.executable, "-c", BUILD.format(what=what), target], cwd=source,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return target / done.stdout.splitlines()[-1]
 
 
 def python(code: str, folder: Path = ROOT, **more: str) -> str:
@@ -69,6 +139,16 @@ def test_pyproject_holds_only_the_build_system():
     assert sections == ["build-system"]
 
 
+def test_source_distribution_holds_the_whole_repository(unpacked, tracked):
+    found = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*")}
+    assert tracked - NOT_IN_THE_SDIST <= found
+
+
+def test_the_version_is_the_same_everywhere(site):
+    (metadata,) = site.glob("*.dist-info")
+    assert metadata.name == f"blocknumba-{blocknumba.__version__}.dist-info"
+
+
 def test_wheel_holds_every_module_and_the_type_marker(site):
     expected = {path.relative_to(ROOT) for path in (ROOT / "blocknumba").rglob("*.py")}
     found = {path.relative_to(site) for path in (site / "blocknumba").rglob("*.py")}
@@ -84,6 +164,41 @@ def test_wheel_holds_nothing_but_the_package(site):
 def test_installed_package_runs_the_demo_without_cuda_packages(site):
     code = WITHOUT_CUDA + "from blocknumba.demo import main; main()"
     assert "the CPU" in python(code, site)
+
+
+def test_doctor_and_every_way_to_machine_code_name_one_command_without_cuda_packages(site):
+    command = pip_install("numba-cuda", "cu13")
+    said = python(WITHOUT_CUDA + NO_CUDA_USES, site, BLOCKNUMBA_CACHE="0").split(SEPARATOR)
+    assert len(said) == 6
+    assert all(command in text for text in said), said
+    assert not [text for text in said if "Traceback" in text or text.count("pip install") > 3]
+
+
+def test_the_readme_names_the_same_command():
+    assert pip_install("numba-cuda", "cu13") in (ROOT / "README.md").read_text()
+
+
+def test_commands_that_install_are_those_of_the_configuration(configuration):
+    for extra in CUDA_EXTRAS:
+        (requirement,) = configuration["options.extras_require"][extra].split()
+        assert pip_install("numba-cuda", extra) == f'pip install "{requirement}"'
+    (numba,) = (line for line in configuration["options"]["install_requires"].split()
+                if line.startswith("numba>"))
+    assert pip_install("numba") == f'pip install "{numba}"'
+
+
+def test_what_is_public_is_listed():
+    listed = dir(blocknumba)
+    assert {"jit", "Kernel", "max", "float32", "autotune", "testing", "errors"} <= set(listed)
+    assert not {"importlib", "builtins", "_LAZY", "_language"} & set(listed)
+    assert all(hasattr(blocknumba, name) for name in listed)
+
+
+def test_importing_everything_replaces_nothing_of_pythons():
+    names = {}
+    exec("from blocknumba import *", names)
+    assert {"jit", "Config", "program_id", "float32"} <= set(names)
+    assert not set(vars(builtins)) & (set(names) - {"__builtins__"})
 
 
 def test_demo_checks_three_kernels():

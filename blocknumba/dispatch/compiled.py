@@ -14,12 +14,13 @@ from blocknumba.dispatch.specialize import Specialization
 from blocknumba.dispatch.stats import Stats
 from blocknumba.dispatch.stored_function import StoredFunction
 from blocknumba.dispatch.tensor_maps import Facts, sizes_in
-from blocknumba.errors import BlockValueError, require
+from blocknumba.errors import BlockKeyError, BlockValueError, require
 from blocknumba.nvvm_lower.toolchain import (
     AssembleOptions,
     Assembled,
     compile_to_ptx,
     disassemble,
+    what_is_missing,
 )
 from blocknumba.tile_ir.ir import Function, Parameter
 from blocknumba.tile_ir.printer import text
@@ -139,8 +140,15 @@ class Compiled:
     def _require_machine(self, what: str) -> MachineCode:
         require(self.machine is not None,
                 "{}: {} was compiled for the interpreter, which has no machine code", what,
-                self.name, error=BlockValueError, hint="use bn.compile(..., target=\"sm_90a\")")
+                self.name, error=BlockValueError,
+                hint="" if self.machine else _how_to_get_machine_code())
         return self.machine
+
+
+def _how_to_get_machine_code() -> str:
+    """The hint for who has a kernel of the interpreter and wants more."""
+    missing = what_is_missing()
+    return (f"{missing}, then " if missing else "") + 'use bn.compile(..., target="sm_90a")'
 
 
 class Assembly(Mapping[str, str | bytes]):
@@ -148,6 +156,7 @@ class Assembly(Mapping[str, str | bytes]):
 
     def __init__(self, compiled: Compiled):
         machine = compiled.machine
+        self._name = compiled.name
         self._makers: dict[str, Callable[[], str | bytes]] = {"tile": compiled.tile_text}
         if machine is not None:
             self._makers |= {
@@ -159,7 +168,16 @@ class Assembly(Mapping[str, str | bytes]):
             }
 
     def __getitem__(self, level: str) -> str | bytes:
-        return self._makers[level]()
+        """Errors: BlockKeyError for a level that there is not."""
+        if level in self._makers:
+            return self._makers[level]()
+        told = "" if "ptx" in self._makers else ", which was compiled for the interpreter"
+        raise BlockKeyError(f"asm: given {level!r} of {self._name}{told}, accepted "
+                            f"{', '.join(self._makers)}",
+                            hint=_how_to_get_machine_code() if told else "")
+
+    def __contains__(self, level: object) -> bool:
+        return level in self._makers  # without making the text
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._makers)

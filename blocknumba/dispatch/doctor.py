@@ -18,6 +18,7 @@ from blocknumba.dispatch.cache_command import cache_info
 from blocknumba.dispatch.driver import Driver, find_driver
 from blocknumba.dispatch.private_files import distrust, remedy
 from blocknumba.errors import BlockError
+from blocknumba.installation import CUDA_EXTRAS, pip_install
 from blocknumba.nvvm_lower import toolchain
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS, Settings
@@ -25,7 +26,6 @@ from blocknumba.settings import SETTINGS, Settings
 _NEEDED = ("numba", "numpy", "ml_dtypes")
 _FOR_GPUS = ("numba-cuda", "cuda-bindings")
 _LIBRARIES = ("cupy", "torch")
-_INSTALL = "pip install 'blocknumba[cu13]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +65,12 @@ def examine(settings: Settings) -> Iterator[Finding]:
     """Everything that a kernel depends on."""
     yield Finding("python", f"{platform.python_version()}, {sys.executable}")
     yield Finding("system", platform.platform())
-    yield Finding("blocknumba", f"{version('blocknumba')}, {Path(blocknumba.__file__).parent}")
+    yield Finding("blocknumba", f"{blocknumba.__version__}, {Path(blocknumba.__file__).parent}")
     for name in _NEEDED:
-        yield _package(name, "Nothing works.", f"pip install {name}")
+        yield _package(name, "Nothing works.", pip_install(name))
     for name in _FOR_GPUS:
-        yield _package(name, "Kernels run on the CPU only.", _INSTALL)
+        yield _package(name, "Kernels run on the CPU only.",
+                       pip_install("numba-cuda", "cu13"))
     yield from _compilers()
     yield from _gpus(find_driver())
     for name in _LIBRARIES:
@@ -138,9 +139,10 @@ def driver_finding(driver: tuple[int, int]) -> Finding:
         return Finding("driver", said)  # what is missing is said elsewhere
     if driver[0] >= compiler[0]:
         return Finding("driver", said)
+    fixes = ["update the driver", pip_install("numba-cuda", f"cu{driver[0]}")]
     return Finding("driver", "{}, older than the compiler's CUDA {}.{}".format(said, *compiler),
                    "Kernels cannot be loaded.",
-                   f"update the driver, or pip install 'blocknumba[cu{driver[0]}]'")
+                   ", or ".join(fixes if f"cu{driver[0]}" in CUDA_EXTRAS else fixes[:1]))
 
 
 def _cache(settings: Settings) -> Iterator[Finding]:

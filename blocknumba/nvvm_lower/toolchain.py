@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 from dataclasses import dataclass, replace
@@ -18,7 +19,6 @@ _REGISTERS = re.compile(r"Used (\d+) registers")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _WARNING = re.compile(r"^.*(?:warning|advisory|\(C7\d\d\d\)).*$", re.IGNORECASE | re.MULTILINE)
-_INSTALL = "pip install 'numba-cuda[cu13]'"
 
 
 class ToolchainError(BlockError, RuntimeError):
@@ -176,7 +176,7 @@ def linker_ptx_version() -> tuple[int, int]:
     newest = (9, minor) if major == 13 else _PTX_OF_CUDA_12.get(minor) if major == 12 else None
     if newest is None:
         raise ToolchainError(f"nvjitlink: given version {major}.{minor}, accepted 12.3 to 13.x",
-                             tool="nvjitlink", hint=_INSTALL)
+                             tool="nvjitlink", hint=_pip_install())
     return newest
 
 
@@ -224,7 +224,17 @@ def disassembler() -> tuple[str, tuple[str, ...]]:
         if program is not None:
             return program, flags
     raise ToolchainError("sass: neither nvdisasm nor cuobjdump was found", tool="nvdisasm",
-                         hint="pip install nvidia-cuda-nvdisasm, or add CUDA's bin to PATH")
+                         hint=f"{_pip_install('nvidia-cuda-nvdisasm', 'test')}, or add CUDA's bin "
+                              "to PATH")
+
+
+def what_is_missing() -> str:
+    """The command that installs what compiles for GPUs; empty when it is there."""
+    try:
+        libraries()
+    except ToolchainError as error:
+        return error.hint
+    return ""
 
 
 def _arithmetic(options: AssembleOptions) -> list[str]:
@@ -262,6 +272,13 @@ def _text(log: bytes) -> str:
     return bytes(log).decode(errors="replace").strip("\0 \n")
 
 
+def _pip_install(package: str = "numba-cuda", extra: str = "cu13") -> str:
+    # here and not above: metadata takes long to import, and only mistakes need it
+    from blocknumba.installation import pip_install
+
+    return pip_install(package, extra)
+
+
 @cache
 def _tool(name: str):
     """cuda.bindings.nvvm or cuda.bindings.nvjitlink, with its library loaded."""
@@ -273,20 +290,20 @@ def _tool(name: str):
         module.version()
     except (ImportError, RuntimeError) as error:
         raise ToolchainError(f"compiling for a GPU needs {name}: {error}", tool=name,
-                             hint=_INSTALL) from None
+                             hint=_pip_install()) from None
     return module
 
 
 def _library(name: str) -> Path:
     """The file of a library of NVIDIA's, which is loaded."""
-    # here and not above: blocknumba works without CUDA, on the CPU
-    from cuda import pathfinder
-
     try:
+        # here and not above: blocknumba works without CUDA, on the CPU
+        from cuda import pathfinder
+
         return Path(pathfinder.load_nvidia_dynamic_lib(name).abs_path).resolve()
-    except (RuntimeError, OSError) as error:
+    except (ImportError, RuntimeError, OSError) as error:
         raise ToolchainError(f"compiling for a GPU needs {name}: {error}", tool=name,
-                             hint=_INSTALL) from None
+                             hint=_pip_install()) from None
 
 
 def _build(name: str) -> str:
@@ -302,7 +319,7 @@ def _libdevice() -> bytes:
     file = _libdevice_file()
     if file is None:
         raise ToolchainError("mathematics: libdevice.10.bc was not found next to libNVVM, "
-                             f"{_library('nvvm')}", tool="libdevice", hint=_INSTALL)
+                             f"{_library('nvvm')}", tool="libdevice", hint=_pip_install())
     return file.read_bytes()
 
 
@@ -319,7 +336,11 @@ def _libdevice_file() -> Path | None:
 @cache
 def _find_binary(name: str) -> str | None:
     """The path of a program of the CUDA toolkit: on PATH, in a wheel, or in CUDA_HOME."""
-    # here and not above: blocknumba works without CUDA, on the CPU
-    from cuda import pathfinder
+    found = shutil.which(name)
+    if found is None:
+        with contextlib.suppress(ImportError):
+            # here and not above: blocknumba works without CUDA, on the CPU
+            from cuda import pathfinder
 
-    return shutil.which(name) or pathfinder.find_nvidia_binary_utility(name)
+            found = pathfinder.find_nvidia_binary_utility(name)
+    return found

@@ -7,6 +7,7 @@ import pytest
 from blocknumba.__main__ import main
 from blocknumba.dispatch import cache_command, doctor
 from blocknumba.dispatch.cache import Cache
+from blocknumba.installation import pip_install
 from blocknumba.nvvm_lower import toolchain
 from blocknumba.settings import Settings, read_settings
 
@@ -33,7 +34,7 @@ def test_a_missing_package_is_said_with_what_it_costs_and_the_fix(monkeypatch, c
 
     assert status == 1
     assert ("Kernels run on the CPU only.\n  because: numba-cuda: not installed\n"
-            "  fix: pip install 'blocknumba[cu13]'") in capsys.readouterr().out
+            f"  fix: {pip_install('numba-cuda', 'cu13')}") in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("driver, lost", [((13, 0), False), ((14, 1), False), ((12, 8), True)])

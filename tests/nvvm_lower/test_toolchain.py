@@ -3,6 +3,7 @@
 import pytest
 from kernels import elementwise_kernel, lowered
 
+from blocknumba.installation import pip_install
 from blocknumba.nvvm_lower import toolchain
 from blocknumba.nvvm_lower.llvm import Body, Module
 from blocknumba.nvvm_lower.ptx.warp import set_registers
@@ -120,7 +121,7 @@ def test_without_a_disassembler_the_error_says_how_to_get_one(monkeypatch):
     with pytest.raises(ToolchainError) as caught:
         disassemble(b"")
 
-    assert "pip install nvidia-cuda-nvdisasm" in str(caught.value)
+    assert pip_install("nvidia-cuda-nvdisasm", "test") in str(caught.value)
 
 
 @pytest.mark.parametrize("library", ["exp", "add"])
