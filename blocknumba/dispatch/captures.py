@@ -1,229 +1,334 @@
-"""The globals and closure variables that a kernel reads, by value."""
+"""Everything outside of its arguments that a kernel reads while it is compiled, with its values.
+
+Code reads variables and attributes by names, which stand in its bytecode.  A `Walk` begins with
+the kernel's function and with the constants of a launch, and follows what they read:
+
+    kernel --global--> settings --attribute--> BLOCK
+           --global--> OPS --item--> function --code, defaults, globals ...
+           --argument--> config --attribute--> size
+
+A path of attributes from a variable is followed as it is written.  Of an object that the code
+passes on, to a local variable or a function, any attribute may be read that some code names.
+One list of reads is all that the rest needs: their values are part of the key of the code, a
+launch compares them (`watching.py`), and the cache on disk digests them (`fingerprint.py`).
+"""
 
 from __future__ import annotations
 
-import dis
+import enum
 import functools
+import os
+import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import (
+    BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType,
+)
 
 import numpy as np
 
-from blocknumba.dispatch.signature import reading_place
-from blocknumba.dispatch.specialize import freeze
-from blocknumba.errors import BlockError
-from blocknumba.tracebacks import GENERATED
+from blocknumba.dispatch.names_in_code import Path, names_in
+from blocknumba.dispatch.specialize import Same, freeze
+from blocknumba.dispatch.watching import (
+    ATTRIBUTE, CELL, COMPUTED, GLOBAL, ITEM, MISSING, NAMES, Read, is_plain, now, watch,
+)
+from blocknumba.tile_ir.types import DType
+from blocknumba.typing.constexpr import constexpr
+from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.written import written_code
 
 # modules whose attributes nobody changes while a program runs
-_STABLE = frozenset(("blocknumba", "numpy", "numba", "math", "operator", "cmath", "ml_dtypes"))
-_MUTABLE = (list, dict, set, bytearray, np.ndarray)
-_ATTRIBUTE_INSTRUCTIONS = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
-_MISSING = object()
-_IS_CURRENT = """\
-def is_current():
-    try:
-        return {}
-    except gone:
-        return False
-"""
+_STABLE = frozenset(("blocknumba", "numpy", "numba", "ml_dtypes"))
+_OF_C = frozenset(("math", "cmath", "operator"))  # modules of Python that kernels use
+_CONTENTS = (tuple, frozenset, str, bytes, type)  # what len() says of them does not change
+_SETTLED = (BuiltinFunctionType, np.ufunc, BlockFunction, DType, CodeType, slice)
+_COMPUTING = (getattr, hasattr)  # attributes whose names are values
+_OF_TRUTH = ("__bool__", "__len__")
+_COMPARISONS = frozenset(f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge"))
+# special methods that no expression of a kernel calls
+_NOT_CALLED = frozenset(f"__{name}__" for name in (
+    "new", "init", "del", "post_init", "repr", "hash", "setattr", "delattr", "set_name", "reduce",
+    "reduce_ex", "getstate", "setstate", "copy", "deepcopy", "replace", "init_subclass",
+    "class_getitem", "subclasshook", "sizeof", "dir", "getattr", "getattribute", "prepare"))
 
 
 @dataclass(frozen=True, slots=True)
 class Captures:
     """What a kernel captured, at one moment.
 
-    values: (path, frozen value), sorted by path; part of the key of the code cache.
-    is_current: whether every captured variable still is the same object; always False when
-        a captured object can change without being rebound.
-    watch: the same for launchers, where it costs less.
+    reads: everything that it reads, each after what it is read of.
+    values: (path, frozen value) of each; part of the key of the code cache.
+    is_current: whether all of them still are what they were; always False when a captured object
+        can change without being rebound.
     """
 
+    reads: tuple[Read, ...]
     values: tuple[tuple[str, Hashable], ...]
     is_current: Callable[[], bool]
-    watch: Watch
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
-    """Nothing changed as long as read(argument) is value."""
-
-    read: Callable[[object], object]
-    argument: object
-    value: object
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A place that holds a captured value: a name in a namespace, or a closure cell.
-
-    is_read: the code uses the value itself; it is not just a module on the way to another.
-    """
-
-    path: str
-    place: dict | CellType
-    name: str
-    value: object
-    is_read: bool = True
-
-    @property
-    def is_namespace(self) -> bool:
-        """It is a user's module that the code reads as a value: any attribute may be meant."""
-        return (self.is_read and isinstance(self.value, ModuleType)
-                and not is_stable(self.value.__name__))
-
-
-class _Same:
-    """Stands for an object, equal for the same object only."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: object):
-        self._value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self._value is other._value
-
-    def __hash__(self) -> int:
-        return id(self._value)
-
-
-def capture(functions: tuple[FunctionType, ...]) -> Captures:
-    """Everything that the functions read, and what the functions they call read, and so on.
-
-    Errors: BlockTypeError for a captured value that cannot be a constant.
-    """
-    found: dict[tuple[int, str, bool], Variable] = {}
-    readers: dict[str, FunctionType] = {}
-    pending, seen = list(functions), set()
-    while pending:
-        function = pending.pop()
-        if function in seen:
-            continue
-        seen.add(function)
-        for variable in variables(function):
-            found.setdefault((id(variable.place), variable.name, variable.is_read), variable)
-            readers.setdefault(variable.path, function)
-            inner = python_function(variable.value)
-            if inner is not None and not is_stable(inner.__module__):
-                pending.append(inner)
-    ordered = sorted(found.values(), key=lambda variable: variable.path)
-    values = tuple((variable.path, _frozen(variable, readers)) for variable in ordered)
-    if any(isinstance(variable.value, _MUTABLE) or variable.is_namespace for variable in ordered):
-        return Captures(values, _never, NEVER)
-    is_current = _identity_check(ordered)
-    return Captures(values, is_current, _watch(ordered, is_current))
+def capture(function: FunctionType, constants: Mapping[str, object] | None = None) -> Captures:
+    """What a kernel reads for these constants, and what the functions it calls read, and so on."""
+    walk = Walk()
+    walk.read_code(f"{function.__module__}.{function.__qualname__}", function)
+    for name, value in (constants or {}).items():
+        walk.follow(f"argument {name}", value)
+    walk.finish()
+    reads = tuple(walk.reads.values())
+    values = tuple((read.path, _frozen(read.value)) for read in reads)
+    return Captures(reads, values, _never if walk.changes_in_place else watch(reads))
 
 
 def python_function(value: object) -> FunctionType | None:
     """The Python function that a function or a @bn.jit kernel is made of; else None."""
     if isinstance(value, FunctionType):
         return value
-    inner = getattr(value, "py_func", None)
+    inner = None if isinstance(value, type) else now(ATTRIBUTE, value, "py_func")
     return inner if isinstance(inner, FunctionType) else None
 
 
-def variables(function: FunctionType) -> Iterator[Variable]:
-    """The variables outside that a function's own code reads, and the modules they are in."""
-    module = function.__module__
-    for path in _global_paths(written_code(function)):
-        yield from _resolve(module, function.__globals__, path)
-    qualified = f"{module}.{function.__qualname__}"
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-        value = _cell_contents(cell)
-        if value is not _MISSING:
-            yield Variable(f"{qualified}.{name}", cell, name, value)
+def is_stable(module: str | None) -> bool:
+    """Whether nobody changes the attributes of a module while a program runs."""
+    name = (module or "").partition(".")[0]
+    return name in _STABLE or name in _OF_C and is_of_python(name)
 
 
-def _resolve(prefix: str, namespace: dict, path: tuple[str, ...]) -> Iterator[Variable]:
-    """The variable at the end of a path, and the modules on the way to it."""
-    for number, name in enumerate(path, 1):
-        value = namespace.get(name, _MISSING)
-        if value is _MISSING:
-            return  # a builtin, or a mistake that typing reports
-        prefix = f"{prefix}.{name}"
-        yield Variable(prefix, namespace, name, value, number == len(path))
-        if not isinstance(value, ModuleType) or is_stable(value.__name__):
+@functools.cache
+def is_of_python(module: str | None) -> bool:
+    """Whether a module is one of Python's own, and not a user's of the same name."""
+    name = (module or "").partition(".")[0]
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return name in sys.stdlib_module_names and (
+        file is None or file.startswith(os.path.dirname(os.__file__) + os.sep)
+        and "site-packages" not in file)
+
+
+def is_settled(value: object) -> bool:
+    """Whether nothing can be read of a value that may change."""
+    if isinstance(value, ModuleType):
+        return is_stable(value.__name__)
+    if isinstance(value, (type, FunctionType)):
+        return is_stable(value.__module__) or is_of_python(value.__module__)
+    if is_plain(value) or isinstance(value, _SETTLED):
+        return True
+    if type(value) is tuple:
+        return all(map(is_settled, value))
+    return (is_stable(type(value).__module__) and python_function(value) is None
+            and not isinstance(value, (constexpr, np.ndarray)))
+
+
+class Walk:
+    """The reads of a kernel, found by following what its code names.
+
+    reads: by holder and name, in the order in which they were found.
+    changes_in_place: there is a list, an array or the like, which no comparison of objects sees.
+    """
+
+    def __init__(self) -> None:
+        self.reads: dict[tuple[int, str, str], Read] = {}
+        self.changes_in_place = False
+        self._pending: list[tuple[str, object]] = []
+        self._seen: dict[int, object] = {}  # all that was followed, by id, which it keeps alive
+        self._objects: dict[int, tuple[str, object]] = {}  # that the code passes on
+        self._members: dict[int, Mapping[str, object]] = {}  # of classes, by their ids
+        self._names: dict[str, None] = {}  # of attributes that are read of such objects
+        self._strings: dict[str, None] = {}  # which may be names, where some are computed
+        self._computes_names = self._compares = self._takes_classes = False
+
+    def follow(self, path: str, value: object) -> None:
+        """Let the code do with a value whatever it does."""
+        self._pending.append((path, value))
+
+    def read_code(self, path: str, function: FunctionType) -> None:
+        """What a function's own code reads."""
+        self._read(path, ATTRIBUTE, function, "__code__")
+        names = names_in(written_code(function))
+        self._names |= names.attributes
+        self._strings |= names.strings
+        self._compares |= names.compares
+        for variable in names.paths:
+            self._read_path(path, function, variable)
+
+    def finish(self) -> None:
+        """Follow everything to its end."""
+        before = None
+        while before != (before := self._extent()):
+            while self._pending:
+                self._follow(*self._pending.pop(0))
+            for path, value in list(self._objects.values()):
+                self._read_attributes(path, value)
+
+    def _extent(self) -> tuple:
+        """How much was found, and all that decides how much is to be found."""
+        return (len(self.reads), len(self._objects), len(self._names), len(self._strings),
+                self._computes_names, self._compares, self._takes_classes)
+
+    def _follow(self, path: str, value: object) -> None:
+        if isinstance(value, str):
+            self._strings[value] = None
+        self._computes_names |= any(value is function for function in _COMPUTING)
+        self._takes_classes |= value is type
+        if id(value) in self._seen or is_settled(value) and type(value) is not tuple:
             return
-        namespace = vars(value)
+        self._seen[id(value)] = value
+        self.changes_in_place |= is_container(value)
+        for name, part in _parts(value):
+            self.follow(f"{path}{name}", part)
+        if type(value) in _WHOLE:
+            return
+        self._objects[id(value)] = path, value
+        function = python_function(value)
+        if function is not None:
+            self._read_function(path, function)
+        elif isinstance(value, constexpr):
+            self.follow(f"{path}.value", self._read(path, ATTRIBUTE, value, "value"))
+
+    def _read_function(self, path: str, function: FunctionType) -> None:
+        """What calling a function reads: its code, and its defaults."""
+        self._seen[id(function)] = function
+        self.read_code(path, function)
+        code = function.__code__
+        if code.co_argcount:
+            self.follow(f"{path}.__defaults__",
+                        self._read(path, ATTRIBUTE, function, "__defaults__"))
+        if code.co_kwonlyargcount:
+            named = self._read(path, ATTRIBUTE, function, "__kwdefaults__")
+            place = f"{path}.__kwdefaults__"
+            for name in named or ():
+                self.follow(f"{place}.{name}", self._read(place, ITEM, named, name))
+
+    def _read_path(self, path: str, function: FunctionType, variable: Path) -> None:
+        """A variable, and the attributes that are read of it at once."""
+        name, *attributes = variable.names
+        captured = function.__code__.co_freevars
+        if variable.is_cell:
+            if name not in captured:  # a function within reads a variable of this one
+                self._names |= dict.fromkeys(attributes)
+                return
+            value = self._read(path, CELL, function.__closure__[captured.index(name)], name)
+        else:
+            path = function.__module__
+            value = self._read(path, GLOBAL, function.__globals__, name)
+        path = f"{path}.{name}"
+        if isinstance(value, constexpr):
+            value, path = self._read(path, ATTRIBUTE, value, "value"), f"{path}.value"
+        for name in attributes:
+            if value is MISSING or is_settled(value):
+                return
+            value, path = self._read(path, ATTRIBUTE, value, name), f"{path}.{name}"
+        if value is not MISSING:
+            self.follow(path, value)
+
+    def _read_attributes(self, path: str, value: object) -> None:
+        """What the code may read of an object that it passes on."""
+        names = dict(self._names)
+        self._read_class(path, value)
+        if self._computes_names:
+            names |= self._strings | dict.fromkeys(_own_names(value))
+            if hasattr(value, "__dict__"):
+                self._read(path, NAMES, value, "")
+        for name in names:
+            if (id(value), ATTRIBUTE, name) in self.reads:
+                continue
+            if self._computes_names or now(ATTRIBUTE, value, name) is not MISSING:
+                self.follow(f"{path}.{name}", self._read(path, ATTRIBUTE, value, name))
+
+    def _read_class(self, path: str, value: object) -> None:
+        """The class of an object, with the methods that operators and builtin functions call."""
+        cls = type(value)
+        if is_settled(cls):
+            return
+        self._read(path, ATTRIBUTE, value, "__class__")
+        if self._takes_classes:
+            self.follow(f"{path}.__class__", cls)
+        for base in cls.__mro__:
+            if not is_settled(base):
+                members = self._members.setdefault(id(base), vars(base))
+                for name in _special_methods(members, self._compares):
+                    place = f"{path}.__class__.{base.__qualname__}"
+                    self.follow(f"{place}.{name}", self._read(place, ITEM, members, name))
+
+    def _read(self, path: str, kind: str, holder: object, name: str) -> object:
+        """Note that something is read, once; its value."""
+        key = (id(holder), kind, name)
+        if key not in self.reads:
+            value = now(kind, holder, name)
+            if kind == ATTRIBUTE and now(kind, holder, name) is not value:
+                kind = COMPUTED
+                self.changes_in_place |= not _is_comparable(value)
+            self.reads[key] = Read(f"{path}.{name}", kind, holder, name, value)
+        return self.reads[key].value
 
 
-@functools.lru_cache(maxsize=None)
-def _global_paths(code: CodeType) -> tuple[tuple[str, ...], ...]:
-    """Paths of names, as ("config", "BLOCK"), that code reads from its globals."""
-    paths: dict[tuple[str, ...], None] = {}
-    current: tuple[str, ...] = ()
-    for instruction in dis.get_instructions(code):
-        if current and instruction.opname in _ATTRIBUTE_INSTRUCTIONS:
-            current = (*current, instruction.argval)
-            continue
-        if current:
-            paths[current] = None
-        reads = instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-        current = (instruction.argval,) if reads else ()
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            paths.update(dict.fromkeys(_global_paths(constant)))
-    return tuple(paths)
+def _parts(value: object) -> Iterator[tuple[str, object]]:
+    """What a container or a bound method is made of, with what it is called."""
+    if isinstance(value, MethodType):
+        yield from ((".__func__", value.__func__), (".__self__", value.__self__))
+    elif isinstance(value, dict):
+        for number, item in enumerate((*value.keys(), *value.values())):
+            yield f"[{number}]", item
+    elif isinstance(value, (tuple, frozenset)) or (
+            is_container(value) and not isinstance(value, np.ndarray)
+            and is_of_python(type(value).__module__)):
+        for number, item in enumerate(value):
+            yield f"[{number}]", item
 
 
-def _frozen(variable: Variable, readers: Mapping[str, FunctionType]) -> Hashable:
-    """readers: the function that reads a variable, by path."""
-    try:
-        return _key(variable)
-    except BlockError as error:
-        raise error.at(reading_place(readers[variable.path], variable.name)) from None
+def is_container(value: object) -> bool:
+    """Whether a value has contents that can change, which no code of the user's keeps."""
+    lengths = [vars(base)["__len__"] for base in type(value).__mro__ if "__len__" in vars(base)]
+    if not lengths or isinstance(value, _CONTENTS):
+        return False
+    length = lengths[0]
+    return not isinstance(length, FunctionType) or is_of_python(length.__module__)
 
 
-def _key(variable: Variable) -> Hashable:
-    value = variable.value
-    if variable.is_namespace:
-        return value, tuple((name, _Same(item)) for name, item in sorted(vars(value).items()))
-    if isinstance(value, ModuleType) or python_function(value) is not None:
-        return value
-    if isinstance(value, (list, set, dict, bytearray)):
-        return type(value), repr(value)
-    return freeze(value, variable.path)
+def _special_methods(members: Mapping[str, object], compares: bool) -> list[str]:
+    """Methods of a class that operators and builtin functions call; also some it may yet get."""
+    expected = (*_OF_TRUTH, *(("__eq__",) if compares else ()))
+    return [*expected, *(name for name, member in members.items()
+                         if isinstance(member, FunctionType) and name.startswith("__")
+                         and name not in (*expected, *_NOT_CALLED)
+                         and (compares or name not in _COMPARISONS))]
 
 
-def _identity_check(variables: list[Variable]) -> Callable[[], bool]:
-    """A function that compares every variable with what it was, as fast as Python can."""
-    scope: dict[str, object] = {"gone": (KeyError, ValueError)}  # from a namespace, from a cell
-    tests = []
-    for number, variable in enumerate(variables):
-        scope[f"place{number}"], scope[f"value{number}"] = variable.place, variable.value
-        now = (f"place{number}.cell_contents" if isinstance(variable.place, CellType)
-               else f"place{number}[{variable.name!r}]")
-        tests.append(f"{now} is value{number}")
-    source = _IS_CURRENT.format(" and ".join(tests) or "True")
-    exec(compile(source, f"{GENERATED}captures>", "exec"), scope)
-    return scope["is_current"]
+def _own_names(value: object) -> list[str]:
+    """The names of attributes of an object and its classes."""
+    holders = [value, *(value if isinstance(value, type) else type(value)).__mro__]
+    return [name for holder in holders if not is_settled(holder)
+            for name in getattr(holder, "__dict__", ()) if not name.startswith("__")]
 
 
-def _watch(variables: list[Variable], is_current: Callable[[], bool]) -> Watch:
-    """How a launcher sees a change: in most kernels of one global, which is the language."""
-    if len(variables) == 1:
-        (variable,) = variables
-        if type(variable.place) is dict and variable.value is not None:
-            return Watch(variable.place.get, variable.name, variable.value)
-    return Watch(lambda _: is_current(), None, True)
+def _is_comparable(value: object) -> bool:
+    """Whether two values that were computed can be compared."""
+    if isinstance(value, MethodType):
+        return True
+    if type(value) is tuple:
+        return all(map(_is_comparable, value))
+    return is_plain(value)
+
+
+def _frozen(value: object) -> Hashable:
+    """A value as part of a key: the same for what a kernel cannot tell apart."""
+    if isinstance(value, MethodType):
+        return MethodType, _frozen(value.__func__), _frozen(value.__self__)
+    if isinstance(value, slice):
+        return slice, _frozen(value.start), _frozen(value.stop), _frozen(value.step)
+    if isinstance(value, CodeType):
+        return value, value.co_filename
+    if is_container(value) and not isinstance(value, np.ndarray):
+        own = is_of_python(type(value).__module__)
+        return Same(value), repr(value) if own else len(value)
+    if isinstance(value, (tuple, frozenset)):
+        unordered = isinstance(value, frozenset)
+        return type(value), (frozenset if unordered else tuple)(map(_frozen, value))
+    known = (np.ndarray, FunctionType, ModuleType, type, enum.Enum)
+    return freeze(value, "") if is_settled(value) or isinstance(value, known) else Same(value)
 
 
 def _never() -> bool:
     return False
 
 
-NEVER = Watch(lambda _: False, None, True)
-
-
-def is_stable(module: str | None) -> bool:
-    """Whether nobody changes the attributes of a module while a program runs."""
-    return (module or "").partition(".")[0] in _STABLE
-
-
-def _cell_contents(cell: CellType) -> object:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not filled yet
-        return _MISSING
+# values of these classes have no attributes of a user's
+_WHOLE = (tuple, frozenset, list, dict, set, bytearray, np.ndarray, MethodType)

@@ -11,13 +11,19 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from types import (
+    BuiltinFunctionType, CodeType, FunctionType, GetSetDescriptorType, MethodDescriptorType,
+    MethodType, ModuleType, SimpleNamespace, WrapperDescriptorType,
+)
 
 import numpy as np
 
 import blocknumba
-from blocknumba.dispatch.captures import is_stable, python_function, variables
+from blocknumba.dispatch.captures import (
+    capture, is_container, is_of_python, is_stable, python_function,
+)
 from blocknumba.dispatch.specialize import Specialization
+from blocknumba.dispatch.watching import MISSING, Read
 from blocknumba.settings import SETTINGS
 from blocknumba.tile_ir.types import DType
 from blocknumba.typing.constexpr import constexpr
@@ -41,9 +47,9 @@ def fingerprint(function: FunctionType, specialization: Specialization,
                 constants: Mapping[str, object]) -> str | None:
     """The digest of a compilation, the same in every process; None when there is none.
 
-    It holds the code of the kernel and of every function that it reaches, the values that they
-    read, the specialization, and the versions of everything that compiles.  Where a kernel is in
-    its file counts only when its code says so: on the CPU, with debug and with lineinfo.
+    It holds all that the kernel reads (see captures.py), the specialization, and the versions of
+    everything that compiles.  Where a kernel is in its file counts only when its code says so: on
+    the CPU, with debug and with lineinfo.
     """
     options = specialization.options
     placed = specialization.target is None or options.debug or options.lineinfo
@@ -56,6 +62,9 @@ def fingerprint(function: FunctionType, specialization: Specialization,
         for name, value in constants.items():
             writer.add("constant", name)
             writer.value(value)
+        for read in capture(function, constants).reads:
+            writer.add(read.kind, read.path)
+            writer.value(_written(read))
     except Unknowable:
         return None
     return writer.digest()
@@ -126,7 +135,7 @@ class _Writer:
             if isinstance(value, classes):
                 write(self, value)
                 return
-        raise Unknowable(type(value).__name__)
+        self.object(value)
 
     def plain(self, value: object) -> None:
         """A value that repr says exactly, unless its class is a user's own."""
@@ -178,19 +187,18 @@ class _Writer:
         name = name or getattr(value, "__name__", None)
         if isinstance(value, np.ufunc):
             module = "numpy"
-        known = is_stable(module) or module in sys.stdlib_module_names
+        known = is_stable(module) or is_of_python(module)
         if not known or _found(module, name) is not value:
             raise Unknowable(f"{module}.{name}")
         self.add("named", module, name)
 
     def type(self, value: type) -> None:
-        """A class; a user's only when it is an enumeration or a named tuple without methods."""
-        if is_stable(value.__module__) or value.__module__ in sys.stdlib_module_names:
+        """A class; what a kernel reads of a user's own is read by itself."""
+        if is_stable(value.__module__) or is_of_python(value.__module__):
             self.named(value)
             return
-        if any(getattr(member, "__module__", None) == value.__module__
-               for member in vars(value).values() if python_function(member)):
-            raise Unknowable(value.__qualname__)
+        if not self._is_new(value):
+            return
         self.add("class", value.__module__, value.__qualname__)
         if issubclass(value, enum.Enum):
             for name, member in value.__members__.items():
@@ -198,8 +206,36 @@ class _Writer:
                 self.value(member.value)
         elif issubclass(value, tuple) and hasattr(value, "_fields"):
             self.add("fields", *value._fields)
-        else:
+        elif not _is_transparent(value):
             raise Unknowable(value.__qualname__)
+        else:
+            self.items(value.__bases__)
+
+    def object(self, value: object) -> None:
+        """An object of a user's class; what a kernel reads of it is read by itself."""
+        if value is MISSING:
+            self.add("missing")
+            return
+        known = type(value) is SimpleNamespace or _is_transparent(type(value))
+        if is_container(value) or not known:
+            raise Unknowable(type(value).__name__)
+        if self._is_new(value):
+            self.add("object")
+            self.type(type(value))
+
+    def module(self, value: ModuleType) -> None:
+        """A module; what a kernel reads of a user's own is read by itself."""
+        self.add("module", value.__name__)
+
+    def of_class(self, value: WrapperDescriptorType | MethodDescriptorType) -> None:
+        """A method of a class that is written in C."""
+        self.add("method of", value.__name__)
+        self.named(value.__objclass__)
+
+    def method(self, value: MethodType) -> None:
+        """A function and what it is bound to."""
+        self.add("method")
+        self.items((value.__func__, value.__self__))
 
     def member(self, value: enum.Enum) -> None:
         """A member of an enumeration."""
@@ -217,32 +253,36 @@ class _Writer:
         self.value(code.co_consts)
 
     def _function(self, function: FunctionType) -> None:
-        """A function: its name when its version says all, else its code and what that reads."""
+        """A function: its name when its version says all; else its code is read, like a value."""
         module, name = function.__module__, function.__qualname__
         if is_stable(module) and python_function(_found(module, name)) is function:
             self.add("named", module, name)
             return
-        if id(function) in self._seen:
-            self.add("again", self._seen[id(function)])
-            return
-        self._seen[id(function)] = len(self._seen)
-        self.add("function", function.__name__)
-        self.code(written_code(function))
-        for name, annotation in function.__annotations__.items():
-            self.add("annotation", name, annotation if isinstance(annotation, str)
-                     else _ADDRESSES.sub("", repr(annotation)))
-        self.value(function.__defaults__ or ())
-        for name, value in sorted((function.__kwdefaults__ or {}).items()):
-            self.add("default", name)
-            self.value(value)
-        for variable in variables(function):
-            self.add("variable", variable.path)
-            if not isinstance(variable.value, ModuleType):
-                self.value(variable.value)
-            elif variable.is_namespace:
-                raise Unknowable(variable.path)
-            else:
-                self.add("module", variable.value.__name__)
+        if self._is_new(function):
+            self.add("function", function.__name__)
+            for name, annotation in function.__annotations__.items():
+                self.add("annotation", name, annotation if isinstance(annotation, str)
+                         else _ADDRESSES.sub("", repr(annotation)))
+
+    def _is_new(self, value: object) -> bool:
+        """Whether an object is met first; it is told apart from all others of its kind."""
+        number = self._seen.setdefault(id(value), len(self._seen))
+        self.add("number", number)
+        return number == len(self._seen) - 1
+
+
+def _written(read: Read) -> object:
+    """What stands for the value of a read."""
+    if read.name == "__kwdefaults__":
+        return None  # the items of the dict are read too
+    return written_code(read.holder) if read.name == "__code__" else read.value
+
+
+def _is_transparent(cls: type) -> bool:
+    """Whether all that is in an object of a class are its attributes: no class is written in C."""
+    return all(base is object or base.__flags__ & _MADE_BY_PYTHON and not any(
+        isinstance(member, _OF_C) for name, member in vars(base).items()
+        if name not in ("__dict__", "__weakref__")) for base in cls.__mro__)
 
 
 def _found(module: str | None, name: str | None) -> object:
@@ -253,6 +293,8 @@ def _found(module: str | None, name: str | None) -> object:
         return None
 
 
+_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE, which few classes of C have
+_OF_C = (MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType)
 _PLAIN = frozenset((bool, int, float, complex, str, bytes, range, DType, type(None), type(...)))
 # by the first that fits: members of enumerations may be ints, and NumPy's float64 is a float
 _WRITERS: tuple[tuple[tuple[type, ...], Callable[[_Writer, object], None]], ...] = (
@@ -263,6 +305,9 @@ _WRITERS: tuple[tuple[tuple[type, ...], Callable[[_Writer, object], None]], ...]
     ((type,), _Writer.type),
     ((CodeType,), _Writer.code),
     ((constexpr,), _Writer.marked),
+    ((ModuleType,), _Writer.module),
+    ((MethodType,), _Writer.method),
+    ((WrapperDescriptorType, MethodDescriptorType), _Writer.of_class),
     ((slice,), _Writer.slice),
     ((np.dtype,), _Writer.dtype),
     ((np.ufunc, BuiltinFunctionType, BlockFunction), _Writer.named),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from types import FunctionType, MethodType
 
 from blocknumba.dispatch.bound import Bound, LaunchEvent, bind_call
 from blocknumba.dispatch.call import Arguments, Call, place_of, read_arguments, resolve_grid
-from blocknumba.dispatch.captures import Captures, capture, python_function
+from blocknumba.dispatch.captures import Captures, capture, is_settled
 from blocknumba.dispatch.chain import Chain
 from blocknumba.dispatch.compilation import compile_function
 from blocknumba.dispatch.compiled import Compiled
@@ -23,7 +23,7 @@ from blocknumba.dispatch.plan import FormPlans, Plan
 from blocknumba.dispatch.recent import Key
 from blocknumba.dispatch.signature import Signature, read_signature
 from blocknumba.dispatch.specialize import (
-    Specialization, are_disjoint, arguments_of, freeze, stores_are_apart,
+    Specialization, are_disjoint, arguments_of, freeze, identify, stores_are_apart,
 )
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
@@ -70,7 +70,7 @@ class Kernel:
         self._latest: object = _NOTHING_KEPT  # the grid that was asked for before
         self._tries_left = MAX_TRIES
         self._compiled: dict[Specialization, Compiled] = {}
-        self._captures: dict[tuple[FunctionType, ...], Captures] = {}
+        self._captures: dict[tuple[tuple[str, Hashable], ...], Captures] = {}
         self._compiling: dict[Specialization, threading.RLock] = {}
         self._lock = threading.Lock()
         self._hooks: list[Callable[[LaunchEvent], Callable[[], object] | None]] = []
@@ -193,15 +193,18 @@ class Kernel:
         return self.compile(replace(specialization, numbers_describe=False), arguments.constants)
 
     def captures(self, constants: Mapping[str, object]) -> Captures:
-        """The globals and closure variables that the code reads now.
+        """What the code reads now besides its arguments.
 
-        constants: functions among them belong to the code.
+        constants: of objects among them it reads attributes, of which strings may be the names.
         """
-        functions = tuple(function for value in constants.values()
-                          if (function := python_function(value)))
-        found = self._captures.get(functions)
+        read = {name: value for name, value in constants.items()
+                if isinstance(value, str) or not is_settled(value)}
+        key = tuple((name, identify(value, name)) for name, value in read.items())
+        found = self._captures.get(key)
         if found is None or not found.is_current():
-            found = self._captures[functions] = capture((self.python_function, *functions))
+            if len(self._captures) >= MAX_PLANS:
+                self._captures.clear()  # objects that never come back must not fill the memory
+            found = self._captures[key] = capture(self.python_function, read)
         return found
 
     def specialize(self, arguments: tuple, constants: Mapping[str, object], options: Options,

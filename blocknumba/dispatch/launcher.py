@@ -15,7 +15,7 @@ else packs them, and calls the driver.  For `add[grid](x, y, n, B=1024)` with Cu
         _x_0, _x_1, _x_2, _y_0, _y_1, _y_2, = _recent.arrays
         _constant_0, = _recent.constants
         if (x.dtype is not _x_0 or ... or B != _constant_0
-                or _hooks or _recent.read(_recent.variable) is not _recent.value):
+                or _hooks or not _recent.is_current()):
             _recent = None if _hooks else _state.find(_plans, (...), ())
             if _recent is None:
                 return _miss(...)
@@ -49,6 +49,7 @@ the launcher's own.
 
 from __future__ import annotations
 
+import enum
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, NoneType
@@ -65,7 +66,7 @@ from blocknumba.dispatch.plan import FormPlans
 from blocknumba.dispatch.recent import Key, ThreadState
 from blocknumba.dispatch.scalars import scalar_facts
 from blocknumba.dispatch.signature import Formal, Signature
-from blocknumba.dispatch.specialize import ALIGNMENT, freeze, integer_class
+from blocknumba.dispatch.specialize import ALIGNMENT, identify, integer_class, is_identified
 from blocknumba.dispatch.streams import (
     CURRENT_STREAM, cupy_stream_getter, device_getter, stream_handle, torch_stream_getter,
 )
@@ -89,7 +90,7 @@ _DIVISOR_KIND = ("((3 if {0} == 1 else {0} & -{0} & 255 if {0} > 0 else ~({0} & 
 # 0.0 and -0.0 are equal, and so are their numbers of any type
 _BITS_OF_NUMBER = "{0} or _repr({0})"
 # constants of these classes are equal only when they mean the same
-_EXACT = (int, bool, str, NoneType, type, FunctionType, BuiltinFunctionType, DType, np.dtype)
+_EXACT = (int, bool, str, NoneType, FunctionType, BuiltinFunctionType, DType)
 
 
 def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, type],
@@ -143,13 +144,13 @@ def _scope(driver: Driver, signature: Signature, given: Mapping[str, type], form
         "_pack": struct.Struct("<" + formats).pack_into, "_errors": (struct.error, OverflowError),
         "_are_ints": are_ints, "_grid_of": grid_of, "_place_of": grid_and_stream,
         "_stream_handle": stream_handle,
-        "_integer_class": integer_class, "_freeze": freeze, "_bits": _converted_bits,
+        "_integer_class": integer_class, "_identify": identify, "_bits": _converted_bits,
         "_dtypes": DTYPES,
         "_current_device": device_getter(libraries, driver),
         "_pointer_device": driver.pointer_device,
         "_status_of": status_of, "_Exception": Exception,
         "_leave_out_our_frames": leave_out_our_frames,
-        "_callable": callable, "_int": int, "_len": len, "_repr": repr, "_tuple": tuple,
+        "_callable": callable, "_id": id, "_int": int, "_len": len, "_repr": repr, "_tuple": tuple,
         "_type": type,
         "_get_cupy_stream": cupy_stream_getter() if "cupy" in libraries else None,
         "_get_torch_stream": torch_stream_getter() if "torch" in libraries else None,
@@ -189,7 +190,11 @@ def _accesses(driver: Driver, signature: Signature,
 
 
 def _constant_access(name: str, cls: type) -> Access:
-    return Access(constant=name if issubclass(cls, _EXACT) else f"_freeze({name}, {name!r})")
+    if cls in _EXACT or issubclass(cls, (type, enum.Enum, np.dtype)):
+        return Access(constant=name)
+    if is_identified(cls):
+        return Access(constant=f"_id({name})")  # a plan keeps what it captured alive
+    return Access(constant=f"_identify({name}, {name!r})")
 
 
 def _run_time_access(driver: Driver, kernel: str, formal: Formal, cls: type) -> Access | None:

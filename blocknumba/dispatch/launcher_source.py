@@ -17,7 +17,7 @@ def _launch({parameters}):
 """
 _RECOGNISE = """\
     _recent = _state.recent
-{named}    if ({tests}_hooks or _recent.read(_recent.variable) is not _recent.value):
+{named}    if ({tests}_hooks or not _recent.is_current()):
 {second_look}        _recent = None if _hooks else _state.find(_plans, {key}, {arrays})
         if _recent is None:
             return {miss}

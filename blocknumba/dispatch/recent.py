@@ -7,7 +7,6 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from blocknumba.dispatch.arrays import Library
-from blocknumba.dispatch.captures import NEVER, Watch
 from blocknumba.dispatch.launch_buffer import LaunchBuffer
 from blocknumba.dispatch.launcher_source import MARKS
 from blocknumba.dispatch.plan import FormPlans
@@ -19,6 +18,10 @@ MAX_KEPT = 1024  # keys of a launcher and a thread; shapes that never come back 
 Key = tuple[tuple, tuple, tuple]  # of arrays, of constants, of numbers
 
 
+def _never() -> bool:
+    return False
+
+
 class Recent:
     """The launches of one thread with one key of one launcher.
 
@@ -27,7 +30,7 @@ class Recent:
     check: whether tensors are like these in their classes and in all that arrays says; it may say
         no when it cannot tell.
     limits: see FormPlans.
-    read, variable, value: the Watch of the plan that was launched last.
+    is_current: whether what the plan that was launched last captured is what it was.
     options: compile options by name, for grids that are functions.
     device: ordinal.
     now: the addresses, numbers, grid and stream that `ready` holds; None when none is ready.
@@ -37,9 +40,9 @@ class Recent:
     forms: the plans.
     """
 
-    __slots__ = ("arrays", "constants", "numbers", "marks", "check", "limits", "read",
-                 "variable", "value", "options", "device", "now", "loading", "ready",
-                 "disjoint", "overlapping", "forms", "_pairs", "_checks_left")
+    __slots__ = ("arrays", "constants", "numbers", "marks", "check", "limits", "is_current",
+                 "options", "device", "now", "loading", "ready", "disjoint", "overlapping",
+                 "forms", "_pairs", "_checks_left")
 
     def __init__(self, key: Key, forms: FormPlans, marks: tuple, tensors: Sequence[object]):
         plan = forms.disjoint or forms.overlapping
@@ -47,7 +50,7 @@ class Recent:
         self.marks = marks
         self.check = tensor_check(tensors)
         self.limits = forms.limits
-        self._see_changes(plan.captures.watch)
+        self.is_current = plan.captures.is_current
         self.options: Mapping[str, object] = plan.compiled.specialization.options.named()
         self.device = plan.device
         self.now = self.loading = None
@@ -62,22 +65,15 @@ class Recent:
         """A buffer for arrays that share memory or do not; None when there is no plan."""
         plan = self.forms.overlapping if shares else self.forms.disjoint
         if plan is None or not plan.captures.is_current():
-            self._see_changes(NEVER)  # the next launch looks for what this one will have made
+            self.is_current = _never  # the next launch looks for what this one will have made
             return None
         buffer = LaunchBuffer(plan)
         if shares:
             self.overlapping = buffer
         else:
             self.disjoint = buffer
-        self._see_changes(plan.captures.watch)
+        self.is_current = plan.captures.is_current
         return buffer
-
-    def is_current(self) -> bool:
-        """Whether the captured globals of the plan that was launched last are what they were."""
-        return self.read(self.variable) is self.value
-
-    def _see_changes(self, watch: Watch) -> None:
-        self.read, self.variable, self.value = watch.read, watch.argument, watch.value
 
     def forget(self) -> None:
         """Make nothing of what was ready count: a captured global changed."""
@@ -102,7 +98,7 @@ class _Nothing:
     """
 
     check = staticmethod(no_check)
-    read, variable, value = NEVER.read, NEVER.argument, NEVER.value
+    is_current = staticmethod(_never)
     arrays = None
 
     def __init__(self, marks: int, constants: int):

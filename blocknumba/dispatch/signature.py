@@ -12,7 +12,7 @@ from blocknumba.dispatch.options import OPTION_NAMES
 from blocknumba.errors import BlockTypeError, Loc, require
 from blocknumba.tile_ir.types import DTYPES, DType
 from blocknumba.typing.function import own_signature
-from blocknumba.typing.written import all_codes, written_code
+from blocknumba.typing.written import written_code
 from blocknumba.wording import did_you_mean
 
 REQUIRED = inspect.Parameter.empty
@@ -134,18 +134,6 @@ def location(function: FunctionType) -> Loc:
     """The line where a function begins."""
     code = function.__code__
     return Loc(code.co_filename, code.co_firstlineno, function=function.__name__)
-
-
-def reading_place(function: FunctionType, name: str) -> Loc:
-    """Where a function, or one that is defined in it, first reads a name; else where it begins."""
-    for code in all_codes(written_code(function)):
-        for instruction in dis.get_instructions(code):
-            at = instruction.positions
-            if instruction.argval == name and at is not None and at.lineno:
-                is_one_line = at.end_lineno == at.lineno and at.col_offset is not None
-                start, end = (at.col_offset, at.end_col_offset) if is_one_line else (-1, -1)
-                return Loc(code.co_filename, at.lineno, start, end, function.__name__)
-    return location(function)
 
 
 def _divisors(function: FunctionType) -> set[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 import itertools
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, ModuleType
 
@@ -88,6 +89,21 @@ def stores_are_apart(arrays: Mapping[str, ArrayFacts], stored: Collection[str]) 
                in itertools.combinations(ranges.items(), 2) if name in stored or other in stored)
 
 
+class Same:
+    """Stands for an object, equal for the same object only."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: object):
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+
 def freeze(value: object, where: str) -> Hashable:
     """A key that is equal for equal constants of equal types, and for those only.
 
@@ -95,12 +111,45 @@ def freeze(value: object, where: str) -> Hashable:
     where: the kernel and the parameter, for messages.
     Errors: BlockTypeError for a value that cannot be a constant.
     """
+    return _frozen(value, where, lambda own: (type(own), own))
+
+
+def identify(value: object, where: str) -> Hashable:
+    """A key that is equal for constants of which everything that a kernel may read is equal.
+
+    Unlike freeze, it tells objects of a user's classes apart that are equal: their attributes
+    need not be, and may change.  It is that of their attributes where none can change.
+    """
+    return _frozen(value, where, lambda own: _of_object(own, where))
+
+
+def is_identified(cls: type) -> bool:
+    """Whether identify tells an object of a class apart by which one it is."""
+    known = cls.__module__.partition(".")[0] in ("builtins", "blocknumba", "numpy")
+    return not (known or issubclass(cls, (tuple, float, enum.Enum)) or _is_frozen_dataclass(cls))
+
+
+def _is_frozen_dataclass(cls: type) -> bool:
+    parameters = getattr(cls, "__dataclass_params__", None)
+    return parameters is not None and parameters.frozen
+
+
+def _of_object(value: object, where: str) -> Hashable:
+    if is_identified(type(value)):
+        return Same(value)
+    if _is_frozen_dataclass(type(value)) and hasattr(value, "__dict__"):
+        return type(value), tuple(identify(item, where) for item in vars(value).values())
+    return type(value), value
+
+
+def _frozen(value: object, where: str, of_object: Callable[[object], Hashable]) -> Hashable:
+    """of_object: the key of a value that is none of NumPy, no tuple and no function."""
     if isinstance(value, float):
         return type(value), float.hex(value)
     if isinstance(value, (np.generic, np.ndarray)):
         return type(value), value.dtype.str, value.dtype.name, value.shape, value.tobytes()
     if isinstance(value, tuple):
-        return type(value), tuple(freeze(item, where) for item in value)
+        return type(value), tuple(_frozen(item, where, of_object) for item in value)
     if isinstance(value, (type, FunctionType, BuiltinFunctionType, ModuleType)):
         return value
     try:
@@ -109,7 +158,7 @@ def freeze(value: object, where: str) -> Hashable:
         raise BlockTypeError(
             f"{where}: given {shown(value)}, accepted hashable constants",
             hint="pass a tuple" if isinstance(value, (list, set)) else "") from None
-    return type(value), value
+    return of_object(value)
 
 
 def integer_class(value: int) -> int:

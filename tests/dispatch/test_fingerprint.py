@@ -1,8 +1,8 @@
 """What the name of a compilation on disk depends on."""
 
-import collections
-import enum
+import io
 import math
+import re
 import types
 
 import numpy as np
@@ -142,24 +142,8 @@ def test_lines_count_where_the_code_knows_them(options, same):
     assert (key(above, **options) == key(below, **options)) is same
 
 
-class Secretive:
-    """A value that could mean anything."""
-
-
-Point = collections.namedtuple("Point", "a")
-
-
-class Clever(enum.IntEnum):
-    """An enumeration with code."""
-
-    A = 1
-
-    def double(self):
-        return self * 2
-
-
-@pytest.mark.parametrize("value", [Secretive(), Secretive, Clever.A, (1, Secretive()), [1], {1: 2},
-                                   types.ModuleType("user"), type("Own", (int,), {})(1)])
+@pytest.mark.parametrize("value", [io.BytesIO(), re.compile("a"), (1, io.BytesIO()), [1], {1: 2},
+                                   type("Own", (int,), {})(1)])
 def test_a_value_that_nobody_can_know_is_never_on_disk(value):
     assert key(define("def f(x): x[0] = A", A=value)) is None
 

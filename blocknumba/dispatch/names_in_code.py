@@ -1,0 +1,81 @@
+"""Which names bytecode reads: variables of the surroundings, and attributes."""
+
+from __future__ import annotations
+
+import dis
+import functools
+from dataclasses import dataclass, field
+from types import CodeType
+
+_ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
+_GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
+_CELLS = frozenset(("LOAD_DEREF", "LOAD_CLASSDEREF"))
+# what compares its arguments, by any name that leads to it
+_COMPARING = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "contains", "max", "min", "sorted"))
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A variable, and the attributes that are read of it one after the other.
+
+    is_cell: it is one of an enclosing function, which may be the code's own.
+    """
+
+    names: tuple[str, ...]
+    is_cell: bool
+
+
+@dataclass(slots=True)
+class Names:
+    """What code names, nested functions included; dicts are sets with an order.
+
+    paths: of variables that are not local.
+    attributes: names of those that are read of anything else.
+    strings: constants, which may be names of attributes.
+    compares: it asks whether things are equal.
+    """
+
+    paths: dict[Path, None] = field(default_factory=dict)
+    attributes: dict[str, None] = field(default_factory=dict)
+    strings: dict[str, None] = field(default_factory=dict)
+    compares: bool = False
+
+
+@functools.lru_cache(maxsize=1024)
+def names_in(code: CodeType) -> Names:
+    """The names that code reads."""
+    names = Names()
+    _collect(code, names)
+    return names
+
+
+def _collect(code: CodeType, names: Names) -> None:
+    path: Path | None = None
+    for instruction in dis.get_instructions(code):
+        name, argument = instruction.opname, instruction.argval
+        if name in _ATTRIBUTES:
+            names.compares |= argument in _COMPARING
+            if path is None:
+                names.attributes[argument] = None
+            else:
+                path = Path((*path.names, argument), path.is_cell)
+            continue
+        if path is not None:
+            names.paths[path] = path = None
+        if name in _GLOBALS or name in _CELLS:
+            path = Path((argument,), name in _CELLS)
+            names.compares |= argument in _COMPARING
+        names.compares |= name == "CONTAINS_OP" or name == "COMPARE_OP" and (
+            instruction.argrepr.strip("bol()") in ("==", "!="))
+    for constant in code.co_consts:
+        _collect_constant(constant, names)
+
+
+def _collect_constant(constant: object, names: Names) -> None:
+    if isinstance(constant, CodeType):
+        _collect(constant, names)
+    elif isinstance(constant, str):
+        names.strings[constant] = None
+    elif isinstance(constant, (tuple, frozenset)):
+        for item in sorted(constant, key=repr):  # a set has another order in another process
+            _collect_constant(item, names)

@@ -1,0 +1,265 @@
+"""Everything that a kernel reads while it is compiled can change: the next launch sees it."""
+
+import types
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import blocknumba as bn
+from blocknumba.dispatch import compilation
+from blocknumba.dispatch.cache import Cache
+
+HEAD = """
+import dataclasses, enum, functools, math, types
+from typing import NamedTuple
+import numpy as np
+import blocknumba as bn
+"""
+KERNEL = """
+@bn.jit
+def kernel(out, GIVEN: bn.constexpr = None):
+    {statement}
+"""
+UNWATCHED = "in place"  # a comparison of objects cannot see it: each launch looks anew
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program that stores 1, and what makes it store 2.
+
+    setup: what is at the module's level.  expression: what is stored, or statements that store.
+    change: statements that run in the module, after the first launch.
+    given: expression of the constexpr argument.
+    watched: a warm launch sees the change by comparing, and a repeated one sees none.
+    """
+
+    setup: str
+    expression: str
+    change: str
+    given: str = "None"
+    watched: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.expression} | {self.change}".replace("\n", "; ")
+
+
+def variants(setup: str, expression: str, *changes: str, given: str = "None",
+             watched: bool = True) -> list[Case]:
+    return [Case(setup, expression, change, given, watched) for change in changes]
+
+
+# a function that stores 1, under every name that it can be called by ------------------------
+FUNCTION = """
+G = 1
+def one(x, by=1, *, to=0): return x * G * by + to
+"""
+CHANGES_OF_A_FUNCTION = (
+    "G = 2", "one.__defaults__ = (2,)", "one.__kwdefaults__['to'] = 1",
+    "one.__kwdefaults__ = {'to': 1}", "one.__code__ = (lambda x, by=1, *, to=0: 2 * x).__code__")
+CALLED = {
+    "one(1)": "", "OPS[0](1)": "OPS = (one,)", "OPS[1][0](1)": "OPS = (0, (one,))",
+    "S.f(1)": "class S:\n    f = staticmethod(one)",
+    "S.T.f(1)": "class S:\n    class T:\n        f = staticmethod(one)",
+    "S.f()": "class S:\n    n = 1\n    @classmethod\n    def f(cls): return one(cls.n)",
+    "s.f()": "class S:\n    def __init__(self): self.n = 1\n"
+             "    def f(self): return one(self.n)\ns = S()",
+    "default(1)": "def default(x, f=one): return f(x)",
+    "named(1)": "def named(x, *, f=one): return f(x)",
+    "closed(1)": "def make(f): return lambda x: f(x)\nclosed = make(one)",
+    "within(1)": "def within(x):\n    return (lambda y: one(y))(x)",
+    "wrapper(1)": "def wrap(f):\n    @functools.wraps(f)\n    def inner(*a): return f(*a)\n"
+                  "    return inner\nwrapper = wrap(one)",
+    "jitted(1)": "jitted = bn.jit(one)", "library.f(1)": "library = types.SimpleNamespace(f=one)",
+    "tagged.f(1)": "def tagged(): pass\ntagged.f = one",
+    "P.f(1)": "class Pair(NamedTuple):\n    f: object\nP = Pair(one)",
+    "(one if G else one)(1)": "",
+}
+FUNCTIONS = [case for call, setup in CALLED.items() for case in
+             variants(FUNCTION + setup, call, *CHANGES_OF_A_FUNCTION)]
+
+# attributes ---------------------------------------------------------------------------------
+OBJECT = """
+class B: A = 1
+class C(B):
+    class D: A = 1
+c, d = C(), C()
+"""
+ATTRIBUTES = [
+    *variants("A = 1", "A", "A = 2", "A = True + True", "A = np.int8(2)"),
+    *variants("m = types.ModuleType('m')\nm.A = 1", "m.A", "m.A = 2",
+              "m = types.ModuleType('m'); m.A = 2"),
+    *variants("m = types.ModuleType('m')\nm.A = 1", "n = m\n    out[0] = n.A", "m.A = 2"),
+    *variants("m = types.ModuleType('m')\nm.n = types.ModuleType('n')\nm.n.A = 1", "m.n.A",
+              "m.n.A = 2", "m.n = types.SimpleNamespace(A=2)"),
+    *variants(OBJECT, "B.A", "B.A = 2", "class B: A = 2"),
+    *variants(OBJECT, "C.A", "B.A = 2", "C.A = 2", "class C: A = 2"),
+    *variants(OBJECT, "C.D.A", "C.D.A = 2", "C.D = type('D', (), {'A': 2})"),
+    *variants(OBJECT, "c.A", "c.A = 2", "C.A = 2", "B.A = 2", "c.__class__ = type('E', (), {'A': 2})",
+              "c = types.SimpleNamespace(A=2)"),
+    *variants(OBJECT, "c.D.A", "c.D = types.SimpleNamespace(A=2)", "C.D.A = 2"),
+    *variants(OBJECT + "T = (0, (c,))", "T[1][0].A", "c.A = 2", "B.A = 2", "T = (0, (d,)); d.A = 2"),
+    *variants(OBJECT, "e = c\n    out[0] = e.A", "c.A = 2", "B.A = 2"),
+    *variants(OBJECT, "(lambda e: e.A)(c)", "c.A = 2"),
+    *variants(OBJECT + "def of(e): return e.A", "of(c)", "c.A = 2"),
+    *variants(OBJECT, "out[0] = 0\n    for e in (c, c):\n        out[0] = e.A", "c.A = 2"),
+    *variants(OBJECT + "def make(e):\n    def f(): return e.A\n    return f\nf = make(c)", "f()",
+              "c.A = 2", "f.__closure__[0].cell_contents = types.SimpleNamespace(A=2)"),
+    *variants("class C:\n    __slots__ = ('A',)\nc = C()\nc.A = 1", "c.A", "c.A = 2"),
+    *variants("G = 1\nclass C:\n    @property\n    def A(self): return self.B + G - 1\nc = C()\n"
+              "c.B = 1", "c.A", "c.B = 2", "G = 2", "C.A = property(lambda self: 2)", "C.A = 2"),
+    *variants("class C:\n    @property\n    def A(self): return (10 ** 20, self.B)\nc = C()\n"
+              "c.B = 1", "c.A[1]", "c.B = 2"),
+    *variants("class C:\n    def __getattr__(self, name): return self.__dict__['_' + name]\n"
+              "c = C()\nc._A = 1", "c.A", "c._A = 2", "c.A = 2"),
+    *variants("@dataclasses.dataclass\nclass C:\n    A: int\nc = C(1)", "c.A", "c.A = 2", "c = C(2)"),
+    *variants("@dataclasses.dataclass(frozen=True)\nclass C:\n    A: int\nc = C(1)", "c.A",
+              "object.__setattr__(c, 'A', 2)", "c = C(2)"),
+    *variants("class C(NamedTuple):\n    A: int\n    @property\n    def B(self): return self.A\n"
+              "c = C(1)", "c.B", "c = C(2)", "C.B = property(lambda self: 2)"),
+    *variants("class C(enum.IntEnum):\n    A = 1\n    B = 2", "C.A", "C = enum.IntEnum('C', {'A': 2})"),
+    *variants("class C(enum.Enum):\n    A = 1", "C.A.value", "C.A._value_ = 2",
+              "class C(enum.Enum): A = 2"),
+    *variants("class C(enum.Enum):\n    A = 1\nC.A.B = 1", "C.A.B", "C.A.B = 2"),
+    *variants("c = types.SimpleNamespace(A=1, B=types.SimpleNamespace(A=1))", "c.A + c.B.A - 1",
+              "c.A = 2", "c.B.A = 2", "c.B = types.SimpleNamespace(A=2)"),
+    *variants("def f(): pass\nf.A = 1", "f.A", "f.A = 2"),
+    *variants("@bn.jit\ndef f(): pass\nf.A = 1", "f.A", "f.A = 2"),
+    *variants("N = bn.constexpr(1)", "N", "N.value = 2", "N = bn.constexpr(2)", "N = 2"),
+    *variants("c = types.SimpleNamespace(A=bn.constexpr(1))", "c.A.value", "c.A.value = 2"),
+]
+
+# names that are computed, or not there yet ----------------------------------------------------
+NAMES = [
+    *variants(OBJECT, "getattr(c, 'A')", "c.A = 2", "B.A = 2"),
+    *variants(OBJECT, "getattr(c, 'X', 1)", "c.X = 2", "B.X = 2"),
+    *variants(OBJECT, "2 if hasattr(c, 'X') else 1", "c.X = 0", "B.X = 0"),
+    *variants(OBJECT + "NAME = 'X'", "getattr(c, NAME, 1)", "c.X = 2", "NAME = 'Y'; c.Y = 2"),
+    *variants(OBJECT + "c._X1 = 1\nH = '_X'", "getattr(c, H + '1')", "c._X1 = 2"),
+    *variants(OBJECT + "H = '_X'", "2 if hasattr(c, H + '1') else 1", "c._X1 = 0"),
+    *variants(OBJECT + "get = getattr", "get(c, 'A')", "c.A = 2"),
+    *variants(OBJECT, "(lambda e, n: getattr(e, n))(c, 'A')", "c.A = 2"),
+]
+
+# builtins, operators and special methods --------------------------------------------------------
+SPECIAL = [
+    *variants("", "abs(-1)", "def abs(x): return 2", "from builtins import len as abs\n"
+              "abs = lambda x: 2"),
+    *variants("", "min(1, 2)", "min = max"),
+    *variants("def f(x): return abs(x)", "f(-1)", "abs = lambda x: 2"),
+    *variants("", "out[0] = 0\n    for i in range(1):\n        out[0] += 1",
+              "range = lambda n: (0, 1)"),
+    *variants("class C: pass\nc = C()", "1 if c else 2", "C.__bool__ = lambda self: False",
+              "C.__len__ = lambda self: 0"),
+    *variants("class C:\n    n = 1\n    def __bool__(self): return self.n == 1\nc = C()",
+              "1 if c else 2", "c.n = 2", "C.n = 2", "C.__bool__ = lambda self: False"),
+    *variants("class C:\n    def __init__(self, n): self.n = n\n"
+              "    def __eq__(self, other): return self.n == other.n\n"
+              "    def __hash__(self): return 0\nc, d = C(1), C(1)",
+              "1 if c == d else 2", "c.n = 2", "C.__eq__ = lambda self, other: False"),
+    *variants("@dataclasses.dataclass(eq=True)\nclass C:\n    n: int\nc, d = C(1), C(1)",
+              "1 if c == d else 2", "c.n = 2"),
+    *variants("class C:\n    def __init__(self): self.n = 1\n"
+              "    def __len__(self): return self.n\nc = C()", "len(c)", "c.n = 2"),
+    *variants("class C: pass\nc, d = C(), C()\ne = c", "1 if e is c else 2", "e = d"),
+    *variants("class C: pass\nclass D: pass\nc = C()", "1 if isinstance(c, C) else 2", "c = D()",
+              "c.__class__ = D"),
+    *variants("class C: A = 1\nc = C()", "type(c).A", "C.A = 2", "c.__class__ = type('D', (), {'A': 2})"),
+    *variants("class C: A = 1\nc = C()\nc.A = 0", "c.__class__.A", "C.A = 2"),
+    *variants("class C: A = 1\nc = C()\nc.A = 0", "type(c).A", "C.A = 2"),
+    *variants("L = [1]", "len(L)", "L.append(1)", watched=False),
+    *variants("L = [1]", "sum(tuple(L))", "L[0] = 2", watched=False),
+    *variants("L = {1: 0}", "max(L)", "L[2] = 0", watched=False),
+    *variants("A = np.array(1)", "A", "A[()] = 2", watched=False),
+    *variants(FUNCTION + "L = [one]", "tuple(L)[0](1)", "G = 2", "L[0] = lambda x: 2",
+              watched=False),
+    *variants(FUNCTION + "L = frozenset([one])", "tuple(L)[0](1)", "G = 2"),
+    *variants("import collections\nL = collections.deque([1])", "len(L)", "L.append(1)",
+              watched=False),
+    *variants("import collections\nL = collections.UserList([1])", "sum(tuple(L))", "L[0] = 2",
+              watched=False),
+    *variants("c = types.SimpleNamespace(A=[1])", "len(c.A)", "c.A.append(1)", watched=False),
+]
+
+# what is passed as a constexpr ----------------------------------------------------------------
+EQUAL = """
+class C:
+    def __init__(self, A): self.A = A
+    def __eq__(self, other): return isinstance(other, C)
+    def __hash__(self): return 0
+given = C(1)
+"""
+GIVEN = [
+    *variants(OBJECT, "GIVEN.A", "c.A = 2", "C.A = 2", "B.A = 2", "c = d; d.A = 2", given="c"),
+    *variants(OBJECT, "GIVEN.A", "C.A = 2", "B.A = 2", "class C: A = 2", given="C"),
+    *variants(OBJECT, "GIVEN[0].A", "c.A = 2", given="(c,)"),
+    *variants(OBJECT, "GIVEN.D.A", "C.D.A = 2", given="c"),
+    *variants(OBJECT, "getattr(c, GIVEN, 1)", "c.X = 2", given="'X'"),
+    *variants(FUNCTION, "GIVEN(1)", *CHANGES_OF_A_FUNCTION, given="one"),
+    *variants(FUNCTION, "GIVEN[0](1)", *CHANGES_OF_A_FUNCTION, given="(one,)"),
+    *variants(FUNCTION + "one.A = 1", "GIVEN.A", "one.A = 2", given="one"),
+    *variants(EQUAL, "GIVEN.A", "given.A = 2", "given = C(2)", given="given"),
+    *variants(EQUAL + "pair = (given,)", "GIVEN[0].A", "pair = (C(2),)", given="pair"),
+    *variants("@dataclasses.dataclass(frozen=True)\nclass C:\n    n: int\n"
+              "    A: int = dataclasses.field(compare=False)\n    m = 1\n"
+              "    def f(self): return self.A * self.m\ngiven = C(1, 1)", "GIVEN.f()",
+              "given = C(1, 2)", "C.m = 2", "object.__setattr__(given, 'A', 2)", given="given"),
+    *variants("m = types.ModuleType('m')\nm.A = 1", "GIVEN.A", "m.A = 2", given="m"),
+    *variants("class C(enum.Enum):\n    A = 1\n    B = 2", "GIVEN.value", "C.A._value_ = 2",
+              given="C.A"),
+]
+CASES = FUNCTIONS + ATTRIBUTES + NAMES + SPECIAL + GIVEN
+every_case = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def program(case: Case) -> dict:
+    """The names of a program that has just started."""
+    statement = case.expression if "out[0]" in case.expression else f"out[0] = {case.expression}"
+    module = types.ModuleType("user_program")
+    text = HEAD + case.setup + KERNEL.format(statement=statement)
+    exec(compile(text, "user_program.py", "exec"), module.__dict__)
+    return module.__dict__
+
+
+def stored(case: Case, names: dict) -> float:
+    """What a launch stores."""
+    out = np.full(1, np.nan)
+    names["kernel"][1](out, GIVEN=eval(case.given, names), interpret=True)
+    return out[0]
+
+
+def is_current(case: Case, names: dict):
+    """What a warm launch asks before it uses the code of the last one."""
+    return names["kernel"].captures({"GIVEN": eval(case.given, names)}).is_current
+
+
+@every_case
+def test_the_next_launch_sees_a_change(case):
+    names = program(case)
+    assert stored(case, names) == 1
+    unchanged, given = is_current(case, names), eval(case.given, names)
+    assert unchanged() is case.watched
+
+    exec(case.change, names)
+
+    # a launch compares what it is given itself
+    assert not unchanged() or eval(case.given, names) is not given
+    assert stored(case, names) == 2
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory) -> Cache:
+    """A folder that the programs of this module share."""
+    return Cache(tmp_path_factory.mktemp("never_stale"), 1 << 30)
+
+
+@every_case
+def test_another_program_sees_a_change(case, cache, monkeypatch):
+    monkeypatch.setattr(compilation, "user_cache", lambda: cache)
+    assert stored(case, program(case)) == 1
+
+    changed = program(case)
+    exec(case.change, changed)
+
+    assert stored(case, changed) == 2
+    assert stored(case, program(case)) == 1
