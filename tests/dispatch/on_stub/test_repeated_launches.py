@@ -223,9 +223,65 @@ def test_a_changed_global_is_seen_whatever_ran_before(stub, compiler, monkeypatc
 
     captured = [dict(specialization.captured) for _, specialization, _
                 in compiler.compilations[before:]]
-    assert [next(iter(values.values()))[1] for values in captured] == [2] * len(captured)
+    assert [values[f"{__name__}.FACTOR"][1] for values in captured] == [2] * len(captured)
     assert len(captured) == before == 2
     assert len(stub.launches) == 12
+
+
+class Config:
+    """A constant that is equal to all others."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def __eq__(self, other):
+        return isinstance(other, Config)
+
+    def __hash__(self):
+        return 0
+
+
+def make_sized():
+    @jit
+    def sized(x, out, given: constexpr):
+        """Never compiled: the test's compiler makes it."""
+        return given.size
+
+    return sized
+
+
+def sizes_compiled(compiler) -> list[int]:
+    return [dict(specialization.captured)["argument given.size"][1]
+            for _, specialization, _ in compiler.compilations]
+
+
+def test_an_attribute_of_a_constant_is_seen_to_change_between_warm_launches(stub, compiler):
+    sized, arrays, config = make_sized(), pair(), Config(1)
+    for size in (1, 1, 1, 2, 2, 1, 1):
+        config.size = size
+        sized[1](*arrays, given=config)
+
+    assert sizes_compiled(compiler) == [1, 2]
+    assert len(stub.launches) == 7
+
+
+def test_equal_constants_with_other_attributes_have_other_code(stub, compiler):
+    sized, arrays = make_sized(), pair()
+    one, two = Config(1), Config(2)
+    launched = [sized[1](*arrays, given=config) for config in (one, one, two, one, two, Config(1))]
+
+    assert sizes_compiled(compiler) == [1, 2]
+    assert [launched.index(compiled) for compiled in launched] == [0, 0, 2, 0, 2, 0]
+
+
+def test_a_bound_launch_sees_an_attribute_change(stub, compiler):
+    sized, arrays, config = make_sized(), pair(), Config(1)
+    bound = sized.bind(1, *arrays, given=config)
+    first = [bound(), bound()]
+    config.size = 2
+
+    assert bound() not in first
+    assert sizes_compiled(compiler) == [1, 2]
 
 
 def test_a_global_that_changes_back_is_the_first_code_again(stub, compiler, monkeypatch):
