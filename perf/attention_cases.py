@@ -10,6 +10,7 @@ import triton_attention
 from example_kernels import attention
 from measure import gpu_timer
 from product_cases import SUBJECT, Case, giving, poisoned, random_generator
+from product_rounding import ROUNDINGS
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from triton_launch import fastest_launch
 
@@ -37,13 +38,15 @@ def attention_case(D: int, causal: bool) -> Case:
                  for i in range(BATCHES) for j in range(HEADS[D])]
         return tuple(torch.stack(parts).reshape(shape) for parts in zip(*heads))
 
+    # of each query; a tensor (LENGTH, 1) where they differ
+    keys = torch.arange(1, LENGTH + 1, device="cuda")[:, None] if causal else LENGTH
     operations = 4 * BATCHES * HEADS[D] * LENGTH**2 * D // (2 if causal else 1)
     return Case(operations, {
         SUBJECT: giving(ours, lambda: attention.launch(q, k, v, ours, scale, causal,
                                                        fastmath=True)),
         TRITON: giving(theirs, best),
         CUDNN: in_cudnn,
-    }, reference, 2**-10)
+    }, reference, ROUNDINGS["attention"], keys)
 
 
 def _exact(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float,

@@ -13,6 +13,7 @@ import triton_matmul
 from example_kernels import matmul
 from measure import gpu_timer
 from product_cases import SUBJECT, Case, giving, poisoned, random_generator
+from product_rounding import ROUNDINGS, Rounding
 from triton_launch import fastest_launch
 
 import blocknumba as bn
@@ -29,26 +30,26 @@ INT8_ALL_127 = 2052  # terms: their sum is beyond 2**24
 class Kind:
     """Dtypes of a product.
 
-    operand, result: of arrays.  tolerance: as of a Case.  precision: of float32.  sums: as the
+    operand, result: of arrays.  rounding: as of a Case.  precision: of float32.  sums: as the
     kernel adds up.
     """
 
     operand: torch.dtype
     result: torch.dtype
-    tolerance: float
+    rounding: Rounding
     precision: str = "ieee"
     sums: object = bn.float32
 
 
 KINDS = {
-    "f16": Kind(torch.float16, torch.float16, 2**-11),
-    "bf16": Kind(torch.bfloat16, torch.bfloat16, 2**-8),
-    "fp8": Kind(torch.float8_e4m3fn, torch.bfloat16, 2**-8),
-    "tf32": Kind(torch.float32, torch.float32, 2**-10, "tf32"),
-    "tf32x3": Kind(torch.float32, torch.float32, 1e-6, "tf32x3"),
-    "f32": Kind(torch.float32, torch.float32, 1e-6),
-    "int8": Kind(torch.int8, torch.int32, 0.0, sums=bn.int32),
-    "f64": Kind(torch.float64, torch.float64, 1e-14, sums=bn.float64),
+    "f16": Kind(torch.float16, torch.float16, ROUNDINGS["f16"]),
+    "bf16": Kind(torch.bfloat16, torch.bfloat16, ROUNDINGS["bf16"]),
+    "fp8": Kind(torch.float8_e4m3fn, torch.bfloat16, ROUNDINGS["fp8"]),
+    "tf32": Kind(torch.float32, torch.float32, ROUNDINGS["tf32"], "tf32"),
+    "tf32x3": Kind(torch.float32, torch.float32, ROUNDINGS["tf32x3"], "tf32x3"),
+    "f32": Kind(torch.float32, torch.float32, ROUNDINGS["f32"]),
+    "int8": Kind(torch.int8, torch.int32, ROUNDINGS["int8"], sums=bn.int32),
+    "f64": Kind(torch.float64, torch.float64, ROUNDINGS["f64"], sums=bn.float64),
 }
 
 
@@ -69,6 +70,14 @@ def greatest_int8_case() -> Case:
     return _case(KINDS["int8"], a, b, ())
 
 
+def integers_in_fp8_case(size: int) -> Case:
+    """A product of integers from -2 to 2 in 8-bit floats, of which no sum is rounded."""
+    generator = random_generator()
+    a, b = (torch.randint(-2, 3, (size, size), device="cuda", generator=generator).float()
+            .to(torch.float8_e4m3fn) for _ in range(2))
+    return _case(replace(KINDS["fp8"], rounding=ROUNDINGS["fp8 of integers"]), a, b.T, (CUBLAS,))
+
+
 def _case(kind: Kind, a: torch.Tensor, b: torch.Tensor, peers: tuple[str, ...]) -> Case:
     (M, K), N = a.shape, b.shape[1]
     result = partial(poisoned, M, N, dtype=kind.result)
@@ -85,7 +94,7 @@ def _case(kind: Kind, a: torch.Tensor, b: torch.Tensor, peers: tuple[str, ...]) 
         return wide_a @ wide_b, wide_a.abs() @ wide_b.abs()
 
     runs = {who: makers[who]() for who in (SUBJECT, *peers)}
-    return Case(2 * M * N * K, runs, reference, kind.tolerance)
+    return Case(2 * M * N * K, runs, reference, kind.rounding, K)
 
 
 def _random(kind: Kind, *shape: int) -> torch.Tensor:
@@ -177,5 +186,6 @@ CASES: dict[str, Callable[[], Case]] = {
 EXACT_CASES: dict[str, Callable[[], Case]] = {
     "tf32x3 2048^3": partial(matmul_case, "tf32x3", 2048, 2048, 2048, peers=()),
     "f64 1024^3": partial(matmul_case, "f64", 1024, 1024, 1024, peers=()),
+    "fp8 8192^3 of integers from -2 to 2": partial(integers_in_fp8_case, 8192),
     f"int8 256 x 256 x {INT8_ALL_127}, all 127": greatest_int8_case,
 }

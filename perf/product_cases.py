@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from measure import Run, Samples, gpu_timer, interleaved
+from product_rounding import Rounding, is_right
 
 SUBJECT = "blocknumba"
 SEED = 0
@@ -24,19 +25,22 @@ class Case:
     runs: who -> a function that queues the work and returns the tensor that the result will be in.
     reference: the result in float64, and what the terms of each element's sum add up to without
         their signs.
-    tolerance: the greatest relative error that a right result has.
+    rounding: what a right result is off.
+    depth: terms of each element's sum; a tensor where elements have different numbers.
     """
 
     operations: int
     runs: Mapping[str, Callable[[], torch.Tensor]]
     reference: Callable[[], tuple[torch.Tensor, torch.Tensor]]
-    tolerance: float
+    rounding: Rounding
+    depth: int | torch.Tensor
 
     def errors(self) -> dict[str, dict[str, float]]:
         """Who -> how far off, against float64.
 
         of terms: the greatest |c - reference| / (|a| @ |b|).
         relative: |c - reference| / |reference|, norms of the whole matrices.
+        mean, anywhere: times what is typical of the roundings, see Rounding.measure.
         """
         exact, terms = self.reference()
         found = {}
@@ -44,12 +48,13 @@ class Case:
             torch.cuda.synchronize()
             off = (run().double() - exact).abs_()
             relative = (off.norm() / exact.norm()).item()
-            found[who] = {"of terms": off.div_(terms).max().item(), "relative": relative}
+            times = self.rounding.measure(off, exact, terms, self.depth)
+            found[who] = {"of terms": off.div_(terms).max().item(), "relative": relative, **times}
         return found
 
     def wrong(self, errors: dict[str, dict[str, float]]) -> list[str]:
         """Whose errors are too large, or NaN."""
-        return [who for who, off in errors.items() if not off["relative"] <= self.tolerance]
+        return [who for who, off in errors.items() if not is_right(off)]
 
     def samples(self) -> Samples:
         """Seconds of one run, of everybody in turn, in CUDA graphs: launches cost nothing there."""

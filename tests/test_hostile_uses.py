@@ -262,6 +262,7 @@ VARIABLES = [
     ("cache", "BLOCKNUMBA_CACHE", MANY, f"'{MANY[:60]}...', accepted 0 or 1"),
     ("interpret", "BLOCKNUMBA_INTERPRET", "nan", "'nan', accepted 0 or 1"),
     ("time", "BLOCKNUMBA_TIME", "1e400", "'1e400', accepted 0 or 1"),
+    ("full_traceback", "BLOCKNUMBA_FULL_TRACEBACK", "nan", "'nan', accepted 0 or 1"),
     ("dump", DUMP, "ptx;sass", "'ptx;sass', accepted all, tile, gpu, nvvm, ptx, sass"),
     ("dump", DUMP, "all,ptx", "'all', accepted all, tile, gpu, nvvm, ptx, sass"),
     ("limits", "BLOCKNUMBA_MAX_UNROLLED", MANY,
