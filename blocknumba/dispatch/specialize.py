@@ -183,7 +183,9 @@ def _array_argument(facts: ArrayFacts) -> ArrayArgument:
         extents=(None,) * len(facts.shape),
         alignment=ALIGNMENT if aligned else facts.dtype.bytes,
         stride_divisibility=tuple(map(_divisibility, facts.strides)),
-        extent_divisibility=tuple(map(_divisibility, facts.shape)),
+        # of an axis along which vectors lie, for their masks; what is known besides is of no use
+        extent_divisibility=tuple(_divisibility(extent) if stride == 1 else 1
+                                  for extent, stride in zip(facts.shape, facts.strides)),
         wide=wide, mappable=_is_mappable(facts))
 
 

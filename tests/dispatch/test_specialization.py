@@ -34,14 +34,23 @@ def test_unit_and_zero_strides_are_constants():
     assert argument(array).strides == (0, None, 1)
 
 
-def test_powers_of_two_up_to_16_that_divide_strides_and_extents_are_known():
+def test_powers_of_two_up_to_16_that_divide_strides_and_extents_of_unit_stride_are_known():
     found = argument(aligned((3, 32))[:, :17])
 
     assert found.stride_divisibility == (16, 1)
     assert found.extent_divisibility == (1, 1)
-    assert argument(aligned((32, 48))).extent_divisibility == (16, 16)
-    assert argument(aligned((6, 1000))).extent_divisibility == (2, 8)
+    assert argument(aligned((32, 48))).extent_divisibility == (1, 16)
+    assert argument(aligned((32, 48)).T).extent_divisibility == (16, 1)
+    assert argument(aligned((6, 1000))).extent_divisibility == (1, 8)
     assert argument(aligned((6, 1000))).stride_divisibility == (8, 1)
+
+
+def test_many_shapes_share_few_versions():
+    shapes = np.random.default_rng(0).integers(2, 500, (200, 2))
+
+    versions = {argument(aligned(tuple(shape))) for shape in shapes.tolist()}
+
+    assert len(versions) == 5  # rows that are multiples of 1, 2, 4, 8 and 16 elements
 
 
 @pytest.mark.parametrize("offset, alignment", [(0, 16), (16, 16), (4, 4), (8, 4)])
