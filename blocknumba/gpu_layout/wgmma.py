@@ -13,7 +13,8 @@ from functools import lru_cache
 from blocknumba.gpu_layout import gf2
 from blocknumba.gpu_layout.async_ops import WARPGROUP
 from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.registers import from_columns, log2
+from blocknumba.gpu_layout.register_budget import REGISTERS
+from blocknumba.gpu_layout.registers import WARP_SIZE, from_columns, log2
 from blocknumba.gpu_layout.shared import is_buffer, offset_of
 from blocknumba.gpu_layout.swizzle import in_panels, recognized
 from blocknumba.tile_ir.ops.dot import accumulators
@@ -23,7 +24,9 @@ ROWS, MOST_COLUMNS, FEWEST_COLUMNS = 64, 256, 8  # of an instruction
 DEPTH_BYTES = 32  # of a row of the first operand of an instruction
 WORD_BITS = 32  # of a register
 FREE_MAJOR_BITS = 16  # operands of this size may be contiguous along M or N
-MOST_ACCUMULATOR_BYTES = 128 * 4  # of a thread; twice as many registers there are none
+MAX_ACCUMULATORS = 128  # registers of a thread; twice as many there are none
+# Registers of a thread besides its accumulators: ptxas refuses an instruction that has fewer.
+OTHER_REGISTERS = 26
 
 @dataclass(frozen=True, slots=True)
 class Division:
@@ -123,7 +126,9 @@ def refusal(a: TileType, b: TileType, acc: TileType, precision: str, num_warps: 
     divided = division(rows, columns, num_warps)
     if divided.copies:
         return f"{num_warps} warps are too many for a result of {acc.shape}"
-    if rows * columns * acc.dtype.bytes // (num_warps * 32) > MOST_ACCUMULATOR_BYTES:
+    threads = num_warps * WARP_SIZE
+    most = min(MAX_ACCUMULATORS, REGISTERS // threads - OTHER_REGISTERS)
+    if rows * columns * acc.dtype.bits // WORD_BITS > most * threads:
         return f"{num_warps} warps have too few registers for a result of {acc.shape}"
     sides = ((a, 0), (b, 1))
     return next((reason for tile, axis in sides if is_buffer(tile)

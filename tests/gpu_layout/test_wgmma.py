@@ -116,6 +116,7 @@ def _tiles(m, n, k, a=float16, b=None, acc=float32):
 
 @pytest.mark.parametrize("tiles, num_warps", [
     (_tiles(64, 8, 16), 4), (_tiles(128, 256, 64, bfloat16), 8),
+    (_tiles(256, 128, 64), 16),
     (_tiles(64, 256, 64, float16, acc=float16), 4), (_tiles(64, 16, 32, int8, uint8, int32), 4),
     (_tiles(64, 16, 32, float8_e4m3fn, float8_e5m2), 4)], ids=str)
 def test_what_the_tensor_cores_do_is_not_refused(tiles, num_warps):
@@ -143,7 +144,9 @@ def test_tf32_must_be_asked_for():
     (_tiles(64, 8, 16, int8, acc=int32), 4,
      "wgmma multiplies at least (64, 32) by (32, 8), given (64, 16) by (16, 8)"),
     (_tiles(64, 8, 16), 8, "8 warps are too many for a result of (64, 8)"),
-    (_tiles(256, 256, 16), 8, "8 warps have too few registers for a result of (256, 256)")],
+    (_tiles(256, 256, 16), 8, "8 warps have too few registers for a result of (256, 256)"),
+    # 128 registers of sums a thread, of 128 that a thread of 16 warps can have at all
+    (_tiles(256, 256, 16), 16, "16 warps have too few registers for a result of (256, 256)")],
     ids=str)
 def test_what_the_tensor_cores_cannot_do_is_refused_with_a_reason(tiles, num_warps, reason):
     assert refusal(*tiles, "ieee", num_warps) == reason
