@@ -42,7 +42,7 @@ class Limits:
     unrolled: int = 4096
     statements: int = 50_000
     elements_per_thread: int = 256
-    instructions: int = 100_000
+    instructions: int = 50_000
     tile_bytes: int = 1 << 27
 
 
