@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from types import TracebackType
 
-from blocknumba.errors import BlockError
+from blocknumba.errors import BlockError, BlockTypeError
 from blocknumba.settings import SETTINGS
 
 GENERATED = "<blocknumba: "  # how the file names of functions that we write begin
@@ -25,9 +25,24 @@ def without_our_frames(function: Callable) -> Callable:
         try:
             return function(*arguments, **keywords)
         except Exception as error:
+            if error.__traceback__.tb_next is None:
+                error.__traceback__ = None  # it does not take these arguments, as Python says
             leave_out_our_frames(error)
             raise  # without an expression: it adds no frame for this function
     return boundary
+
+
+def called(what: str, function: Callable, *arguments: object, **keywords: object) -> object:
+    """function(*arguments, **keywords), for a function of the user; what: it in a message.
+
+    Errors: BlockTypeError when it does not take these arguments; whatever it raises itself.
+    """
+    try:
+        return function(*arguments, **keywords)
+    except TypeError as error:
+        if error.__traceback__.tb_next is not None:
+            raise
+        raise BlockTypeError(f"{what}: {error}") from None
 
 
 def leave_out_our_frames(error: Exception) -> None:

@@ -39,7 +39,7 @@ def shown(value: object, nesting: int = 0) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__}"
     name = _function_name(value)
-    return f"the function {name}" if name else instance_shown(value)
+    return f"the {_kind(value)} {name}" if name else instance_shown(value)
 
 
 def instance_shown(value: object) -> str:
@@ -78,8 +78,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     spellings: dict[str, list[str]] = {}
     for each in known:
         spellings.setdefault(_plain(each), []).append(each)
-    close = difflib.get_close_matches(_plain(name), spellings, _MAX_SUGGESTIONS, _CLOSE)
-    names = [each for plain in close for each in spellings[plain] if each != name]
+    plain = _plain(name)
+    alike = [each for each in spellings if abs(len(each) - len(plain)) <= max(1, len(plain) // 3)]
+    close = difflib.get_close_matches(plain, alike, _MAX_SUGGESTIONS, _CLOSE)
+    names = [each for spelling in close for each in spellings[spelling] if each != name]
     return f"did you mean {' or '.join(names[:_MAX_SUGGESTIONS])}?" if names else ""
 
 
@@ -105,6 +107,14 @@ def _function_name(value: object) -> str:
     except Exception:  # a user's class may raise anything from its __getattr__
         return ""
     return name if isinstance(name, str) else ""
+
+
+def _kind(function: object) -> str:
+    if isinstance(function, types.MethodType):
+        return "method"
+    if isinstance(function, types.BuiltinFunctionType):
+        return "built-in function"
+    return "compiled function" if hasattr(function, "py_func") else "function"
 
 
 def _plain(name: str) -> str:

@@ -13,8 +13,9 @@ import numpy as np
 
 from blocknumba.dispatch.dlpack import contiguous_strides, read_dlpack
 from blocknumba.dispatch.driver import host_pointer, require_driver
-from blocknumba.errors import BlockTypeError, BlockValueError, require
+from blocknumba.errors import BlockError, BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.types import DTYPES, DType, dtype_of
+from blocknumba.wording import shortened, shown
 
 MAX_RANK = 6
 LEGACY_STREAM = 0
@@ -68,10 +69,13 @@ def array_facts(value: object, where: str) -> ArrayFacts | None:
     Errors: BlockTypeError for a dtype, rank or kind of memory that a kernel cannot use;
     BlockValueError for elements that are not aligned.
     """
-    library = library_of(type(value)) or _protocol_of(value)
-    if library is None:
+    library = library_of(type(value))
+    if library is not None:
+        facts = library.read(value, where)
+    elif (library := _protocol_of(value)) is not None:
+        facts = _read_by_protocol(library, value, where)
+    else:
         return None
-    facts = library.read(value, where)
     require(len(facts.shape) <= MAX_RANK, "{}: given an array of rank {}, accepted 0 to {}", where,
             len(facts.shape), MAX_RANK)
     require(facts.pointer % facts.dtype.bytes == 0 or not facts.size,
@@ -80,6 +84,18 @@ def array_facts(value: object, where: str) -> ArrayFacts | None:
             hint="pass a copy")
     strides = _canonical_strides(facts.shape, facts.strides)
     return facts if strides == facts.strides else replace(facts, strides=strides)
+
+
+def _read_by_protocol(library: Library, value: object, where: str) -> ArrayFacts:
+    """The facts of an array of a library that we do not know, which may break its protocol."""
+    try:
+        return library.read(value, where)
+    except BlockError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise BlockTypeError(f"{where}: given {shown(value)}, whose {library.name} cannot be read: "
+                             f"{shortened(reason)}") from error
 
 
 def host_view(facts: ArrayFacts, pointer: int | None = None,

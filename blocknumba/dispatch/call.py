@@ -21,6 +21,7 @@ from blocknumba.dispatch.streams import StreamOrder, stream_handle
 from blocknumba.dispatch.tensor_maps import Facts
 from blocknumba.errors import BlockTypeError, BlockValueError, LaunchError, require
 from blocknumba.settings import SETTINGS
+from blocknumba.tracebacks import called
 from blocknumba.wording import shown
 
 
@@ -149,7 +150,7 @@ def resolve_grid(given: object, signature: Signature, bound: Mapping[str, object
                  options: Options) -> Grid:
     """The extents of a grid, which may be a function of the arguments and the options."""
     if isinstance(given, Callable):
-        given = given(options.named() | bound)
+        given = called(f"{signature.kernel}: the grid", given, options.named() | bound)
     return grid_of(given, signature.kernel)
 
 

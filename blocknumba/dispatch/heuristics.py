@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from blocknumba.dispatch.kernel import Kernel
 from blocknumba.dispatch.layers import Layer
 from blocknumba.errors import require
-from blocknumba.tracebacks import without_our_frames
+from blocknumba.tracebacks import called, without_our_frames
 
 
 class Heuristics(Layer):
@@ -26,7 +26,7 @@ class Heuristics(Layer):
         self.require_free(arguments, keywords)
         named = self.named(arguments, keywords)
         for name, function in self.values.items():
-            named[name] = function(named)
+            named[name] = called(f"heuristics: {name}", function, named)
         chosen = {name: named[name] for name in self.values}
         return super().complete(arguments, keywords | chosen, launch)
 

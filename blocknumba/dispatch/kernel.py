@@ -28,7 +28,7 @@ from blocknumba.dispatch.specialize import (
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
-from blocknumba.tracebacks import leave_out_our_frames, without_our_frames
+from blocknumba.tracebacks import called, leave_out_our_frames, without_our_frames
 from blocknumba.typing.function import own_signature
 
 MAX_CHAIN = 4  # generated launchers that a call tries before its form is looked up
@@ -51,8 +51,8 @@ class Kernel:
 
     @without_our_frames
     def __init__(self, function: FunctionType, options: Options = Options()):
-        require(isinstance(function, FunctionType), "jit: given {}, accepted a Python function",
-                type(function).__name__)
+        require(isinstance(function, FunctionType), "jit: given {!r}, accepted a Python function",
+                function)
         functools.update_wrapper(self, function)
         if vars(function):  # inspect would follow what functools.wraps left there
             self.__signature__ = own_signature(function)
@@ -356,7 +356,7 @@ class Kernel:
         event = LaunchEvent(self.signature.kernel, call.compiled, extents, stream, dict(bound))
         with ExitStack() as after:
             for hook in tuple(self._hooks):
-                done = hook(event)
+                done = called(f"{event.kernel}: a launch hook", hook, event)
                 require(done is None or callable(done), "{}: a launch hook returned {}, accepted "
                         "None or a function", self.signature.kernel, type(done).__name__)
                 if done is not None:

@@ -12,6 +12,7 @@ from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.types import (
     DTYPES, DType, bool_, dtype_of, float32, int32, int64, uint64,
 )
+from blocknumba.wording import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def _python_integer(value: int, where: str) -> ScalarFacts:
     for dtype in (int32, int64, uint64):
         if dtype.minimum <= value <= dtype.maximum:
             return ScalarFacts(dtype, dtype.numpy.type(value), weak=True)
-    raise BlockValueError(f"{where}: given {value}, accepted ints that fit in 64 bits",
+    raise BlockValueError(f"{where}: given {shown(value)}, accepted ints that fit in 64 bits",
                           hint="pass it as a float")
 
 
@@ -97,9 +98,13 @@ def _converted(value: bool | int | float | np.generic, declared: DType,
 
 def _rounded(value: bool | int | float | np.generic, declared: DType, where: str) -> np.generic:
     """A number as the nearest float of the declared dtype; finite numbers must stay finite."""
-    with np.errstate(over="ignore"):
-        rounded = declared.numpy.type(value)
-    require(math.isfinite(rounded) or not math.isfinite(value),
+    try:
+        with np.errstate(over="ignore"):
+            rounded = declared.numpy.type(value)
+    except OverflowError:  # an int beyond float64
+        rounded = math.inf
+    is_lost = not math.isfinite(rounded) and (isinstance(value, int) or math.isfinite(value))
+    require(not is_lost,
             "{}: given {!r}, accepted numbers in the range of {}", where, value, declared,
             error=BlockValueError, hint="annotate the parameter with bn.float64")
     return rounded

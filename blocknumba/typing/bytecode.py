@@ -31,6 +31,10 @@ _REFUSED = {
     "MATCH_CLASS": "match", "MATCH_MAPPING": "match", "MATCH_SEQUENCE": "match",
     "LOAD_BUILD_CLASS": "class", "UNPACK_EX": "starred unpacking",
 }
+# Opcodes that Numba knows some uses of only.
+_UNKNOWN = {"RAISE_VARARGS": "raise", "FORMAT_VALUE": "an f-string with a format",
+            "FORMAT_WITH_SPEC": "an f-string with a format"}
+_ASSERT = "use assert, which is checked with debug=True"
 _CODE_UNIT = 2  # bytes per instruction, and the length of the NOP that Numba puts before all
 
 
@@ -326,19 +330,25 @@ def _translate(function: types.FunctionType) -> Source:
     try:
         function_ir = translator.interpret(bytecode.ByteCode(identity))
     except Exception as error:  # what Numba raises for Python it does not know varies
-        raise UnsupportedError(f"{function.__name__}: this Python has no meaning in a kernel",
-                               loc=_place_of(error, translator)) from error
+        raise _unknown_python(error, written, translator) from error
     keep_settled_values(function.__code__, function_ir.blocks, min(function_ir.blocks))
     return Source(function, function_ir.blocks, tuple(function_ir.arg_names),
                   own_signature(function), made_of, SourceLoc(function_place(function)))
 
 
-def _place_of(error: Exception, translator: _Interpreter) -> Loc:
-    """Where Numba met Python that it does not know."""
-    loc = getattr(error, "loc", None)
-    if loc is None or isinstance(loc, SourceLoc):
-        return getattr(loc, "place", translator.loc.place)
-    return Loc(loc.filename, loc.line, function=translator.func_id.func.__name__)
+def _unknown_python(error: Exception, function: types.FunctionType,
+                    translator: _Interpreter) -> UnsupportedError:
+    """The error for Python that Numba does not know, at the instruction where Numba met it."""
+    instruction, traceback = None, error.__traceback__
+    while traceback is not None:
+        instruction = traceback.tb_frame.f_locals.get("inst", instruction)
+        traceback = traceback.tb_next
+    loc, what = translator.loc, "this Python"
+    if instruction is not None:
+        loc = statement_places(function).get(instruction.offset - _CODE_UNIT, loc)
+        what = _UNKNOWN.get(instruction.opname, what)
+    hint = _ASSERT if what == "raise" else ""
+    return UnsupportedError(f"{what}: not supported in a kernel", loc=loc.place, hint=hint)
 
 
 def _refuse_unsupported(function: types.FunctionType) -> None:

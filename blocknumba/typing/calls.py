@@ -97,6 +97,14 @@ def _extreme(name: str):
 def _is_tile(operand: object) -> bool:
     return isinstance(operand, Value) and bool(operand.type.shape)
 
+def _range(context: Context, start: object, stop: object = None, step: object = 1, /) -> object:
+    return spans.range_.rule(context, start, stop, step)
+
+def _text(context: Context, *values: object, **keywords: object) -> object:
+    given = " and ".join(map(describe, (*values, *keywords.values())))
+    raise UnsupportedError(f"text: given {given}, accepted values that are known at compile time",
+                           hint="bn.device_print prints values of run time")
+
 def _slice(context: Context, *bounds: object) -> slice:
     return slice(*bounds)
 
@@ -133,11 +141,12 @@ def _of_tuples(function: type):
 _BUILTINS = {made: BlockFunction(rule, made.__name__) for made, rule in (
     (bool, _bool), (int, _int), (float, _float), (len, _len), (slice, _slice), (round, _round),
     (pow, _pow), (divmod, _divmod), (min, _extreme("min")), (max, _extreme("max")), (sum, _sum),
+    (range, _range), *((function, _text) for function in (str, repr, format)),
     *((function, _of_tuples(function)) for function in (enumerate, zip, reversed, tuple)))}
 
 # Python's and NumPy's names for functions of the language.
 _SPELLINGS: dict[object, BlockFunction] = {
-    range: spans.range_, abs: elementwise.absolute, builtins.print: debug.print_,
+    abs: elementwise.absolute, builtins.print: debug.print_,
     any: reduce.any, all: reduce.all, np.matmul: dot.matmul, np.dot: dot.numpy_dot,
 }
 

@@ -14,7 +14,7 @@ from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.opdef import OPS, OpDef
 from blocknumba.tile_ir.types import DType, PointerType, dtype_of, int32, int64
 from blocknumba.typing import promotion
-from blocknumba.typing.values import Array, Structure
+from blocknumba.typing.values import Array, Reference, Span, Structure
 from blocknumba.wording import MAX_ITEMS, shown
 
 assert ops, "the op registry is filled by importing the ops"
@@ -140,7 +140,11 @@ def describe(operand: object) -> str:
 
 
 def loading_hint(operand: object) -> str:
-    """How to load elements of an array that is given where a tile is accepted; else empty."""
+    """How to get a tile from what is given where one is accepted; empty where there is none."""
+    if isinstance(operand, Span):
+        return "index an array with it: x[r] are elements, and r.index are their indices"
+    if isinstance(operand, Reference):
+        return "load it: bn.load(x.at[...])"
     if not isinstance(operand, Array):
         return ""
     index = ", ".join(["bn.span(0, SIZE)"] * operand.rank) or "()"

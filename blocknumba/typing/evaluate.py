@@ -22,7 +22,7 @@ from blocknumba.typing.functions.spans import make_span
 from blocknumba.typing.indexing import load_item, store_item
 from blocknumba.typing.operators import apply_operator
 from blocknumba.typing.threads import refuse_numba_cuda
-from blocknumba.typing.values import Function, Iteration, is_constant
+from blocknumba.typing.values import Array, Function, Iteration, is_constant
 from blocknumba.wording import did_you_mean, shown
 
 Read = Callable[[ir.Var], object]
@@ -89,7 +89,10 @@ def _unary(context: Context, node: ir.Expr, read: Read) -> object:
 def _call(context: Context, node: ir.Expr, read: Read) -> object:
     arguments = [read(v) for v in node.args]
     if node.vararg is not None:
-        arguments += read(node.vararg)
+        starred = read(node.vararg)
+        if not isinstance(starred, tuple):
+            raise BlockTypeError(f"a call with *: given {describe(starred)}, accepted a tuple")
+        arguments += starred
     return call(context, read(node.func), tuple(arguments), {k: read(v) for k, v in node.kws})
 
 
@@ -133,7 +136,15 @@ def _iterate(context: Context, node: ir.Expr, read: Read) -> Iteration:
         return call(context, range, (value.start, value.stop, value.step), {})
     raise UnsupportedError(
         f"for: given {describe(value)}, accepted range, static_range, spans or a tuple",
-        hint="a loop over a tile's elements is an operation on the tile")
+        hint=_loop_hint(value))
+
+
+def _loop_hint(value: object) -> str:
+    if isinstance(value, Value) and value.type.shape:
+        return "a loop over a tile's elements is an operation on the tile"
+    if isinstance(value, Array):
+        return f"use for r in bn.spans({value.name.partition(' ')[0]}.shape[0], SIZE)"
+    return "use for i in range(...)" if isinstance(value, (int, Value)) else ""
 
 
 def _start(context: Context, node: ir.Expr, read: Read) -> Value:

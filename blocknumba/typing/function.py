@@ -8,7 +8,7 @@ from types import FunctionType
 
 from blocknumba.errors import BlockTypeError, UnsupportedError
 from blocknumba.tracebacks import without_our_frames
-from blocknumba.wording import did_you_mean
+from blocknumba.wording import did_you_mean, shown
 
 
 class BlockFunction:
@@ -43,8 +43,26 @@ class BlockFunction:
             return self.__signature__.bind(*arguments, **keywords)
         except TypeError as error:
             raise BlockTypeError(f"{self.__name__}: {error}, accepted "
-                                 f"{self.__name__}{self.__signature__}",
+                                 f"{self.__name__}{signature_text(self.__signature__)}",
                                  hint=keyword_hint(keywords, self.__signature__)) from None
+
+
+def signature_text(signature: inspect.Signature) -> str:
+    """A signature in a message: defaults are shown by their short names."""
+    return str(signature.replace(parameters=[
+        parameter if parameter.default is parameter.empty
+        else parameter.replace(default=_Shown(parameter.default))
+        for parameter in signature.parameters.values()]))
+
+
+class _Shown:
+    """Stands for a default in the text of a signature."""
+
+    def __init__(self, value: object):
+        self._value = value
+
+    def __repr__(self) -> str:
+        return shown(self._value)
 
 
 def keyword_hint(keywords: Iterable[str], signature: inspect.Signature) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blocknumba.errors import BlockTypeError, BlockValueError
+from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.ir import Value
 from blocknumba.typing.arrays import is_view_index, normalized, reference, view
 from blocknumba.typing.context import Context, describe
@@ -18,6 +18,8 @@ def load_item(context: Context, value: object, index: object) -> object:
         return _tuple_item(value, index)
     entries = index if isinstance(index, tuple) else (index,)
     if isinstance(value, Value):
+        require(value.type.shape or not any(map(_picks, entries)),
+                "index: given {}, a number, accepted an array, a tile or a tuple", value.type)
         return index_tile(context, value, entries)
     if isinstance(value, Array):
         entries = normalized(context, value, entries)
@@ -35,10 +37,20 @@ def store_item(context: Context, target: object, index: object, value: object) -
     """target[index] = value."""
     entries = index if isinstance(index, tuple) else (index,)
     if not isinstance(target, Array):
-        hint = "tiles do not change; make a new one with bn.where"
         raise BlockTypeError(f"assignment to an element: given {describe(target)}, accepted an "
-                             "array", hint=hint if isinstance(target, Value) else "")
+                             "array", hint=_assignment_hint(target))
     store.rule(context, reference(target, normalized(context, target, entries)), value)
+
+
+def _picks(entry: object) -> bool:
+    """Whether an entry of an index needs an axis."""
+    return entry is not None and entry is not Ellipsis
+
+
+def _assignment_hint(target: object) -> str:
+    if isinstance(target, Value):
+        return "tiles do not change; make a new one with bn.where"
+    return "use bn.store(x.at[...], value)" if isinstance(target, Elements) else ""
 
 
 def _tuple_item(value: tuple, index: object) -> object:

@@ -15,12 +15,13 @@ from blocknumba.typing import folding, renaming
 from blocknumba.typing.bytecode import Source, SourceLoc, assignment_place, source_of
 from blocknumba.typing.constants import Knowledge, constant_node, tuple_item
 from blocknumba.typing.folding import Closure
-from blocknumba.typing.function import keyword_hint
+from blocknumba.typing.function import keyword_hint, signature_text
 from blocknumba.typing.nested import Nested, is_made, keep_values, kept_value, written_cells
 from blocknumba.typing.unrolling import require_few_statements, statement_count
 
 MAX_DEPTH = 64  # of calls within calls; Python's own limit is of the same order
 _LIBRARY = "blocknumba.library"
+_NEVER_IN_KERNELS = ("blocknumba.dispatch.", "blocknumba.testing")  # bn.jit, bn.compile ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,9 @@ class Inliner:
         if isinstance(callee, types.MethodType) and isinstance(callee.__func__, types.FunctionType):
             return Call(callee.__func__, callee.__self__)
         function = python_function(callee)
-        return None if function is None else Call(function)
+        if function is None or (function.__module__ or "").startswith(_NEVER_IN_KERNELS):
+            return None
+        return Call(function)
 
     def _function_of(self, nested: Nested) -> types.FunctionType:
         code = nested.code
@@ -223,7 +226,8 @@ def _bind(source: Source, call: Call, expression: ir.Expr, starred: Sequence[ir.
         bound = signature.bind(*positional, **dict(expression.kws))
     except TypeError as error:
         raise BlockTypeError(f"{call.function.__name__}: {error}, accepted "
-                             f"{call.function.__name__}{source.signature}", loc=site,
+                             f"{call.function.__name__}{signature_text(source.signature)}",
+                             loc=site,
                              hint=keyword_hint(dict(expression.kws), signature)) from None
     bound.apply_defaults()
     for parameter in signature.parameters.values():

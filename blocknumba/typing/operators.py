@@ -106,7 +106,8 @@ def _apply_to_tuples(context: Context, function: Callable, x: object, y: object)
         if function is operator.eq:
             return equal
         return apply_operator(context, operator.not_, (equal,))
-    raise BlockTypeError(f"{BINARY[function]}: given {describe(x)} and {describe(y)}, accepted "
+    symbol = elementwise.symbol_of(BINARY[function])
+    raise BlockTypeError(f"{symbol}: given {describe(x)} and {describe(y)}, accepted "
                          "tiles and numbers")
 
 

@@ -11,6 +11,7 @@ from blocknumba.tile_ir.arguments import Argument, ArrayArgument
 from blocknumba.typing import constants, renaming
 from blocknumba.typing.bytecode import Source, function_place
 from blocknumba.typing.constants import Facts, Knowledge
+from blocknumba.typing.function import signature_text
 from blocknumba.typing.graph import Graph, merge_straight_lines
 from blocknumba.typing.inlining import Inliner, refuse_assigned_cells
 from blocknumba.typing.nested import forget_cells
@@ -54,7 +55,7 @@ def bind_constants(source: Source, arguments: Mapping[str, Argument],
     parameters = source.signature.parameters
     for extra in (arguments.keys() | bound.keys()) - parameters.keys():
         raise BlockTypeError(f"{name}: no parameter is called {extra!r}, accepted "
-                             f"{name}{source.signature}", loc=place,
+                             f"{name}{signature_text(source.signature)}", loc=place,
                              hint=did_you_mean(extra, parameters))
     for parameter in parameters.values():
         if parameter.name in arguments or parameter.name in bound:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 
+import numpy as np
+
 from blocknumba.errors import BlockTypeError, BlockValueError
 from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.types import DTYPES, DType, dtype_of
@@ -24,9 +26,12 @@ def static_int(name: str, value: object) -> int:
     """An int known at compile time."""
     known = static(name, value)
     try:
-        return operator.index(known)
+        number = operator.index(known)
     except TypeError:
-        raise BlockTypeError(f"{name} must be an int, got {describe(value)}") from None
+        number = None
+    if number is None or isinstance(known, (bool, np.bool_)):
+        raise BlockTypeError(f"{name} must be an int, got {describe(value)}")
+    return number
 
 
 def static_shape(name: str, value: object) -> tuple[int, ...]:

@@ -169,8 +169,8 @@ def _items(node: ir.Expr, statement: ir.Assign, knowledge: Knowledge) -> Sequenc
     """What a loop runs over, when that is known: values, or where they are in a tuple."""
     iterable = knowledge.iterables.get(id(statement), UNKNOWN)
     if isinstance(iterable, (list, set, dict)):
-        raise UnsupportedError(f"a loop over a {type(iterable).__name__}", loc=statement.loc.place,
-                               hint="use a tuple")
+        raise UnsupportedError(f"for: given {shown(iterable)}, accepted range, static_range, "
+                               "spans or a tuple", loc=statement.loc.place, hint="use a tuple")
     if isinstance(iterable, static_range):
         _require_few(iterable.count, statement.loc.place)
         items: Sequence = iterable.rounds

@@ -109,7 +109,7 @@ def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
     """
     to = static_dtype("cast", dtype)
     is_literal = promotion.is_literal(x)
-    value = _fill_value(context, x, to) if is_literal else context.value(x, what="cast")
+    value = _fill_value(context, x, to, "cast") if is_literal else context.value(x, what="cast")
     if bitcast:
         return context.emit("bitcast", value, dtype=to.name)
     rounding = _ROUNDINGS[static_choice("cast: fp_downcast_rounding", fp_downcast_rounding,
@@ -135,15 +135,15 @@ def _full_like(context, x, value) -> Value:
     return context.broadcast_to(_fill_value(context, value, tile.type.dtype), tile.type.shape)
 
 
-def _fill_value(context, value, dtype) -> Value:
+def _fill_value(context, value, dtype, name="full") -> Value:
     """value as a scalar of dtype: a float literal is converted, an int literal must fit."""
     if isinstance(value, float) and dtype is not None and not dtype.is_float:
-        if dtype == bool_ or value != int(value):
-            raise BlockTypeError(f"full: given the float {value!r}, accepted {dtype}",
+        if dtype == bool_ or not value.is_integer():
+            raise BlockTypeError(f"{name}: given the float {value!r}, accepted {dtype}",
                                  hint="write it as a value of that dtype")
         value = int(value)
     if isinstance(value, int) and dtype == bool_:
         return context.constant(bool(value), bool_)
     if not promotion.is_number(value):
-        raise BlockTypeError(f"full: value must be a number, got {describe(value)}")
-    return context.value(value, dtype, "full")
+        raise BlockTypeError(f"{name}: value must be a number, got {describe(value)}")
+    return context.value(value, dtype, name)

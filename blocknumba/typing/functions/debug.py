@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from blocknumba.errors import BlockAssertionError, BlockTypeError
+from blocknumba.errors import BlockAssertionError, BlockTypeError, require
 from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.types import bool_
 from blocknumba.typing import promotion
-from blocknumba.typing.context import Context, describe
+from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.function import BlockFunction, function
 from blocknumba.typing.functions.elementwise import truth
 from blocknumba.typing.static_values import static, static_int
@@ -31,6 +31,9 @@ def device_print(context, prefix, *values, hex=False):
 def print_(context, *values, sep=" "):
     """Python's print: constants are written into the text, tiles and scalars after it."""
     separator = static("print: sep", sep)
+    for value in values:
+        require(not isinstance(value, Array), "print: given {}, accepted tiles and numbers",
+                describe(value), hint=loading_hint(value))
     text = separator.join(str(v) for v in values if is_constant(v))
     shown = [leaf for v in values if not is_constant(v) for leaf in leaves(v)]
     context.emit("print", *shown, prefix=text)

@@ -25,9 +25,14 @@ _SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "m
             "neg": "unary -", "invert": "~"}
 
 
+def symbol_of(name: str) -> str:
+    """How an op is written in Python."""
+    return _SYMBOLS.get(name, name)
+
+
 def binary(context: Context, name: str, x: object, y: object) -> Value:
     """x and y promoted, broadcast together, and combined by an op of the table."""
-    symbol = _SYMBOLS.get(name, name)
+    symbol = symbol_of(name)
     _require_numbers(symbol, x, y)
     if name in _COMPARISONS:
         return _compare(context, name, x, y)
@@ -54,7 +59,7 @@ def binary(context: Context, name: str, x: object, y: object) -> Value:
 
 def unary(context: Context, name: str, x: object) -> Value:
     """x through a one-operand op that keeps its dtype."""
-    symbol = _SYMBOLS.get(name, name)
+    symbol = symbol_of(name)
     _require_numbers(symbol, x)
     dtype = promotion.result_dtype((x,))
     if name == "invert":
@@ -137,6 +142,7 @@ def clamp(context, x, min, max):
 @function
 def fma(context, x, y, z):
     """x * y + z with one rounding; float16 and bfloat16 too."""
+    _require_numbers("fma", x, y, z)
     return _emit(context, "fma", (x, y, z), promotion.float_dtype((x, y, z)), "fma")
 
 
@@ -163,9 +169,11 @@ def one_operand(name: str, op: str, doc: str) -> BlockFunction:
 def of_floats(name: str, opdef: OpDef) -> BlockFunction:
     """A function whose operands, whatever they are, become floats."""
     def one(context, x):
+        _require_numbers(name, x)
         return _emit(context, opdef.name, (x,), promotion.float_dtype((x,)), name)
 
     def two(context, x, y):
+        _require_numbers(name, x, y)
         return _emit(context, opdef.name, (x, y), promotion.float_dtype((x, y)), name)
 
     return _named(one if len(opdef.operands) == 1 else two, name, opdef.doc)

@@ -7,7 +7,7 @@ from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.types import DType, bool_, int32, int64, uint32
 from blocknumba.typing import promotion
 from blocknumba.typing.addressing import address
-from blocknumba.typing.context import Context, describe
+from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.function import BlockFunction, function
 from blocknumba.typing.static_values import static
 from blocknumba.typing.values import Array, Reference
@@ -105,7 +105,8 @@ def move_pointer(context: Context, pointer: object, count: object,
     base = as_pointer(context, pointer)
     offset = context.value(count, what="pointer arithmetic")
     require(offset.type.dtype.is_integer if not offset.type.is_pointer else False,
-            "pointer arithmetic: given {}, accepted a pointer and ints", describe(count))
+            "pointer arithmetic: given {}, accepted a pointer and ints", describe(count),
+            hint=loading_hint(pointer))
     offset = context.cast(offset, _offset_dtype(offset.type.dtype))
     if backwards:
         offset = context.emit("neg", offset)
@@ -122,7 +123,8 @@ def _element(context: Context, what: str, operand: object, target: Value) -> Val
     """operand as elements of what target points to."""
     dtype = target.type.dtype.pointee
     if not promotion.is_number(operand):
-        raise BlockTypeError(f"{what}: given {describe(operand)}, accepted a tile or a number")
+        raise BlockTypeError(f"{what}: given {describe(operand)}, accepted a tile or a number",
+                             hint=loading_hint(operand))
     if isinstance(operand, float) and promotion.is_literal(operand):
         value = context.cast(context.constant(operand, promotion.default_dtype(operand)), dtype) \
             if not dtype.is_float else context.constant(operand, dtype)

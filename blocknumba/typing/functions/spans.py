@@ -14,6 +14,7 @@ from blocknumba.typing.static_values import static, static_int, static_shape
 from blocknumba.typing.values import Iteration, LoopHints, Span
 
 MOST_STAGES = 16  # as of the option num_stages
+MAX_SIZE = 1 << 30  # of a span: its indices are int32
 
 
 @function
@@ -62,7 +63,7 @@ def spans(context, stop, size, start=0, step=None, num_stages=None, warp_special
 
     The last one may reach beyond stop.  num_stages, warp_specialize, unroll: hints, as of range.
     """
-    length = static_int("spans: size", size)
+    length = _span_size("spans", size)
     hints = _hints("spans", num_stages, unroll, warp_specialize)
     return _counted(context, _span_at, (length,), hints,
                     (start, stop, length if step is None else step))
@@ -75,7 +76,7 @@ def grid_spans(context, stop, size, axis=0, num_stages=None, warp_specialize=Non
     Program i of n takes the spans i, i + n, i + 2n ...
     num_stages, warp_specialize, unroll: hints, as of range.
     """
-    length = static_int("grid_spans: size", size)
+    length = _span_size("grid_spans", size)
     hints = _hints("grid_spans", num_stages, unroll, warp_specialize)
     start = _program_start(context, axis, size)
     programs = context.emit("num_programs", axis=static_int("grid_spans: axis", axis))
@@ -106,11 +107,17 @@ def persistent(context, shape, tile, group=8, num_stages=None, warp_specialize=N
 
 def make_span(context: Context, start: object, size: object) -> Span:
     """A span, checked."""
-    length = static_int("span: size", size)
-    require(length > 0 and length & length - 1 == 0, "span: size must be a power of two, got {}",
-            length, hint=f"the next valid size is {1 << max(length - 1, 0).bit_length()}; "
-                         "what lies outside of the array reads as 0 and is not written")
-    return Span(_index(context, start), length)
+    return Span(_index(context, start), _span_size("span", size))
+
+
+def _span_size(name: str, size: object) -> int:
+    length = static_int(f"{name}: size", size)
+    require(length <= MAX_SIZE, "{}: given a size of {}, accepted at most {}", name, length,
+            MAX_SIZE, error=BlockValueError)
+    require(length > 0 and length & length - 1 == 0, "{}: size must be a power of two, got {}",
+            name, length, hint=f"the next valid size is {1 << max(length - 1, 0).bit_length()}; "
+                               "what lies outside of the array reads as 0 and is not written")
+    return length
 
 
 def shift_span(context: Context, moved: Span, distance: object, backwards: bool = False) -> Span:
@@ -133,8 +140,7 @@ def span_stop(context: Context, whole: Span) -> Value:
 
 def _program_start(context: Context, axis: object, size: object) -> Value:
     program = context.emit("program_id", axis=static_int("block: axis", axis))
-    length = static_int("block: size", size)
-    return _scaled(context, program, length)
+    return _scaled(context, program, _span_size("block", size))
 
 
 def _hints(name: str, num_stages: object, unroll: object, warp_specialize: object) -> LoopHints:
