@@ -114,7 +114,8 @@ def _kind(function: object) -> str:
         return "method"
     if isinstance(function, types.BuiltinFunctionType):
         return "built-in function"
-    return "compiled function" if hasattr(function, "py_func") else "function"
+    is_kernel = type(function).__module__.startswith("blocknumba.dispatch")
+    return "kernel" if is_kernel else "function"
 
 
 def _plain(name: str) -> str:

@@ -241,7 +241,7 @@ HOSTILE = [
     (lambda: bn.jit(len), BlockTypeError,
      "jit: given the built-in function len, accepted a Python function", ""),
     (lambda: bn.jit(copy), BlockTypeError,
-     "jit: given the compiled function copies, accepted a Python function", ""),
+     "jit: given the kernel copies, accepted a Python function", ""),
     (lambda: bn.jit(functools.partial(copies, A)), BlockTypeError,
      "jit: given an object of class partial, accepted a Python function", ""),
     (lambda: bn.jit(lambda *a: None), BlockTypeError,

@@ -100,7 +100,7 @@ def launches(x):
     (refused_keyword, BlockTypeError,
      "double: got an unexpected keyword argument 'by', accepted double(*arguments)"),
     (refused_stars, UnsupportedError, "a call with **: not supported in a kernel"),
-    (launches, BlockTypeError, "index: given the function double, accepted an array, a tile or "
+    (launches, BlockTypeError, "index: given the kernel double, accepted an array, a tile or "
                                "a tuple")])
 def test_what_cannot_be_called_is_one_error_that_says_why(kernel, error, message):
     with pytest.raises(BlockError) as raised_error:

@@ -525,7 +525,7 @@ MISTAKES = [
     (negative_power, BlockValueError, "**: an integer to the power -1, accepted exponents from 0",
      "cast it to a float first"),
     (float_offset, BlockTypeError, "pointer arithmetic: given 1.5, accepted a pointer and ints",
-     ""),
+     "load elements first: x[bn.span(0, SIZE)]"),
     (load_of_an_int, BlockTypeError, "load: given int32, accepted a pointer, a tile of pointers or "
      "array.at[...]", "index the array: x[i], or add offsets to it: x + offs"),
     (int_mask, BlockTypeError, "load: mask must be bool, got tile<16xint32>", ""),
