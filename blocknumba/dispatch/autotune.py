@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import textwrap
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +20,7 @@ from blocknumba.dispatch.call import Arguments, place_of, read_arguments, resolv
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.driver import Driver
 from blocknumba.dispatch.fingerprint import fingerprint
+from blocknumba.dispatch.forks import Lock
 from blocknumba.dispatch.kernel import Kernel, target_of
 from blocknumba.dispatch.layers import Layer
 from blocknumba.dispatch.options import Options
@@ -29,7 +29,7 @@ from blocknumba.errors import AutotuneError, BlockError, ResourceError, require,
 from blocknumba.tracebacks import without_our_frames
 
 # measurements at the same time would disturb each other
-_ONE_AT_A_TIME = threading.RLock()
+_ONE_AT_A_TIME = Lock()
 _CPU = "CPU, interpreted"
 
 
@@ -84,6 +84,11 @@ class Autotuner(Layer):
         self._persistent = cache_results
         self._memo = Memo(self.signature, self.keys)
         self._measured: dict[tuple[str, TuningKey], dict[str, Timing]] = {}
+
+    def remake(self) -> tuple[type, tuple]:
+        """See Named.remake."""
+        return Autotuner, (self.kernel, self.configs, self.keys, self._pruning, self._measure,
+                           self._persistent)
 
     @property
     def timings(self) -> Timings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from blocknumba.dispatch.arrays import ArrayFacts, array_facts
 from blocknumba.dispatch.captures import Captures
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.driver import Driver, find_driver
+from blocknumba.dispatch.forks import COMPILATIONS
 from blocknumba.dispatch.grid import Grid, grid_of
 from blocknumba.dispatch.options import Options
 from blocknumba.dispatch.plan import Plan, slot_bits
@@ -66,9 +68,7 @@ class Call:
         if self.driver is None:
             self._require_writable()
             if all(grid):
-                # here and not above: import blocknumba must be fast, on GPU machines too
-                from blocknumba.dispatch.interpret import interpret
-                interpret(self.compiled, grid, self.arguments.facts, stream)
+                _interpreter()(self.compiled, grid, self.arguments.facts, stream)
             return None
         try:
             return self._launch(self.driver, grid, stream)
@@ -108,6 +108,14 @@ class Call:
             require(not self.arguments.facts[name].readonly,
                     "{}: argument {} is read-only, and the kernel stores to it",
                     self.signature.kernel, name, error=BlockValueError, hint="pass a copy")
+
+
+@functools.cache
+def _interpreter() -> Callable[..., None]:
+    with COMPILATIONS.running():
+        # here and not above: import blocknumba must be fast, on GPU machines too
+        from blocknumba.dispatch.interpret import interpret
+    return interpret
 
 
 def read_arguments(signature: Signature, bound: Mapping[str, object]) -> Arguments:

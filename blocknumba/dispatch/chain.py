@@ -10,8 +10,9 @@ take turns, and the chain becomes more patient.
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable
+
+from blocknumba.dispatch.forks import Lock
 
 FIRST_PATIENCE, MOST_PATIENCE = 16, 4096
 
@@ -45,7 +46,7 @@ class Chain:
         self._links: dict[Launch, Link] = {}
         self._patience = FIRST_PATIENCE
         self._candidate: Launch | None = None
-        self._lock = threading.RLock()  # a finalizer may launch the same kernel meanwhile
+        self._lock = Lock()  # a finalizer may launch the same kernel meanwhile
 
     @property
     def front(self) -> Launch:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from blocknumba.dispatch.driver import Driver
 from blocknumba.dispatch.effects import Effects
+from blocknumba.dispatch.forks import Lock
 from blocknumba.dispatch.specialize import Specialization
 from blocknumba.dispatch.stats import Stats
 from blocknumba.dispatch.stored_function import StoredFunction
@@ -71,7 +71,7 @@ class Compiled:
     interpreter: Interpreter | None = None
     _kernel: int | None = None
     _prepared: set[int] = field(default_factory=set)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _lock: Lock = field(default_factory=Lock)
 
     @cached_property
     def tile(self) -> Function:

@@ -21,6 +21,10 @@ class Heuristics(Layer):
         super().__init__(kernel, "heuristics", frozenset(values))
         self.values = dict(values)
 
+    def remake(self) -> tuple[type, tuple]:
+        """See Named.remake."""
+        return Heuristics, (self.kernel, self.values)
+
     def complete(self, arguments: tuple, keywords: dict, launch: tuple) -> dict[str, object]:
         """See Layer.complete."""
         self.require_free(arguments, keywords)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,11 +15,13 @@ from blocknumba.dispatch.chain import Chain
 from blocknumba.dispatch.compilation import compile_function
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.driver import Driver, find_driver
+from blocknumba.dispatch.forks import COMPILATIONS, Lock
 from blocknumba.dispatch.grid import grid_and_stream
 from blocknumba.dispatch.launcher import MAX_PLANS, MISSING, generate_launcher
 from blocknumba.dispatch.options import Options, require_options
 from blocknumba.dispatch.plan import FormPlans, Plan
 from blocknumba.dispatch.recent import Key
+from blocknumba.dispatch.references import Named
 from blocknumba.dispatch.signature import Signature, read_signature
 from blocknumba.dispatch.specialize import (
     Specialization, are_disjoint, arguments_of, freeze, identify, stores_are_apart,
@@ -38,7 +39,7 @@ _NOTHING_KEPT = (object(), None)  # yet
 Launch = Callable[..., Compiled]
 
 
-class Kernel:
+class Kernel(Named):
     """A block kernel: `kernel[grid](*arguments)` launches it.
 
     python_function: what it was made of.
@@ -71,8 +72,8 @@ class Kernel:
         self._tries_left = MAX_TRIES
         self._compiled: dict[Specialization, Compiled] = {}
         self._captures: dict[tuple[tuple[str, Hashable], ...], Captures] = {}
-        self._compiling: dict[Specialization, threading.RLock] = {}
-        self._lock = threading.Lock()
+        self._compiling: dict[Specialization, Lock] = {}
+        self._lock = Lock()
         self._hooks: list[Callable[[LaunchEvent], Callable[[], object] | None]] = []
 
     @property
@@ -158,11 +159,13 @@ class Kernel:
         compiled = self._compiled.get(specialization)
         if compiled is None:
             with self._lock:
-                lock = self._compiling.setdefault(specialization, threading.RLock())
+                lock = self._compiling.setdefault(specialization, Lock())
             with lock:  # of this specialization: others compile meanwhile
                 compiled = self._compiled.get(specialization)
                 if compiled is None:
-                    compiled = compile_function(self.python_function, specialization, constants)
+                    with COMPILATIONS.running():
+                        compiled = compile_function(self.python_function, specialization,
+                                                    constants)
                     self._compiled[specialization] = compiled
         return compiled
 
@@ -237,6 +240,10 @@ class Kernel:
     def inspect_sass(self) -> dict[Specialization, str]:
         """The machine code of all code so far, under Numba's name; not of interpreted kernels."""
         return self._texts("sass")
+
+    def remake(self) -> tuple[type, tuple]:
+        """See Named.remake."""
+        return Kernel, (self.python_function, self.options)
 
     def __repr__(self) -> str:
         return f"<kernel {self.signature.kernel}({', '.join(self.signature.names)})>"

@@ -9,11 +9,12 @@ from blocknumba.dispatch.bound import Bound
 from blocknumba.dispatch.compiled import Compiled
 from blocknumba.dispatch.kernel import Kernel, grid_and_stream
 from blocknumba.dispatch.options import OPTION_NAMES
+from blocknumba.dispatch.references import Named
 from blocknumba.errors import BlockValueError, require, require_known
 from blocknumba.tracebacks import leave_out_our_frames, without_our_frames
 
 
-class Layer:
+class Layer(Named):
     """A kernel, or another layer, with some arguments chosen by a decorator.
 
     kernel: what it is on top of.

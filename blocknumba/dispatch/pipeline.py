@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from types import FunctionType
 
 from blocknumba.dispatch.compiled import Compiled, MachineCode
 from blocknumba.dispatch.effects import effects
+from blocknumba.dispatch.forks import Lock
 from blocknumba.dispatch.resources import (
     layout_options,
     require_memory,
@@ -39,7 +39,7 @@ from blocknumba.typing.frontend import build
 
 # Numba's bytecode analysis and type inference keep global state; all after them does not, and
 # libNVVM and nvJitLink release the GIL, so that several threads compile at once
-_ONE_AT_A_TIME = threading.RLock()
+_ONE_AT_A_TIME = Lock()
 
 
 def compile_function(function: FunctionType, specialization: Specialization,

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from blocknumba.dispatch.forks import COMPILATIONS
+
 if TYPE_CHECKING:
     from blocknumba.dispatch.compiled import Compiled
     from blocknumba.dispatch.explanation import Access, Explanation, Product, Ring
@@ -80,8 +82,9 @@ class Stats:
 
     @cached_property
     def _explanation(self) -> Explanation:
-        # here and not above: it needs all passes, which a kernel from the disk does not
-        from blocknumba.dispatch.explanation import explain_compiled
+        with COMPILATIONS.running():
+            # here and not above: it needs all passes, which a kernel from the disk does not
+            from blocknumba.dispatch.explanation import explain_compiled
         return explain_compiled(self._compiled)
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from blocknumba.dispatch.forks import COMPILATIONS
 from blocknumba.errors import UNKNOWN, Loc
 from blocknumba.tile_ir.ir import Function, walk
 from blocknumba.tile_ir.printer import text
@@ -46,8 +47,9 @@ class StoredFunction:
 
     def read(self) -> Function:
         """The function."""
-        # here and not above: import blocknumba must be fast, and few functions are read
-        from blocknumba.tile_ir.parser import parse
+        with COMPILATIONS.running():
+            # here and not above: import blocknumba must be fast, and few functions are read
+            from blocknumba.tile_ir.parser import parse
         fn = parse(self.text)
         locs: list[Loc] = []
         for *fields, caller in self.places:
