@@ -45,8 +45,9 @@ class Named:
     def __reduce_ex__(self, protocol: int) -> tuple | str:
         """Errors: PicklingError for one that is not found by its name."""
         name = f"{self.__module__}.{self.__qualname__}"
-        # cloudpickle cannot be told apart from pickle, but it cannot be asked before it is loaded
-        if "cloudpickle" not in sys.modules and _found(self.__module__, self.__qualname__) is not self:
+        is_found = _found(self.__module__, self.__qualname__) is self
+        # nothing says which of the two asks, but cloudpickle does not before it is loaded
+        if not is_found and "cloudpickle" not in sys.modules:
             raise pickle.PicklingError(
                 f"{self.__name__}: a kernel is pickled by its name, and {name} is not this one; "
                 "define it at the top level of a module, or use cloudpickle")

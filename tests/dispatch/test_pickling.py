@@ -72,7 +72,7 @@ def closure():
 
 @pytest.mark.parametrize("kernel, name", [
     (closure(), r"closure\.<locals>\.inside"), (tuned.kernel, "tuned")])
-def test_a_kernel_that_its_name_does_not_find_is_refused_with_the_way_out(kernel, name, monkeypatch):
+def test_a_kernel_that_its_name_does_not_find_is_refused(kernel, name, monkeypatch):
     monkeypatch.delitem(sys.modules, "cloudpickle", raising=False)
 
     with pytest.raises(pickle.PicklingError,
