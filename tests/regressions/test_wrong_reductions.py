@@ -1,9 +1,11 @@
 """Reductions that once lost NaN, an axis, a lane or their determinism."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 import blocknumba as bn
+from emulated_gpu import launch
 
 
 @bn.jit
@@ -198,3 +200,20 @@ def test_kept_dimension_broadcasts_against_the_tile(device):
     device.run(root_mean_square_norm, 1, x, out, ROWS=8, COLUMNS=128)
     expected = x / np.sqrt((x * x).mean(axis=-1, keepdims=True))
     np.testing.assert_allclose(out, expected, rtol=1e-6)
+
+
+@bn.jit
+def sum_of_halves(x, out, B: bn.constexpr):
+    out[0] = bn.sum(x[bn.span(0, B)])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_100", "sm_120"])
+def test_a_sum_of_halves_is_that_of_float32_in_the_emulator(target, dtype):
+    """Blackwell adds float16 to float32 in one instruction."""
+    dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    x, out = np.full(64, 500, dtype), np.zeros(1, dtype)
+
+    launch(sum_of_halves, 1, (x, out, 64), {}, target)
+
+    assert out[0] == 32000
