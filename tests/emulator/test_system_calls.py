@@ -60,6 +60,7 @@ def test_each_thread_prints_its_own_arguments_in_order():
 @pytest.mark.parametrize("form, number, expected", [
     ("%u", -1, "4294967295"), ("%d", -1, "-1"), ("%i", 7, "7"), ("%x", 255, "ff"),
     ("%#010x", 255, "0x000000ff"), ("%c", 65, "A"), ("%-4d|", 3, "3   |"), ("%hd", 3, "3"),
+    ("50% and %", 3, "50% and %"),
 ])
 def test_a_conversion_prints_as_in_c(form, number, expected):
     found, _ = printed(form + "\n", f"mov.b32 %r2, {number}; st.local.b32 [%rd11], %r2;")

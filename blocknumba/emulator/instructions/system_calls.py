@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from blocknumba.errors import Loc
 _CONVERSION = re.compile(r"%([-+ #0]*\d*(?:\.\d+)?)(hh|h|ll|l|j|z|t)?([diouxXeEfFgGcsp%])")
 _WIDE_LENGTHS = ("ll", "l", "j", "z", "t")
 _FLOATS, _SIGNED, _ADDRESSES = "eEfFgG", "dic", "sp"
+_PYTHON = {"i": "d", "u": "d", "p": "#x"}  # what Python's % calls otherwise
 
 # (pc, parameters, results) -> the step
 SystemCall = Callable[[int, Sequence[Variable], Sequence[Variable]], Step]
@@ -38,9 +40,8 @@ def _print(pc: int, parameters: Sequence[Variable], results: Sequence[Variable])
         columns = {text: _arguments(cohort, form, _spread(cohort, arguments), pc)
                    for text, form in forms.items()}
         for lane, text in enumerate(texts):
-            form = forms[int(text)]
-            row = tuple([column[lane] for column in columns[int(text)]])
-            output.write(_CONVERSION.sub(_as_python, form) % row)
+            row = iter([column[lane] for column in columns[int(text)]])
+            output.write(_CONVERSION.sub(partial(_converted, row), forms[int(text)]))
         for result in results:
             counts = [len(columns[int(text)]) for text in texts]
             _write(cohort, result, np.array(counts))
@@ -61,10 +62,15 @@ def _fail(pc: int, parameters: Sequence[Variable], results: Sequence[Variable]) 
 SYSTEM_CALLS: dict[str, SystemCall] = {"vprintf": _print, "__assertfail": _fail}
 
 
-def _as_python(conversion: re.Match) -> str:
-    """A conversion of printf for Python's %, which knows no lengths."""
+def _converted(arguments: Iterator[object], conversion: re.Match) -> str:
+    """The next argument as a conversion of printf prints it."""
     flags, _, letter = conversion.groups()
-    return "%#x" if letter == "p" else f"%{flags}{'d' if letter in 'iu' else letter}"
+    if letter == "%":
+        return "%"
+    argument = next(arguments)
+    if letter == "c":
+        argument = chr(argument & 255)
+    return f"%{flags}{_PYTHON.get(letter, letter)}" % argument
 
 
 def _arguments(cohort: Cohort, form: str, address: np.ndarray, pc: int) -> list[list[object]]:

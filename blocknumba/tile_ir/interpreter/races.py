@@ -101,15 +101,16 @@ class Races:
         if number is None:
             number = self._numbers[op] = len(self._ops)
             self._ops.append(op)
-        first, last = shadow.made_slots(kind)
+        first, *last = shadow.made_slots(kind)
         taken = first.program[places]
-        mine = slice(None) if kind == WRITE else (taken < 0) | (taken == programs)
+        mine = (taken < 0) | (taken == programs) if last else slice(None)
         first.put(places[mine], programs[mine], epochs[mine], number)
-        others = first.program[places] != programs
-        if others.any():
-            if kind == WRITE:  # in this very op
-                self._compare(op, kind, memory, places, programs, kind, first)
-            last.put(places[others], programs[others], epochs[others], number)
+        if not last:
+            # the writes of this very op
+            self._compare(op, kind, memory, places, programs, kind, first)
+        for slot in last:
+            others = first.program[places] != programs
+            slot.put(places[others], programs[others], epochs[others], number)
         for replaced in _REPLACED.get(kind, ()):
             for slot in shadow.slots_of(replaced):
                 slot.program[places] = -1
@@ -159,22 +160,23 @@ class _Slot:
 
 
 class _Shadow:
-    """The accesses to the elements of a memory: two slots for each kind.
+    """The accesses to the elements of a memory: two slots for each kind, one of stores.
 
     address: of its first element; no other shadow has elements at the same.
     """
 
     def __init__(self, size: int, address: int):
         self._size, self.address = size, address
-        self._slots: dict[int, tuple[_Slot, _Slot]] = {}
+        self._slots: dict[int, tuple[_Slot, ...]] = {}
 
     def slots_of(self, kind: int) -> tuple[_Slot, ...]:
         """The slots of a kind of access; none if there was no such access."""
         return self._slots.get(kind, ())
 
-    def made_slots(self, kind: int) -> tuple[_Slot, _Slot]:
+    def made_slots(self, kind: int) -> tuple[_Slot, ...]:
+        """The slots of a kind of access, of which there now is one."""
         if kind not in self._slots:
-            self._slots[kind] = _Slot(self._size), _Slot(self._size)
+            self._slots[kind] = tuple([_Slot(self._size) for _ in range(1 + (kind != WRITE))])
         return self._slots[kind]
 
 
