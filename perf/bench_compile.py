@@ -15,7 +15,7 @@ KERNELS = {
     "vector add": (vector_add.add, ("f32[::1]",) * 3, {"BLOCK": 1024}),
     "softmax": (softmax.softmax, ("f32[:,::1]",) * 2, {"BLOCK": 1024}),
     "matmul": (matmul.matmul, ("f16[:,::1]:16",) * 3, {"BM": 128, "BN": 256, "BK": 64}),
-    "attention": (attention.attention, ("f16[:,:,:,::1]:16",) * 4 + ("f32",),
+    "attention": (attention.attention, ("f16[:,:,:,::1]:16",) * 4 + ("float",),
                   {"CAUSAL": False, "D": 128, "BM": 128, "BN": 128}),
 }
 

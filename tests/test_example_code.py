@@ -23,8 +23,8 @@ from blocknumba.nvvm_lower.target import Target
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120")
 VECTOR, HALF_VECTOR = "f32[::1]:16", "f16[::1]:16"
 MATRIX, HALF_MATRIX = "f32[:,::1]:16", "f16[:,::1]:16"
-LAYERNORM = (HALF_MATRIX, HALF_VECTOR, HALF_VECTOR, HALF_MATRIX, VECTOR, VECTOR, "f32")
-LAYERNORM_POINTERS = ("*fp16:16",) * 4 + ("*fp32:16",) * 2 + ("i32:16", "f32")
+LAYERNORM = (HALF_MATRIX, HALF_VECTOR, HALF_VECTOR, HALF_MATRIX, VECTOR, VECTOR, "float")
+LAYERNORM_POINTERS = ("*fp16:16",) * 4 + ("*fp32:16",) * 2 + ("int:16", "float")
 STENCIL = {"WEIGHTS": photograph.BLUR, "ROWS": photograph.ROWS, "COLUMNS": photograph.COLUMNS}
 SUMS = {"ROWS": sums.TILE[0], "COLUMNS": sums.TILE[1]}
 GATHER = {"ROWS": gather_rows.ROWS, "COLUMNS": gather_rows.COLUMNS}
@@ -32,33 +32,33 @@ GATHER = {"ROWS": gather_rows.ROWS, "COLUMNS": gather_rows.COLUMNS}
 # Kernels that read contiguous, aligned rows: every load should be of 16 bytes.
 STREAMING = {
     "add": (vector_add.add, (VECTOR,) * 3, {"BLOCK": 1024}),
-    "add, pointers": (vector_add.add_pointers, ("*fp32:16",) * 3 + ("i32:16",), {"BLOCK": 1024}),
+    "add, pointers": (vector_add.add_pointers, ("*fp32:16",) * 3 + ("int:16",), {"BLOCK": 1024}),
     "softmax f32": (softmax.softmax, (MATRIX,) * 2, {"BLOCK": 1024}),
     "softmax f16": (softmax.softmax, (HALF_MATRIX,) * 2, {"BLOCK": 4096}),
     "softmax f32, long rows": (softmax.softmax, (MATRIX,) * 2, {"BLOCK": 16384}),
-    "softmax, pointers": (softmax.softmax_pointers, ("*fp32:16",) * 2 + ("i32:16",),
+    "softmax, pointers": (softmax.softmax_pointers, ("*fp32:16",) * 2 + ("int:16",),
                           {"BLOCK": 1024}),
     "layernorm": (layernorm.layernorm, LAYERNORM, {"BLOCK": 8192}),
     "layernorm, long rows": (layernorm.layernorm_long_rows, LAYERNORM, {"BLOCK": 4096}),
     "layernorm, pointers": (layernorm.layernorm_pointers, LAYERNORM_POINTERS, {"BLOCK": 1024}),
     "row sums": (sums.row_sums, (MATRIX, VECTOR), {"BLOCK": sums.ROW_BLOCK}),
-    "row sums, pointers": (sums.row_sums_pointers, ("*fp32:16",) * 2 + ("i32:16",),
+    "row sums, pointers": (sums.row_sums_pointers, ("*fp32:16",) * 2 + ("int:16",),
                            {"BLOCK": sums.ROW_BLOCK}),
     "column sums": (sums.column_sums, (MATRIX, VECTOR), SUMS),
-    "column sums, pointers": (sums.column_sums_pointers, ("*fp32:16",) * 2 + ("i32:16",) * 2,
+    "column sums, pointers": (sums.column_sums_pointers, ("*fp32:16",) * 2 + ("int:16",) * 2,
                               SUMS),
 }
 OTHERS = {
     "transpose": (transpose.transpose, (MATRIX,) * 2, {"TILE": transpose.TILE}),
-    "transpose, pointers": (transpose.transpose_pointers, ("*fp32:16",) * 2 + ("i32:16",) * 2,
+    "transpose, pointers": (transpose.transpose_pointers, ("*fp32:16",) * 2 + ("int:16",) * 2,
                             {"TILE": transpose.TILE}),
     "stencil": (photograph.stencil, ("u8[:,:,::1]",) * 2, STENCIL),
-    "stencil, pointers": (photograph.stencil_pointers, ("*u8:16",) * 2 + ("i32",) * 3, STENCIL),
+    "stencil, pointers": (photograph.stencil_pointers, ("*u8:16",) * 2 + ("int",) * 3, STENCIL),
     "gather": (gather_rows.gather_rows, (MATRIX, "i64[::1]", MATRIX), GATHER),
     "gather, pointers": (gather_rows.gather_rows_pointers,
-                         ("*fp32:16", "*i64:16", "*fp32:16", "i32:16", "i32:16"), GATHER),
+                         ("*fp32:16", "*i64:16", "*fp32:16", "int:16", "int:16"), GATHER),
     "histogram": (histogram.histogram, ("u8[::1]:16", "i32[::1]"), {"BLOCK": histogram.BLOCK}),
-    "histogram, pointers": (histogram.histogram_pointers, ("*u8:16", "*i32:16", "i32:16"),
+    "histogram, pointers": (histogram.histogram_pointers, ("*u8:16", "*i32:16", "int:16"),
                             {"BLOCK": histogram.BLOCK}),
 }
 KERNELS = STREAMING | OTHERS
@@ -96,7 +96,7 @@ def test_example_becomes_machine_instructions_of_16_bytes():
 # products -------------------------------------------------------------------------------------
 COLUMNS, HALF_COLUMNS = "f32[::1,:]:16", "f16[::1,:]:16"
 HEADS = "f16[:,:,:,::1]:16"
-STRIDES = ("i32:16", "i32:1") * 3
+STRIDES = ("int:16", "int:1") * 3
 HOPPER = "sm_90a"
 
 
@@ -126,13 +126,13 @@ PRODUCTS = {
                          lambda t: product_of(t, SKINNY)),
     "matmul tf32": (matmul.matmul_float32, (MATRIX, COLUMNS, MATRIX),
                     lambda t: {**product_of(t, LARGE, np.float32, "tf32"), "PRECISION": "tf32"}),
-    "attention, 64": (attention.attention, (HEADS,) * 4 + ("f32",),
+    "attention, 64": (attention.attention, (HEADS,) * 4 + ("float",),
                       lambda t: attention_of(t, 64, True)),
-    "attention, 128": (attention.attention, (HEADS,) * 4 + ("f32",),
+    "attention, 128": (attention.attention, (HEADS,) * 4 + ("float",),
                        lambda t: attention_of(t, 128, False)),
 }
 OTHER_PRODUCTS = {
-    "matmul, pointers": (matmul.matmul_pointers, ("*fp16:16",) * 3 + ("i32:16",) * 3 + STRIDES,
+    "matmul, pointers": (matmul.matmul_pointers, ("*fp16:16",) * 3 + ("int:16",) * 3 + STRIDES,
                          lambda t: {**product_of(t, LARGE), "GROUP": matmul.GROUP}),
     "matmul f32": (matmul.matmul, (MATRIX,) * 3, lambda t: product_of(t, LARGE, np.float32)),
     "matmul tf32x3": (matmul.matmul_float32, (MATRIX,) * 3, lambda t: {
@@ -140,7 +140,7 @@ OTHER_PRODUCTS = {
     "digits, layer": (digits.matmul_bias, (MATRIX, MATRIX, VECTOR, MATRIX),
                       lambda t: {**digits.TILE, "ACTIVATION": digits.relu}),
     "digits, backward": (digits.backward, (MATRIX,) * 4, lambda t: digits.TILE),
-    "digits, descend": (digits.descend, (MATRIX,) * 3 + (VECTOR, "f32"), lambda t: digits.TILE),
+    "digits, descend": (digits.descend, (MATRIX,) * 3 + (VECTOR, "float"), lambda t: digits.TILE),
 }
 ALL_PRODUCTS = PRODUCTS | OTHER_PRODUCTS
 OPTIONS = ("num_warps", "num_stages")

@@ -165,8 +165,8 @@ def resolve_grid(given: object, signature: Signature, bound: Mapping[str, object
 def _facts(formal: Formal, value: object, kernel: str) -> Facts:
     where = f"{kernel}: argument {formal.name}"
     if formal.dtype is not None and isinstance(value, np.ndarray) and value.ndim == 0:
-        return scalar_of_array(value, formal.dtype, where)
-    facts = scalar_facts(value, formal.dtype, where)
+        return scalar_of_array(value, formal.dtype, where, formal.is_weak)
+    facts = scalar_facts(value, formal.dtype, where, formal.is_weak)
     if facts is None:
         facts = array_facts(value, where)
     if facts is None:

@@ -80,7 +80,7 @@ MAX_PLANS = 1024  # per launcher; shapes that never come back must not fill the 
 _FORMATS = {"bool": "?7x", "int8": "b7x", "int16": "h6x", "int32": "i4x", "int64": "q",
             "uint8": "B7x", "uint16": "H6x", "uint32": "I4x", "uint64": "Q",
             "float16": "e6x", "float32": "f4x", "float64": "d"}
-_PYTHON = {bool: DTYPES["bool"], float: DTYPES["float32"]}
+_PYTHON = {bool: DTYPES["bool"], float: DTYPES["float64"]}
 # 0, 1, 2, 4 or 8 by the power of two that divides it, as specialize.DIVISIBILITY has it; 3 is 1
 _INTEGER_KIND = ("((3 if {0} == 1 else {0} & -{0} & 15) "
                  "if -2147483648 <= {0} <= 2147483647 else _integer_class({0}))")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.types import (
-    DTYPES, DType, bool_, dtype_of, float32, int32, int64, uint64,
+    DTYPES, DType, bool_, dtype_of, float64, int32, int64, uint64,
 )
 from blocknumba.wording import shown
 
@@ -21,7 +21,8 @@ class ScalarFacts:
 
     dtype: in which the kernel gets it.
     value: a NumPy scalar of that dtype.
-    weak: given as a Python int, so that the kernel is specialised on its value.
+    weak: given as a Python int or float, so that it takes the dtype of what it meets.  The
+        kernel is specialised on the value of an int, not on that of a float.
     """
 
     dtype: DType
@@ -34,34 +35,37 @@ class ScalarFacts:
         return int.from_bytes(self.value.tobytes(), "little")
 
 
-def scalar_facts(value: object, declared: DType | None, where: str) -> ScalarFacts | None:
+def scalar_facts(value: object, declared: DType | None, where: str,
+                 weak: bool = False) -> ScalarFacts | None:
     """The facts of a number; None for a value that is not one.
 
     declared: the dtype that annotates the parameter, which the value is converted to; without
         one an int is the narrowest of int32, int64 and uint64 that holds it, a float is
-        float32, and a NumPy scalar keeps its dtype.
+        float64, and a NumPy scalar keeps its dtype.
+    weak: the parameter is annotated with `float`, and declared is float64.
     where: the kernel and the argument, for messages.
     Errors: BlockValueError for a value out of the dtype's range; BlockTypeError for a value of
     another kind: a float for an integer, anything but a bool for a bool.
     """
     if isinstance(value, np.generic):
         dtype = _numpy_dtype(value, where)
-        return ScalarFacts(dtype, value) if declared in (None, dtype) else (
-            _converted(value, declared, where))
-    if not isinstance(value, (bool, int, float)):
+        if declared in (None, dtype):
+            return ScalarFacts(dtype, value, weak)
+    if not isinstance(value, (bool, int, float, np.generic)):
         return None
     if declared is not None:
-        return _converted(value, declared, where)
+        return replace(_converted(value, declared, where), weak=weak)
     if isinstance(value, bool):
         return ScalarFacts(bool_, np.bool_(value))
     if isinstance(value, int):
         return _python_integer(operator.index(value), where)
-    return _converted(value, float32, where)
+    return ScalarFacts(float64, np.float64(value), weak=True)
 
 
-def scalar_of_array(value: np.ndarray, declared: DType, where: str) -> ScalarFacts:
+def scalar_of_array(value: np.ndarray, declared: DType, where: str,
+                    weak: bool = False) -> ScalarFacts:
     """A 0-d NumPy array given for a parameter that is annotated with a dtype."""
-    return scalar_facts(value[()], declared, where)
+    return scalar_facts(value[()], declared, where, weak)
 
 
 def _python_integer(value: int, where: str) -> ScalarFacts:
@@ -106,5 +110,6 @@ def _rounded(value: bool | int | float | np.generic, declared: DType, where: str
     is_lost = not math.isfinite(rounded) and (isinstance(value, int) or math.isfinite(value))
     require(not is_lost,
             "{}: given {!r}, accepted numbers in the range of {}", where, value, declared,
-            error=BlockValueError, hint="annotate the parameter with bn.float64")
+            error=BlockValueError,
+            hint="" if declared == float64 else "annotate the parameter with bn.float64")
     return rounded

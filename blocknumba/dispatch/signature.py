@@ -10,13 +10,13 @@ from types import FunctionType
 
 from blocknumba.dispatch.options import OPTION_NAMES
 from blocknumba.errors import BlockTypeError, Loc, require
-from blocknumba.tile_ir.types import DTYPES, DType
+from blocknumba.tile_ir.types import DTYPES, DType, float64
 from blocknumba.typing.function import own_signature
 from blocknumba.typing.written import written_code
 from blocknumba.wording import did_you_mean
 
 REQUIRED = inspect.Parameter.empty
-_PYTHON_HINTS = frozenset(("bool", "int", "float"))  # say nothing of the dtype
+_PYTHON_HINTS = frozenset(("bool", "int", "float"))  # name no dtype of NumPy's
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class Formal:
 
     is_constant: annotated with constexpr; its argument is a value at compile time.
     dtype: the dtype it is annotated with, which numbers are converted to; else None.
+    is_weak: annotated with `float`: numbers are converted to Python's floats, of dtype float64.
     default: value when it is not passed; REQUIRED when there is none.
     keyword_only: after a * in the signature.
     is_divisor: the code takes remainders by it, as it says in so many words: `x % M`.
@@ -33,6 +34,7 @@ class Formal:
     name: str
     is_constant: bool = False
     dtype: DType | None = None
+    is_weak: bool = False
     default: object = REQUIRED
     keyword_only: bool = False
     is_divisor: bool = False
@@ -123,8 +125,10 @@ def read_signature(function: FunctionType) -> Signature:
         if parameter.name == "stream":
             raise BlockTypeError(f"{name}: given a parameter named stream, which is the keyword "
                                  "that chooses a launch's stream").at(location(function))
+        is_weak = parameter.annotation in (float, "float")
         formals.append(Formal(parameter.name, _last_name(parameter.annotation) == "constexpr",
-                              _declared_dtype(parameter.annotation), parameter.default,
+                              float64 if is_weak else _declared_dtype(parameter.annotation),
+                              is_weak, parameter.default,
                               parameter.kind is parameter.KEYWORD_ONLY,
                               parameter.name in divisors))
     return Signature(name, tuple(formals))

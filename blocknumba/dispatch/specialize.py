@@ -65,14 +65,15 @@ def argument_of(facts: ArrayFacts | ScalarFacts, is_divisor: bool = False) -> Ar
     """
     if isinstance(facts, ArrayFacts):
         return _array_argument(facts)
-    if not facts.weak:
-        return ScalarArgument(facts.dtype)
+    if not facts.weak or facts.dtype.is_float:
+        return ScalarArgument(facts.dtype, weak=facts.weak)
     value = int(facts.value)
     if value == 1:
-        return ScalarArgument(facts.dtype, value=1)
+        return ScalarArgument(facts.dtype, value=1, weak=True)
     if is_divisor and 0 < value <= int32.maximum:
-        return ScalarArgument(facts.dtype, None, _divisibility(value, TILE_DIVISIBILITY), 1)
-    return ScalarArgument(facts.dtype, divisibility=_divisibility(value))
+        return ScalarArgument(facts.dtype, None, _divisibility(value, TILE_DIVISIBILITY), 1,
+                              weak=True)
+    return ScalarArgument(facts.dtype, divisibility=_divisibility(value), weak=True)
 
 
 def are_disjoint(arrays: Iterable[ArrayFacts]) -> bool:

@@ -12,10 +12,11 @@ from blocknumba.dispatch.specialize import ALIGNMENT, DIVISIBILITY
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.arguments import Argument, ArrayArgument, ScalarArgument
 from blocknumba.tile_ir.tensor_map import MAX_RANK
-from blocknumba.tile_ir.types import DTYPES, DType, dtype_of
+from blocknumba.tile_ir.types import DTYPES, DType, dtype_of, float64, int32
 from blocknumba.wording import quoted
 
-ACCEPTED = 'accepted "f32[:,::1]", "f32[:]:16", "i32", "i32:16", "i32:1", "*fp32", "*fp32:16"'
+ACCEPTED = ('accepted "f32[:,::1]", "f32[:]:16", "*fp32", "*fp32:16", "int", "int:16", "float", '
+            '"i32", "f32"')
 
 _SHORT = {"b1": "bool", "boolean": "bool", "i1": "bool", "bf16": "bfloat16",
           "f8e4m3fn": "float8_e4m3fn", "f8e5m2": "float8_e5m2",
@@ -23,6 +24,8 @@ _SHORT = {"b1": "bool", "boolean": "bool", "i1": "bool", "bf16": "bfloat16",
           **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
           **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
           **{f"{kind}{bits}": f"float{bits}" for kind in ("f", "fp") for bits in (16, 32, 64)}}
+# Python's numbers, by the dtypes that they are passed in
+_PYTHON = {"int": int32, "float": float64}
 _SPELLING = re.compile(
     r"(?P<pointer>\*?)(?P<dtype>\w+)(\[(?P<axes>[:,1 ]*)\])?(:(?P<multiple>[0-9]{1,9}))?")
 _BETWEEN = re.compile(r",(?![^\[]*\])")  # a comma that is not within brackets
@@ -78,6 +81,7 @@ def parse_type(given: object, where: str) -> Argument:
     """The Argument that one type spells.
 
     In Numba's spelling an array is aligned as fresh memory is, in Triton's only with ":16".
+    "int" and "float", or the classes, are Python numbers, an int being one that fits in 32 bits.
     ":16" also says that extents, strides and numbers are multiples of 16; ":1" that a number is 1,
     or that nothing is known of an array's address.
     """
@@ -85,6 +89,8 @@ def parse_type(given: object, where: str) -> Argument:
         return _parse_text(given.strip(), where)
     if hasattr(given, "layout") and hasattr(given, "ndim"):  # numba.types.Array
         return _array(dtype_of(str(given.dtype)), given.ndim, given.layout, None)
+    if given in (int, float):
+        return ScalarArgument(_PYTHON[given.__name__], weak=True)
     if isinstance(given, (DType, np.dtype)) or isinstance(given, type):
         return ScalarArgument(dtype_of(given))
     return _parse_text(str(given), where)  # numba's scalar types print as their names
@@ -92,7 +98,9 @@ def parse_type(given: object, where: str) -> Argument:
 
 def _parse_text(text: str, where: str) -> Argument:
     found = _SPELLING.fullmatch(text)
-    dtype = DTYPES.get(_SHORT.get(found["dtype"], found["dtype"])) if found else None
+    name = _SHORT.get(found["dtype"], found["dtype"]) if found else ""
+    is_weak = name in _PYTHON and not found["pointer"] and found["axes"] is None
+    dtype = _PYTHON[name] if is_weak else DTYPES.get(name)
     if dtype is None:
         raise BlockTypeError(f"{where}: given the type {quoted(text)}, {ACCEPTED}")
     multiple = int(found["multiple"]) if found["multiple"] else None
@@ -105,8 +113,8 @@ def _parse_text(text: str, where: str) -> Argument:
         axes = [axis.strip() for axis in found["axes"].split(",")] if found["axes"] else []
         return _array(dtype, len(axes), _layout(axes, text, where), multiple)
     if multiple == 1:
-        return ScalarArgument(dtype, value=1)
-    return ScalarArgument(dtype, divisibility=multiple or 1)
+        return ScalarArgument(dtype, value=1, weak=is_weak)
+    return ScalarArgument(dtype, divisibility=multiple or 1, weak=is_weak)
 
 
 def _layout(axes: Sequence[str], text: str, where: str) -> str:

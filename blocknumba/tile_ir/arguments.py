@@ -40,12 +40,15 @@ class ScalarArgument:
     value: when it is a compile-time constant of that dtype (an int equal to 1), else None.
     divisibility: the value is a multiple of this.
     minimum: the value is at least this; None when nothing is known.
+    weak: it is a Python number, which takes the dtype of what it meets: an int of 32 or 64 bits,
+        or a float64.
     """
 
     dtype: DType
     value: int | None = None
     divisibility: int = 1
     minimum: int | None = None
+    weak: bool = False
 
 
 Argument = ArrayArgument | ScalarArgument

@@ -11,7 +11,7 @@ from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.spans import limited, make_span
-from blocknumba.typing.values import Array, Reference, Span, is_constant
+from blocknumba.typing.values import Array, Reference, Span, is_constant, parts_of, unwrapped
 
 FULL = slice(None)
 
@@ -31,7 +31,7 @@ def transposed(context: Context, array: Array) -> Array:
 
 def normalized(context: Context, array: Array, index: tuple) -> tuple:
     """index without '...', and with slices of compile-time bounds as spans."""
-    entries = tuple([_as_span(context, entry) for entry in index])
+    entries = tuple([_as_span(context, _without_numbers(entry)) for entry in index])
     places = [i for i, entry in enumerate(entries) if entry is Ellipsis]
     if not places:
         return entries
@@ -129,6 +129,13 @@ def require_rank(array: Array, count: int, condition: bool) -> None:
     """Raise unless the number of indices is right."""
     require(condition, "{}: given {} indices, accepted {}, one for each axis of the array",
             array.name, count, array.rank)
+
+
+def _without_numbers(entry: object) -> object:
+    """An index with the scalars that Python ints of run time are kept in."""
+    if isinstance(entry, slice):
+        return slice(*map(unwrapped, parts_of(entry)))
+    return unwrapped(entry)
 
 
 def _as_span(context: Context, entry: object) -> object:

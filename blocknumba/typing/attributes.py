@@ -11,7 +11,16 @@ from blocknumba.typing import folding
 from blocknumba.typing.arrays import size_of, transposed
 from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.functions import create, elementwise, memory, reduce, shape, spans
-from blocknumba.typing.values import Array, BoundMethod, Elements, Span, Structure
+from blocknumba.typing.values import (
+    Array,
+    BoundMethod,
+    Elements,
+    Number,
+    Span,
+    Structure,
+    number,
+    unwrapped,
+)
 from blocknumba.wording import did_you_mean
 
 _METHODS = {
@@ -35,7 +44,7 @@ def attribute(context: Context, value: object, name: str) -> object:
 
     Errors: UnsupportedError naming what there is instead.
     """
-    if isinstance(value, Value):
+    if isinstance(value, (Value, Number)):
         return _of_tile(context, value, name)
     if isinstance(value, Structure):
         return _of_structure(context, value, name)
@@ -48,13 +57,16 @@ def attribute(context: Context, value: object, name: str) -> object:
     return found
 
 
-def _of_tile(context: Context, value: Value, name: str) -> object:
+def _of_tile(context: Context, value: Value | Number, name: str) -> object:
+    if name == "T" and isinstance(value, Number):
+        return value
     if name in _TILE_ATTRIBUTES:
-        return _TILE_ATTRIBUTES[name](context, value)
+        return _TILE_ATTRIBUTES[name](context, unwrapped(value))
     if name in _METHODS:
         return BoundMethod(_METHODS[name], value)
     raise UnsupportedError(
-        f"{value.type} has no attribute {name!r}, accepted {', '.join(sorted(_TILE_ATTRIBUTES))} "
+        f"{describe(value)} has no attribute {name!r}, accepted "
+        f"{', '.join(sorted(_TILE_ATTRIBUTES))} "
         "and the functions of one tile",
         hint=did_you_mean(name, [*_TILE_ATTRIBUTES, *_METHODS]))
 
@@ -93,17 +105,17 @@ _TILE_ATTRIBUTES: dict[str, Callable[[Context, Value], object]] = {
 
 _STRUCTURE_ATTRIBUTES: dict[type, dict[str, Callable]] = {
     Array: {
-        "shape": lambda context, array: array.extents,
-        "strides": lambda context, array: array.strides,
+        "shape": lambda context, array: tuple(map(number, array.extents)),
+        "strides": lambda context, array: tuple(map(number, array.strides)),
         "ndim": lambda context, array: array.rank,
         "dtype": lambda context, array: array.dtype,
-        "size": size_of,
+        "size": lambda context, array: number(size_of(context, array)),
         "T": transposed,
         "at": lambda context, array: Elements(array),
     },
     Span: {
-        "start": lambda context, span: span.start,
-        "stop": spans.span_stop,
+        "start": lambda context, span: number(span.start),
+        "stop": lambda context, span: number(spans.span_stop(context, span)),
         "index": spans.span_index,
         "size": lambda context, span: span.size,
     },

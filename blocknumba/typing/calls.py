@@ -9,13 +9,15 @@ import numpy as np
 
 from blocknumba.errors import BlockError, UnsupportedError, require
 from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import DType, dtype_of, float32, int32, int64
+from blocknumba.tile_ir.types import (
+    DType, dtype_of, float32, float64, int32, int64, uint32, uint64,
+)
 from blocknumba.typing import folding
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.functions import create, debug, dot, elementwise, reduce, shape, spans
 from blocknumba.typing.operators import apply_operator, is_operator
-from blocknumba.typing.values import BoundMethod, is_constant
+from blocknumba.typing.values import BoundMethod, Number, is_constant, number, unwrapped
 
 _FLOATS = elementwise.FLOAT_FUNCTIONS
 
@@ -58,12 +60,20 @@ def _bool(context: Context, x: object = False) -> object:
     return elementwise.truth(context, x)
 
 def _int(context: Context, x: object = 0) -> object:
-    value = context.value(x, what="int")
-    wide = value.type.dtype.bits == 64 or value.type.dtype.name == "uint32"
-    return context.cast(value, int64 if wide and value.type.dtype.is_integer else int32)
+    """A scalar as a Python int; a tile in int32, or in int64 where its ints need it."""
+    value = context.value(unwrapped(x), what="int")
+    own, is_scalar = value.type.dtype, value.type.is_scalar
+    dtype = int32
+    if own.is_integer and (own.bits == 64 or own == uint32):
+        dtype = uint64 if own == uint64 and is_scalar else int64
+    result = context.cast(value, dtype)
+    return Number(result) if is_scalar else result
 
 def _float(context: Context, x: object = 0.0) -> object:
-    value = context.value(x, what="float")
+    """A scalar as a Python float; a tile in float32, or in float64 where it is."""
+    value = context.value(unwrapped(x), what="float")
+    if value.type.is_scalar:
+        return Number(context.cast(value, float64))
     is_wide = value.type.dtype.is_float and value.type.dtype.bits == 64
     return value if is_wide else context.cast(value, float32)
 
@@ -73,7 +83,7 @@ def _len(context: Context, x: object) -> object:
     extents = x.type.shape if isinstance(x, Value) else getattr(x, "extents", None)
     if not extents:
         raise UnsupportedError(f"len: given {describe(x)}, accepted a tuple, a tile or an array")
-    return extents[0]
+    return number(extents[0])
 
 def _extreme(name: str):
     """min(...) and max(...): of several scalars or tiles, or of one tile's elements."""

@@ -14,7 +14,7 @@ from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.opdef import OPS, OpDef
 from blocknumba.tile_ir.types import DType, PointerType, dtype_of, int32, int64
 from blocknumba.typing import promotion
-from blocknumba.typing.values import Array, Reference, Span, Structure
+from blocknumba.typing.values import Array, Number, Reference, Span, Structure
 from blocknumba.wording import MAX_ITEMS, shown
 
 assert ops, "the op registry is filled by importing the ops"
@@ -60,10 +60,13 @@ class Context:
     def value(self, operand: object, dtype: DType | None = None, what: str = "operand") -> Value:
         """An operand as a Value, of the given dtype or of its own.
 
-        Errors: an operand that is not a number; a literal out of range.
+        Errors: an operand that is not a number; a literal out of range; with debug=True, when the
+        kernel runs, an int of run time that is.
         """
         if isinstance(operand, Value):
             return operand if dtype is None else self.cast(operand, dtype)
+        if isinstance(operand, Number):
+            return self._number(operand, dtype or promotion.default_dtype(operand), what)
         if promotion.is_literal(operand):
             dtype = dtype or promotion.default_dtype(operand)
             promotion.require_fits(operand, dtype, what)
@@ -73,6 +76,18 @@ class Context:
             return own if dtype is None else self.cast(own, dtype)
         raise BlockTypeError(f"{what}: given {describe(operand)}, accepted a tile or a number",
                              hint=loading_hint(operand))
+
+    def _number(self, number: Number, dtype: DType, what: str) -> Value:
+        own = number.dtype
+        if self.options.debug and own.is_integer and dtype.is_integer:
+            low, high = max(own.minimum, dtype.minimum), min(own.maximum, dtype.maximum)
+            fits = [self.emit(name, number.value, self.constant(limit, own))
+                    for name, limit, least in (("ge", low, own.minimum), ("le", high, own.maximum))
+                    if limit != least]
+            for condition in fits:
+                self.emit("assert", condition, message=f"{what}: an int is out of range for "
+                          f"{dtype}, accepted {dtype.minimum} to {dtype.maximum}")
+        return self.cast(number.value, dtype)
 
     def cast(self, value: Value, dtype: DType) -> Value:
         """value converted to dtype; itself when it has it."""
@@ -127,6 +142,8 @@ def describe(operand: object) -> str:
     """An operand in a message: the type of a Value, the kind of a structure, else the value."""
     if isinstance(operand, Value):
         return str(operand.type)
+    if isinstance(operand, Number):
+        return "a float of run time" if operand.dtype.is_float else "an int of run time"
     if isinstance(operand, DType):
         return f"the dtype {operand}"
     if isinstance(operand, tuple):

@@ -9,7 +9,7 @@ from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions.memory import load, store
 from blocknumba.typing.functions.shape import index_tile
 from blocknumba.typing.static_values import static
-from blocknumba.typing.values import Array, Elements
+from blocknumba.typing.values import Array, Elements, Number
 
 
 def load_item(context: Context, value: object, index: object) -> object:
@@ -17,10 +17,11 @@ def load_item(context: Context, value: object, index: object) -> object:
     if isinstance(value, (tuple, str)):
         return _tuple_item(value, index)
     entries = index if isinstance(index, tuple) else (index,)
-    if isinstance(value, Value):
-        require(value.type.shape or not any(map(_picks, entries)),
-                "index: given {}, a number, accepted an array, a tile or a tuple", value.type)
-        return index_tile(context, value, entries)
+    if isinstance(value, (Value, Number)):
+        tile = context.value(value)
+        require(tile.type.shape or not any(map(_picks, entries)),
+                "index: given {}, a number, accepted an array, a tile or a tuple", describe(value))
+        return index_tile(context, tile, entries)
     if isinstance(value, Array):
         entries = normalized(context, value, entries)
         if is_view_index(value, entries):

@@ -12,7 +12,7 @@ from numba.core.typing.context import BaseContext
 from blocknumba.errors import BlockError, BlockTypeError
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.typing import renaming
-from blocknumba.typing.context import Context, Options
+from blocknumba.typing.context import Context, Options, describe
 from blocknumba.typing.evaluate import evaluate, execute
 from blocknumba.typing.graph import Graph, Label, successors
 from blocknumba.typing.numba_types import (
@@ -24,6 +24,7 @@ from blocknumba.typing.numba_types import (
     type_of,
     widened,
 )
+from blocknumba.typing.values import Number
 
 Edge = tuple[Label, Label]
 
@@ -232,6 +233,8 @@ def _join_hint(first: types.Type, second: types.Type) -> str:
 
 
 def _show(of: types.Type) -> str:
+    if isinstance(of, StructureType) and of.kind is Number:
+        return describe(stand_in(of))
     if isinstance(of, StructureType):
         inner = ", ".join(map(_show, of.parts))
         return f"a tuple ({inner})" if of.kind is tuple else getattr(of.kind, "noun", "a slice")

@@ -8,12 +8,20 @@ from numba.core import types
 
 from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import TileType
+from blocknumba.tile_ir.types import DType, TileType, bool_
 from blocknumba.typing import folding, promotion
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.evaluate import UNDEFINED
 from blocknumba.typing.functions.memory import as_pointer
-from blocknumba.typing.values import Array, is_structure, leaves, parts_of, rebuild, static_of
+from blocknumba.typing.values import (
+    Array,
+    Number,
+    is_structure,
+    leaves,
+    parts_of,
+    rebuild,
+    static_of,
+)
 
 
 class RuntimeType(types.Type):
@@ -95,11 +103,19 @@ def stand_in(of: types.Type) -> object:
     return of.value
 
 
+@lru_cache(maxsize=None)
+def number_type(dtype: DType) -> StructureType:
+    """The type of Python numbers of run time that are kept in a dtype."""
+    return StructureType(Number, (), (runtime_type(TileType(dtype)),))
+
+
 def widened(of: types.Type) -> types.Type:
     """A type without numbers known at compile time, in tuples neither."""
     if isinstance(of, ConstantType):
-        if promotion.is_literal(of.value):
-            return runtime_type(TileType(promotion.default_dtype(of.value)))
+        if promotion.is_weak(of.value):
+            return number_type(promotion.weak_dtype(of.value))
+        if isinstance(of.value, bool):
+            return runtime_type(TileType(bool_))
         if promotion.is_number(of.value):
             return runtime_type(TileType(promotion.strong_dtype(of.value)))
     if isinstance(of, StructureType) and of.kind is tuple:
@@ -110,7 +126,7 @@ def widened(of: types.Type) -> types.Type:
 def joined(a: types.Type, b: types.Type) -> types.Type | None:
     """The type of a variable that has type a on one path and b on another; None if there is none.
 
-    Numbers known at compile time take the dtype of the other path, as literals do in arithmetic.
+    Python numbers take the dtype of the other path, as they do in arithmetic.
     """
     if a == b:
         return a
@@ -124,6 +140,8 @@ def joined(a: types.Type, b: types.Type) -> types.Type | None:
         is_array = isinstance(this, StructureType) and this.kind is Array
         if is_array and isinstance(other, RuntimeType):
             return other if this.parts[0] == other else None
+    if _is_number(a) or _is_number(b):
+        return _with_number(a, b) if _is_number(a) else _with_number(b, a)
     if isinstance(a, RuntimeType) and isinstance(b, RuntimeType):
         return _joined_tiles(a.tile, b.tile)
     if isinstance(a, ConstantType) and isinstance(b, ConstantType):
@@ -141,8 +159,9 @@ def convert(context: Context, value: object, to: types.Type) -> object:
             return as_pointer(context, value)
         if isinstance(value, Value):
             return context.cast(value, to.tile.dtype)
-        scalar = context.value(value)
-        return context.broadcast_to(context.cast(scalar, to.tile.dtype), to.tile.shape)
+        return context.value(value, to.tile.dtype, "a variable")
+    if _is_number(to):
+        return Number(context.value(value, to.parts[0].tile.dtype))
     if isinstance(to, StructureType):
         pairs = zip(parts_of(value), to.parts)
         return rebuild(to.kind, to.static, tuple([convert(context, v, t) for v, t in pairs]))
@@ -172,16 +191,27 @@ def unflatten(of: types.Type, values) -> object:
     return of.value
 
 
-def _with_constant(other: RuntimeType, value: object) -> RuntimeType | None:
+def _is_number(of: types.Type) -> bool:
+    return isinstance(of, StructureType) and of.kind is Number
+
+
+def _with_constant(other: RuntimeType, value: object) -> types.Type | None:
     if other.tile.is_pointer or other.tile.shape or not promotion.is_number(value):
         return None
-    own = widened(ConstantType(value)).tile.dtype
-    if not promotion.is_literal(value):
-        return _joined_tiles(TileType(own), other.tile)
-    dtype = other.tile.dtype
-    if own.kind == dtype.kind or own.is_integer and dtype.is_integer:
-        return other
-    return _joined_tiles(TileType(own), other.tile)
+    wide = widened(ConstantType(value))
+    return _with_number(wide, other) if _is_number(wide) else _joined_tiles(wide.tile, other.tile)
+
+
+def _with_number(number: StructureType, other: types.Type) -> types.Type | None:
+    """The type of a variable that is a Python number on one path; a bool has no dtype to keep."""
+    own, other = number.parts[0].tile.dtype, widened(other)
+    if _is_number(other):
+        return number_type(promotion.joined_weak_dtype(own, other.parts[0].tile.dtype))
+    if not isinstance(other, RuntimeType) or other.tile.is_pointer or other.tile.shape:
+        return None
+    if other.tile.dtype == bool_:
+        return number
+    return runtime_type(TileType(promotion.with_weak(other.tile.dtype, own)))
 
 
 def _joined_tiles(a: TileType, b: TileType) -> RuntimeType | None:

@@ -14,7 +14,7 @@ from blocknumba.typing.functions import elementwise
 from blocknumba.typing.functions.dot import matmul
 from blocknumba.typing.functions.memory import as_pointer, move_pointer
 from blocknumba.typing.functions.spans import shift_span
-from blocknumba.typing.values import Span, is_constant, parts_of
+from blocknumba.typing.values import Number, Span, is_constant, parts_of
 
 BINARY = {
     operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.truediv: "div",
@@ -113,7 +113,7 @@ def _apply_to_tuples(context: Context, function: Callable, x: object, y: object)
 
 def _identity(function: Callable, x: object, y: object) -> bool:
     """`is` between a value of run time and a constant, which it never is."""
-    if isinstance(x, Value) and isinstance(y, Value):
+    if isinstance(x, (Value, Number)) and isinstance(y, (Value, Number)):
         raise UnsupportedError("is: given two values of run time, accepted None and constants",
                                hint="use ==")
     return function is operator.is_not

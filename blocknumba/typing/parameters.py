@@ -8,7 +8,7 @@ from blocknumba.tile_ir.arguments import Argument, ArrayArgument, ScalarArgument
 from blocknumba.tile_ir.ir import Parameter, Value
 from blocknumba.tile_ir.types import DType, PointerType, TileType, int32, int64
 from blocknumba.typing.context import Context
-from blocknumba.typing.values import Array
+from blocknumba.typing.values import Array, Number
 
 
 def is_wide(arguments: Mapping[str, Argument]) -> bool:
@@ -51,15 +51,20 @@ class Parameters:
 
     def _bind(self, context: Context | None, name: str, argument: Argument, given) -> object:
         if isinstance(argument, ScalarArgument):
-            if argument.value is None:
-                return next(given)
-            if context is None:
-                return Value(TileType(argument.dtype))
-            return context.constant(argument.value, argument.dtype)
+            scalar = self._scalar(context, argument, given)
+            return Number(scalar) if argument.weak else scalar
         pointer = next(given)
         extents = tuple([next(given) if n is None else n for n in argument.extents])
         strides = tuple([next(given) if n is None else n for n in argument.strides])
         return Array(name, argument.dtype, argument.wide, pointer, extents, strides)
+
+    @staticmethod
+    def _scalar(context: Context | None, argument: ScalarArgument, given) -> Value:
+        if argument.value is None:
+            return next(given)
+        if context is None:
+            return Value(TileType(argument.dtype))
+        return context.constant(argument.value, argument.dtype)
 
     def _describe_array(self, name: str, argument: ArrayArgument) -> None:
         self._describe(Parameter("pointer", name, divisibility=argument.alignment,

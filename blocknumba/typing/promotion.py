@@ -1,17 +1,20 @@
 """Which dtype the result of an operation on different dtypes has: the only place that decides.
 
-NumPy 2's table, on which Python literals are weak: a literal takes the dtype of the other
-operand, and one that does not fit it is an error.  Where a kernel would pay dearly for NumPy's
-answer, ours is another, in these cases and no others:
+NumPy 2's table, on which Python numbers are weak: a literal, or a number of run time, takes the
+dtype of the other operand.  A literal that does not fit it is an error, as in NumPy; a number of
+run time wraps, or becomes infinity.  Python numbers alone give Python numbers: floats are kept in
+float64, ints in int32, or in int64 or uint64 where they do not fit.  Where a kernel would pay
+dearly for NumPy's answer, ours is another, in these cases and no others:
 
-- A Python float literal never makes anything float64: with integers and bools it makes float32.
-- A Python int literal on its own, or with bools, is int32 when it fits, else int64.
+- A Python float never makes a tile float64: with integers and bools it makes float32.
+- A Python int that meets bools only is int32 when it fits, else int64.
+- An int32 beside a Python int that is kept in 64 bits makes int64: positions in large arrays are
+  computed so.
 - Integers that an operation turns into floats (true division, exp, sqrt, mean ...) become
   float32; 64-bit integers become float64.  NumPy makes float64 of all of them.
 - A scalar that meets a tile of another kind is weak, as a Python number is: beside a float, an
   integer scalar takes the float's dtype; beside integer tiles, a float scalar keeps its own, or
-  makes float32.  The scalars of a kernel (arguments, extents, loop variables, program ids) are
-  Python numbers to whoever writes it.  Two tiles follow the table: int32 and float32 make float64.
+  makes float32.  Two tiles follow the table: int32 and float32 make float64.
 - bfloat16 stands beside float16: the two together, or bfloat16 with an integer of 16 bits or
   more, make float32.
 
@@ -39,51 +42,74 @@ from blocknumba.tile_ir.types import (
     int8,
     int32,
     int64,
+    uint64,
 )
+from blocknumba.typing.values import Number
 from blocknumba.wording import shown
 
 NUMBER = (bool, int, float)
 
 
 def is_literal(operand: object) -> bool:
-    """Whether an operand is a Python number, whose dtype is weak."""
+    """Whether an operand is a Python number that is known at compile time."""
     return isinstance(operand, NUMBER) and not isinstance(operand, np.generic)
 
 
 def is_number(operand: object) -> bool:
-    """Whether arithmetic can be done on an operand: a tile, a scalar, a literal."""
-    return is_literal(operand) or isinstance(operand, np.generic) or (
+    """Whether arithmetic can be done on an operand: a tile, a scalar, a Python number."""
+    return is_literal(operand) or isinstance(operand, (np.generic, Number)) or (
         isinstance(operand, Value) and not operand.type.is_pointer)
 
 
-def default_dtype(literal: bool | int | float) -> DType:
-    """The dtype of a literal that meets nothing else."""
-    if isinstance(literal, bool):
+def is_weak(operand: object) -> bool:
+    """Whether an operand is a Python int or float; a bool promotes as any bool does."""
+    return isinstance(operand, Number) or is_literal(operand) and not isinstance(operand, bool)
+
+
+def are_weak(operands: Sequence[object]) -> bool:
+    """Whether operands are Python numbers only, so that what is computed of them is one."""
+    return any(map(is_weak, operands)) and all(
+        is_weak(operand) or isinstance(operand, bool) for operand in operands)
+
+
+def weak_dtype(number: bool | int | float | Number) -> DType:
+    """The dtype that a Python number is kept in while it meets nothing else."""
+    if isinstance(number, Number):
+        return number.dtype
+    if isinstance(number, bool):
         return bool_
-    if isinstance(literal, float):
-        return float32
-    if int32.minimum <= literal <= int32.maximum:
-        return int32
-    if int64.minimum <= literal <= int64.maximum:
-        return int64
-    raise BlockValueError(f"the int {shown(literal)} does not fit in 64 bits")
+    if isinstance(number, float):
+        return float64
+    for dtype in (int32, int64, uint64):
+        if dtype.minimum <= number <= dtype.maximum:
+            return dtype
+    raise BlockValueError(f"the int {shown(number)} does not fit in 64 bits")
+
+
+def default_dtype(number: bool | int | float | Number) -> DType:
+    """The dtype of a tile that is made of a Python number alone."""
+    dtype = weak_dtype(number)
+    return float32 if dtype.is_float else dtype
 
 
 def strong_dtype(operand: object) -> DType:
-    """The dtype of an operand that is not a literal."""
+    """The dtype of an operand that is not a Python number."""
     return operand.type.dtype if isinstance(operand, Value) else dtype_of(operand.dtype)
 
 
 def result_dtype(operands: Sequence[object]) -> DType:
     """The dtype in which an arithmetic operation on these operands is done."""
-    literals = [x for x in operands if is_literal(x)]
-    strong = [x for x in operands if not is_literal(x)]
+    python = [x for x in operands if isinstance(x, Number) or is_literal(x)]
+    strong = [x for x in operands if not (isinstance(x, Number) or is_literal(x))]
     if not strong:
-        return _literals_dtype(literals)
-    dtype = _strong_dtype(strong)
-    for literal in literals:
-        dtype = _with_literal(dtype, literal)
-    return dtype
+        return reduce(joined_weak_dtype, map(weak_dtype, python))
+    return reduce(_beside, python, _strong_dtype(strong))
+
+
+def tile_dtype(operands: Sequence[object]) -> DType:
+    """The dtype of a tile whose elements are some of these operands."""
+    dtype = result_dtype(operands)
+    return float32 if dtype.is_float and are_weak(operands) else dtype
 
 
 def float_dtype(operands: Sequence[object]) -> DType:
@@ -91,7 +117,25 @@ def float_dtype(operands: Sequence[object]) -> DType:
     dtype = result_dtype(operands)
     if dtype.is_float:
         return dtype
-    return float64 if dtype.bits == 64 and dtype.is_integer else float32
+    return float64 if dtype.bits == 64 or are_weak(operands) else float32
+
+
+def with_weak(dtype: DType, weak: DType) -> DType:
+    """The dtype of something of a dtype beside a Python number that is kept in another."""
+    if dtype.is_float or weak == bool_:
+        return dtype
+    if weak.is_float:
+        return float32
+    if dtype == bool_:
+        return weak
+    return int64 if dtype == int32 and weak.bits == 64 else dtype
+
+
+def joined_weak_dtype(a: DType, b: DType) -> DType:
+    """The dtype in which a Python number is kept that comes of two."""
+    if float64 in (a, b):
+        return float64
+    return uint64 if uint64 in (a, b) else promote(a, b)
 
 
 def joined_dtype(a: DType, b: DType) -> DType:
@@ -154,16 +198,6 @@ def arithmetic_dtype(dtype: DType) -> DType:
     return int8 if dtype == bool_ else dtype
 
 
-def _literals_dtype(literals: Sequence[bool | int | float]) -> DType:
-    if any(isinstance(x, float) for x in literals):
-        return float32
-    dtypes = [default_dtype(x) for x in literals]
-    dtype = dtypes[0]
-    for other in dtypes[1:]:
-        dtype = promote(dtype, other)
-    return dtype
-
-
 def _strong_dtype(operands: Sequence[object]) -> DType:
     floats = [strong_dtype(x) for x in operands if strong_dtype(x).is_float]
     counted = list(floats)
@@ -183,9 +217,8 @@ def _is_scalar(operand: object) -> bool:
     return not (isinstance(operand, Value) and operand.type.shape)
 
 
-def _with_literal(dtype: DType, literal: bool | int | float) -> DType:
-    if dtype.is_float or isinstance(literal, bool):
-        return dtype
-    if isinstance(literal, float):
-        return float32
-    return promote(bool_, default_dtype(literal)) if dtype == bool_ else dtype
+def _beside(dtype: DType, number: bool | int | float | Number) -> DType:
+    """The dtype of something of a dtype beside a Python number."""
+    if is_literal(number) and not isinstance(number, float) and dtype != bool_:
+        return dtype  # whether it fits is seen where it is converted
+    return with_weak(dtype, weak_dtype(number))

@@ -17,7 +17,7 @@ from blocknumba.typing.functions.elementwise import truth
 from blocknumba.typing.graph import Graph, Label, Loop
 from blocknumba.typing.numba_types import convert, flatten, undefined
 from blocknumba.typing.ranges import is_nonnegative
-from blocknumba.typing.values import Iteration
+from blocknumba.typing.values import Iteration, unwrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,5 +184,6 @@ def _is_expression(statement: ir.Stmt, *operations: str) -> bool:
 
 def _name(value: object, name: str) -> None:
     """Give a value the user's name for it, for printing."""
+    value = unwrapped(value)
     if isinstance(value, Value) and not value.hint and not renaming.is_temporary(name):
         value.hint = renaming.user_name(name)

@@ -44,6 +44,35 @@ class Structure:
 
 
 @dataclass(eq=False, frozen=True, slots=True)
+class Number(Structure):
+    """A Python int or float that is known at run time: an argument, a loop variable, an extent.
+
+    Its dtype is weak, as that of a literal is.
+    value: a scalar: int32, int64 or uint64 of an int, float64 of a float.
+    """
+
+    noun = "a number of run time"
+    value: Value
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype in which it is kept."""
+        return self.value.type.dtype
+
+    @property
+    def static(self) -> tuple:
+        return ()
+
+    @property
+    def parts(self) -> tuple:
+        return (self.value,)
+
+    @classmethod
+    def of(cls, static: tuple, parts: tuple) -> Number:
+        return cls(*parts)
+
+
+@dataclass(eq=False, frozen=True, slots=True)
 class Span(Structure):
     """size elements of one axis, from start on.
 
@@ -247,6 +276,16 @@ class Function(Structure):
     @classmethod
     def of(cls, static: tuple, parts: tuple) -> Function:
         return cls(*static, parts)
+
+
+def number(scalar: Value | int) -> Number | int:
+    """An int scalar as the Python int that it is to whoever writes a kernel; an int as it is."""
+    return Number(scalar) if isinstance(scalar, Value) else scalar
+
+
+def unwrapped(value: object) -> object:
+    """The scalar that a number of run time is kept in; anything else as it is."""
+    return value.value if isinstance(value, Number) else value
 
 
 def is_structure(value: object) -> bool:

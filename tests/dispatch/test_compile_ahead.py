@@ -79,7 +79,7 @@ def test_a_value_in_a_signature_that_is_none_or_given_twice_is_an_error(signatur
 def test_code_compiled_ahead_serves_a_launch():
     kernel = bn.jit(add.python_function)
     arrays = [np.zeros(32, np.float32) for _ in range(3)]
-    ahead = bn.compile(kernel, ("f32[::1]:16",) * 3 + ("i32",), {"B": 32}, interpret=True)
+    ahead = bn.compile(kernel, ("f32[::1]:16",) * 3 + ("int",), {"B": 32}, interpret=True)
 
     assert kernel[1](*arrays, 7, B=32, interpret=True).specialization == ahead.specialization
 

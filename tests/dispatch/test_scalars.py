@@ -15,8 +15,8 @@ WHERE = "add: argument n"
 
 @pytest.mark.parametrize("value, dtype", [
     (0, "int32"), (2**31 - 1, "int32"), (-2**31, "int32"), (2**31, "int64"), (-2**31 - 1, "int64"),
-    (2**63 - 1, "int64"), (2**63, "uint64"), (2**64 - 1, "uint64"), (1.5, "float32"),
-    (True, "bool"), (float("inf"), "float32")])
+    (2**63 - 1, "int64"), (2**63, "uint64"), (2**64 - 1, "uint64"), (1.5, "float64"),
+    (True, "bool"), (1e300, "float64"), (float("inf"), "float64")])
 def test_python_numbers_get_the_narrowest_dtype_that_holds_them(value, dtype):
     facts = scalar_facts(value, None, WHERE)
 
@@ -53,7 +53,8 @@ def test_a_declared_dtype_converts(declared, value, expected):
 @pytest.mark.parametrize("declared, value, error, message", [
     (None, 2**64, BlockValueError, "given 18446744073709551616, accepted ints that fit in 64"),
     (None, -2**63 - 1, BlockValueError, "accepted ints that fit in 64 bits"),
-    (None, 1e39, BlockValueError, "given 1e.39, accepted numbers in the range of float32"),
+    ("float32", 1e39, BlockValueError, "given 1e.39, accepted numbers in the range of float32"),
+    ("float64", 10**400, BlockValueError, "accepted numbers in the range of float64"),
     ("float16", 65520.0, BlockValueError, "range of float16"),
     ("int8", 128, BlockValueError, r"given 128, accepted int8 \(-128 to 127\)"),
     ("uint32", -1, BlockValueError, r"given -1, accepted uint32 \(0 to 4294967295\)"),
@@ -80,4 +81,4 @@ def test_other_values_are_not_numbers(value):
 
 
 def test_negative_zero_keeps_its_sign():
-    assert scalar_facts(-0.0, None, WHERE).bits == 0x80000000
+    assert scalar_facts(-0.0, None, WHERE).bits == 1 << 63

@@ -30,7 +30,7 @@ def test_constants_are_known_by_their_annotation():
     (types.float16, types.float16), (np.float32, types.float32), ("bn.float64", types.float64),
     ("int8", types.int8), (np.dtype("u2"), types.uint16), (ml_dtypes.bfloat16, types.bfloat16),
     (np.bool_, types.bool_), ("np.bool_", types.bool_), (int, None), ("int", None), (bool, None),
-    (float, None), ("float", None), (np.ndarray, None), ("list[int]", None), ("", None)])
+    (float, types.float64), ("float", types.float64), (np.ndarray, None), ("list[int]", None), ("", None)])
 def test_a_dtype_as_annotation_declares_the_dtype_of_a_number(annotation, dtype):
     def kernel(x):
         """A kernel."""

@@ -12,7 +12,7 @@ from blocknumba.dispatch.specialize import (
 )
 from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir.arguments import ScalarArgument
-from blocknumba.tile_ir.types import float32, int32, int64, uint64
+from blocknumba.tile_ir.types import float64, int32, int64, uint64
 
 
 def argument(value):
@@ -90,7 +90,7 @@ def test_an_int_that_remainders_are_taken_by_is_specialised_on_whole_tiles(
         value, divisibility, minimum):
     found = argument_of(scalar_facts(value, None, ""), is_divisor=True)
 
-    assert found == ScalarArgument(int32, None, divisibility, minimum)
+    assert found == ScalarArgument(int32, None, divisibility, minimum, weak=True)
 
 
 def test_of_other_ints_that_remainders_are_taken_by_nothing_more_is_known():
@@ -101,17 +101,17 @@ def test_of_other_ints_that_remainders_are_taken_by_nothing_more_is_known():
 
 
 def test_an_int_is_specialised_on_being_one_and_on_divisibility():
-    assert argument(1) == ScalarArgument(int32, value=1)
-    assert argument(32) == argument(0) == ScalarArgument(int32, divisibility=16)
-    assert argument(7) == argument(-3) == ScalarArgument(int32)
-    assert argument(1000) == argument(-24) == ScalarArgument(int32, divisibility=8)
-    assert argument(2**40) == ScalarArgument(int64, divisibility=16)
-    assert argument(2**63 + 1) == ScalarArgument(uint64)
+    assert argument(1) == ScalarArgument(int32, value=1, weak=True)
+    assert argument(32) == argument(0) == ScalarArgument(int32, divisibility=16, weak=True)
+    assert argument(7) == argument(-3) == ScalarArgument(int32, weak=True)
+    assert argument(1000) == argument(-24) == ScalarArgument(int32, divisibility=8, weak=True)
+    assert argument(2**40) == ScalarArgument(int64, divisibility=16, weak=True)
+    assert argument(2**63 + 1) == ScalarArgument(uint64, weak=True)
 
 
 def test_numpy_scalars_and_floats_are_not_specialised_on_their_value():
     assert argument(np.int32(1)) == argument(np.int32(16)) == ScalarArgument(int32)
-    assert argument(1.0) == argument(2.5) == ScalarArgument(float32)
+    assert argument(1.0) == argument(2.5) == ScalarArgument(float64, weak=True)
 
 
 @pytest.mark.parametrize("a, b", [

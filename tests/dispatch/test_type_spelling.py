@@ -7,7 +7,7 @@ import pytest
 from blocknumba.dispatch.type_spelling import parse_type, parse_types
 from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir.arguments import ArrayArgument, ScalarArgument
-from blocknumba.tile_ir.types import DTYPES, bfloat16, float16, float32, int32
+from blocknumba.tile_ir.types import DTYPES, bfloat16, float16, float32, float64, int32
 
 ANY, UNIT = None, 1
 
@@ -47,6 +47,13 @@ def test_every_dtype_has_a_scalar(name):
     assert parse_type(name, "") == ScalarArgument(DTYPES[name])
 
 
+def test_pythons_numbers_are_weak():
+    assert parse_type("float", "") == parse_type(float, "") == ScalarArgument(float64, weak=True)
+    assert parse_type("int", "") == parse_type(int, "") == ScalarArgument(int32, weak=True)
+    assert parse_type("int:16", "") == ScalarArgument(int32, divisibility=16, weak=True)
+    assert parse_type("int:1", "") == ScalarArgument(int32, value=1, weak=True)
+
+
 @pytest.mark.parametrize("given, same", [
     (numba.float32[:, ::1], "f32[:,::1]"), (numba.int8[:, :], "i8[:,:]"), (numba.int64, "i64"),
     (numba.boolean, "b1"), (np.float16, "f16"), (np.dtype("u4"), "u32"), (float32, "f32"),
@@ -56,7 +63,7 @@ def test_types_of_numba_and_numpy_are_accepted(given, same):
 
 
 @pytest.mark.parametrize("text", ["f33", "f32[", "f32[::1,::1]", "f32[:,::1,:]", "i32:3", "", "*",
-                                  "*f32[:]", "f32[1]", "f32 f32"])
+                                  "*f32[:]", "f32[1]", "f32 f32", "*float", "int[:]"])
 def test_anything_else_is_an_error_that_shows_what_is_accepted(text):
     with pytest.raises(BlockTypeError, match="add: argument x: given the type"):
         parse_type(text, "add: argument x")

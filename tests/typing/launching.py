@@ -25,7 +25,7 @@ def argument_of(value: object) -> Argument | None:
         return ScalarArgument(types.dtype_of(value.dtype))
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return ScalarArgument(types.float32 if isinstance(value, float) else types.int32)
+    return ScalarArgument(types.float64 if isinstance(value, float) else types.int32, weak=True)
 
 
 def kernel_of(function: Callable, options: Options = Options(), constants: dict | None = None,

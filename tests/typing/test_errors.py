@@ -72,7 +72,7 @@ def test_a_run_time_size():
         tile = bn.arange(0, n)
 
     check(kernel, """
-        arange: stop must be a compile-time constant, got int32
+        arange: stop must be a compile-time constant, got an int of run time
           test_errors.py, line +1, in kernel
             tile = bn.arange(0, n)
                    ^^^^^^^^^^^^^^^
@@ -133,7 +133,7 @@ def test_a_variable_that_changes_its_type_in_a_loop():
         x[0] = bn.sum(total)
 
     check(kernel, """
-        variable 'total': given float32 (line +1) on one path and tile<8xfloat32> (line +3) on \
+        variable 'total': given a float of run time (line +1) on one path and tile<8xfloat32> (line +3) on \
 another, accepted one type
           test_errors.py, line +3, in kernel
             total = total + bn.arange(0, 8)
@@ -205,7 +205,7 @@ def test_an_error_in_a_helper_shows_how_it_was_reached():
 
     first = outer.__code__.co_firstlineno
     check(kernel, f"""
-        zeros: shape must be compile-time ints, got (int32, 8)
+        zeros: shape must be compile-time ints, got (an int of run time, 8)
           test_errors.py, line {inner.__code__.co_firstlineno + 1}, in inner
             return bn.zeros((rows, columns))
                    ^^^^^^^^^^^^^^^^^^^^^^^^^
@@ -496,8 +496,8 @@ MISTAKES = [
     (unknown_function, UnsupportedError, "the function norm cannot be called in a kernel",
      "call functions of bn, NumPy's where bn has one of the same name, or your own"),
     (double_star, UnsupportedError, "a call with **: not supported in a kernel", ""),
-    (returns_a_value, BlockTypeError, "return: given int32, accepted nothing: a kernel returns no "
-     "value", "store it to an array"),
+    (returns_a_value, BlockTypeError, "return: given an int of run time, accepted nothing: a kernel "
+     "returns no value", "store it to an array"),
     (unknown_attribute, UnsupportedError, "tile<16xint32> has no attribute 'ceils', accepted T, "
      "dtype, ndim, numel, shape, size and the functions of one tile", "did you mean ceil?"),
     (method_of_an_array, UnsupportedError, "an array has no attribute 'sum', accepted T, at, "
@@ -515,8 +515,8 @@ MISTAKES = [
      "write bn.span(start, SIZE)"),
     (tile_changed_in_place, BlockTypeError, "assignment to an element: given tile<16xint32>, "
      "accepted an array", "tiles do not change; make a new one with bn.where"),
-    (tile_indexed_at_run_time, BlockTypeError, "index: given int32 for tile<16xint32>, accepted "
-     "':', None, '...' and compile-time ints and slices",
+    (tile_indexed_at_run_time, BlockTypeError, "index: given an int of run time for tile<16xint32>, "
+     "accepted ':', None, '...' and compile-time ints and slices",
      "a tile is not an array: use bn.where or a reduction to pick elements, or index the array it "
      "was loaded from"),
     (wrong_dtype, BlockTypeError, "zeros: dtype must be a dtype such as bn.float32, got 'float31'",
@@ -526,22 +526,23 @@ MISTAKES = [
      "cast it to a float first"),
     (float_offset, BlockTypeError, "pointer arithmetic: given 1.5, accepted a pointer and ints",
      "load elements first: x[bn.span(0, SIZE)]"),
-    (load_of_an_int, BlockTypeError, "load: given int32, accepted a pointer, a tile of pointers or "
-     "array.at[...]", "index the array: x[i], or add offsets to it: x + offs"),
+    (load_of_an_int, BlockTypeError, "load: given an int of run time, accepted a pointer, a tile of "
+     "pointers or array.at[...]", "index the array: x[i], or add offsets to it: x + offs"),
     (int_mask, BlockTypeError, "load: mask must be bool, got tile<16xint32>", ""),
     (other_without_mask, BlockTypeError, "load: given other without mask, accepted both or neither",
      ""),
     (axis_out_of_range, BlockValueError, "sum: axis 2 is out of range for rank 2, accepted -2 to 1",
      ""),
-    (run_time_axis, BlockTypeError, "sum: axis must be a compile-time constant, got int32",
-     "pass it as a bn.constexpr argument"),
+    (run_time_axis, BlockTypeError, "sum: axis must be a compile-time constant, got an int of "
+     "run time", "pass it as a bn.constexpr argument"),
     (loop_over_a_tile, UnsupportedError, "for: given tile<16xint32>, accepted range, static_range, "
      "spans or a tuple", "a loop over a tile's elements is an operation on the tile"),
     (run_time_static_range, BlockTypeError, "static_range: its bounds must be compile-time "
      "constants", "use range for a run-time loop"),
     (zero_step, BlockTypeError, "range: step must not be 0", ""),
     (wrong_unpacking, BlockTypeError, "unpacking: given 3 values, accepted 2", ""),
-    (string_arithmetic, BlockTypeError, "+: given 'a' and int32, accepted tiles and numbers", ""),
+    (string_arithmetic, BlockTypeError, "+: given 'a' and an int of run time, accepted tiles and "
+     "numbers", ""),
     (division_by_zero, BlockValueError, "in a compile-time expression: integer division or modulo "
      "by zero", ""),
     (bool_difference, BlockTypeError, "-: given two bools, accepted numbers", "use ^ or cast them"),
@@ -549,11 +550,11 @@ MISTAKES = [
     (no_round_per_jump, BlockValueError, "spans: unroll: given 0, accepted 1, which keeps the loop "
      "as it is written, or more", ""),
     (unrolled_as_the_argument_says, BlockTypeError, "range: unroll must be a compile-time "
-     "constant, got int32", "pass it as a bn.constexpr argument"),
+     "constant, got an int of run time", "pass it as a bn.constexpr argument"),
     (unrolled_twice, BlockTypeError, "range: given unroll and loop_unroll_factor, accepted one of "
      "them: they are the same", ""),
-    (int_that_no_dtype_holds, BlockValueError, "+: 1180591620717411303424 is out of range for "
-     "int32, accepted -2147483648 to 2147483647", ""),
+    (int_that_no_dtype_holds, BlockValueError, "the int 1180591620717411303424 does not fit in "
+     "64 bits", ""),
 ]
 
 

@@ -123,7 +123,7 @@ def test_a_float32_scalar_makes_float32(kind):
 
     x, out = codes(kind), np.zeros(256, np.float32)
 
-    launch(scale, x=x, s=0.3, out=out)
+    launch(scale, x=x, s=np.float32(0.3), out=out)
 
     assert_same(out, x.astype(np.float32) * np.float32(0.3))
 

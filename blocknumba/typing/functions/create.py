@@ -5,25 +5,26 @@ from __future__ import annotations
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.ops.create import require_shape
-from blocknumba.tile_ir.types import bool_, float32
+from blocknumba.tile_ir.types import DTYPES, bool_, float32
 from blocknumba.typing import promotion
 from blocknumba.typing.context import describe
 from blocknumba.typing.function import function
 from blocknumba.typing.static_values import static_choice, static_dtype, static_int, static_shape
+from blocknumba.typing.values import Number
 
 _ROUNDINGS = {None: "nearest", "rtne": "nearest", "rtz": "zero"}
 
 
 @function
 def program_id(context, axis):
-    """Index of this program along a grid axis (0, 1 or 2), int32."""
-    return context.emit("program_id", axis=static_int("program_id: axis", axis))
+    """Index of this program along a grid axis (0, 1 or 2), a Python int kept in int32."""
+    return Number(context.emit("program_id", axis=static_int("program_id: axis", axis)))
 
 
 @function
 def num_programs(context, axis):
-    """Number of programs along a grid axis (0, 1 or 2), int32."""
-    return context.emit("num_programs", axis=static_int("num_programs: axis", axis))
+    """Number of programs along a grid axis (0, 1 or 2), a Python int kept in int32."""
+    return Number(context.emit("num_programs", axis=static_int("num_programs: axis", axis)))
 
 
 @function
@@ -108,8 +109,12 @@ def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
     Source: numpy.ndarray.astype, numpy.ndarray.view.
     """
     to = static_dtype("cast", dtype)
-    is_literal = promotion.is_literal(x)
-    value = _fill_value(context, x, to, "cast") if is_literal else context.value(x, what="cast")
+    if isinstance(x, Number):
+        value = _of_size(context, x, to) if bitcast else x.value
+    elif promotion.is_literal(x):
+        value = _fill_value(context, x, to, "cast")
+    else:
+        value = context.value(x, what="cast")
     if bitcast:
         return context.emit("bitcast", value, dtype=to.name)
     rounding = _ROUNDINGS[static_choice("cast: fp_downcast_rounding", fp_downcast_rounding,
@@ -117,6 +122,14 @@ def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
     if rounding == "nearest":
         return context.cast(value, to)
     return context.emit("cast", value, dtype=to.name, rounding=rounding)
+
+
+def _of_size(context, number, dtype) -> Value:
+    """A Python number of run time in the dtype of its kind that has the size of another."""
+    name = f"{number.dtype.kind}{dtype.bits}"
+    require(name in DTYPES, "cast: given {} and {}, accepted dtypes of 16 bits and more",
+            describe(number), dtype)
+    return context.cast(number.value, DTYPES[name])
 
 
 def convert_scalar(context, x, dtype):

@@ -10,7 +10,7 @@ from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.function import BlockFunction, function
 from blocknumba.typing.functions.elementwise import truth
 from blocknumba.typing.static_values import static, static_int
-from blocknumba.typing.values import Array, is_constant, leaves
+from blocknumba.typing.values import Array, Number, is_constant, leaves, unwrapped
 
 
 @function
@@ -23,8 +23,8 @@ def device_print(context, prefix, *values, hex=False):
     if not isinstance(text, str):
         values, text = (prefix, *values), ""
     hexadecimal = {"hexadecimal": True} if static("device_print: hex", hex) else {}
-    context.emit("print", *(context.value(v, what="device_print") for v in values), prefix=text,
-                 **hexadecimal)
+    shown = [context.value(unwrapped(v), what="device_print") for v in values]
+    context.emit("print", *shown, prefix=text, **hexadecimal)
 
 
 @function
@@ -64,7 +64,7 @@ def device_assert(context, condition, message="", mask=None):
     """
     if not context.options.debug:
         return
-    checked = context.cast(context.value(condition, what="device_assert"), bool_)
+    checked = context.cast(context.value(unwrapped(condition), what="device_assert"), bool_)
     if mask is not None:
         ignored = context.emit("invert", context.cast(context.value(mask), bool_))
         both = context.broadcast_together([checked, ignored], "device_assert")
@@ -82,6 +82,8 @@ def _hint(name: str, promise: str, doc: str) -> BlockFunction:
     def rule(context: Context, x, values):
         if promotion.is_literal(x):
             return x
+        if isinstance(x, Number):
+            return Number(rule(context, x.value, values))
         x = x.pointer if isinstance(x, Array) else x
         if not isinstance(x, Value):
             raise BlockTypeError(f"{name}: given {describe(x)}, accepted a tile or a scalar")

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.opdef import OPS, OpDef
-from blocknumba.tile_ir.types import bool_, int64, uint64
+from blocknumba.tile_ir.types import bool_, uint64
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.function import BlockFunction, function
 from blocknumba.typing.functions.shape import as_scalar
+from blocknumba.typing.values import Number, unwrapped
 
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _SWAPPED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -30,7 +31,7 @@ def symbol_of(name: str) -> str:
     return _SYMBOLS.get(name, name)
 
 
-def binary(context: Context, name: str, x: object, y: object) -> Value:
+def binary(context: Context, name: str, x: object, y: object) -> Value | Number:
     """x and y promoted, broadcast together, and combined by an op of the table."""
     symbol = symbol_of(name)
     _require_numbers(symbol, x, y)
@@ -57,7 +58,7 @@ def binary(context: Context, name: str, x: object, y: object) -> Value:
     return _emit(context, name, (x, y), dtype, symbol)
 
 
-def unary(context: Context, name: str, x: object) -> Value:
+def unary(context: Context, name: str, x: object) -> Value | Number:
     """x through a one-operand op that keeps its dtype."""
     symbol = symbol_of(name)
     _require_numbers(symbol, x)
@@ -69,8 +70,8 @@ def unary(context: Context, name: str, x: object) -> Value:
                 hint="use ~x")
         return context.value(x)
     elif name == "absolute" and dtype.kind == "uint":
-        return context.value(x)
-    return computed(context, name, context.value(x, dtype))
+        return x if isinstance(x, Number) else context.value(x)
+    return _of((x,), computed(context, name, context.value(x, dtype)))
 
 
 def computed(context: Context, name: str, *values: Value) -> Value:
@@ -103,6 +104,7 @@ def truth(context: Context, x: object, what: str = "a condition") -> Value:
 
     Errors: a tile, whose truth is not defined.
     """
+    x = unwrapped(x)
     if isinstance(x, Value) and not x.type.is_pointer:
         x = as_scalar(context, x)
         require(x.type.is_scalar, "{}: given {}, accepted a scalar", what, x.type,
@@ -121,16 +123,18 @@ def where(context, condition, x, y):
     condition: bool; numbers count as `!= 0`.  x, y: any dtypes, promoted; pointers of one dtype.
     Source: numpy.where.
     """
-    chosen = context.cast(context.value(condition, what="where"), bool_)
+    chosen = context.cast(context.value(unwrapped(condition), what="where"), bool_)
     if isinstance(x, Value) and x.type.is_pointer or isinstance(y, Value) and y.type.is_pointer:
         values = [v for v in (x, y) if isinstance(v, Value)]
         require(len(values) == 2, "where: given {} and {}, accepted two pointers", describe(x),
                 describe(y))
     else:
         _require_numbers("where", x, y)
-        dtype = promotion.result_dtype((x, y))
+        is_scalar = chosen.type.is_scalar
+        dtype = (promotion.result_dtype if is_scalar else promotion.tile_dtype)((x, y))
         values = [context.value(v, dtype, "where") for v in (x, y)]
-    return context.emit("select", *context.broadcast_together([chosen, *values], "where"))
+    result = context.emit("select", *context.broadcast_together([chosen, *values], "where"))
+    return _of((x, y), result) if result.type.is_scalar else result
 
 
 @function
@@ -199,26 +203,30 @@ def _power(context: Context, x: object, y: object) -> Value:
                                   hint="cast it to a float first")
         if y in (1, 2):
             value = context.value(x, dtype)
-            return value if y == 1 else computed(context, "mul", value, value)
+            return _of((x, y), value if y == 1 else computed(context, "mul", value, value))
     return _emit(context, "power", (x, y), dtype, "**")
 
 
 def _compare(context: Context, name: str, x: object, y: object) -> Value:
     if promotion.is_literal(x):
         name, x, y = _SWAPPED[name], y, x
-    dtype = promotion.result_dtype((x, y))
-    if promotion.is_literal(y) and isinstance(y, int) and dtype.is_integer:
-        if not dtype.minimum <= y <= dtype.maximum:
+    if promotion.is_literal(y) and isinstance(y, int):
+        dtype = promotion.result_dtype((x, True))
+        if dtype.is_integer and not dtype.minimum <= y <= dtype.maximum:
             # as NumPy: every value of the dtype is on the same side of such a literal
             answer = name == "ne" or name in (("lt", "le") if y > dtype.maximum else ("gt", "ge"))
-            return context.broadcast_to(context.constant(answer, bool_), x.type.shape)
-    if {dtype_of_operand(x), dtype_of_operand(y)} == {int64, uint64}:
-        return _compare_signedness(context, name, x, y)
-    return _emit(context, name, (x, y), dtype, _SYMBOLS[name])
+            return context.broadcast_to(context.constant(answer, bool_), _shape(x))
+    if {_kind(x), _kind(y)} in ({"int"}, {"uint"}, {"int", "uint"}):
+        return _compare_integers(context, name, *(context.value(unwrapped(v)) for v in (x, y)))
+    return _emit(context, name, (x, y), promotion.result_dtype((x, y)), _SYMBOLS[name])
 
 
-def _compare_signedness(context: Context, name: str, x: Value, y: Value) -> Value:
-    """int64 with uint64, exactly: a negative number is less than any unsigned one."""
+def _compare_integers(context: Context, name: str, x: Value, y: Value) -> Value:
+    """Integers of any dtypes, also those of run time, by their values."""
+    dtype = promotion.promote(x.type.dtype, y.type.dtype)
+    if dtype.is_integer:
+        return _emit(context, name, (x, y), dtype, _SYMBOLS[name])
+    # signed with uint64: a negative number is less than any unsigned one
     if x.type.dtype == uint64:
         name, x, y = _SWAPPED[name], y, x
     negative = binary(context, "lt", x, 0)
@@ -228,16 +236,26 @@ def _compare_signedness(context: Context, name: str, x: Value, y: Value) -> Valu
     return binary(context, "and", context.emit("invert", negative), unsigned)
 
 
-def dtype_of_operand(operand: object) -> object:
-    """The dtype of a tile or scalar; None of a literal."""
-    return None if promotion.is_literal(operand) else promotion.strong_dtype(operand)
+def _kind(operand: object) -> str:
+    """The kind of dtype of an operand that has one; "" of a literal."""
+    return "" if promotion.is_literal(operand) else promotion.result_dtype((operand,)).kind
+
+
+def _shape(operand: object) -> tuple[int, ...]:
+    return operand.type.shape if isinstance(operand, Value) else ()
+
+
+def _of(operands: Sequence[object], value: Value) -> Value | Number:
+    """What was computed of operands: of Python numbers, one that is known at run time."""
+    is_python = value.type.dtype != bool_ and promotion.are_weak(operands)
+    return Number(value) if is_python else value
 
 
 def _emit(context: Context, name: str, operands: Sequence[object], dtype: object,
           what: str) -> Value:
     _require_numbers(what, *operands)
     values = [context.value(operand, dtype, what) for operand in operands]
-    return computed(context, name, *context.broadcast_together(values, what))
+    return _of(operands, computed(context, name, *context.broadcast_together(values, what)))
 
 
 def _require_numbers(what: str, *operands: object) -> None:

@@ -126,8 +126,8 @@ def _element(context: Context, what: str, operand: object, target: Value) -> Val
         raise BlockTypeError(f"{what}: given {describe(operand)}, accepted a tile or a number",
                              hint=loading_hint(operand))
     if isinstance(operand, float) and promotion.is_literal(operand):
-        value = context.cast(context.constant(operand, promotion.default_dtype(operand)), dtype) \
-            if not dtype.is_float else context.constant(operand, dtype)
+        value = context.constant(operand, dtype) if dtype.is_float else (
+            context.cast(context.constant(operand, promotion.weak_dtype(operand)), dtype))
     elif isinstance(operand, int) and dtype == bool_:
         value = context.constant(bool(operand), bool_)
     else:

@@ -16,6 +16,7 @@ from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.function import BlockFunction, function
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.static_values import static, static_axes, static_axis, static_dtype
+from blocknumba.typing.values import Number
 
 # the elementwise op that combines a result with `initial`
 _COMBINING = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "fmax": "fmax",
@@ -190,6 +191,8 @@ nanmin = _of_kind("nanmin", "fmin", f"""The least float along axis that is not N
 
 
 def _tile(context: Context, name: str, x: object) -> Value:
+    if isinstance(x, Number):
+        return context.value(x)
     if not isinstance(x, Value) or x.type.is_pointer:
         raise BlockTypeError(f"{name}: given {describe(x)}, accepted a tile", hint=loading_hint(x))
     return x

@@ -10,7 +10,7 @@ from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.function import function
 from blocknumba.typing.static_values import static_axes, static_axis, static_dtype, static_shape
-from blocknumba.typing.values import is_constant
+from blocknumba.typing.values import Number, is_constant
 
 
 @function
@@ -122,7 +122,7 @@ def join(context, x, y):
 
     Source: numpy.stack with axis=-1.
     """
-    dtype = promotion.result_dtype((x, y))
+    dtype = promotion.tile_dtype((x, y))
     values = [context.value(operand, dtype, "join") for operand in (x, y)]
     values = context.broadcast_together(values, "join")
     if not values[0].type.shape:
@@ -161,6 +161,8 @@ def flip(context, x, dim=-1):
 @function
 def item(context, x):
     """The element of a tile of one element, as a scalar.   Source: numpy.ndarray.item."""
+    if isinstance(x, Number):
+        return x
     tile = _tile(context, "item", x)
     require(tile.type.size == 1, "item: given {}, accepted one element", tile.type)
     return scalar_of(context, tile)

@@ -11,7 +11,7 @@ from blocknumba.typing.function import function
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.shape import as_scalar
 from blocknumba.typing.static_values import static, static_int, static_shape
-from blocknumba.typing.values import Iteration, LoopHints, Span
+from blocknumba.typing.values import Iteration, LoopHints, Number, Span, unwrapped
 
 MOST_STAGES = 16  # as of the option num_stages
 MAX_SIZE = 1 << 30  # of a span: its indices are int32
@@ -49,7 +49,7 @@ def range_(context, start, stop=None, step=1, num_stages=None, loop_unroll_facto
                    warp_specialize)
     if stop is None:
         start, stop = 0, start
-    start, stop, step = (as_scalar(context, bound) for bound in (start, stop, step))
+    start, stop, step = (unwrapped(as_scalar(context, bound)) for bound in (start, stop, step))
     for bound in (start, stop, step):
         require(_is_int(bound), "range: given {}, accepted ints", describe(bound))
     require(not (isinstance(step, int) and step == 0), "range: step must not be 0")
@@ -161,6 +161,7 @@ def _hints(name: str, num_stages: object, unroll: object, warp_specialize: objec
 def _counted(context: Context, item, static: tuple, hints: LoopHints, bounds: tuple,
              extra: tuple = ()) -> Iteration:
     """A loop whose bounds have one dtype: int32, or int64 when one of them needs it."""
+    bounds = tuple(map(unwrapped, bounds))
     dtype = _bounds_dtype(bounds)
     if item is not _same:
         dtype = promotion.promote(dtype, context.index_dtype)
@@ -173,7 +174,7 @@ def _bounds_dtype(bounds: tuple) -> DType:
     for bound in bounds:
         if not _is_int(bound):
             raise BlockTypeError(f"range: given {describe(bound)}, accepted ints")
-        own = promotion.default_dtype(bound) if isinstance(bound, int) else bound.type.dtype
+        own = promotion.weak_dtype(bound) if isinstance(bound, int) else bound.type.dtype
         if own.bits == 64 or own.kind == "uint" and own.bits == 32:
             dtype = int64
     return dtype
@@ -187,7 +188,7 @@ def _is_int(bound: object) -> bool:
 
 def _index(context: Context, number: object) -> Value:
     """A position in an array, as a scalar of at least the width that the arrays need."""
-    number = as_scalar(context, number)
+    number = unwrapped(as_scalar(context, number))
     if not _is_int(number):
         raise BlockTypeError(f"span: given {describe(number)}, accepted an int")
     dtype = promotion.promote(context.index_dtype, _bounds_dtype((number,)))
@@ -206,8 +207,8 @@ def _tile_count(context: Context, extent: object, size: int) -> Value:
     return context.value(binary(context, "floordiv", rounded, size), int32)
 
 
-def _same(context: Context, iteration: Iteration, counter: Value) -> Value:
-    return counter
+def _same(context: Context, iteration: Iteration, counter: Value) -> Number:
+    return Number(counter)
 
 
 def _span_at(context: Context, iteration: Iteration, counter: Value) -> Span:

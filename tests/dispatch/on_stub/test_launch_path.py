@@ -34,7 +34,7 @@ def words(*values) -> list[int]:
 
 
 def float_bits(value: float) -> int:
-    return struct.unpack("<I", struct.pack("<f", value))[0]
+    return struct.unpack("<Q", struct.pack("<d", value))[0]
 
 
 def test_a_launch_packs_pointers_extents_strides_and_numbers(stub, compiler, arrays):
@@ -48,7 +48,7 @@ def test_a_launch_packs_pointers_extents_strides_and_numbers(stub, compiler, arr
     pointers_and_sizes = [x.data.ptr, 3, 4, 4, 1, out.data.ptr, 3, 4, 4, 1]
     assert list(launch.parameters[:10]) == words(*pointers_and_sizes)
     assert launch.parameters[10] == 7
-    assert launch.parameters[11] & 0xFFFFFFFF == float_bits(0.5)
+    assert launch.parameters[11] == float_bits(0.5)
 
 
 def test_the_second_launch_of_a_form_is_packed_in_the_same_way(stub, compiler, arrays):
@@ -85,7 +85,7 @@ def test_new_values_and_new_arrays_reach_the_kernel(stub, compiler, arrays):
     parameters = stub.launches[-1].parameters
     assert parameters[0] == other.data.ptr
     assert parameters[10] == 9
-    assert parameters[11] & 0xFFFFFFFF == float_bits(2.5)
+    assert parameters[11] == float_bits(2.5)
     assert len(compiler.compilations) == 1
 
 
@@ -180,7 +180,8 @@ def test_bfloat16_numbers_are_packed_as_their_bits(stub, compiler, arrays):
 
 @pytest.mark.parametrize("declared, valid, value, error", [
     ("int8", 127, 128, BlockValueError), ("uint16", 0, -1, BlockValueError),
-    ("float16", 1.0, 1e6, BlockValueError), ("int32", 1, 1.5, BlockTypeError),
+    ("float16", 1.0, 1e6, BlockValueError), ("float32", 1.0, 1e300, BlockValueError),
+    ("int32", 1, 1.5, BlockTypeError),
     ("bool_", True, 1, BlockTypeError)])
 def test_a_number_out_of_the_declared_range_is_an_error_also_when_warm(stub, compiler, declared,
                                                                        valid, value, error):
@@ -194,12 +195,39 @@ def test_a_number_out_of_the_declared_range_is_an_error_also_when_warm(stub, com
         scale[1](x, value)
 
 
-def test_a_float_that_float32_cannot_hold_is_an_error_also_when_warm(stub, compiler, arrays):
-    scale = make_scale()
-    scale[1](*arrays, 7, 1.0, B=64)
+def test_a_python_float_is_packed_with_all_its_bits_and_compiled_once(stub, compiler, arrays):
+    scale, given = make_scale(), (0.1, 1e300, -0.0, 0.0, float("inf"))
 
-    with pytest.raises(BlockValueError, match="argument factor: given 1e.300"):
-        scale[1](*arrays, 7, 1e300, B=64)
+    for value in given:
+        scale[1](*arrays, 7, value, B=64)
+
+    assert [launch.parameters[11] for launch in stub.launches] == [*map(float_bits, given)]
+    assert len(compiler.compilations) == 1
+
+
+@pytest.mark.parametrize("given", [3, 0.1, np.float32(0.1), np.float64(0.1), np.int8(-3)])
+def test_numbers_annotated_as_floats_are_packed_as_doubles_cold_and_warm(stub, compiler, given):
+    @jit
+    def scale(x, factor: float):
+        """Never compiled."""
+    x = CupyArray(np.zeros(4, np.float32))
+
+    for _ in range(2):
+        scale[1](x, given)
+
+    assert [launch.parameters[3] for launch in stub.launches] == [float_bits(float(given))] * 2
+
+
+@pytest.mark.parametrize("declared", ["float", "float64"])
+def test_an_int_beyond_all_floats_is_an_error_also_when_warm(stub, compiler, declared):
+    def scale(x, factor):
+        """Never compiled."""
+    scale.__annotations__["factor"] = declared
+    scale, x = jit(scale), CupyArray(np.zeros(4, np.float32))
+    scale[1](x, 1)
+
+    with pytest.raises(BlockValueError, match="scale: argument factor: given 1000"):
+        scale[1](x, 10**400)
 
 
 def test_an_int_beyond_64_bits_is_an_error_also_when_warm(stub, compiler, arrays):
