@@ -93,6 +93,28 @@ def test_example_becomes_machine_instructions_of_16_bytes():
     assert "STG.E.128" in sass
 
 
+def in_loops(ptx: str) -> list[str]:
+    """The lines between a label and a jump back to it."""
+    lines = ptx.splitlines()
+    labels = {line.strip()[:-1]: number for number, line in enumerate(lines)
+              if re.fullmatch(r"\s*\$\w+:\s*", line)}
+    found: list[str] = []
+    for number, line in enumerate(lines):
+        jump = re.search(r"\bbra(?:\.uni)?\s+(\$\w+)", line)
+        if jump and labels.get(jump[1], number) < number:
+            found += lines[labels[jump[1]]:number]
+    return found
+
+
+@pytest.mark.parametrize("name", ["layernorm", "layernorm, long rows", "layernorm, pointers"])
+def test_a_float_argument_is_converted_once_and_outside_of_loops(name):
+    ptx = bn.compile(*KERNELS[name], target="sm_90a").asm["ptx"]
+    doubles = [line.split()[0] for line in ptx.splitlines() if ".f64" in line]
+    assert [word for word in doubles if word not in (".param", ".reg")] == [
+        "ld.param.f64", "cvt.rn.f32.f64"]
+    assert not [line for line in in_loops(ptx) if ".f64" in line]
+
+
 # products -------------------------------------------------------------------------------------
 COLUMNS, HALF_COLUMNS = "f32[::1,:]:16", "f16[::1,:]:16"
 HEADS = "f16[:,:,:,::1]:16"
@@ -180,3 +202,12 @@ def test_product_on_ampere_is_mma_of_what_is_copied_asynchronously(name):
 
     for instruction in ("HMMA.16816.F32", "LDGSTS.E.BYPASS", "LDSM.16.M88.4"):
         assert instruction in sass
+
+
+@pytest.mark.parametrize("name", ["attention, 64", "attention, 128"])
+def test_attention_computes_in_double_precision_only_its_scale(name):
+    ptx = compile_product(name, HOPPER).asm["ptx"]
+    doubles = {line.split()[0] for line in ptx.splitlines() if ".f64" in line}
+    assert doubles - {".param", ".reg"} == {"ld.param.f64", "mul.rn.f64", "cvt.rn.f32.f64"}
+    assert not [line for line in in_loops(ptx) if ".f64" in line]
+    assert "ex2.approx" in "".join(in_loops(ptx))

@@ -52,7 +52,7 @@ def tuning_key(arguments: Arguments, bound: Mapping[str, object], keys: Sequence
     """The key of a call.
 
     It always holds the dtypes, strides and alignment of arrays as far as code is specialised on
-    them, the dtypes of numbers, constants and options; and the values that keys name.
+    them, the kinds of numbers, constants and options; and the values that keys name.
     arguments: those that are not tuned.  bound: their values.  options: of the launch.
     """
     words = [f"{name}: {_kind(facts)}" for name, facts in arguments.facts.items()]
@@ -66,10 +66,14 @@ def tuning_key(arguments: Arguments, bound: Mapping[str, object], keys: Sequence
 
 
 def _kind(facts: object) -> str:
-    """An argument's class: float32[:*16, ::1]:16 for a matrix whose rows are aligned."""
+    """An argument's class: float32[:*16, ::1]:16 for a matrix whose rows are aligned.
+
+    A Python number, whose dtype is weak, is "float (float64)", or "int (int32)" and the like.
+    """
     argument = argument_of(facts)
     if not isinstance(argument, ArrayArgument):
-        return str(argument.dtype)
+        python = "float" if argument.dtype.is_float else "int"
+        return f"{python} ({argument.dtype})" if argument.weak else str(argument.dtype)
     axes = [f"::{stride}" if stride is not None else f":*{divisor}"
             for stride, divisor in zip(argument.strides, argument.stride_divisibility)]
     wide = ", wide" * argument.wide

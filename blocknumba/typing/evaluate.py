@@ -22,7 +22,7 @@ from blocknumba.typing.functions.spans import make_span
 from blocknumba.typing.indexing import load_item, store_item
 from blocknumba.typing.operators import apply_operator
 from blocknumba.typing.threads import refuse_numba_cuda
-from blocknumba.typing.values import Array, Function, Iteration, is_constant
+from blocknumba.typing.values import Array, Function, Iteration, Number, is_constant
 from blocknumba.wording import did_you_mean, shown
 
 Read = Callable[[ir.Var], object]
@@ -144,7 +144,7 @@ def _loop_hint(value: object) -> str:
         return "a loop over a tile's elements is an operation on the tile"
     if isinstance(value, Array):
         return f"use for r in bn.spans({value.name.partition(' ')[0]}.shape[0], SIZE)"
-    return "use for i in range(...)" if isinstance(value, (int, Value)) else ""
+    return "use for i in range(...)" if isinstance(value, (int, Value, Number)) else ""
 
 
 def _start(context: Context, node: ir.Expr, read: Read) -> Value:

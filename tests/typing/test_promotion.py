@@ -103,6 +103,57 @@ def test_a_float_scalar_beside_integer_tiles_never_grows(dtype, expected):
     assert promotion.result_dtype([tile(types.int8), given]).name == dtype
 
 
+OPERATORS = (operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv,
+             operator.mod, operator.pow, operator.and_, operator.or_, operator.xor,
+             operator.lshift, operator.rshift, operator.lt, operator.eq, bn.maximum, bn.minimum)
+NUMPY = {bn.maximum: np.maximum, bn.minimum: np.minimum, operator.pow: np.power}
+
+
+def numpy_result(function, x, y) -> np.ndarray | None:
+    """What NumPy makes of an array and a Python number, with our exceptions; None if nothing."""
+    function = NUMPY.get(function, function)
+    tile, number = (x, y) if isinstance(x, np.ndarray) else (y, x)
+    try:
+        dtype = function(x, y).dtype
+    except TypeError:
+        return None
+    to = tile.dtype
+    if dtype == np.float64 != to:
+        to = np.float64 if to.itemsize == 8 and not isinstance(number, float) else np.float32
+    elif dtype == np.int64 != to:
+        to = np.int32
+    return function(*(v.astype(to) if v is tile else v for v in (x, y)))
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
+@pytest.mark.parametrize("dtype", [d.name for d in NUMPY_DTYPES])
+@pytest.mark.parametrize("number", [2, 2.5, True], ids=str)
+def test_a_number_of_run_time_promotes_as_numpys_python_numbers(dtype, number):
+    x = np.array([1, 0, 3, 5]).astype(dtype)
+    cases = [(f, swapped, expected) for f in OPERATORS for swapped in (False, True)
+             if (expected := numpy_result(f, *((number, x) if swapped else (x, number)))
+                 ) is not None]
+
+    def kernel(x, number, out, CASES):
+        r = bn.span(0, 4)
+        for k, (function, swapped) in enumerate(CASES):
+            result = function(number, x[r]) if swapped else function(x[r], number)
+            print(result)
+            out[k, r] = result
+
+    constants = {"CASES": tuple((f, swapped) for f, swapped, _ in cases)}
+    arguments = {"x": x, "number": np.bool_(number) if number is True else number,
+                 "out": np.full((len(cases), 4), np.nan)}
+    fn = kernel_of(kernel, constants=constants, **arguments)
+    launch(kernel, constants=constants, **arguments)
+
+    dtypes = [op.operands[0].type.dtype.name for op in walk(fn.body) if op.name == "print"]
+    for (function, swapped, expected), found, row in zip(cases, dtypes, arguments["out"],
+                                                         strict=True):
+        assert found == expected.dtype.name, (function, swapped)
+        np.testing.assert_allclose(row, expected.astype(float), err_msg=str(function))
+
+
 def test_an_integer_scalar_counts_beside_an_integer_tile():
     assert promotion.result_dtype([tile(types.int8), scalar(types.int64)]) == types.int64
 
