@@ -50,12 +50,11 @@ class Knowledge:
 
 
 def propagate(blocks: dict[int, ir.Block], graph: Graph, facts: dict[str, Facts],
-              debug: bool = False) -> Knowledge:
+              watched: bool = False) -> Knowledge:
     """Follow constants through all paths that can run.  Variables need not be in SSA form.
 
     facts: of arguments, by name.
-    debug: a number that some path does not assign is not known, so that its use can be found;
-    without, it may be anything on that path, and is what the others assign.
+    watched: as of Options.
     """
     knowledge = Knowledge()
     crossing, shared = crossing_names(blocks), _shared_names(blocks)
@@ -72,7 +71,7 @@ def propagate(blocks: dict[int, ir.Block], graph: Graph, facts: dict[str, Facts]
                 if shared and _may_run_code(statement, values):
                     values.update(dict.fromkeys(shared, UNKNOWN))
         for target in _live_targets(block.body[-1], values):
-            if _merge(entries, target, values, crossing, debug):
+            if _merge(entries, target, values, crossing, watched):
                 heapq.heappush(pending, graph.index[target])
     return knowledge
 
@@ -202,7 +201,7 @@ def _live_targets(last: ir.Stmt, values: dict[str, object]) -> Collection[int]:
 
 
 def _merge(entries: dict[int, dict[str, object]], target: int, values: dict[str, object],
-           crossing: set[str], debug: bool) -> bool:
+           crossing: set[str], watched: bool) -> bool:
     """Add a way into target; whether that changed what is known there."""
     if target not in entries:
         entries[target] = {name: value for name, value in values.items() if name in crossing}
@@ -212,14 +211,14 @@ def _merge(entries: dict[int, dict[str, object]], target: int, values: dict[str,
         if name not in crossing:
             continue
         if name not in known:
-            known[name] = UNKNOWN if debug and _is_number(value) else value
+            known[name] = UNKNOWN if watched and _is_number(value) else value
             changed = True
         elif known[name] is not UNKNOWN:
             met = folding.meet(known[name], value)
             changed = changed or met is not known[name]
             known[name] = met
     lost = [name for name, value in known.items()
-            if debug and name not in values and _is_number(value)]
+            if watched and name not in values and _is_number(value)]
     known.update(dict.fromkeys(lost, UNKNOWN))
     return changed or bool(lost)
 

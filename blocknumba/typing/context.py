@@ -25,9 +25,12 @@ class Options:
     """What of the launch options changes the meaning of a kernel.
 
     debug: device_assert and assert are checked, and out-of-bounds accesses reported.
+    watched: a number that some path does not assign is not taken as known, so that its use there
+        can be found; else it is what the other paths assign.
     """
 
     debug: bool = False
+    watched: bool = False
 
 
 class Context:

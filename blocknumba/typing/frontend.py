@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 
 from numba.core import bytecode, ir
 
+from blocknumba.errors import BlockError
 from blocknumba.tile_ir.arguments import Argument
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Function
@@ -33,9 +36,19 @@ def build(python_function: types.FunctionType, argument_types: Mapping[str, Argu
     constants: values of the other parameters; those not given have their default.
     Errors: a BlockError that shows the place in the user's source.
     """
+    if options.debug:
+        watched = replace(options, watched=True)
+        with suppress(BlockError):
+            return _build(python_function, argument_types, constants, watched)
+        # a number that not all paths assign may have to be known, as an extent of a tile has
+    return _build(python_function, argument_types, constants, options)
+
+
+def _build(python_function: types.FunctionType, argument_types: Mapping[str, Argument],
+           constants: Mapping[str, object] | None, options: Options) -> Function:
     source = source_of(python_function)
     constants = bind_constants(source, argument_types, constants or {})
-    blocks = specialize(source, argument_types, constants, options.debug)
+    blocks = specialize(source, argument_types, constants, options.watched)
     call_assertions(blocks)
     count_iterations(blocks)
     graph = Graph(blocks, source.entry)

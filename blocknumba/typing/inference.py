@@ -182,8 +182,8 @@ class _LiveNetwork(ConstraintNetwork):
         if whole is not None:
             # a number that a loop starts with is hardly ever the one that it goes on with
             in_loop = label in inferer.graph.loops
-            # in debug, a number that not all paths assign must not be there on the others
-            is_watched = not is_assigned and inferer.emission.options.debug
+            # a number that not all paths assign must not be there on the others
+            is_watched = not is_assigned and inferer.emission.options.watched
             whole = widened(whole) if in_loop or is_watched else whole
             inferer.assign(name, whole, statement.loc)
 

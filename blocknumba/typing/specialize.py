@@ -21,10 +21,10 @@ from blocknumba.wording import did_you_mean
 
 def specialize(source: Source, arguments: Mapping[str, Argument],
                constant_values: Mapping[str, object],
-               debug: bool = False) -> dict[int, ir.Block]:
+               watched: bool = False) -> dict[int, ir.Block]:
     """Blocks that mean what the source means for these constants, calling no Python function.
 
-    Every parameter is in arguments or in constant_values.   debug: as of constants.propagate.
+    Every parameter is in arguments or in constant_values.   watched: as of Options.
     Errors: static loops whose bounds are not known; recursion that does not end.
     """
     refuse_assigned_cells(source, ())
@@ -32,7 +32,7 @@ def specialize(source: Source, arguments: Mapping[str, Argument],
     facts = {name: _facts(argument) for name, argument in arguments.items()}
     inliner, unroller = Inliner(blocks), Unroller(blocks)
     while True:
-        knowledge = _propagate_and_prune(blocks, source.entry, facts, debug)
+        knowledge = _propagate_and_prune(blocks, source.entry, facts, watched)
         if inliner.inline_calls(knowledge):
             continue
         if not unroller.unroll_loops(Graph(blocks, source.entry), knowledge):
@@ -67,9 +67,9 @@ def bind_constants(source: Source, arguments: Mapping[str, Argument],
 
 
 def _propagate_and_prune(blocks: dict[int, ir.Block], entry: int,
-                         facts: dict[str, Facts], debug: bool) -> Knowledge:
+                         facts: dict[str, Facts], watched: bool) -> Knowledge:
     merge_straight_lines(blocks, entry)
-    knowledge = constants.propagate(blocks, Graph(blocks, entry), facts, debug)
+    knowledge = constants.propagate(blocks, Graph(blocks, entry), facts, watched)
     constants.prune(blocks, knowledge)
     merge_straight_lines(blocks, entry)
     return knowledge

@@ -130,6 +130,12 @@ def helped(y, n):
     y[0] = helper(n)
 
 
+def extent(y, n):
+    if n > 2:
+        width = 4
+    y[bn.span(0, width)] = bn.ones((width,))
+
+
 KERNELS = (const, const_int, boolean, npconst, tup, looped, nested, whiled, span, spanload, tile,
            array, view, cond_expr, loopvar, loopbound, index, helped)
 
@@ -155,3 +161,7 @@ def test_a_variable_that_the_path_has_assigned_is_what_it_is_without_debug(funct
 @pytest.mark.parametrize("n", [3, 5])
 def test_a_variable_that_is_not_used_where_it_is_not_assigned_is_no_error(n):
     assert run(guarded, n, debug=True) == run(guarded, n)
+
+
+def test_a_number_that_must_be_known_is_known_in_debug_too():
+    assert run(extent, 3, debug=True) == run(extent, 3) == [1] * 4 + [-1] * 4

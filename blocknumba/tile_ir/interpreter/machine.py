@@ -11,7 +11,7 @@ import numpy as np
 from blocknumba.errors import BlockError
 from blocknumba.tile_ir.interpreter.affine import Affine, Start, Tile, choose
 from blocknumba.tile_ir.interpreter.memory import Memory
-from blocknumba.tile_ir.interpreter.padding import require_no_padding
+from blocknumba.tile_ir.interpreter.padding import require_meant_addresses, require_no_padding
 from blocknumba.tile_ir.interpreter.plan import Step
 from blocknumba.tile_ir.interpreter.races import Races
 from blocknumba.tile_ir.interpreter.shadows import Results, run_through
@@ -117,6 +117,7 @@ class Machine:
     def _step(self, step: Step, tiles: list[Tile]) -> Results:
         """Run one op in debug, where operands may be Shadowed."""
         self.require_written(step.op, tiles)
+        require_meant_addresses(step.op, tiles, self.program)
         results = run_through(step.op, tiles, lambda *given: step.run(self, *given))
         require_no_padding(step.op, tiles, results, self.program)
         return results

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,12 +18,29 @@ from blocknumba.tile_ir.interpreter.shadows import (
     same,
 )
 from blocknumba.tile_ir.ir import Op
-from blocknumba.tile_ir.opdef import attribute
+from blocknumba.tile_ir.opdef import CONTROL, WRITES, attribute
 from blocknumba.tile_ir.ops.reduce import KINDS, identity
 
 # what users call the kinds of reductions
 _NAMES = {"or": "any", "and": "all", "fmax": "nanmax", "fmin": "nanmin", "xor": "xor_sum"}
 _OF_ATOMICS = {"add": "sum"}  # kinds of atomics that reductions call something else
+
+
+def require_meant_addresses(op: Op, tiles: Sequence[Tile],
+                            program: Callable[[int], tuple[int, int, int]]) -> None:
+    """Before a store or an atomic: an address that is padding is another element's.
+
+    program: the ids of a program.
+    Errors: PaddingError where the mask lets one through.
+    """
+    if not op.opdef.has(WRITES) or op.opdef.has(CONTROL) or not _has_padding(tiles[0]):
+        return
+    wrong = kinds_of(tiles[0]) == PADDING
+    mask = _named(op, tiles).get("mask")
+    wrong = wrong if mask is None else wrong & dense(mask)
+    if wrong.any():
+        raise _error(op, f"{_name(op)}: the index is made of elements that no load has read", wrong,
+                     tiles, program)
 
 
 def require_no_padding(op: Op, tiles: Sequence[Tile], results: Results,
@@ -35,79 +53,95 @@ def require_no_padding(op: Op, tiles: Sequence[Tile], results: Results,
     check = _CHECKS.get(op.name)
     if check is None or not any(map(_has_padding, tiles)):
         return
-    message, differs = check(op, tiles, results)
-    if not differs.any():
+    found = check(op, tiles, results)
+    if found is None or not found.differs.any():
         return
-    place, *index = map(int, np.argwhere(differs)[0])
-    where = f", element {tuple(index)}" if index else ""
-    raise PaddingError(f"{message((place, *index))}, in program {program(place)}{where}",
-                       hint=_hint(op, origins_of(tiles)[1]))
+    message = f"{_name(op)}: elements that no load has read are counted"
+    if found.without is not None:
+        place = tuple(np.argwhere(found.differs)[0])
+        with_, without = (np.broadcast_to(x, found.differs.shape)[place]
+                          for x in (found.with_, found.without))
+        message = (f"{_name(op)}: elements that no load has read change the result from {without} "
+                   f"to {with_}")
+    raise _error(op, message, found.differs, tiles, program)
 
 
-# of an index: what is wrong there; where it is
-Found = tuple[Callable[[tuple[int, ...]], str], np.ndarray]
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Results with padding and without, and where they differ; no results where it is counted."""
+
+    with_: np.ndarray | None
+    without: np.ndarray | None
+    differs: np.ndarray
 
 
 def _has_padding(tile: Tile) -> bool:
     return isinstance(tile, Shadowed) and bool((tile.kinds == PADDING).any())
 
 
-def _changed(name: str, result: np.ndarray, without: np.ndarray) -> Callable:
-    def message(place: tuple[int, ...]) -> str:
-        return (f"{name}: elements that no load has read change the result from "
-                f"{without[place]} to {result[place]}")
-    return message
-
-
-def _reduction(op: Op, tiles: Sequence[Tile], result: Tile) -> Found:
+def _reduction(op: Op, tiles: Sequence[Tile], result: Tile) -> _Found:
     """Padding is replaced by the identity."""
-    (tile,), axis, kind = tiles, op.attrs["axis"] + 1, op.attrs["kind"]
+    (tile,), axis = tiles, op.attrs["axis"] + 1
     kinds, value = np.broadcast_arrays(kinds_of(tile), dense(tile))
     is_padding, has_data = kinds == PADDING, (kinds == DATA).any(axis=axis)
-    if op.name == "reduce" and attribute(op, "counts"):
-        return (lambda _: "mean: elements that no load has read are counted",
-                is_padding.any(axis=axis) & has_data)
+    if _counts(op):
+        return _Found(None, None, is_padding.any(axis=axis) & has_data)
     left = value.copy()
-    left[is_padding] = identity(kind, op.operands[0].type.dtype)
+    left[is_padding] = identity(op.attrs["kind"], op.operands[0].type.dtype)
     without = op.opdef.evaluate(left, **op.attrs)
-    result = np.broadcast_to(dense(result), without.shape)
-    name = _NAMES.get(kind, kind) if op.name == "reduce" else f"arg{kind}"
-    return _changed(name, result, without), ~same(result, without) & has_data
+    return _Found(dense(result), without, ~same(dense(result), without) & has_data)
 
 
-def _product(op: Op, tiles: Sequence[Tile], result: Tile) -> Found:
+def _product(op: Op, tiles: Sequence[Tile], result: Tile) -> _Found | None:
     """Padding is replaced by zeros."""
     *factors, acc = tiles
-    result, kinds = dense(result), [kinds_of(tile) for tile in factors]
+    kinds = [kinds_of(tile) for tile in factors]
     left = [np.where(k == PADDING, dense(tile).dtype.type(0), dense(tile))
             for k, tile in zip(kinds, factors)]
     if all(same(x, dense(tile)).all() for x, tile in zip(left, factors)):
-        return _changed("dot", result, result), np.zeros(1, bool)
+        return None
     without = op.opdef.evaluate(*left, dense(acc), **op.attrs)
-    return (_changed("dot", result, without),
-            ~same(result, without) & has_products(op, *kinds))
+    return _Found(dense(result), without,
+                  ~same(dense(result), without) & has_products(op, *kinds))
 
 
-def _write(op: Op, tiles: Sequence[Tile], old: Tile | None) -> Found:
-    """An address that is padding is another element's; a value that is padding may change one."""
-    named = dict(zip(op.opdef.operands, tiles))
-    mask, pointer, value = (named.get(name) for name in ("mask", "pointer", "value"))
-    is_let = np.ones(1, bool) if mask is None else dense(mask)
-    name = op.name if op.name != "atomic_rmw" else f"atomic_{op.attrs['kind']}"
-    wrong = (kinds_of(pointer) == PADDING) & is_let
-    if wrong.any() or op.name != "atomic_rmw":
-        return lambda _: f"{name}: the index is made of elements that no load has read", wrong
+def _update(op: Op, tiles: Sequence[Tile], old: Tile) -> _Found | None:
+    """Without it, an element that an atomic changed by a value of padding is what it was."""
     kind = _OF_ATOMICS.get(op.attrs["kind"], op.attrs["kind"])
     if kind not in KINDS:
-        return lambda _: "", np.zeros(1, bool)
-    old, value = dense(old), dense(value)
-    new = KINDS[kind][0](old, value)
-    is_padding = kinds_of(named["value"]) == PADDING
-    return _changed(name, new, old), ~same(old, new) & is_padding & is_let
+        return None
+    value, mask = tiles[1], _named(op, tiles).get("mask")
+    new = KINDS[kind][0](dense(old), dense(value))
+    differs = ~same(dense(old), new) & (kinds_of(value) == PADDING)
+    return _Found(new, dense(old), differs if mask is None else differs & dense(mask))
 
 
-_CHECKS = {"reduce": _reduction, "arg_reduce": _reduction, "dot": _product, "store": _write,
-           "atomic_rmw": _write, "atomic_cas": _write}
+_CHECKS = {"reduce": _reduction, "arg_reduce": _reduction, "dot": _product, "atomic_rmw": _update}
+
+
+def _counts(op: Op) -> bool:
+    return op.name == "reduce" and bool(attribute(op, "counts"))
+
+
+def _named(op: Op, tiles: Sequence[Tile]) -> dict[str, Tile]:
+    return dict(zip(op.opdef.operands, tiles))
+
+
+def _name(op: Op) -> str:
+    """What users call an op."""
+    if op.name == "reduce":
+        return "mean" if _counts(op) else _NAMES.get(op.attrs["kind"], op.attrs["kind"])
+    start = {"arg_reduce": "arg", "atomic_rmw": "atomic_"}.get(op.name)
+    return op.name if start is None else start + op.attrs["kind"]
+
+
+def _error(op: Op, message: str, wrong: np.ndarray, tiles: Sequence[Tile],
+           program: Callable[[int], tuple[int, int, int]]) -> PaddingError:
+    """The error of the first element that is wrong."""
+    place, *index = map(int, np.argwhere(wrong)[0])
+    where = f", element {tuple(index)}" if index else ""
+    return PaddingError(f"{message}, in program {program(place)}{where}",
+                        hint=_hint(op, origins_of(tiles)[1]))
 
 
 def _hint(op: Op, load: Loc) -> str:

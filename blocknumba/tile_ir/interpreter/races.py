@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -36,16 +38,13 @@ class Races:
         self._order = Order(grid[0] * grid[1] * grid[2])
         self._ops: list[Op] = []
         self._numbers: dict[Op, int] = {}
-        self._shadows: dict[int, _Shadow] = {}
-        written: dict[tuple[int, int], _Shadow] = {}
-        end = 0
-        for memory in memories:
-            if memory.name in stored and _storage(memory) not in written:
-                written[_storage(memory)] = _Shadow(memory.elements.size, end)
-                end += memory.elements.size
-        for memory in memories:
-            if _storage(memory) in written:  # an array may be given twice
-                self._shadows[memory.number] = written[_storage(memory)]
+        self._windows: dict[int, _Window] = {}
+        address = 0
+        for group in _overlapping(memories):
+            if any(memory.name in stored for memory in group):
+                windows, size = _windows(group, address)
+                self._windows.update(windows)
+                address += size
 
     def access(self, op: Op, kind: int, memory: Memory, places: np.ndarray,
                programs: np.ndarray, meant: np.ndarray | None = None) -> None:
@@ -55,11 +54,9 @@ class Races:
         meant: which of them count, or None.
         Errors: RaceError.
         """
-        shadow = self._shadows.get(memory.number)
-        if shadow is not None:
+        if memory.number in self._windows:
             places, programs = _flat(places, programs, meant)
-            epochs = self._order.epochs[programs]
-            self._access(op, kind, memory, shadow, places, programs, epochs)
+            self._access(op, kind, memory, places, programs, self._order.epochs[programs])
 
     def atomic(self, op: Op, memory: Memory, places: np.ndarray, programs: np.ndarray,
                meant: np.ndarray | None, wrote: np.ndarray | None = None) -> None:
@@ -67,13 +64,12 @@ class Races:
 
         wrote: which of those that are meant, flat, have written; None for all.
         """
-        shadow = self._shadows[memory.number]
+        window = self._windows[memory.number]
         places, programs = _flat(places, programs, meant)
         wrote = np.ones(len(places), bool) if wrote is None else wrote
         if attribute(op, "scope") == "cta":
             # of one program: no other sees it as an atomic
-            epochs = self._order.epochs[programs]
-            self._access(op, WRITE, memory, shadow, places, programs, epochs)
+            self._access(op, WRITE, memory, places, programs, self._order.epochs[programs])
             return
         semantics = attribute(op, "semantics")
         releases = semantics in _RELEASING
@@ -81,19 +77,20 @@ class Races:
         epochs = self._order.epochs[programs] - releases
         for kind, chosen in ((ATOMIC, wrote), (POLL, ~wrote)):
             if chosen.any():
-                self._access(op, kind, memory, shadow, places[chosen], programs[chosen],
-                             epochs[chosen])
+                self._access(op, kind, memory, places[chosen], programs[chosen], epochs[chosen])
         if semantics != "relaxed":
-            self._order.note(shadow.address + places, programs, semantics in _ACQUIRING,
-                             wrote & releases)
+            self._order.note(window.shadow.address + window.units(places), programs,
+                             semantics in _ACQUIRING, wrote & releases)
 
     def release(self, op: Op, programs: np.ndarray) -> None:
         """Begin an atomic op: before its accesses, programs release what they did."""
         if attribute(op, "semantics") in _RELEASING and attribute(op, "scope") != "cta":
             self._order.release(programs)
 
-    def _access(self, op: Op, kind: int, memory: Memory, shadow: _Shadow, places: np.ndarray,
+    def _access(self, op: Op, kind: int, memory: Memory, places: np.ndarray,
                 programs: np.ndarray, epochs: np.ndarray) -> None:
+        shadow = self._windows[memory.number].shadow
+        places = self._windows[memory.number].units(places)
         for other in _CONFLICTS[kind]:
             for slot in shadow.slots_of(other):
                 self._compare(op, kind, memory, places, programs, other, slot)
@@ -132,6 +129,7 @@ class Races:
 
     def _error(self, op: Op, kind: int, memory: Memory, place: int, program: int, other_kind: int,
                other_program: int, other: Op) -> RaceError:
+        place = self._windows[memory.number].place(place)
         index = memory.index(memory.origin + place)
         what = f"element {index if index is not None else place} of {memory.name}"
         line = other.loc.line if other.loc.file == op.loc.file else other.loc
@@ -180,9 +178,51 @@ class _Shadow:
         return self._slots[kind]
 
 
-def _storage(memory: Memory) -> tuple[int, int]:
-    """Where the elements are, and how many bytes."""
-    return memory.elements.__array_interface__["data"][0], memory.elements.nbytes
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Where the elements of a memory lie in a shadow: the first, and how many units each takes.
+
+    Of an element that takes several, the first is watched.
+    """
+
+    shadow: _Shadow
+    first: int
+    step: int
+
+    def units(self, places: np.ndarray) -> np.ndarray:
+        """Indices of the shadow, of indices of the memory's elements."""
+        return places if self.step == 1 and not self.first else places * self.step + self.first
+
+    def place(self, unit: int) -> int:
+        """The index of the memory's element that a unit of the shadow belongs to."""
+        return (unit - self.first) // self.step
+
+
+def _start(memory: Memory) -> int:
+    return memory.elements.__array_interface__["data"][0]
+
+
+def _overlapping(memories: Sequence[Memory]) -> list[list[Memory]]:
+    """The memories in groups that share bytes: an array may be given twice, and parts of it."""
+    groups: list[list[Memory]] = []
+    end = -1
+    for memory in sorted((m for m in memories if m.elements.size), key=_start):
+        if _start(memory) >= end:
+            groups.append([])
+        groups[-1].append(memory)
+        end = max(end, _start(memory) + memory.elements.nbytes)
+    return groups
+
+
+def _windows(group: list[Memory], address: int) -> tuple[dict[int, _Window], int]:
+    """The windows of memories that overlap on a shadow at an address, and its size in units."""
+    start = _start(group[0])
+    distances = [_start(memory) - start for memory in group]
+    unit = math.gcd(*distances, *(memory.elements.itemsize for memory in group))
+    size = max(d + memory.elements.nbytes for d, memory in zip(distances, group)) // unit
+    shadow = _Shadow(size, address)
+    return {memory.number: _Window(shadow, d // unit, memory.elements.itemsize // unit)
+            for d, memory in zip(distances, group)}, size
 
 
 def _flat(places: np.ndarray, programs: np.ndarray,

@@ -147,6 +147,29 @@ def test_a_read_that_races_with_a_store_is_found_through_two_arguments_too():
 
 
 @bn.jit
+def copied(x, y):
+    r = bn.block(0, 4)
+    y[r] = x[r]
+
+
+@pytest.mark.parametrize("distance, races", [(0, False), (1, True), (4, True), (16, False)])
+def test_parts_of_one_array_may_overlap(distance, races):
+    memory = np.arange(32, dtype=np.int32)
+    x, y = memory[:16], memory[distance:distance + 16]
+    if not races:
+        run(copied, x, y, grid=4)
+        return
+    with pytest.raises(RaceError, match=r"of [xy], which program .* (reads|writes)"):
+        run(copied, x, y, grid=4)
+
+
+def test_elements_of_other_sizes_may_overlap():
+    memory = np.zeros(64, np.int64)
+    with pytest.raises(RaceError):
+        run(copied, memory.view(np.int32)[:16], memory[2:18], grid=4)
+
+
+@bn.jit
 def counted(x, total, how: bn.constexpr):
     bn.atomic_add(total, 1, sem="relaxed")
     if how == "load":
