@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from blocknumba.errors import BlockValueError, require
+from blocknumba.errors import BlockError, BlockValueError, ParseError, require
 from blocknumba.gpu_layout.linear_layout import LinearLayout
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import LAYOUT_PASSES
@@ -15,7 +15,7 @@ from blocknumba.tile_ir.parser import parse
 from blocknumba.tile_ir.passes.contract import Pass, run_passes
 from blocknumba.tile_ir.pipeline import TILE_PASSES
 from blocknumba.tile_ir.printer import text
-from blocknumba.tile_ir.verifier import ANY_LEVEL, verify
+from blocknumba.tile_ir.verifier import ANY_LEVEL, problems
 
 PASSES = {pass_.name: pass_ for pass_ in (*TILE_PASSES, *LAYOUT_PASSES)}
 NUMBERS_OF_WARPS = (1, 2, 4, 8, 16, 32)
@@ -40,11 +40,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what passes make of a function; the exit status.
 
     The function is verified before and after each pass.
-    Errors: BlockValueError for an unknown pass or file; ParseError.
+    Errors: BlockValueError for an unknown pass or file, and for a function that a pass does not
+    take; ParseError.
     """
     passes = [pass_ for name in arguments.passes.split(",") for pass_ in _named(name)]
     fn = parse(_read(arguments.file), LinearLayout.parse, file=arguments.file)
-    verify(fn)
+    found = list(problems(fn))
+    require(not found, "opt: {} is not well formed: {}", fn.name, "; ".join(map(str, found)),
+            error=ParseError)
 
     def observe(pass_: Pass, after: Function, seconds: float) -> None:
         if arguments.time:
@@ -52,8 +55,16 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.dump:
             sys.stdout.write(f"# after {pass_.name}\n{text(after)}\n")
 
-    fn = run_passes(fn, passes, LayoutOptions(arguments.num_warps), level=ANY_LEVEL,
-                    observer=observe)
+    try:
+        fn = run_passes(fn, passes, LayoutOptions(arguments.num_warps), level=ANY_LEVEL,
+                        observer=observe)
+    except BlockError:
+        raise
+    except Exception as error:  # passes trust each other, not whoever wrote the text
+        raise BlockValueError("opt: a pass does not take this function: "
+                              f"{type(error).__name__}: {error}",
+                              hint="each pass takes what those before it make: --help lists them "
+                                   "in order") from error
     if not arguments.dump:
         sys.stdout.write(text(fn))
     return 0

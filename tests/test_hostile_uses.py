@@ -37,10 +37,28 @@ PTX = (".version 7.8\n.target sm_80\n.address_size 64\n"
        ".visible .entry k(.param .u64 p)\n{\nret;\n}\n")
 TILE = 'kernel f(\n  %i: int32 = value(i)\n) {\n  print %i {prefix=""}\n  return\n}\n'
 MANY = "9" * 5000
+
+
+def tile(*lines: str) -> str:
+    """A kernel of these lines as tile IR."""
+    return "kernel f(\n) {\n" + "".join(f"  {line}\n" for line in lines) + "  return\n}\n"
+
+
 FILES = {
     "good.py": KERNEL, "good.ptx": PTX, "good.tile": TILE, "empty.py": "", "empty.ptx": "",
     "empty.tile": "", "notes.txt": KERNEL, "raises.py": "x = 1\nraise ValueError('no\\nway')\n",
     "exits.py": "import sys\nsys.exit(3)\n", "syntax.py": "x = 1\ndef (\n",
+    "types.tile": tile("%0 = arange {start=None, size=64} : tile<64xint32>"),
+    "facts.tile": TILE.replace("value(i)", "value(i) {unknown=1}"),
+    "stores.tile": tile("%0 = constant {value=1} : int32", "store %0, %0"),
+    "mma.tile": tile('%0 = constant {value=0.0} : float32', '%1 = splat %0 : tile<16x16xfloat32>',
+                     '%2 = mma %1, %1, %1 {instruction="fma", warps=(1, 1), num_warps=4} : '
+                     'tile<16x16xfloat32>'),
+    "short.ptx": PTX.partition("{")[0] + ".maxntid 1",
+    "registers.ptx": PTX.replace("ret;", ".reg .b32 %r<99999999>; ret;"),
+    "variable.ptx": PTX.replace("ret;", f".shared .b8 x[{10**15}]; ret;"),
+    "number.ptx": PTX.replace("ret;", f".reg .b32 %r<{MANY}>; ret;"),
+    "operands.ptx": PTX.replace("ret;", ".reg .b32 %r<2>; add.u32 %r0; ret;"),
     "binary.ptx": b"\xff\xfe\x00", "binary.tile": b"\xff\xfe\x00", "json.py": KERNEL,
 }
 
@@ -74,6 +92,31 @@ MESSAGES = [
      "BlockValueError: opt: cannot read binary.tile: it is not text in UTF-8"),
     (("opt", "empty.tile"),
      "ParseError: parse: given '': the text ends within the kernel\n  empty.tile, line 1"),
+    (("opt", "types.tile"),
+     "ParseError: opt: f is not well formed: arange at types.tile:3: TypeError: '<=' not supported "
+     "between instances of 'int' and 'NoneType'"),
+    (("opt", "facts.tile"),
+     "ParseError: parse: given '%i: int32 = value(i) {unknown=1}': a parameter has no such facts\n"
+     "  facts.tile, line 2\n    %i: int32 = value(i) {unknown=1}\n    " + "^" * 32),
+    (("opt", "stores.tile"),
+     "ParseError: opt: f is not well formed: store at stores.tile:4: store: given int32, accepted "
+     "a pointer or a tile of pointers"),
+    (("opt", "mma.tile", "--passes", "layout"),
+     "BlockValueError: opt: a pass does not take this function: AttributeError: 'NoneType' object "
+     "has no attribute 'groups'\n  hint: each pass takes what those before it make: --help lists "
+     "them in order"),
+    (("emulate", "short.ptx:k", "1"),
+     "PtxSyntaxError: PTX: given 'the end of the text', accepted more\n  PTX line 5: "),
+    (("emulate", "registers.ptx:k", "1"),
+     "PtxSyntaxError: PTX: given '99999999', accepted 0 to 1048576 registers\n  PTX line 6: "),
+    (("emulate", "variable.ptx:k", "1"),
+     "PtxSyntaxError: PTX: given '.shared', accepted a variable of at most 1073741824 bytes, "
+     "aligned to a power of two\n  PTX line 6: "),
+    (("emulate", "number.ptx:k", "1"),
+     "PtxSyntaxError: PTX: given the character '9', accepted a token\n  PTX line 6: "),
+    (("emulate", "operands.ptx:k", "1"),
+     "UnknownInstructionError: add.u32: given 1 operands, which are too few, too many or of other "
+     "kinds than it takes\n  PTX line 6: .reg .b32 %r<2>; add.u32 %r0; ret;"),
     (("emulate", "missing.ptx:k"),
      "BlockValueError: emulate: cannot read missing.ptx: No such file or directory"),
     (("emulate", "binary.ptx:k"),

@@ -96,8 +96,12 @@ def _decode_function(program: Program, function: Function, piece: _Piece, code: 
         try:
             step = _decode(site)
         except UnknownInstructionError as error:
-            code.unknown[pc] = error
-            step = _raise(error)
+            step, code.unknown[pc] = _raise(error), error
+        except Exception:  # decoders trust instructions to have their operands and types
+            error = UnknownInstructionError(
+                f"{'.'.join(instruction.opcode)}: given {len(instruction.operands)} operands, "
+                "which are too few, too many or of other kinds than it takes")
+            step, code.unknown[pc] = _raise(error), error
         code.steps.append(step)
         code.instructions.append(instruction)
 

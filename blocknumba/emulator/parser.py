@@ -28,6 +28,7 @@ from blocknumba.emulator.syntax import (
 from blocknumba.emulator.values import DTYPES
 from blocknumba.errors import UNKNOWN, Loc
 
+MAX_REGISTERS, MAX_VARIABLE_BYTES = 1 << 20, 1 << 30  # of one declaration
 _END = Token("end", "the end of the text", 0)
 _LINKING = frozenset((".visible", ".extern", ".weak", ".common", ".noreturn"))
 _SPACES = {".global": "global", ".const": "const", ".shared": "shared", ".local": "local",
@@ -72,8 +73,10 @@ class _Parser:
         return self.tokens[place] if place < len(self.tokens) else _END
 
     def next(self) -> Token:
-        """The next token, consumed."""
+        """The next token, consumed; the text may end once, where somebody sees it."""
         token = self.peek()
+        if self.position > len(self.tokens):
+            self.fail(token, "more")
         self.position += 1
         return token
 
@@ -258,7 +261,10 @@ class _Parser:
         while True:
             name = self.next().text
             if self.accept("<"):
-                self.scope.declare_range(name, type_, self.number())
+                count = self.number()
+                if not 0 <= count <= MAX_REGISTERS:
+                    self.fail(self.peek(-1), f"0 to {MAX_REGISTERS} registers")
+                self.scope.declare_range(name, type_, count)
                 self.expect(">")
             else:
                 self.scope.declare(name, type_)
@@ -300,6 +306,9 @@ class _Parser:
             self.expect("]")
         initial, pointers = self._initial(type_) if self.accept("=") else (None, ())
         size = item * count or len(initial or b"")
+        if not 0 <= size <= MAX_VARIABLE_BYTES or align < 0 or align & align - 1:
+            self.fail(token, f"a variable of at most {MAX_VARIABLE_BYTES} bytes, aligned to a power "
+                             "of two")
         if initial is not None:
             initial = initial.ljust(size, b"\0")
         variable = Variable(name, space, type_, align or item, size, initial, pointers)

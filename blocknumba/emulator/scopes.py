@@ -6,7 +6,7 @@ import re
 
 from blocknumba.emulator.syntax import Label, Register, Variable
 
-_NUMBERED = re.compile(r"(.*?)(\d+)\Z")
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,9})\Z")
 
 
 class Scope:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable
 
-from blocknumba.errors import Loc, ParseError
+from blocknumba.errors import BlockError, Loc, ParseError
 from blocknumba.tile_ir import ops  # noqa: F401  fills the registry
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Attr, Function, Parameter, Region, Value
@@ -14,6 +14,7 @@ from blocknumba.tile_ir.opdef import OPS, OpDef
 from blocknumba.tile_ir.printer import IMPLIED
 from blocknumba.tile_ir.tensor_map import TensorMap
 from blocknumba.tile_ir.types import DTYPES, DType, PointerType, TileType
+from blocknumba.wording import quoted
 
 _VALUE = r"%[\w.]+"
 _WORD = r'\w+|"(?:[^"\\]|\\.)*"'
@@ -73,12 +74,23 @@ class _Parser:
                 self._fail("accepted a parameter: %n: int32 = extent(x, 0) {minimum=0}")
             names.append(match[1])
             types.append(self._type(match[2]))
-            parameters.append(_parameter(match, self._braced(match[6] or "{}")))
+            parameters.append(self._parameter(match))
         loc = Loc(self._file, self._at)
         body, closing = self._region(names, types)
         if closing != "}" or self._next(at_end="end") != "end":
             self._fail("accepted } and the end of the text")
-        return Function(_unquoted(header[1]), tuple(parameters), body, loc)
+        return Function(self._unquoted(header[1]), tuple(parameters), body, loc)
+
+    def _parameter(self, match: re.Match) -> Parameter:
+        """A parameter from the match of _PARAMETER."""
+        facts = self._braced(match[6] or "{}")
+        try:
+            kind, argument, axis = match[3], self._unquoted(match[4]), match[5] and int(match[5])
+            if kind == "tensor_map":
+                return Parameter(kind, argument, axis, tensor_map=TensorMap.of(facts))
+            return Parameter(kind, argument, axis, **facts)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return self._fail("a parameter has no such facts")
 
     # lines ------------------------------------------------------------------------------------
 
@@ -104,7 +116,7 @@ class _Parser:
 
     def _fail(self, reason: str) -> None:
         line = self._lines[self._at - 1].strip() if self._lines else ""
-        raise ParseError(f"parse: given {line!r}: {reason}", loc=Loc(self._file, self._at))
+        raise ParseError(f"parse: given {quoted(line)}: {reason}", loc=Loc(self._file, self._at))
 
     # regions and ops --------------------------------------------------------------------------
 
@@ -138,7 +150,12 @@ class _Parser:
         loc = Loc(self._file, self._at)
         regions = self._regions(arguments) if opens else ()
         self._builder.loc = loc
-        made = self._builder.emit(opdef, *values, regions=regions, types=result_types, **attrs)
+        try:
+            made = self._builder.emit(opdef, *values, regions=regions, types=result_types, **attrs)
+        except BlockError:
+            raise
+        except Exception:  # type rules trust attributes to be of their types
+            self._fail(f"{word} takes no such attributes and types")
         for name, value in zip(results, made if isinstance(made, tuple) else (made,), strict=True):
             self._define(name, value)
 
@@ -195,7 +212,7 @@ class _Parser:
         match = _TILE.fullmatch(text)
         if match is None:
             return TileType(self._dtype(text))
-        shape = tuple(int(extent) for extent in match[1][:-1].split("x"))
+        shape = tuple(self._number(extent) for extent in match[1][:-1].split("x"))
         layout = None if match[3] is None else self._layout(match[3].rstrip())
         return TileType(self._dtype(match[2]), shape, layout)
 
@@ -256,14 +273,27 @@ class _Parser:
             self._fail(f"cannot read {text[at:]!r}")
         string, number, special, word, type_, layout = match.groups()
         if string is not None:
-            return json.loads(string), match.end()
+            return self._unquoted(string), match.end()
         if number is not None:
-            return (int(number) if number.lstrip("-").isdigit() else float(number)), match.end()
+            return self._number(number), match.end()
         if special is not None:
             return float(special), match.end()
         if word is not None:
             return _WORDS[word], match.end()
         return (self._layout(layout) if type_ is None else self._type(type_)), match.end()
+
+    def _number(self, text: str) -> int | float:
+        try:
+            return int(text) if text.lstrip("-").isdigit() else float(text)
+        except ValueError:
+            return self._fail(f"cannot read the number {quoted(text)}")
+
+    def _unquoted(self, word: str) -> str:
+        """A word, or the text that is written in quotes."""
+        try:
+            return json.loads(word) if word.startswith('"') else word
+        except ValueError:
+            return self._fail(f"cannot read {quoted(word)}")
 
     def _tuple(self, text: str, at: int) -> tuple[tuple[Attr, ...], int]:
         items = []
@@ -277,17 +307,5 @@ class _Parser:
         return tuple(items), at + 1
 
 
-def _parameter(match: re.Match, facts: dict[str, Attr]) -> Parameter:
-    """A parameter from the match of _PARAMETER and what is in its braces."""
-    kind, argument, axis = match[3], _unquoted(match[4]), match[5] and int(match[5])
-    if kind == "tensor_map":
-        return Parameter(kind, argument, axis, tensor_map=TensorMap.of(facts))
-    return Parameter(kind, argument, axis, **facts)
-
-
 def _split(names: str | None) -> list[str]:
     return [name.strip() for name in names.split(",")] if names else []
-
-
-def _unquoted(word: str) -> str:
-    return json.loads(word) if word.startswith('"') else word

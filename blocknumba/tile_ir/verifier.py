@@ -163,6 +163,9 @@ def _typed(op: Op, where: str) -> Iterator[Problem]:
     except BlockError as error:
         yield f"{where}: {error.message}"
         return
+    except Exception as error:  # type rules trust attributes to be of their types
+        yield f"{where}: {type(error).__name__}: {error}"
+        return
     types = () if types is None else types if isinstance(types, tuple) else (types,)
     # layouts of results are chosen, not inferred
     inferred = [(t.dtype, t.shape) for t in types]
