@@ -34,7 +34,7 @@ from blocknumba.dispatch.watching import (
 )
 from blocknumba.tile_ir.types import DType
 from blocknumba.typing.constexpr import constexpr
-from blocknumba.typing.function import BlockFunction
+from blocknumba.typing.function import KEPT_FUNCTIONS, BlockFunction, python_function
 from blocknumba.typing.written import written_code
 
 # modules whose attributes nobody changes while a program runs
@@ -77,14 +77,6 @@ def capture(function: FunctionType, constants: Mapping[str, object] | None = Non
     reads = tuple(walk.reads.values())
     values = tuple((read.path, _frozen(read.value)) for read in reads)
     return Captures(reads, values, _never if walk.changes_in_place else watch(reads))
-
-
-def python_function(value: object) -> FunctionType | None:
-    """The Python function that a function or a @bn.jit kernel is made of; else None."""
-    if isinstance(value, FunctionType):
-        return value
-    inner = None if isinstance(value, type) else now(ATTRIBUTE, value, "py_func")
-    return inner if isinstance(inner, FunctionType) else None
 
 
 def is_stable(module: str | None) -> bool:
@@ -131,7 +123,8 @@ class Walk:
         self._seen: dict[int, object] = {}  # all that was followed, by id, which it keeps alive
         self._objects: dict[int, tuple[str, object]] = {}  # that the code passes on
         self._members: dict[int, Mapping[str, object]] = {}  # of classes, by their ids
-        self._names: dict[str, None] = {}  # of attributes that are read of such objects
+        # of attributes that are read of such objects; NumPy asks any object for its dtype
+        self._names: dict[str, None] = {"dtype": None}
         self._strings: dict[str, None] = {}  # which may be names, where some are computed
         self._computes_names = self._compares = self._takes_classes = False
 
@@ -179,6 +172,9 @@ class Walk:
         self._objects[id(value)] = path, value
         function = python_function(value)
         if function is not None:
+            if function is not value:
+                for name in KEPT_FUNCTIONS:
+                    self._read(path, ATTRIBUTE, value, name)
             self._read_function(path, function)
         elif isinstance(value, constexpr):
             self.follow(f"{path}.value", self._read(path, ATTRIBUTE, value, "value"))

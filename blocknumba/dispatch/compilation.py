@@ -37,7 +37,8 @@ def compile_function(function: FunctionType, specialization: Specialization,
         from blocknumba.dispatch import pipeline
 
         compiled = pipeline.compile_function(function, specialization, constants)
-        if key is not None:
+        # something that the kernel reads may have changed while it was compiled
+        if key is not None and fingerprint(function, specialization, constants) == key:
             toolchain = () if specialization.target is None else libraries()
             cache.save(key, encode(compiled, toolchain))
     report(compiled, SETTINGS)

@@ -19,15 +19,13 @@ from types import (
 import numpy as np
 
 import blocknumba
-from blocknumba.dispatch.captures import (
-    capture, is_container, is_of_python, is_stable, python_function,
-)
+from blocknumba.dispatch.captures import capture, is_container, is_of_python, is_stable
 from blocknumba.dispatch.specialize import Specialization
 from blocknumba.dispatch.watching import MISSING, Read
 from blocknumba.settings import SETTINGS
 from blocknumba.tile_ir.types import DType
 from blocknumba.typing.constexpr import constexpr
-from blocknumba.typing.function import BlockFunction
+from blocknumba.typing.function import BlockFunction, python_function
 from blocknumba.typing.written import written_code
 
 FORMAT = 1  # of the digest and of the entries

@@ -166,7 +166,9 @@ class Kernel(Named):
                     with COMPILATIONS.running():
                         compiled = compile_function(self.python_function, specialization,
                                                     constants)
-                    self._compiled[specialization] = compiled
+                    # else something changed meanwhile: nobody knows what the code has of it
+                    if self.captures(constants).values == specialization.captured:
+                        self._compiled[specialization] = compiled
         return compiled
 
     def prepare(self, bound: Mapping[str, object], options: Options) -> Call:

@@ -76,6 +76,26 @@ def function(rule: Callable) -> BlockFunction:
     return BlockFunction(rule, rule.__name__.rstrip("_"))
 
 
+# attributes under which decorators, ours and Numba's, keep the function that they were given
+KEPT_FUNCTIONS = ("python_function", "py_func")
+
+
+def python_function(value: object) -> FunctionType | None:
+    """The Python function that a value stands for: itself, or what a decorator made of it."""
+    if isinstance(value, FunctionType):
+        return value
+    if isinstance(value, type):
+        return None
+    for name in KEPT_FUNCTIONS:
+        try:
+            function = getattr(value, name, None)
+        except Exception:  # of a user's __getattr__
+            continue
+        if isinstance(function, FunctionType):
+            return function
+    return None
+
+
 def bare(function: FunctionType) -> FunctionType:
     """A function without its attributes: no `__wrapped__`, no `__signature__`.
 

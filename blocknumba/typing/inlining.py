@@ -15,7 +15,7 @@ from blocknumba.typing import folding, renaming
 from blocknumba.typing.bytecode import Source, SourceLoc, assignment_place, source_of
 from blocknumba.typing.constants import Knowledge, constant_node, tuple_item
 from blocknumba.typing.folding import Closure
-from blocknumba.typing.function import keyword_hint, signature_text
+from blocknumba.typing.function import keyword_hint, python_function, signature_text
 from blocknumba.typing.nested import Nested, is_made, keep_values, kept_value, written_cells
 from blocknumba.typing.unrolling import require_few_statements, statement_count
 
@@ -198,19 +198,6 @@ class _Body:
         if name not in self._variables:
             self._variables[name] = ir.Var(self._scope, name + self._suffix, variable.loc)
         return self._variables[name]
-
-
-def python_function(value: object) -> types.FunctionType | None:
-    """The Python function that a value stands for: itself, or what a decorator made of it."""
-    if isinstance(value, types.FunctionType):
-        return value
-    if isinstance(value, type):
-        return None
-    for name in ("python_function", "py_func"):
-        function = getattr(value, name, None)
-        if isinstance(function, types.FunctionType):
-            return function
-    return None
 
 
 def _bind(source: Source, call: Call, expression: ir.Expr, starred: Sequence[ir.Var],

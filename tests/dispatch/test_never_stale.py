@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
-from blocknumba.dispatch import compilation
+from blocknumba.dispatch import compilation, pipeline
 from blocknumba.dispatch.cache import Cache
 
 HEAD = """
@@ -132,6 +132,24 @@ ATTRIBUTES = [
     *variants("c = types.SimpleNamespace(A=bn.constexpr(1))", "c.A.value", "c.A.value = 2"),
 ]
 
+# attributes that no code names ---------------------------------------------------------------
+UNNAMED = [
+    *variants("class C: dtype = np.dtype('int32')\nc = C()",
+              "out[0] = bn.sum(bn.full((2,), 0.5, bn.float32).to(c).to(bn.float32)) + 1",
+              "c.dtype = np.dtype('float32')", "C.dtype = np.dtype('float32')"),
+    *variants("m = types.ModuleType('m')\nm.B = 1\nm.__getattr__ = lambda name: m.B", "m.A",
+              "m.B = 2", "m.A = 2", "m.__getattr__ = lambda name: 2"),
+    *variants("class C:\n    n = 1\n    def __index__(self): return self.n\nc = C()",
+              "bn.sum(bn.full((c,), 1, bn.int32))", "c.n = 2", "C.n = 2",
+              "C.__index__ = lambda self: 2"),
+    *variants(FUNCTION + "class C: pass\nc = C()\nc.py_func = one", "c(1)", "G = 2",
+              "c.py_func = lambda x: 2", "c.python_function = lambda x: 2"),
+    *variants("class V:\n    def __get__(self, holder, cls): return self.n\n"
+              "class C: A = V()\nV.n = 1\nc = C()", "c.A + C.A - 1", "V.n = 1.5",
+              "C.A = 1.5"),
+    *variants("import ctypes\nc = ctypes.c_int(1)", "c.value", "c.value = 2", "c = ctypes.c_int(2)"),
+]
+
 # names that are computed, or not there yet ----------------------------------------------------
 NAMES = [
     *variants(OBJECT, "getattr(c, 'A')", "c.A = 2", "B.A = 2"),
@@ -212,7 +230,7 @@ GIVEN = [
     *variants("class C(enum.Enum):\n    A = 1\n    B = 2", "GIVEN.value", "C.A._value_ = 2",
               given="C.A"),
 ]
-CASES = FUNCTIONS + ATTRIBUTES + NAMES + SPECIAL + GIVEN
+CASES = FUNCTIONS + ATTRIBUTES + UNNAMED + NAMES + SPECIAL + GIVEN
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 
 
@@ -249,6 +267,25 @@ def test_the_next_launch_sees_a_change(case):
     # a launch compares what it is given itself
     assert not unchanged() or eval(case.given, names) is not given
     assert stored(case, names) == 2
+
+
+def test_what_changes_while_a_kernel_is_compiled_is_not_kept(cache, monkeypatch):
+    case = Case("A = 1", "A", "A = 1")
+    names = program(case)
+    monkeypatch.setattr(compilation, "user_cache", lambda: cache)
+    build = pipeline.build
+
+    def change_and_build(*arguments):
+        names["A"] = 2
+        return build(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "build", change_and_build)
+        assert stored(case, names) == 2
+    names["A"] = 1
+
+    assert stored(case, names) == 1
+    assert stored(case, program(case)) == 1
 
 
 @pytest.fixture(scope="module")
