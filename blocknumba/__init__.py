@@ -2,6 +2,7 @@
 
 import builtins
 import importlib
+import sys
 
 from blocknumba.dispatch.ahead import compile
 from blocknumba.dispatch.kernel import Kernel, jit
@@ -29,7 +30,9 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> object:
     """What is imported when it is asked for."""
     if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        # Python looks for names that look alike in obj
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name,
+                             obj=sys.modules[__name__])
     module, attribute = _LAZY[name]
     found = importlib.import_module(module)
     globals()[name] = getattr(found, attribute) if attribute else found

@@ -24,6 +24,8 @@ from blocknumba.nvvm_lower.toolchain import (
 )
 from blocknumba.tile_ir.ir import Function, Parameter
 from blocknumba.tile_ir.printer import text
+from blocknumba.tracebacks import without_our_frames
+from blocknumba.wording import did_you_mean
 
 if TYPE_CHECKING:
     from blocknumba.tile_ir.interpreter import Interpreter
@@ -102,6 +104,7 @@ class Compiled:
         return Assembly(self)
 
     @cached_property
+    @without_our_frames
     def stats(self) -> Stats:
         """Registers, spills, shared memory, occupancy; what became of loads and products.
 
@@ -167,6 +170,7 @@ class Assembly(Mapping[str, str | bytes]):
                 "cubin": lambda: machine.assembled.cubin,
             }
 
+    @without_our_frames
     def __getitem__(self, level: str) -> str | bytes:
         """Errors: BlockKeyError for a level that there is not."""
         if level in self._makers:
@@ -174,7 +178,8 @@ class Assembly(Mapping[str, str | bytes]):
         told = "" if "ptx" in self._makers else ", which was compiled for the interpreter"
         raise BlockKeyError(f"asm: given {level!r} of {self._name}{told}, accepted "
                             f"{', '.join(self._makers)}",
-                            hint=_how_to_get_machine_code() if told else "")
+                            hint=_how_to_get_machine_code() if told
+                            else did_you_mean(str(level), self._makers))
 
     def __contains__(self, level: object) -> bool:
         return level in self._makers  # without making the text

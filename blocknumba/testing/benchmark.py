@@ -11,11 +11,13 @@ from blocknumba.dispatch.streams import current_stream, on_library_stream
 from blocknumba.dispatch.timing import Budget, time_in_graph, time_on_device, time_on_host
 from blocknumba.errors import BlockValueError, require
 from blocknumba.settings import SETTINGS
+from blocknumba.tracebacks import without_our_frames
 
 _MODES = {"min": np.min, "max": np.max, "mean": np.mean, "median": np.median,
           "all": lambda times: times}
 
 
+@without_our_frames
 def do_bench(fn: Callable[[], object], warmup: float = 25, rep: float = 100,
              grad_to_none: Iterable[object] | None = None,
              quantiles: Sequence[float] | None = None, return_mode: str = "mean",
@@ -49,6 +51,7 @@ def do_bench(fn: Callable[[], object], warmup: float = 25, rep: float = 100,
     return _summary(times, quantiles, return_mode)
 
 
+@without_our_frames
 def do_bench_cudagraph(fn: Callable[[], object], rep: float = 20,
                        grad_to_none: Iterable[object] | None = None,
                        quantiles: Sequence[float] | None = None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from numba.core import ir
 
 from blocknumba.typing.functions.debug import device_assert
+from blocknumba.wording import shown
 
 
 def call_assertions(blocks: dict[int, ir.Block]) -> None:
@@ -23,6 +24,11 @@ def call_assertions(blocks: dict[int, ir.Block]) -> None:
                 check = _check(block, last, message, failing == last.truebr)
                 block.body[-1:] = [*check, ir.Jump(passing, last.loc)]
                 break
+
+
+def assertion_text(error: AssertionError) -> str:
+    """The message of an assertion, objects by their short names; empty when it has none."""
+    return ", ".join(arg if isinstance(arg, str) else shown(arg) for arg in error.args)
 
 
 def _message(block: ir.Block) -> list[ir.Stmt] | None:
@@ -44,7 +50,7 @@ def _message(block: ir.Block) -> list[ir.Stmt] | None:
             return None
         return [s for s in block.body[:-1] if s not in (made, error, text)] + [text]
     if isinstance(getattr(node, "value", None), AssertionError):
-        return [ir.Assign(ir.Const(str(node.value), made.loc), made.target, made.loc)]
+        return [ir.Assign(ir.Const(assertion_text(node.value), made.loc), made.target, made.loc)]
     return [] if _is_assertion_error(made) else None
 
 

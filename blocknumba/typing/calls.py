@@ -13,7 +13,7 @@ from blocknumba.tile_ir.types import (
     DType, dtype_of, float32, float64, int32, int64, uint32, uint64,
 )
 from blocknumba.typing import folding
-from blocknumba.typing.context import Context, describe
+from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.functions import create, debug, dot, elementwise, reduce, shape, spans
 from blocknumba.typing.operators import apply_operator, is_operator
@@ -61,6 +61,7 @@ def _bool(context: Context, x: object = False) -> object:
 
 def _int(context: Context, x: object = 0) -> object:
     """A scalar as a Python int; a tile in int32, or in int64 where its ints need it."""
+    require_numbers("int", x)
     value = context.value(unwrapped(x), what="int")
     own, is_scalar = value.type.dtype, value.type.is_scalar
     dtype = int32
@@ -71,6 +72,7 @@ def _int(context: Context, x: object = 0) -> object:
 
 def _float(context: Context, x: object = 0.0) -> object:
     """A scalar as a Python float; a tile in float32, or in float64 where it is."""
+    require_numbers("float", x)
     value = context.value(unwrapped(x), what="float")
     if value.type.is_scalar:
         return Number(context.cast(value, float64))

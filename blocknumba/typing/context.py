@@ -171,6 +171,15 @@ def loading_hint(operand: object) -> str:
     return f"load elements first: {operand.name.partition(' ')[0]}[{index}]"
 
 
+def require_numbers(what: str, *operands: object) -> None:
+    """Raise unless all operands are tiles and numbers; what: the function or operator."""
+    for operand in operands:
+        if not promotion.is_number(operand):
+            given = " and ".join(map(describe, operands))
+            raise BlockTypeError(f"{what}: given {given}, accepted tiles and numbers",
+                                 hint=loading_hint(operand))
+
+
 def _axis_hint(a: tuple[int, ...], b: tuple[int, ...]) -> str:
     if len(a) == len(b) == 1:
         return "add an axis to one of them: x[:, None] or x[None, :]"

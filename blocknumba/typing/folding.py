@@ -17,8 +17,10 @@ from blocknumba.tile_ir.types import DType, dtype_of
 from blocknumba.typing.constant_size import require_small, require_small_result
 from blocknumba.typing.nested import KEPT, MAKE, Nested
 from blocknumba.typing.threads import refuse_numba_cuda
+from blocknumba.wording import shortened
 
 UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
+MAX_REASON = 200  # characters of Python's own words in a message
 PLAIN = (bool, int, float, str, bytes, type(None), tuple, slice, np.generic)
 
 
@@ -325,9 +327,10 @@ def _guarded(function: Callable, arguments: Sequence[object],
     except BlockError:
         raise
     except (TypeError, AttributeError) as error:
-        raise BlockTypeError(f"in a compile-time expression: {error}") from error
+        reason = shortened(str(error), MAX_REASON)
+        raise BlockTypeError(f"in a compile-time expression: {reason}") from error
     except Exception as error:  # whatever Python raises is the user's mistake
-        reason = str(error) or type(error).__name__
+        reason = shortened(str(error), MAX_REASON) or type(error).__name__
         raise BlockValueError(f"in a compile-time expression: {reason}") from error
     require_small(result)
     return result

@@ -17,7 +17,7 @@ class static_range:  # noqa: N801 - spelled as range is
 
     def __init__(self, *bounds: int):
         require(all(isinstance(bound, int) for bound in bounds),
-                "static_range: given {}, accepted ints", bounds)
+                "static_range: given {!r}, accepted ints", bounds)
         self.rounds = range(*bounds)
 
     @property

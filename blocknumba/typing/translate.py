@@ -11,6 +11,7 @@ from blocknumba.errors import BlockAssertionError, BlockError, BlockTypeError, U
 from blocknumba.tile_ir.builder import constant_of
 from blocknumba.tile_ir.ir import Value
 from blocknumba.typing import iteration, renaming
+from blocknumba.typing.assertions import assertion_text
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.evaluate import UNDEFINED, evaluate, execute
 from blocknumba.typing.functions.elementwise import truth
@@ -144,7 +145,7 @@ class Translator:
     def _raise(self, last: ir.Raise) -> None:
         given = self.env.get(last.exception.name) if last.exception else None
         if given is AssertionError or isinstance(given, AssertionError):
-            message = str(given) if isinstance(given, AssertionError) else ""
+            message = assertion_text(given) if isinstance(given, AssertionError) else ""
             raise BlockAssertionError(f"assert: {message or 'the condition does not hold'}")
         raise UnsupportedError("raise: not supported in a kernel", hint="use assert, which is "
                                "checked with debug=True")

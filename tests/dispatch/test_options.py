@@ -4,7 +4,7 @@ import pytest
 
 from blocknumba.dispatch.options import Options
 from blocknumba.errors import BlockTypeError, BlockValueError
-from blocknumba.settings import Settings, read_settings
+from blocknumba.settings import Settings, read_settings, warn_of_unknown
 
 
 @pytest.mark.parametrize("options, error, message", [
@@ -47,3 +47,11 @@ def test_an_empty_environment_asks_for_nothing():
 def test_a_setting_that_is_neither_yes_nor_no_is_an_error():
     with pytest.raises(BlockValueError, match="BLOCKNUMBA_INTERPRET: given 'maybe', accepted 0"):
         read_settings({"BLOCKNUMBA_INTERPRET": "maybe"})
+
+
+@pytest.mark.parametrize("name,advice", [
+    ("BLOCKNUMBA_INTERPRT", "did you mean BLOCKNUMBA_INTERPRET?"),
+    ("BLOCKNUMBA_ALWAYS_COMPILE", "accepted BLOCKNUMBA_INTERPRET, ")])
+def test_a_variable_that_looks_like_one_of_ours_is_warned_of(name, advice):
+    with pytest.warns(UserWarning, match=f"{name} is not an environment variable .*{advice}"):
+        warn_of_unknown({name: "1", "BLOCKNUMBA_TIME": "1", "HOME": "/"})

@@ -7,12 +7,14 @@ does it.  None may end in anything but a BlockError that shows the body.
 from __future__ import annotations
 
 import linecache
+import random
 
 import numpy as np
 import pytest
 from numba import cuda
 
 import blocknumba as bn
+from blocknumba import language
 from blocknumba.errors import (
     BlockError,
     BlockNameError,
@@ -434,3 +436,24 @@ def test_builtins_of_numbers_mean_what_they_mean_in_python(body, value):
     kernel_of(body)[1](x, np.zeros((8, 8), np.float32), 3)
 
     assert x[0] == value
+
+
+OPERANDS = (
+    "3; -1; 2.5; True; None; 'a'; (1, 2); (); x; y; y.T; x.at[0]; x.at[bn.span(0, 8)]; x.at; n; "
+    "x[0]; ...; bn.span(0, 8); x[bn.span(0, 8)]; y[bn.span(0, 8), bn.span(0, 8)]; bn.arange(0, 8); "
+    "1j; 2**40; THING; bn.float32; bn.exp; bn; np.float32(2); x + bn.arange(0, 8); x + 0; slice(0, 8); "
+    "(x, y); lambda a: a; bn.zeros((2, 4, 8)); bn.zeros((8,), bn.float8_e4m3fn); x.shape; b'x'; "
+    "float('nan')").split("; ")
+FUNCTIONS = [name for name in language.__all__ if callable(getattr(bn, name))]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_any_misuse_of_a_function_is_one_error_with_a_line(name, capsys):
+    random_source = random.Random(name)
+    for count in (1, 2, 3):
+        body = f"z = bn.{name}({', '.join(random_source.choices(OPERANDS, k=count))})"
+        try:
+            kernel_of(body).warmup(np.zeros(16, np.float32), np.zeros((8, 8), np.float32), 3)
+        except BlockError as error:
+            assert body in str(error) and len(error.message) < 500
+            assert "object at 0x" not in error.message and "DType(" not in error.message

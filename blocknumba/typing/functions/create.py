@@ -7,7 +7,7 @@ from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.ops.create import require_shape
 from blocknumba.tile_ir.types import DTYPES, bool_, float32
 from blocknumba.typing import promotion
-from blocknumba.typing.context import describe
+from blocknumba.typing.context import describe, require_numbers
 from blocknumba.typing.function import function
 from blocknumba.typing.static_values import static_choice, static_dtype, static_int, static_shape
 from blocknumba.typing.values import Number
@@ -144,6 +144,7 @@ def _filled(context, name, scalar, shape) -> Value:
 
 
 def _full_like(context, x, value) -> Value:
+    require_numbers("full_like", x)
     tile = context.value(x, what="full_like")
     return context.broadcast_to(_fill_value(context, value, tile.type.dtype), tile.type.shape)
 

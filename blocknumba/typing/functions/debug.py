@@ -30,11 +30,11 @@ def device_print(context, prefix, *values, hex=False):
 @function
 def print_(context, *values, sep=" "):
     """Python's print: constants are written into the text, tiles and scalars after it."""
-    separator = static("print: sep", sep)
+    separator = _text("print: sep", sep)
     for value in values:
         require(not isinstance(value, Array), "print: given {}, accepted tiles and numbers",
                 describe(value), hint=loading_hint(value))
-    text = separator.join(str(v) for v in values if is_constant(v))
+    text = separator.join(_printed(v) for v in values if is_constant(v))
     shown = [leaf for v in values if not is_constant(v) for leaf in leaves(v)]
     context.emit("print", *shown, prefix=text)
 
@@ -42,8 +42,10 @@ def print_(context, *values, sep=" "):
 @function
 def static_print(context, *values, sep=" ", end="\n"):
     """Print values, or their types, while the kernel is compiled."""
+    between, last = _text("static_print: sep", sep), _text("static_print: end", end)
     if not context.is_inference:
-        print(*(v if is_constant(v) else describe(v) for v in values), sep=sep, end=end)
+        print(*(_printed(v) if is_constant(v) else describe(v) for v in values), sep=between,
+              end=last)
 
 
 @function
@@ -53,7 +55,8 @@ def static_assert(context, condition, message=""):
     Errors: BlockAssertionError with message.
     """
     if not static("static_assert: condition", condition):
-        raise BlockAssertionError(f"static_assert: {message or 'the condition does not hold'}")
+        reason = message if isinstance(message, str) else describe(message)
+        raise BlockAssertionError(f"static_assert: {reason or 'the condition does not hold'}")
 
 
 @function
@@ -69,13 +72,29 @@ def device_assert(context, condition, message="", mask=None):
         ignored = context.emit("invert", context.cast(context.value(mask), bool_))
         both = context.broadcast_together([checked, ignored], "device_assert")
         checked = context.emit("or", *both)
-    context.emit("assert", checked, message=str(static("device_assert: message", message)))
+    reason = static("device_assert: message", message)
+    context.emit("assert", checked,
+                 message=reason if isinstance(reason, str) else describe(reason))
 
 
 @function
 def assume(context, condition):
     """Promise that a scalar condition holds; a program in which it does not has no meaning."""
     context.emit("assume", truth(context, condition, "assume"))
+
+
+def _printed(value: object) -> str:
+    """A constant as print shows it."""
+    try:
+        return str(value)
+    except Exception:  # a user's class may raise anything from its __str__
+        return describe(value)
+
+
+def _text(name: str, value: object) -> str:
+    """A string known at compile time."""
+    require(isinstance(static(name, value), str), "{}: given {!r}, accepted a string", name, value)
+    return value
 
 
 def _hint(name: str, promise: str, doc: str) -> BlockFunction:

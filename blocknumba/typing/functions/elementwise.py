@@ -9,7 +9,7 @@ from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.opdef import OPS, OpDef
 from blocknumba.tile_ir.types import bool_, uint64
 from blocknumba.typing import promotion
-from blocknumba.typing.context import Context, describe, loading_hint
+from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import BlockFunction, function
 from blocknumba.typing.functions.shape import as_scalar
 from blocknumba.typing.values import Number, unwrapped
@@ -34,7 +34,7 @@ def symbol_of(name: str) -> str:
 def binary(context: Context, name: str, x: object, y: object) -> Value | Number:
     """x and y promoted, broadcast together, and combined by an op of the table."""
     symbol = symbol_of(name)
-    _require_numbers(symbol, x, y)
+    require_numbers(symbol, x, y)
     if name in _COMPARISONS:
         return _compare(context, name, x, y)
     if name == "div":
@@ -61,7 +61,7 @@ def binary(context: Context, name: str, x: object, y: object) -> Value | Number:
 def unary(context: Context, name: str, x: object) -> Value | Number:
     """x through a one-operand op that keeps its dtype."""
     symbol = symbol_of(name)
-    _require_numbers(symbol, x)
+    require_numbers(symbol, x)
     dtype = promotion.result_dtype((x,))
     if name == "invert":
         require(not dtype.is_float, "~: given {}, accepted ints and bools", describe(x))
@@ -90,7 +90,7 @@ def computed(context: Context, name: str, *values: Value) -> Value:
 
 def positive(context: Context, x: object) -> object:
     """+x."""
-    _require_numbers("unary +", x)
+    require_numbers("unary +", x)
     return x
 
 
@@ -129,7 +129,7 @@ def where(context, condition, x, y):
         require(len(values) == 2, "where: given {} and {}, accepted two pointers", describe(x),
                 describe(y))
     else:
-        _require_numbers("where", x, y)
+        require_numbers("where", x, y)
         is_scalar = chosen.type.is_scalar
         dtype = (promotion.result_dtype if is_scalar else promotion.tile_dtype)((x, y))
         values = [context.value(v, dtype, "where") for v in (x, y)]
@@ -146,13 +146,14 @@ def clamp(context, x, min, max):
 @function
 def fma(context, x, y, z):
     """x * y + z with one rounding; float16 and bfloat16 too."""
-    _require_numbers("fma", x, y, z)
+    require_numbers("fma", x, y, z)
     return _emit(context, "fma", (x, y, z), promotion.float_dtype((x, y, z)), "fma")
 
 
 @function
 def umulhi(context, x, y):
     """High half of the product of two 32- or 64-bit integers taken as unsigned."""
+    require_numbers("umulhi", x, y)
     return _emit(context, "umulhi", (x, y), promotion.result_dtype((x, y)), "umulhi")
 
 
@@ -173,11 +174,11 @@ def one_operand(name: str, op: str, doc: str) -> BlockFunction:
 def of_floats(name: str, opdef: OpDef) -> BlockFunction:
     """A function whose operands, whatever they are, become floats."""
     def one(context, x):
-        _require_numbers(name, x)
+        require_numbers(name, x)
         return _emit(context, opdef.name, (x,), promotion.float_dtype((x,)), name)
 
     def two(context, x, y):
-        _require_numbers(name, x, y)
+        require_numbers(name, x, y)
         return _emit(context, opdef.name, (x, y), promotion.float_dtype((x, y)), name)
 
     return _named(one if len(opdef.operands) == 1 else two, name, opdef.doc)
@@ -253,17 +254,9 @@ def _of(operands: Sequence[object], value: Value) -> Value | Number:
 
 def _emit(context: Context, name: str, operands: Sequence[object], dtype: object,
           what: str) -> Value:
-    _require_numbers(what, *operands)
+    require_numbers(what, *operands)
     values = [context.value(operand, dtype, what) for operand in operands]
     return _of(operands, computed(context, name, *context.broadcast_together(values, what)))
-
-
-def _require_numbers(what: str, *operands: object) -> None:
-    for operand in operands:
-        if not promotion.is_number(operand):
-            given = " and ".join(map(describe, operands))
-            raise BlockTypeError(f"{what}: given {given}, accepted tiles and numbers",
-                                 hint=loading_hint(operand))
 
 
 maximum = two_operands("maximum", "maximum", "The greater; NaN if either is NaN.\n\n"

@@ -7,7 +7,7 @@ import math
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir import Value
 from blocknumba.typing import promotion
-from blocknumba.typing.context import Context, describe
+from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import function
 from blocknumba.typing.static_values import static_axes, static_axis, static_dtype, static_shape
 from blocknumba.typing.values import Number, is_constant
@@ -122,6 +122,7 @@ def join(context, x, y):
 
     Source: numpy.stack with axis=-1.
     """
+    require_numbers("join", x, y)
     dtype = promotion.tile_dtype((x, y))
     values = [context.value(operand, dtype, "join") for operand in (x, y)]
     values = context.broadcast_together(values, "join")
