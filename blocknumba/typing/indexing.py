@@ -20,7 +20,7 @@ def load_item(context: Context, value: object, index: object) -> object:
     if isinstance(value, (Value, Number)):
         tile = context.value(value)
         require(tile.type.shape or not any(map(_picks, entries)),
-                "index: given {}, a number, accepted an array, a tile or a tuple", describe(value))
+                "index: given {}, accepted an array, a tile or a tuple", describe(value))
         return index_tile(context, tile, entries)
     if isinstance(value, Array):
         entries = normalized(context, value, entries)

@@ -81,12 +81,12 @@ HOSTILE = [
     ("match (n, 1):\n    case (1, b): x[0] = b", UnsupportedError,
      "match: not supported in a kernel", ""),
     ("text = f\"{n}\"", UnsupportedError,
-     "text: given int32, accepted values that are known at compile time",
+     "text: given an int of run time, accepted values that are known at compile time",
      "bn.device_print prints values of run time"),
     ("text = f\"{n:>8}\"", UnsupportedError,
      "an f-string with a format: not supported in a kernel", ""),
     ("text = str(n)", UnsupportedError,
-     "text: given int32, accepted values that are known at compile time",
+     "text: given an int of run time, accepted values that are known at compile time",
      "bn.device_print prints values of run time"),
     ("x[0] = max(*x[bn.span(0, 8)])", BlockTypeError,
      "a call with *: given tile<8xfloat32>, accepted a tuple", ""),
@@ -111,7 +111,7 @@ HOSTILE = [
      "print: given an array, accepted tiles and numbers",
      "load elements first: x[bn.span(0, SIZE)]"),
     ("print(1, sep=n)", BlockTypeError,
-     "print: sep must be a compile-time constant, got int32",
+     "print: sep must be a compile-time constant, got an int of run time",
      "pass it as a bn.constexpr argument"),
     ("f = lambda v: v\nx[0] = f(1, 2)", BlockTypeError,
      "<lambda>: too many positional arguments, accepted <lambda>(v)", ""),
@@ -136,7 +136,7 @@ HOSTILE = [
     ("for i in range(2**70): x[0] = 1", BlockValueError,
      "the int 1180591620717411303424 does not fit in 64 bits", ""),
     ("for i, j in range(3): x[0] = 1", BlockTypeError,
-     "unpacking: given int32, accepted a tuple of 2", ""),
+     "unpacking: given an int of run time, accepted a tuple of 2", ""),
     ("for r in bn.spans(8): x[r] = 1", BlockTypeError,
      "spans: missing a required argument: 'size', accepted spans(stop, size, start=0, "
      "step=None, num_stages=None, warp_specialize=None, unroll=None)", ""),
@@ -215,7 +215,7 @@ HOSTILE = [
      "absolute: given an array, accepted tiles and numbers",
      "load elements first: x[bn.span(0, SIZE)]"),
     ("x[0] = len(n)", UnsupportedError,
-     "len: given int32, accepted a tuple, a tile or an array", ""),
+     "len: given an int of run time, accepted a tuple, a tile or an array", ""),
     ("x[0] = sorted((n, 1))", UnsupportedError,
      "the built-in function sorted cannot be called in a kernel",
      "call functions of bn, NumPy's where bn has one of the same name, or your own"),
@@ -257,7 +257,7 @@ HOSTILE = [
     ("r = bn.block(3, 8)", BlockTypeError,
      "program_id: axis must be 0, 1 or 2, got 3", ""),
     ("r = bn.block(n, 8)", BlockTypeError,
-     "block: axis must be a compile-time constant, got int32",
+     "block: axis must be a compile-time constant, got an int of run time",
      "pass it as a bn.constexpr argument"),
     ("x[0] = bn.zeros((2,) * 9)", BlockTypeError,
      "zeros: given rank 9, accepted at most 5", ""),
@@ -354,18 +354,18 @@ HOSTILE = [
     ("x[x[bn.span(0, 8)]] = 1", BlockTypeError,
      "x: axis 0 is given tile<8xfloat32>, accepted spans, ints and int tiles", ""),
     ("x[0] = x[0][0]", BlockTypeError,
-     "index: given float32, a number, accepted an array, a tile or a tuple", ""),
+     "index: given float32, accepted an array, a tile or a tuple", ""),
     ("x[0] = n[0]", BlockTypeError,
-     "index: given int32, a number, accepted an array, a tile or a tuple", ""),
+     "index: given an int of run time, accepted an array, a tile or a tuple", ""),
     ("x[0] = (1, n)[2]", BlockValueError,
      "in a compile-time expression: tuple index out of range", ""),
     ("a, b = x", BlockTypeError,
      "unpacking: given an array, accepted a tuple of 2", ""),
     ("x[0] = x.shape", BlockTypeError,
-     "store: value: given (int32,), accepted a tile or a number", ""),
+     "store: value: given (an int of run time,), accepted a tile or a number", ""),
     ("x[0] = n and y", BlockTypeError,
-     "a conditional expression: given int32 (line 2) on one path and an array (line 2) on "
-     "another, accepted one type", ""),
+     "a conditional expression: given an int of run time (line 2) on one path and an array (line "
+     "2) on another, accepted one type", ""),
     ("if x: x[0] = 1", BlockTypeError,
      "a condition: given an array, accepted a bool or a number", ""),
     ("x[0] = 1j", BlockTypeError,
@@ -441,8 +441,8 @@ def test_builtins_of_numbers_mean_what_they_mean_in_python(body, value):
 OPERANDS = (
     "3; -1; 2.5; True; None; 'a'; (1, 2); (); x; y; y.T; x.at[0]; x.at[bn.span(0, 8)]; x.at; n; "
     "x[0]; ...; bn.span(0, 8); x[bn.span(0, 8)]; y[bn.span(0, 8), bn.span(0, 8)]; bn.arange(0, 8); "
-    "1j; 2**40; THING; bn.float32; bn.exp; bn; np.float32(2); x + bn.arange(0, 8); x + 0; slice(0, 8); "
-    "(x, y); lambda a: a; bn.zeros((2, 4, 8)); bn.zeros((8,), bn.float8_e4m3fn); x.shape; b'x'; "
+    "1j; 2**40; THING; bn.float32; bn.exp; bn; np.float32(2); x + bn.arange(0, 8); x + 0; "
+    "slice(0, 8); (x, y); lambda a: a; bn.zeros((2, 4, 8)); bn.zeros((8,), bn.float8_e4m3fn); x.shape; b'x'; "
     "float('nan')").split("; ")
 FUNCTIONS = [name for name in language.__all__ if callable(getattr(bn, name))]
 
