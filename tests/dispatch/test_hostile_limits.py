@@ -74,10 +74,14 @@ def items(expression: str, count: int) -> Case:
                 OUTSIDE)
 
 
+def loop(variable: str, iterable: str) -> str:
+    """What is marked of a loop: from Python 3.13 on what it runs over."""
+    return iterable if sys.version_info >= (3, 13) else f"for {variable} in {iterable}:"
+
+
 def unrolled(iterable: str, count: str) -> Case:
     """A loop with too many iterations to be unrolled."""
-    loop = f"for i in {iterable}:"
-    return Case(f"{loop}\n    x[0] = i", loop,
+    return Case(f"for i in {iterable}:\n    x[0] = i", loop("i", iterable),
                 f"a loop of {count} iterations cannot be unrolled, accepted at most 4096",
                 UNROLL.format("UNROLLED"))
 
@@ -125,7 +129,7 @@ CASES = [
     Case("t = n\nfor i in bn.static_range(100):\n    t = (t,)\nx[0] = 1", "(t,)",
          "a compile-time value: accepted at most 64 tuples in each other"),
     Case("for i in bn.static_range(1000):\n    for j in bn.static_range(1000):\n        x[0] += i",
-         "for j in bn.static_range(1000):", TOO_LONG, UNROLL.format("STATEMENTS")),
+         loop("j", "bn.static_range(1000)"), TOO_LONG, UNROLL.format("STATEMENTS")),
     Case(f"{NESTED}\nx[0] = f5(n)", "f5(n)", TOO_LONG, UNROLL.format("STATEMENTS")),
     on_cpu("x[0] = bn.sum(bn.zeros((2**40,)))", "bn.zeros((2**40,))", 2**40, 2**42),
     on_cpu("x[0] = bn.sum(bn.arange(0, 2**30))", "bn.arange(0, 2**30)", 2**30, 2**32),
