@@ -19,6 +19,7 @@ import enum
 import functools
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from types import (
@@ -119,7 +120,7 @@ class Walk:
     def __init__(self) -> None:
         self.reads: dict[tuple[int, str, str], Read] = {}
         self.changes_in_place = False
-        self._pending: list[tuple[str, object]] = []
+        self._pending: deque[tuple[str, object]] = deque()
         self._seen: dict[int, object] = {}  # all that was followed, by id, which it keeps alive
         self._objects: dict[int, tuple[str, object]] = {}  # that the code passes on
         self._members: dict[int, Mapping[str, object]] = {}  # of classes, by their ids
@@ -147,7 +148,7 @@ class Walk:
         before = None
         while before != (before := self._extent()):
             while self._pending:
-                self._follow(*self._pending.pop(0))
+                self._follow(*self._pending.popleft())
             for path, value in list(self._objects.values()):
                 self._read_attributes(path, value)
 
