@@ -7,10 +7,12 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from blocknumba.errors import UNKNOWN, BlockError, Loc
+from blocknumba.errors import UNKNOWN, BlockError, Loc, UnsupportedError
 from blocknumba.tile_ir.ir import Op, Region, Value
 from blocknumba.tile_ir.opdef import OPS, PURE, OpDef
 from blocknumba.tile_ir.types import DType, TileType
+
+MAX_NESTING = 100  # of regions: each takes seven calls of Python in a pass, of which 1000 fit
 
 
 class Builder:
@@ -24,6 +26,7 @@ class Builder:
         self.folding = folding
         self.loc: Loc = UNKNOWN
         self._ops: list[Op] = []
+        self._depth = 0
 
     def emit(self, opdef: OpDef, *operands: Value, regions: Sequence[Region] = (), hint: str = "",
              types: tuple[TileType, ...] | None = None, **attrs) -> Value | tuple[Value, ...]:
@@ -64,8 +67,17 @@ class Builder:
 
     @contextmanager
     def region(self, *arg_types: TileType, hints: Sequence[str] = ()):
-        """A nested region: `with builder.region(t) as (region, args): ...` fills region.ops."""
+        """A nested region: `with builder.region(t) as (region, args): ...` fills region.ops.
+
+        Errors: UnsupportedError for regions too deep in each other.
+        """
+        if self._depth >= MAX_NESTING:
+            raise UnsupportedError(
+                f"given more than {MAX_NESTING} branches and loops in each other", loc=self.loc,
+                hint="all that follows a break or a return is in a branch of its own, in a loop "
+                     "that is unrolled in each iteration: use range, or fewer conditions")
         outer, self._ops = self._ops, []
+        self._depth += 1
         args = tuple(Value(t, None, hints[i] if i < len(hints) else "")
                      for i, t in enumerate(arg_types))
         region = Region(args, ())
@@ -74,6 +86,7 @@ class Builder:
             region.ops = tuple(self._ops)
         finally:
             self._ops = outer
+            self._depth -= 1
 
     def _infer(self, opdef: OpDef, operands: Sequence[Value], attrs: dict) -> tuple[TileType, ...]:
         try:

@@ -28,6 +28,9 @@ UNROLL = "use range, whose loop is not unrolled; BLOCKNUMBA_MAX_{} in the enviro
 
 NESTED = "def f0(v):\n    return v + v\n" + "\n".join(  # 8**5 calls of f0
     f"def f{i}(v):\n    return {f'f{i - 1}(' * 8}v{')' * 8}" for i in range(1, 6))
+CHAIN = " and ".join(["n"] * 500)
+NESTING = ("all that follows a break or a return is in a branch of its own, in a loop that is "
+           "unrolled in each iteration: use range, or fewer conditions")
 TOO_LONG = "inlining and unrolling make more than 50000 statements"
 REGISTERS = "; BLOCKNUMBA_MAX_ELEMENTS_PER_THREAD in the environment raises the limit"
 WARPS = {16: f"use num_warps=32 or smaller tiles{REGISTERS}", 32: f"use smaller tiles{REGISTERS}"}
@@ -131,6 +134,9 @@ CASES = [
     Case("for i in bn.static_range(1000):\n    for j in bn.static_range(1000):\n        x[0] += i",
          loop("j", "bn.static_range(1000)"), TOO_LONG, UNROLL.format("STATEMENTS")),
     Case(f"{NESTED}\nx[0] = f5(n)", "f5(n)", TOO_LONG, UNROLL.format("STATEMENTS")),
+    Case("for i in bn.static_range(500):\n    if x[i] > 1:\n        break\n    x[i] = i", "x[i] > 1",
+         "given more than 100 branches and loops in each other", NESTING),
+    Case(f"x[0] = {CHAIN}", CHAIN, "given more than 100 branches and loops in each other", NESTING),
     on_cpu("x[0] = bn.sum(bn.zeros((2**40,)))", "bn.zeros((2**40,))", 2**40, 2**42),
     on_cpu("x[0] = bn.sum(bn.arange(0, 2**30))", "bn.arange(0, 2**30)", 2**30, 2**32),
     on_gpu("x[0] = bn.sum(bn.zeros((2**40,)))", "bn.zeros((2**40,))", (2**40,), 2**30, 32),
@@ -157,7 +163,7 @@ def outcomes(tmp_path_factory):
     return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 
-@pytest.mark.parametrize("index", range(len(CASES)), ids=[case.body for case in CASES])
+@pytest.mark.parametrize("index", range(len(CASES)), ids=[case.body[:80] for case in CASES])
 def test_what_is_too_large_is_refused_before_it_is_made(outcomes, index):
     found, log = outcomes
     assert index < len(found), f"too much memory or time: {log[-2000:]}"
