@@ -307,8 +307,8 @@ class _Parser:
         initial, pointers = self._initial(type_) if self.accept("=") else (None, ())
         size = item * count or len(initial or b"")
         if not 0 <= size <= MAX_VARIABLE_BYTES or align < 0 or align & align - 1:
-            self.fail(token, f"a variable of at most {MAX_VARIABLE_BYTES} bytes, aligned to a power "
-                             "of two")
+            self.fail(token, f"a variable of at most {MAX_VARIABLE_BYTES} bytes, aligned to a "
+                             "power of two")
         if initial is not None:
             initial = initial.ljust(size, b"\0")
         variable = Variable(name, space, type_, align or item, size, initial, pointers)
