@@ -172,7 +172,9 @@ def _elementwise(op: Op, tiles: Sequence[Tile], kinds: list[np.ndarray],
     if op.name == "select":
         condition, x, y = kinds
         chosen = x if x is y or not (x.any() or y.any()) else np.where(dense(tiles[0]), x, y)
-        return np.maximum(condition, chosen)
+        found = np.maximum(condition, chosen)
+        # padding that decides for what was there: a maximum that a loop keeps
+        return np.where((condition == PADDING) & (chosen == DATA), np.uint8(DATA), found)
     found = reduce(np.maximum, kinds)
     if found.max() < PADDING:
         return found

@@ -56,6 +56,14 @@ def greater(t, a, b):
     return bn.maximum(t, a)
 
 
+def greater_of_condition(t, a, b):
+    return bn.where(b > t, b, t)
+
+
+def add_some(t, a, b):
+    return bn.where(b > 1.5, t + b, t)
+
+
 CHANGED = {
     "sum of exp": (lambda x, y, r: bn.sum(bn.exp(x[r])), "sum"),
     "sum with a constant": (lambda x, y, r: bn.sum(x[r] * 2 + 1), "sum"),
@@ -102,6 +110,9 @@ SAFE = {
     "running mean": (running(add, 0.0, lambda t: bn.mean(t)), lambda x, y: x.sum() / 4),
     "running sum of products": (running(multiply_add, 0.0, bn.sum), lambda x, y: x @ y),
     "running maximum": (running(greater, -9.0, bn.max, first_other=-9.0), lambda x, y: x.max()),
+    "running maximum by a condition": (running(greater_of_condition, -9.0, bn.max),
+                                       lambda x, y: y.max()),
+    "running sum of some": (running(add_some, 0.0, bn.sum), lambda x, y: y[y > 1.5].sum()),
     "product of matrices": (lambda x, y, r: bn.sum(x[r][None, :] @ y[r][:, None]),
                             lambda x, y: x @ y),
     "softmax": (lambda x, y, r: bn.sum(bn.softmax(x[r], where=r.index < 10)), lambda x, y: 1),
