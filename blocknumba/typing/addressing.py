@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import DType, int32, int64
+from blocknumba.tile_ir.types import DType, int32, int64, uint64
 from blocknumba.typing.arrays import from_start, moved, multiply, position_dtype
 from blocknumba.typing.context import Context, common_shape
 from blocknumba.typing.functions.elementwise import binary
@@ -22,19 +22,23 @@ class _Access:
 
     offset: of the first element, a scalar; inside: whether the scalar positions are in bounds.
     offsets, masks: tiles that broadcast to the shape of the access.
+    positions: the ints and tiles of ints among the index, by axis, in that shape or one like it.
     """
 
     offset: object = 0
     inside: Value | None = None
     offsets: list[Value] | None = None
     masks: list[Value] | None = None
+    positions: dict[int, Value] = field(default_factory=dict)
 
 
-def address(context: Context, target: Reference) -> tuple[Value, Value | None]:
+def address(context: Context,
+            target: Reference) -> tuple[Value, Value | None, dict[int, Value]]:
     """The pointers to the elements of a reference, and the mask of those inside of the array.
 
-    What a span starts at goes into a scalar offset, so that the tiles of offsets do not change
-    from one round of a loop to the next.  The mask is None when every element is in bounds.
+    The third are positions, for `check_positions`.  What a span starts at goes into a scalar
+    offset, so that the tiles of offsets do not change from one round of a loop to the next.  The
+    mask is None when every element is in bounds.
     """
     array = target.array
     places, shape = _places(target.index)
@@ -48,8 +52,25 @@ def address(context: Context, target: Reference) -> tuple[Value, Value | None]:
             _add_scalar(context, gathered, array, axis, entry)
     pointer = moved(context, array.pointer, gathered.offset)
     if not shape:
-        return pointer, gathered.inside
-    return _tile_address(context, gathered, pointer, shape)
+        return pointer, gathered.inside, gathered.positions
+    return *_tile_address(context, gathered, pointer, shape), gathered.positions
+
+
+def check_positions(context: Context, array: Array, positions: dict[int, Value],
+                    mask: Value | None) -> None:
+    """With debug=True, report an int outside of its axis.  A span may reach over the edge.
+
+    mask: of the shape of the access: which elements of it are meant; None for all.
+    """
+    if not context.options.debug:
+        return
+    for axis, index in positions.items():
+        if mask is not None:
+            index = context.broadcast_to(index, mask.type.shape)
+        extent = context.value(array.extents[axis], index.type.dtype)
+        operands = [index, context.broadcast_to(extent, index.type.shape)]
+        context.emit("check_index", *operands, *(() if mask is None else (mask,)),
+                     array=array.name, axis=axis)
 
 
 def _tile_address(context: Context, gathered: _Access, pointer: Value,
@@ -86,10 +107,11 @@ def _add_span(context: Context, gathered: _Access, array: Array, axis: int, span
 
 def _add_gather(context: Context, gathered: _Access, array: Array, axis: int, index: Value) -> None:
     extent, stride = array.extents[axis], array.strides[axis]
+    given = index
     index = context.cast(index, position_dtype(context, index.type.dtype))
+    gathered.positions[axis] = _shown(given, index)
     if not (is_constant(stride) and stride == 0):
         gathered.offsets.append(_as_tile(context, multiply(context, array, index, stride)))
-    _check(context, array, axis, index)
     gathered.masks.append(binary(context, "lt", index, extent))
     if not is_nonnegative(index, context.nonnegative):
         gathered.masks.append(binary(context, "ge", index, 0))
@@ -104,9 +126,9 @@ def _add_scalar(context: Context, gathered: _Access, array: Array, axis: int,
         require(0 <= position < extent, "{}: index {} is out of bounds for axis {} with extent {}",
                 array.name, entry, axis, extent)
         return
-    scalar = context.value(position)
-    scalar = context.cast(scalar, position_dtype(context, scalar.type.dtype))
-    _check(context, array, axis, scalar)
+    given = context.value(position)
+    scalar = context.cast(given, position_dtype(context, given.type.dtype))
+    gathered.positions[axis] = _shown(entry if isinstance(entry, Value) else given, scalar)
     bounds = [binary(context, "lt", scalar, extent)]
     if not is_nonnegative(scalar, context.nonnegative):
         bounds.append(binary(context, "ge", scalar, 0))
@@ -115,13 +137,9 @@ def _add_scalar(context: Context, gathered: _Access, array: Array, axis: int,
             binary(context, "and", gathered.inside, bound))
 
 
-def _check(context: Context, array: Array, axis: int, index: Value) -> None:
-    """With debug=True, report an index outside of its axis.  A span may reach over the edge."""
-    if not context.options.debug:
-        return
-    extent = context.value(array.extents[axis], index.type.dtype)
-    context.emit("check_index", index, context.broadcast_to(extent, index.type.shape),
-                 array=array.name, axis=axis)
+def _shown(given: Value, position: Value) -> Value:
+    """An index as debug checks and shows it: the position, unless that may have wrapped around."""
+    return given if given.type.dtype == uint64 else position
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir import Value
 from blocknumba.tile_ir.types import DType, bool_, int32, int64, uint32
 from blocknumba.typing import promotion
-from blocknumba.typing.addressing import address
+from blocknumba.typing.addressing import address, check_positions
 from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.function import BlockFunction, function
 from blocknumba.typing.static_values import static
@@ -71,21 +71,25 @@ def atomic_cas(context, pointer, cmp, val, sem="acq_rel", scope="gpu", mask=None
 def access(context: Context, name: str, pointer: object,
            mask: object) -> tuple[Value, Value | None]:
     """The pointers of an access and the mask of those that may be followed, None for all."""
-    bounds = None
+    bounds, positions = None, {}
     if isinstance(pointer, Reference):
-        target, bounds = address(context, pointer)
+        target, bounds, positions = address(context, pointer)
     else:
         target = as_pointer(context, pointer)
     require(target is not None,
             "{}: given {}, accepted a pointer, a tile of pointers or array.at[...]", name,
             describe(pointer), hint="index the array: x[i], or add offsets to it: x + offs")
     if mask is None or mask is True:
+        if positions:
+            check_positions(context, pointer.array, positions, None)
         return target, bounds
     given = context.value(mask, what=f"{name}: mask")
     require(given.type.dtype == bool_, "{}: mask must be bool, got {}", name, given.type)
     if not target.type.shape and given.type.shape:
         raise BlockTypeError(f"{name}: mask {given.type} does not broadcast to a scalar pointer")
     allowed = context.broadcast_to(given, target.type.shape, f"{name}: mask")
+    if positions:
+        check_positions(context, pointer.array, positions, allowed)
     return target, allowed if bounds is None else context.emit("and", bounds, allowed)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import blocknumba as bn
 from blocknumba.errors import BlockAssertionError, BlockIndexError, BlockNameError, RaceError
 from blocknumba.tile_ir.interpreter import run
 from blocknumba.tile_ir.parser import parse
@@ -142,3 +143,56 @@ def test_a_value_may_be_lacking_where_it_is_not_used(n):
     run(parse(LACKING), (8, 1, 1), {"out": out, "n": n}, debug=True)
 
     assert out.tolist() == [3, 4, 5, 0, 0, 0, 0, 0]
+
+
+@bn.jit
+def touch(x, out, limit, n):
+    i = bn.arange(0, 16)
+    out[bn.span(0, 16)] = bn.load(x.at[i], mask=i < limit)
+    bn.store(x.at[i], 1, mask=i < limit)
+    bn.atomic_add(x.at[n], 1, mask=n < limit)
+    bn.atomic_cas(x.at[n], 1, 2, mask=n < limit)
+
+
+@pytest.mark.parametrize("n", [7, 20, 2**31 - 1])
+def test_an_index_that_a_mask_leaves_out_may_be_outside(n, device):
+    x, out = np.full(8, 5, np.int32), np.full(16, -1, np.int32)
+
+    device.run(touch, 1, x, out, 8, n, debug=True)
+
+    assert out.tolist() == [5] * 8 + [0] * 8
+    assert x.tolist() == [1] * 7 + [2 if n == 7 else 1]
+
+
+@pytest.mark.parametrize("limit, n", [(9, 0), (8, -1)])
+def test_an_index_that_a_mask_lets_through_may_not(limit, n):
+    with pytest.raises(BlockIndexError, match="x: index (8|-1) is outside axis 0"):
+        touch[1](np.zeros(8, np.int32), np.zeros(16, np.int32), limit, n, debug=True,
+                 interpret=True)
+
+
+@bn.jit
+def rows(x, index, out, count):
+    r, c = bn.span(0, 4), bn.span(0, 8)
+    out[r, c] = bn.load(x.at[index[r], c], mask=(r.index < count)[:, None])
+
+
+def test_a_row_index_is_checked_where_an_element_of_the_row_is_let_through():
+    x, out = np.arange(40, dtype=np.int32).reshape(5, 8), np.zeros((4, 8), np.int32)
+    index = np.array([4, 3, 9, 9], np.int32)
+
+    rows[1](x, index, out, 2, debug=True, interpret=True)
+    assert out[:, 0].tolist() == [32, 24, 0, 0]
+    with pytest.raises(BlockIndexError, match=r"x: index 9 is outside axis 0 .* element \(2, 0\)"):
+        rows[1](x, index, out, 3, debug=True, interpret=True)
+
+
+@bn.jit
+def store_at(x, n):
+    x[n] = 1
+
+
+@pytest.mark.parametrize("n", [2**63, 2**64 - 8])
+def test_an_index_is_shown_as_it_was_given(n):
+    with pytest.raises(BlockIndexError, match=f"x: index {n} is outside axis 0"):
+        store_at[1](np.zeros(8, np.int32), np.uint64(n), debug=True, interpret=True)
