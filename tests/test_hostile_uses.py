@@ -17,7 +17,9 @@ import pytest
 
 import blocknumba as bn
 from blocknumba.__main__ import main
-from blocknumba.dispatch import cache_command, compilation, doctor, private_files
+from blocknumba.dispatch import (
+    cache_command, compilation, doctor, fingerprint, private_files,
+)
 from blocknumba.dispatch.autotune_store import FOLDER, Store
 from blocknumba.dispatch.autotune_timings import Timing
 from blocknumba.dispatch.cache import Cache
@@ -470,6 +472,14 @@ def test_a_cubin_that_is_none_is_not_used():
     assert decode(content, compiled.specialization) is not None
 
 
+@pytest.mark.parametrize("entry", ["a\0b", "missing", __file__, "x" * 5000])
+def test_a_path_of_modules_that_leads_nowhere_is_no_error(entry, cache, monkeypatch):
+    monkeypatch.setattr(sys, "path", [entry, *sys.path])
+    monkeypatch.setattr(fingerprint, "environment", fingerprint.environment.__wrapped__)
+
+    assert [launched() for _ in range(2)] == [(False, [0, 2, 4, 6]), (True, [0, 2, 4, 6])]
+
+
 # Files in the place of entries
 
 
@@ -542,9 +552,19 @@ def test_a_cache_that_others_can_write_is_not_used_and_said_once(whose, cache, m
     reason = ("it belongs to another user" if whose == "another user's"
               else "other users can write to it")
     assert outcomes == [(False, [0, 2, 4, 6])] * 2
+    fix = "" if whose == "another user's" else f", or run chmod go-w {cache.folder}"
     assert [str(warning.message) for warning in caught] == [
         f"blocknumba does not use the cache {cache.folder}: {reason}; set BLOCKNUMBA_CACHE_DIR to "
-        f"a folder of your own, or give {cache.folder} to yourself and run chmod go-w on it"]
+        f"a folder of your own{fix}"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+def test_nobody_is_told_to_close_a_folder_for_all(cache):
+    cache.folder.mkdir()
+    cache.folder.chmod(0o1777)
+
+    assert private_files.distrust(cache.folder) == "other users can write to it"
+    assert private_files.remedy(cache.folder) == "set BLOCKNUMBA_CACHE_DIR to a folder of your own"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")

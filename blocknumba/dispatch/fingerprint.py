@@ -98,7 +98,7 @@ def _packages(folders: Iterable[str]) -> Iterable[str]:
     for folder in folders:
         try:
             names = os.listdir(folder or ".")
-        except OSError:
+        except (OSError, ValueError):
             continue  # an archive, or nothing at all
         for name in names:
             if name.endswith(_METADATA) and _PACKAGES.match(name):

@@ -18,11 +18,13 @@ _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 def distrust(folder: Path) -> str:
     """Why a folder is not to be used: somebody else may write to it.  Empty when all is well.
 
-    A folder that is not there is well: it will be made for its owner alone.
+    A folder that is not there, or that is none, is well: one that is made is its owner's alone.
     """
     try:
         found = folder.stat()
     except OSError:
+        return ""
+    if not stat.S_ISDIR(found.st_mode):
         return ""
     if _is_foreign(found):
         return "it belongs to another user"
@@ -42,8 +44,13 @@ def is_trusted(folder: Path) -> bool:
 
 def remedy(folder: Path) -> str:
     """What to do about a folder that is not trusted."""
-    return (f"set BLOCKNUMBA_CACHE_DIR to a folder of your own, or give {folder} to yourself and "
-            f"run chmod go-w on it")
+    chosen = "set BLOCKNUMBA_CACHE_DIR to a folder of your own"
+    with contextlib.suppress(OSError):
+        found = folder.stat()
+        is_for_all = found.st_mode & stat.S_ISVTX  # as /tmp, which must stay so
+        if not is_for_all and not _is_foreign(found):
+            return f"{chosen}, or run chmod go-w {folder}"
+    return chosen
 
 
 def read_file(path: Path) -> bytes | None:
