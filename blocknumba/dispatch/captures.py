@@ -44,11 +44,13 @@ _OF_C = frozenset(("math", "cmath", "operator"))  # modules of Python that kerne
 _CONTENTS = (tuple, frozenset, str, bytes, type)  # what len() says of them does not change
 _SETTLED = (BuiltinFunctionType, np.ufunc, BlockFunction, DType, CodeType, slice)
 _COMPUTING = (getattr, hasattr)  # attributes whose names are values
-_OF_TRUTH = ("__bool__", "__len__")
+_SHOWING = (str, repr, format)  # text of all attributes, it may be
+_OF_TRUTH, _EQUAL, _CALL = ("__bool__", "__len__"), ("__eq__",), ("__call__",)
+_TEXT = ("__repr__", "__str__", "__format__")
 _COMPARISONS = frozenset(f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge"))
 # special methods that no expression of a kernel calls
 _NOT_CALLED = frozenset(f"__{name}__" for name in (
-    "new", "init", "del", "post_init", "repr", "hash", "setattr", "delattr", "set_name", "reduce",
+    "new", "init", "del", "post_init", "hash", "setattr", "delattr", "set_name", "reduce",
     "reduce_ex", "getstate", "setstate", "copy", "deepcopy", "replace", "init_subclass",
     "class_getitem", "subclasshook", "sizeof", "dir", "getattr", "getattribute", "prepare"))
 
@@ -127,7 +129,9 @@ class Walk:
         # of attributes that are read of such objects; NumPy asks any object for its dtype
         self._names: dict[str, None] = {"dtype": None}
         self._strings: dict[str, None] = {}  # which may be names, where some are computed
+        # what the code does with such objects, whatever their class makes of it
         self._computes_names = self._compares = self._takes_classes = False
+        self._shows = self._asks_calls = False
 
     def follow(self, path: str, value: object) -> None:
         """Let the code do with a value whatever it does."""
@@ -140,6 +144,7 @@ class Walk:
         self._names |= names.attributes
         self._strings |= names.strings
         self._compares |= names.compares
+        self._shows |= names.shows
         for variable in names.paths:
             self._read_path(path, function, variable)
 
@@ -155,13 +160,16 @@ class Walk:
     def _extent(self) -> tuple:
         """How much was found, and all that decides how much is to be found."""
         return (len(self.reads), len(self._objects), len(self._names), len(self._strings),
-                self._computes_names, self._compares, self._takes_classes)
+                self._computes_names, self._compares, self._takes_classes, self._shows,
+                self._asks_calls)
 
     def _follow(self, path: str, value: object) -> None:
         if isinstance(value, str):
             self._strings[value] = None
         self._computes_names |= any(value is function for function in _COMPUTING)
+        self._shows |= any(value is function for function in _SHOWING)
         self._takes_classes |= value is type
+        self._asks_calls |= value is callable
         if id(value) in self._seen or is_settled(value) and type(value) is not tuple:
             return
         self._seen[id(value)] = value
@@ -220,10 +228,13 @@ class Walk:
         """What the code may read of an object that it passes on."""
         names = dict(self._names)
         self._read_class(path, value)
-        if self._computes_names:
-            names |= self._strings | dict.fromkeys(_own_names(value))
+        in_c = is_of_python(type(value).__module__)  # as SimpleNamespace compares all that it has
+        if self._computes_names or self._shows or self._compares and in_c:
+            names |= dict.fromkeys(_own_names(value))
             if hasattr(value, "__dict__"):
                 self._read(path, NAMES, value, "")
+        if self._computes_names:
+            names |= self._strings
         for name in names:
             if (id(value), ATTRIBUTE, name) in self.reads:
                 continue
@@ -241,9 +252,18 @@ class Walk:
         for base in cls.__mro__:
             if not is_settled(base):
                 members = self._members.setdefault(id(base), vars(base))
-                for name in _special_methods(members, self._compares):
+                for name in self._special_methods(members):
                     place = f"{path}.__class__.{base.__qualname__}"
                     self.follow(f"{place}.{name}", self._read(place, ITEM, members, name))
+
+    def _special_methods(self, members: Mapping[str, object]) -> list[str]:
+        """Methods of a class that operators and builtin functions call; some it may yet get."""
+        expected = [*_OF_TRUTH, *_EQUAL * self._compares, *_TEXT * self._shows,
+                    *_CALL * self._asks_calls]
+        left_out = {*_NOT_CALLED, *expected, *(_COMPARISONS if not self._compares else ()),
+                    *(_TEXT if not self._shows else ())}
+        return [*expected, *(name for name, member in members.items() if name.startswith("__")
+                             and name not in left_out and isinstance(member, FunctionType))]
 
     def _read(self, path: str, kind: str, holder: object, name: str) -> object:
         """Note that something is read, once; its value."""
@@ -278,15 +298,6 @@ def is_container(value: object) -> bool:
         return False
     length = lengths[0]
     return not isinstance(length, FunctionType) or is_of_python(length.__module__)
-
-
-def _special_methods(members: Mapping[str, object], compares: bool) -> list[str]:
-    """Methods of a class that operators and builtin functions call; also some it may yet get."""
-    expected = (*_OF_TRUTH, *(("__eq__",) if compares else ()))
-    return [*expected, *(name for name, member in members.items()
-                         if isinstance(member, FunctionType) and name.startswith("__")
-                         and name not in (*expected, *_NOT_CALLED)
-                         and (compares or name not in _COMPARISONS))]
 
 
 def _own_names(value: object) -> list[str]:

@@ -345,7 +345,8 @@ class Kernel(Named):
                 plans.clear()
             forms = plans.get(key)
             if forms is None:
-                forms = plans[key] = FormPlans(call.arguments.arrays, call.compiled.effects.stored)
+                forms = plans[key] = FormPlans(
+                    call.arguments.arrays, call.compiled.effects.stored, call.arguments.constants)
             forms.add(plan)
         return call.compiled
 

@@ -193,7 +193,7 @@ def _constant_access(name: str, cls: type) -> Access:
     if cls in _EXACT or issubclass(cls, (type, enum.Enum, np.dtype)):
         return Access(constant=name)
     if is_identified(cls):
-        return Access(constant=f"_id({name})")  # a plan keeps what it captured alive
+        return Access(constant=f"_id({name})")  # which FormPlans keeps alive
     return Access(constant=f"_identify({name}, {name!r})")
 
 

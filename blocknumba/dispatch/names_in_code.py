@@ -33,12 +33,14 @@ class Names:
     attributes: names of those that are read of anything else.
     strings: constants, which may be names of attributes.
     compares: it asks whether things are equal.
+    shows: it makes text of things.
     """
 
     paths: dict[Path, None] = field(default_factory=dict)
     attributes: dict[str, None] = field(default_factory=dict)
     strings: dict[str, None] = field(default_factory=dict)
     compares: bool = False
+    shows: bool = False
 
 
 @functools.lru_cache(maxsize=1024)
@@ -65,6 +67,7 @@ def _collect(code: CodeType, names: Names) -> None:
         if name in _GLOBALS or name in _CELLS:
             path = Path((argument,), name in _CELLS)
             names.compares |= argument in _COMPARING
+        names.shows |= name.startswith("FORMAT_") or name == "CONVERT_VALUE"
         names.compares |= name == "CONTAINS_OP" or name == "COMPARE_OP" and (
             instruction.argrepr.strip("bol()") in ("==", "!="))
     for constant in code.co_consts:

@@ -110,12 +110,14 @@ class FormPlans:
     limits: for each pair of arrays two distances from pointer to pointer: the arrays share
         memory when the distance is strictly between them.  Pairs in the order of combinations.
     disjoint: the plan for when they share none.  overlapping: the plan that works always.
+    constants: what the key may know by nothing but its id, kept alive with it.
     """
 
-    __slots__ = ("limits", "disjoint", "overlapping", "_count")
+    __slots__ = ("limits", "disjoint", "overlapping", "constants", "_count")
 
-    def __init__(self, arrays: Mapping[str, ArrayFacts], stored: Collection[str]):
-        self._count = len(arrays)
+    def __init__(self, arrays: Mapping[str, ArrayFacts], stored: Collection[str],
+                 constants: Mapping[str, object]):
+        self._count, self.constants = len(arrays), constants
         self.limits = tuple(
             limit for (one, first), (other, second) in itertools.combinations(arrays.items(), 2)
             for limit in (_sharing_limits(first, second) if one in stored or other in stored

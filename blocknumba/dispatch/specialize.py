@@ -127,18 +127,20 @@ def identify(value: object, where: str) -> Hashable:
 def is_identified(cls: type) -> bool:
     """Whether identify tells an object of a class apart by which one it is."""
     known = cls.__module__.partition(".")[0] in ("builtins", "blocknumba", "numpy")
-    return not (known or issubclass(cls, (tuple, float, enum.Enum)) or _is_frozen_dataclass(cls))
+    return not (known or issubclass(cls, (tuple, float, enum.Enum)) or _is_frozen(cls))
 
 
-def _is_frozen_dataclass(cls: type) -> bool:
+def _is_frozen(cls: type) -> bool:
+    """Whether a class is a frozen dataclass, all of whose attributes vars() knows."""
     parameters = getattr(cls, "__dataclass_params__", None)
-    return parameters is not None and parameters.frozen
+    return (parameters is not None and parameters.frozen and cls.__dictoffset__ != 0
+            and not any(vars(base).get("__slots__") for base in cls.__mro__))
 
 
 def _of_object(value: object, where: str) -> Hashable:
     if is_identified(type(value)):
         return Same(value)
-    if _is_frozen_dataclass(type(value)) and hasattr(value, "__dict__"):
+    if _is_frozen(type(value)):
         return type(value), tuple(identify(item, where) for item in vars(value).values())
     return type(value), value
 

@@ -24,7 +24,7 @@ def arrays(draw) -> ArrayFacts:
 
 @given(arrays(), arrays(), ADDRESSES, ADDRESSES)
 def test_the_limits_of_a_pair_tell_at_any_pointers_whether_it_shares_memory(one, other, at, to):
-    low, high = FormPlans({"x": one, "y": other}, {"x"}).limits
+    low, high = FormPlans({"x": one, "y": other}, {"x"}, {}).limits
 
     is_shared = low < to - at < high
 
@@ -35,14 +35,14 @@ def test_there_are_limits_for_every_pair():
     array = ArrayFacts(DTYPES["int8"], (5,), (1,), 0, 0, False, None)
 
     named = [dict.fromkeys("xyz"[:count], array) for count in range(4)]
-    assert [FormPlans(arrays, "xyz").limits for arrays in named] == [
+    assert [FormPlans(arrays, "xyz", {}).limits for arrays in named] == [
         (), (), (-5, 5), (-5, 5) * 3]
 
 
 def test_arrays_that_are_only_read_may_share_memory():
     array = ArrayFacts(DTYPES["int8"], (5,), (1,), 0, 0, False, None)
 
-    forms = FormPlans(dict.fromkeys("xyz", array), {"z"})
+    forms = FormPlans(dict.fromkeys("xyz", array), {"z"}, {})
 
     assert forms.limits == (0, 0, -5, 5, -5, 5)
     assert forms.pairs() == [(0, 2, -5, 5), (1, 2, -5, 5)]

@@ -4,6 +4,7 @@ import gc
 import itertools
 import threading
 import weakref
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -272,6 +273,30 @@ def test_equal_constants_with_other_attributes_have_other_code(stub, compiler):
 
     assert sizes_compiled(compiler) == [1, 2]
     assert [launched.index(compiled) for compiled in launched] == [0, 0, 2, 0, 2, 0]
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """A constant that is equal to others by its name only."""
+
+    name: str
+    size: int = field(compare=False)
+
+
+def test_equal_constants_without_a_dict_have_code_of_their_own_attributes(stub, compiler):
+    sized, arrays = make_sized(), pair()
+    for size in (1, 2, 1):
+        sized[1](*arrays, given=Slots("a", size))
+
+    assert sizes_compiled(compiler) == [1, 2]
+
+
+def test_a_constant_that_died_is_not_taken_for_another_at_its_address(stub, compiler):
+    sized, arrays = make_sized(), pair()
+    for size in range(100):
+        sized[1](*arrays, given=Config(size))
+
+    assert sizes_compiled(compiler) == [*range(100)]
 
 
 def test_a_bound_launch_sees_an_attribute_change(stub, compiler):
