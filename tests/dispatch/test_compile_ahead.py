@@ -123,3 +123,45 @@ def test_too_much_shared_memory_is_an_error_that_names_the_buffers():
     assert "1048576 bytes for 512x512xfloat32 at line" in message
     assert "test_compile_ahead.py, line" in message
     assert "hint: use smaller tiles" in message
+
+
+def test_loops_may_be_nested_deeply():
+    pytest.importorskip("cuda.bindings.nvvm")
+
+    def inner(x, n):
+        for _ in range(n):
+            for _ in range(n):
+                for _ in range(n):
+                    for _ in range(n):
+                        for _ in range(n):
+                            for _ in range(n):
+                                for _ in range(n):
+                                    for _ in range(n):
+                                        x[0] += 1
+
+    def middle(x, n):
+        for _ in range(n):
+            for _ in range(n):
+                for _ in range(n):
+                    for _ in range(n):
+                        for _ in range(n):
+                            for _ in range(n):
+                                for _ in range(n):
+                                    for _ in range(n):
+                                        inner(x, n)
+
+    @bn.jit
+    def kernel(x, n):
+        for _ in range(n):
+            for _ in range(n):
+                for _ in range(n):
+                    for _ in range(n):
+                        for _ in range(n):
+                            for _ in range(n):
+                                for _ in range(n):
+                                    for _ in range(n):
+                                        middle(x, n)
+
+    compiled = bn.compile(kernel, "f32[::1], i32", target="sm_90a")
+
+    assert compiled.asm["tile"].count("for %") == 24

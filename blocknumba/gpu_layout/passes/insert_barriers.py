@@ -91,6 +91,7 @@ class _Finder:
         }
         self._being_read: dict[OpDef, list[_Access]] = {wait: [] for wait in READ_UNTIL.values()}
         self._used = {value for op in walk(fn.body) for value in op.operands}
+        self._found: dict[tuple, tuple[_Pending, dict[OpDef, list[_Access]]]] = {}
         self.barriers: dict[Op, str] = {}
         self._region(fn.body, {})
 
@@ -106,6 +107,15 @@ class _Finder:
         return pending
 
     def _control(self, op: Op, pending: _Pending) -> _Pending:
+        """pending after a loop or an `if`; found once, for the iterations of loops around it."""
+        given = op, frozenset(pending.items()), tuple(map(tuple, self._being_read.values()))
+        if given not in self._found:
+            self._found[given] = self._through(op, pending), self._being_read
+        after, being_read = self._found[given]
+        self._being_read = {wait: [*accesses] for wait, accesses in being_read.items()}
+        return after
+
+    def _through(self, op: Op, pending: _Pending) -> _Pending:
         """Either region of an `if`; the rounds of a loop, each after any other."""
         if not op.regions[0].args:
             after = [self._region(region, dict(pending)) for region in op.regions]
