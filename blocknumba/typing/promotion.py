@@ -68,8 +68,9 @@ def is_weak(operand: object) -> bool:
 
 def are_weak(operands: Sequence[object]) -> bool:
     """Whether operands are Python numbers only, so that what is computed of them is one."""
-    return any(map(is_weak, operands)) and all(
-        is_weak(operand) or isinstance(operand, bool) for operand in operands)
+    return not any(isinstance(operand, Value) for operand in operands) and all(
+        is_weak(operand) or isinstance(operand, bool) for operand in operands
+    ) and any(map(is_weak, operands))
 
 
 def weak_dtype(number: bool | int | float | Number) -> DType:
@@ -99,8 +100,9 @@ def strong_dtype(operand: object) -> DType:
 
 def result_dtype(operands: Sequence[object]) -> DType:
     """The dtype in which an arithmetic operation on these operands is done."""
-    python = [x for x in operands if isinstance(x, Number) or is_literal(x)]
-    strong = [x for x in operands if not (isinstance(x, Number) or is_literal(x))]
+    python, strong = [], []
+    for operand in operands:
+        (python if _is_python(operand) else strong).append(operand)
     if not strong:
         return reduce(joined_weak_dtype, map(weak_dtype, python))
     return reduce(_beside, python, _strong_dtype(strong))
@@ -222,3 +224,8 @@ def _beside(dtype: DType, number: bool | int | float | Number) -> DType:
     if is_literal(number) and not isinstance(number, float) and dtype != bool_:
         return dtype  # whether it fits is seen where it is converted
     return with_weak(dtype, weak_dtype(number))
+
+
+def _is_python(operand: object) -> bool:
+    """Whether an operand is a Python number, known now or at run time."""
+    return not isinstance(operand, Value) and (isinstance(operand, Number) or is_literal(operand))

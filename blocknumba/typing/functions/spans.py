@@ -49,7 +49,7 @@ def range_(context, start, stop=None, step=1, num_stages=None, loop_unroll_facto
                    warp_specialize)
     if stop is None:
         start, stop = 0, start
-    start, stop, step = (unwrapped(as_scalar(context, bound)) for bound in (start, stop, step))
+    start, stop, step = (as_scalar(context, bound) for bound in (start, stop, step))
     for bound in (start, stop, step):
         require(_is_int(bound), "range: given {}, accepted ints", describe(bound))
     require(not (isinstance(step, int) and step == 0), "range: step must not be 0")
@@ -161,8 +161,7 @@ def _hints(name: str, num_stages: object, unroll: object, warp_specialize: objec
 def _counted(context: Context, item, static: tuple, hints: LoopHints, bounds: tuple,
              extra: tuple = ()) -> Iteration:
     """A loop whose bounds have one dtype: int32, or int64 when one of them needs it."""
-    bounds = tuple(map(unwrapped, bounds))
-    dtype = _bounds_dtype(bounds)
+    dtype, bounds = _bounds_dtype(bounds), map(unwrapped, bounds)
     if item is not _same:
         dtype = promotion.promote(dtype, context.index_dtype)
     values = (context.value(limited(context, bound), dtype, "range") for bound in bounds)
@@ -174,13 +173,14 @@ def _bounds_dtype(bounds: tuple) -> DType:
     for bound in bounds:
         if not _is_int(bound):
             raise BlockTypeError(f"range: given {describe(bound)}, accepted ints")
-        own = promotion.weak_dtype(bound) if isinstance(bound, int) else bound.type.dtype
+        own = promotion.result_dtype((bound,))
         if own.bits == 64 or own.kind == "uint" and own.bits == 32:
             dtype = int64
     return dtype
 
 
 def _is_int(bound: object) -> bool:
+    bound = unwrapped(bound)
     if isinstance(bound, Value):
         return not bound.type.is_pointer and bound.type.is_scalar and bound.type.dtype.is_integer
     return isinstance(bound, int)
@@ -188,11 +188,11 @@ def _is_int(bound: object) -> bool:
 
 def _index(context: Context, number: object) -> Value:
     """A position in an array, as a scalar of at least the width that the arrays need."""
-    number = unwrapped(as_scalar(context, number))
+    number = as_scalar(context, number)
     if not _is_int(number):
         raise BlockTypeError(f"span: given {describe(number)}, accepted an int")
     dtype = promotion.promote(context.index_dtype, _bounds_dtype((number,)))
-    return context.value(limited(context, number), dtype)
+    return context.value(limited(context, unwrapped(number)), dtype)
 
 
 def limited(context: Context, number: object) -> object:
