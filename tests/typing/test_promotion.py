@@ -226,8 +226,9 @@ def test_comparison_with_a_literal_out_of_range_is_exact(comparison, literal):
 
 @pytest.mark.parametrize("comparison", [operator.lt, operator.le, operator.gt, operator.ge,
                                         operator.eq, operator.ne], ids=lambda f: f.__name__)
-def test_comparison_across_signedness_is_exact(comparison):
-    x = np.array([-1, 0, 2**63 - 1, 2**53 + 1], np.int64)
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_comparison_across_signedness_is_exact(comparison, dtype):
+    x = np.array([-1, 0, 2**63 - 1, 2**53 + 1], np.int64).astype(dtype)
     y = np.array([2**64 - 1, 2**63, 2**63 - 1, 2**53], np.uint64)
     out = np.zeros((2, 4, 4), bool)
 
