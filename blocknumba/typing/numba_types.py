@@ -168,12 +168,13 @@ def convert(context: Context, value: object, to: types.Type) -> object:
     return value
 
 
-def undefined(context: Context, of: types.Type) -> object:
-    """A value of a type that no path uses."""
+def undefined(context: Context, of: types.Type, variable: str = "") -> object:
+    """A value of a type that no path uses.   variable: what holds it, for debug."""
     if isinstance(of, RuntimeType):
-        return context.emit("undefined", dtype=str(of.tile.dtype), shape=of.tile.shape)
+        named = {"variable": variable} if variable and context.options.debug else {}
+        return context.emit("undefined", dtype=str(of.tile.dtype), shape=of.tile.shape, **named)
     if isinstance(of, StructureType):
-        return rebuild(of.kind, of.static, tuple([undefined(context, part) for part in of.parts]))
+        return rebuild(of.kind, of.static, tuple([undefined(context, part, variable) for part in of.parts]))
     return of.value
 
 

@@ -72,7 +72,7 @@ class Translator:
             of = self.types[phi.target.name]
             given = phi.value.incoming_values[phi.value.incoming_blocks.index(source)]
             if given is ir.UNDEFINED:
-                values += flatten(undefined(self.context, of))
+                values += flatten(undefined(self.context, of, _shown_name(phi.target.name)))
             else:
                 values += flatten(convert(self.context, self.env[given.name], of))
         return values
@@ -181,6 +181,11 @@ def _assignment(block: ir.Block, last: ir.Stmt) -> ir.Assign | None:
 def _is_expression(statement: ir.Stmt, *operations: str) -> bool:
     return (isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Expr)
             and statement.value.op in operations)
+
+
+def _shown_name(name: str) -> str:
+    """What the user calls a variable; "" for one of ours."""
+    return "" if renaming.is_temporary(name) else renaming.user_name(name)
 
 
 def _name(value: object, name: str) -> None:

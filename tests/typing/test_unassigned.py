@@ -149,8 +149,12 @@ def run(function, n, **options):
 
 @pytest.mark.parametrize("function", KERNELS, ids=lambda function: function.__name__)
 def test_a_variable_that_the_path_has_not_assigned_is_found(function):
-    with pytest.raises(BlockNameError, match="used"):
+    name = {"boolean": "t", "array": "a", "view": "a", "loopvar": "i", "span": "s",
+            "spanload": "s"}.get(function.__name__, "t")
+    with pytest.raises(BlockNameError) as caught:
         run(function, 3, debug=True)
+
+    assert f"{name} is used, which program (0, 0, 0) has not assigned" in caught.value.message
 
 
 @pytest.mark.parametrize("function", KERNELS, ids=lambda function: function.__name__)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from blocknumba.errors import UNKNOWN, Loc
+from blocknumba.tile_ir.ir import Op
 from blocknumba.tile_ir.types import INTEGERS
 
 # sums and differences of two numbers below it stay exact in int64
@@ -173,13 +174,13 @@ class Shadowed:
 
     kinds: uint8 (programs or 1, *tile shape), where any extent may be 1 instead.
     tile: the value; elements that nobody has written have any.
-    empty: where the user made those, if that is what happened.
+    maker: the op that made those, `undefined`.
     load: the load that has not read the elements that are padding.
     """
 
     kinds: np.ndarray
     tile: Tile
-    empty: Loc = UNKNOWN
+    maker: Op | None = None
     load: Loc = UNKNOWN
 
     def dense(self) -> np.ndarray:
@@ -190,10 +191,10 @@ class Shadowed:
 Tile = np.ndarray | Affine | Box | Uniform | Shadowed
 
 
-def origins_of(tiles: Iterable[Tile]) -> tuple[Loc, Loc]:
-    """The first places where some tiles have their missing elements and their padding from."""
+def origins_of(tiles: Iterable[Tile]) -> tuple[Op | None, Loc]:
+    """Where the first tiles that have such have their missing elements and their padding from."""
     shadows = [tile for tile in tiles if isinstance(tile, Shadowed)]
-    return (next((s.empty for s in shadows if s.empty is not UNKNOWN), UNKNOWN),
+    return (next((s.maker for s in shadows if s.maker is not None), None),
             next((s.load for s in shadows if s.load is not UNKNOWN), UNKNOWN))
 
 
@@ -270,7 +271,7 @@ def choose(tile: Tile, places: np.ndarray) -> Tile:
         return Uniform(choose(tile.element, places), tile.shape)
     if isinstance(tile, Shadowed):
         kinds, rest = choose(tile.kinds, places), choose(tile.tile, places)
-        return Shadowed(kinds, rest, tile.empty, tile.load) if kinds.any() else rest
+        return Shadowed(kinds, rest, tile.maker, tile.load) if kinds.any() else rest
     bounds = (bound and tuple(b[places] if isinstance(b, np.ndarray) else b for b in bound)
               for bound in tile.bounds)
     return Box(tuple(bounds), tile.shape)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from blocknumba.errors import UNKNOWN, BlockAssertionError, BlockIndexError
+from blocknumba.errors import BlockAssertionError, BlockIndexError
 from blocknumba.tile_ir.interpreter.affine import Affine, Shadowed, Tile, constant, dense
 from blocknumba.tile_ir.interpreter.machine import Machine
 from blocknumba.tile_ir.interpreter.shadows import MISSING
@@ -30,8 +30,7 @@ def _(machine: Machine, op: Op) -> Tile:
     zeros = create.undefined.evaluate(**op.attrs)
     if not machine.launch.debug:
         return zeros
-    origin = op.loc if attribute(op, "zero") else UNKNOWN
-    return Shadowed(np.full(zeros.shape, MISSING, np.uint8), zeros, origin)
+    return Shadowed(np.full(zeros.shape, MISSING, np.uint8), zeros, op)
 
 
 @debug.print_.interpreted

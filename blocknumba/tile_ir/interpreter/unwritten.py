@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from blocknumba.errors import UNKNOWN, BlockNameError, Loc
+from blocknumba.errors import BlockNameError
 from blocknumba.tile_ir.interpreter.affine import Shadowed, Tile, dense
 from blocknumba.tile_ir.interpreter.shadows import MISSING, USED
 from blocknumba.tile_ir.ir import Op, Value
-from blocknumba.tile_ir.opdef import PURE
+from blocknumba.tile_ir.opdef import PURE, attribute
 
 
-def missing_use(op: Op, tiles: Sequence[Tile]) -> tuple[Value, np.ndarray, Loc] | None:
-    """An operand of which an op with effects uses missing elements; which; where they are from.
+def missing_use(op: Op, tiles: Sequence[Tile]) -> tuple[Value, np.ndarray, Op | None] | None:
+    """An operand of which an op with effects uses missing elements; which; what made them.
 
     Where there is a mask, only the elements that it lets through are used.
     """
@@ -28,27 +28,32 @@ def missing_use(op: Op, tiles: Sequence[Tile]) -> tuple[Value, np.ndarray, Loc] 
         if mask is not None and tile is not mask and missing.any():
             missing = missing & dense(mask)
         if missing.any():
-            return value, missing, tile.empty
+            return value, missing, tile.maker
     return None
 
 
-def use_error(op: Op, value: Value, origin: Loc, program: tuple[int, int, int],
+def use_error(op: Op, value: Value, maker: Op | None, program: tuple[int, int, int],
               index: tuple[int, ...]) -> BlockNameError:
     """The error of an op that uses a missing element, or scalar, of an operand.
 
-    origin: where the user made it, if that is what happened.
+    maker: the op that made it.
     """
+    is_empty = maker is not None and bool(attribute(maker, "zero"))
+    variable = "" if maker is None else attribute(maker, "variable")
+    hint = f"they are from bn.empty in line {maker.loc.line}" if is_empty else ""
     name = value.hint or ("a tile" if index else "a value")
-    if index:
+    if variable:
+        message = f"{op.name}: {variable} is used, which program {program} has not assigned"
+        hint = f"assign {variable} on every path that leads here"
+    elif index:
         message = (f"{op.name}: element {index} of {name} is used, which nobody has written, in "
                    f"program {program}")
-    elif origin is not UNKNOWN:
+    elif is_empty:
         message = (f"{op.name}: {name} is used, which is made of elements that nobody has written, "
                    f"in program {program}")
     else:
         message = (f"{value.hint or op.name}: a value is used that program {program} has not been "
                    "given")
-    hint = "" if origin is UNKNOWN else f"they are from bn.empty in line {origin.line}"
     return BlockNameError(message, hint=hint)
 
 

@@ -39,11 +39,12 @@ def _(*, value, dtype):
 
 
 @op(PURE)
-def undefined(*, dtype, shape, zero=False) -> TileType:
+def undefined(*, dtype, shape, zero=False, variable="") -> TileType:
     """A value that no path of the program uses; any bits.
 
     dtype: a dtype's name, or "ptr<name>"; shape: of the tile, () for a scalar.
     zero: whether it has to be 0 all the same, for a program that does use it.
+    variable: what the program calls it, for messages.
     """
     if dtype.startswith("ptr<"):
         return TileType(PointerType(DTYPES[dtype[4:-1]]), shape)
@@ -51,7 +52,7 @@ def undefined(*, dtype, shape, zero=False) -> TileType:
 
 
 @undefined.numpy
-def _(*, dtype, shape, zero=False):
+def _(*, dtype, shape, zero=False, variable=""):
     return np.zeros((1, *shape), np.int64 if dtype.startswith("ptr<") else DTYPES[dtype].numpy)
 
 
