@@ -174,7 +174,8 @@ def undefined(context: Context, of: types.Type, variable: str = "") -> object:
         named = {"variable": variable} if variable and context.options.debug else {}
         return context.emit("undefined", dtype=str(of.tile.dtype), shape=of.tile.shape, **named)
     if isinstance(of, StructureType):
-        return rebuild(of.kind, of.static, tuple([undefined(context, part, variable) for part in of.parts]))
+        parts = [undefined(context, part, variable) for part in of.parts]
+        return rebuild(of.kind, of.static, tuple(parts))
     return of.value
 
 
