@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from types import (
-    BuiltinFunctionType, CodeType, FunctionType, GetSetDescriptorType, MethodDescriptorType,
-    MethodType, ModuleType, SimpleNamespace, WrapperDescriptorType,
+    BuiltinFunctionType, CodeType, FunctionType, MethodDescriptorType, MethodType, ModuleType,
+    SimpleNamespace, WrapperDescriptorType,
 )
 
 import numpy as np
 
 import blocknumba
 from blocknumba.dispatch.captures import capture, is_container, is_of_python, is_stable
-from blocknumba.dispatch.specialize import Specialization
+from blocknumba.dispatch.specialize import Specialization, is_transparent
 from blocknumba.dispatch.watching import MISSING, Read
 from blocknumba.settings import SETTINGS
 from blocknumba.tile_ir.types import DType
@@ -204,7 +204,7 @@ class _Writer:
                 self.value(member.value)
         elif issubclass(value, tuple) and hasattr(value, "_fields"):
             self.add("fields", *value._fields)
-        elif not _is_transparent(value):
+        elif not is_transparent(value):
             raise Unknowable(value.__qualname__)
         else:
             self.items(value.__bases__)
@@ -214,7 +214,7 @@ class _Writer:
         if value is MISSING:
             self.add("missing")
             return
-        known = type(value) is SimpleNamespace or _is_transparent(type(value))
+        known = type(value) is SimpleNamespace or is_transparent(type(value))
         if is_container(value) or not known:
             raise Unknowable(type(value).__name__)
         if self._is_new(value):
@@ -276,13 +276,6 @@ def _written(read: Read) -> object:
     return written_code(read.holder) if read.name == "__code__" else read.value
 
 
-def _is_transparent(cls: type) -> bool:
-    """Whether all that is in an object of a class are its attributes: no class is written in C."""
-    return all(base is object or base.__flags__ & _MADE_BY_PYTHON and not any(
-        isinstance(member, _OF_C) for name, member in vars(base).items()
-        if name not in ("__dict__", "__weakref__")) for base in cls.__mro__)
-
-
 def _found(module: str | None, name: str | None) -> object:
     """What a module has under a name with dots; None when there is no such thing."""
     try:
@@ -291,8 +284,6 @@ def _found(module: str | None, name: str | None) -> object:
         return None
 
 
-_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE, which few classes of C have
-_OF_C = (MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType)
 _PLAIN = frozenset((bool, int, float, complex, str, bytes, range, DType, type(None), type(...)))
 # by the first that fits: members of enumerations may be ints, and NumPy's float64 is a float
 _WRITERS: tuple[tuple[tuple[type, ...], Callable[[_Writer, object], None]], ...] = (

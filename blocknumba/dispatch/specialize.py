@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import enum
+import functools
 import itertools
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import (
+    BuiltinFunctionType, FunctionType, GetSetDescriptorType, MethodDescriptorType, ModuleType,
+    WrapperDescriptorType,
+)
 
 import numpy as np
 
@@ -26,6 +30,8 @@ DIVISIBILITY = 16  # elements: enough for a 16-byte access of any dtype; smaller
 TILE_DIVISIBILITY = 256  # of what remainders are taken by: enough for the extents of most tiles
 # int32 offsets are exact up to 2**31 - 1; a tile may reach past the last element
 NARROW_OFFSETS = 2**31 - 2**20
+_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE, which few classes of C have
+_OF_C = (MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,31 +124,57 @@ def freeze(value: object, where: str) -> Hashable:
 def identify(value: object, where: str) -> Hashable:
     """A key that is equal for constants of which everything that a kernel may read is equal.
 
-    Unlike freeze, it tells objects of a user's classes apart that are equal: their attributes
-    need not be, and may change.  It is that of their attributes where none can change.
+    Unlike freeze, it tells objects of a user's classes apart that are equal, as their attributes
+    need not be: by their attributes where objects are compared by what they hold, else by which
+    object it is.
     """
-    return _frozen(value, where, lambda own: _of_object(own, where))
+    return _frozen(value, where, _of_object)
 
 
 def is_identified(cls: type) -> bool:
     """Whether identify tells an object of a class apart by which one it is."""
     known = cls.__module__.partition(".")[0] in ("builtins", "blocknumba", "numpy")
-    return not (known or issubclass(cls, (tuple, float, enum.Enum)) or _is_frozen(cls))
+    return not (known or issubclass(cls, (tuple, float, enum.Enum)) or _is_compared(cls))
+
+
+def _of_object(value: object) -> Hashable:
+    cls = type(value)
+    if is_identified(cls):
+        return Same(value)
+    if _is_compared(cls):
+        attributes = vars(value)
+        return cls, *attributes, *map(_attribute, attributes.values())
+    return cls, value
+
+
+def _attribute(value: object) -> Hashable:
+    """The key of an attribute; of mutable objects which it is, as they may hold each other."""
+    cls = type(value)
+    if cls.__hash__ is None or _is_compared(cls) and not _is_frozen(cls):
+        return Same(value)
+    try:
+        return _frozen(value, "", _of_object)
+    except BlockTypeError:  # a tuple of what has no hash
+        return Same(value)
 
 
 def _is_frozen(cls: type) -> bool:
-    """Whether a class is a frozen dataclass, all of whose attributes vars() knows."""
     parameters = getattr(cls, "__dataclass_params__", None)
-    return (parameters is not None and parameters.frozen and cls.__dictoffset__ != 0
+    return parameters is not None and parameters.frozen
+
+
+@functools.cache
+def _is_compared(cls: type) -> bool:
+    """Whether objects of a class are compared by what they hold, all of which vars() knows."""
+    return (cls.__eq__ is not object.__eq__ and cls.__dictoffset__ != 0 and is_transparent(cls)
             and not any(vars(base).get("__slots__") for base in cls.__mro__))
 
 
-def _of_object(value: object, where: str) -> Hashable:
-    if is_identified(type(value)):
-        return Same(value)
-    if _is_frozen(type(value)):
-        return type(value), tuple(identify(item, where) for item in vars(value).values())
-    return type(value), value
+def is_transparent(cls: type) -> bool:
+    """Whether all that is in an object of a class are its attributes: no class is written in C."""
+    return all(base is object or base.__flags__ & _MADE_BY_PYTHON and not any(
+        isinstance(member, _OF_C) for name, member in vars(base).items()
+        if name not in ("__dict__", "__weakref__")) for base in cls.__mro__)
 
 
 def _frozen(value: object, where: str, of_object: Callable[[object], Hashable]) -> Hashable:
@@ -155,6 +187,11 @@ def _frozen(value: object, where: str, of_object: Callable[[object], Hashable]) 
         return type(value), tuple(_frozen(item, where, of_object) for item in value)
     if isinstance(value, (type, FunctionType, BuiltinFunctionType, ModuleType)):
         return value
+    if isinstance(value, (complex, range, frozenset)):  # 0.0 and True are equal to others in them
+        parts = (value if isinstance(value, frozenset) else (value.real, value.imag)
+                 if isinstance(value, complex) else (value.start, value.stop, value.step))
+        kind = frozenset if isinstance(value, frozenset) else tuple
+        return type(value), kind(_frozen(item, where, of_object) for item in parts)
     try:
         hash(value)
     except TypeError:

@@ -8,10 +8,11 @@ builtin that a global comes to hide is seen.  Functions of several modules are a
 from __future__ import annotations
 
 import builtins
+import functools
 import keyword
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 
 import numpy as np
 
@@ -99,11 +100,16 @@ def _generated(globals_: Sequence[Read], others: Sequence[Read],
     text = " and ".join(tests) or "True"
     used = {name: value for name, value in scope.items() if name in text or name.endswith("gone")}
     source = _SOURCE.format(parameters=", ".join(used), tests=text, gone=f"{stem}gone")
+    namespace = globals_[0].holder if globals_ else {}
+    return FunctionType(_compiled(source), namespace, "is_current", tuple(used.values()))
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(source: str) -> CodeType:
+    """The code of the function; it is the same again where only values differ."""
     made: dict[str, FunctionType] = {}
     exec(compile(source, f"{GENERATED}captures>", "exec"), made)
-    namespace = globals_[0].holder if globals_ else {}
-    return FunctionType(made["is_current"].__code__, namespace, "is_current",
-                        tuple(used.values()))
+    return made["is_current"].__code__
 
 
 def _test(found: Read, number: int, stem: str, scope: dict[str, object]) -> str:

@@ -1,6 +1,7 @@
 """What code is specialised on."""
 
 import math
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from blocknumba.dispatch.arrays import array_facts
 from blocknumba.dispatch.scalars import scalar_facts
 from blocknumba.dispatch.specialize import (
-    are_disjoint, argument_of, freeze, integer_class,
+    are_disjoint, argument_of, freeze, identify, integer_class,
 )
 from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir.arguments import ScalarArgument
@@ -117,9 +118,50 @@ def test_numpy_scalars_and_floats_are_not_specialised_on_their_value():
 @pytest.mark.parametrize("a, b", [
     (1, True), (1, 1.0), (0.0, -0.0), (True, 1.0), (np.int32(1), np.int64(1)), (1, np.int32(1)),
     ((1, 2), (1.0, 2)), ((0.0,), (-0.0,)), ("1", 1), (np.float32, np.float64), (None, 0),
-    (np.float16(1), np.float32(1)), (len, max), ((1,), [1])])
+    (np.float16(1), np.float32(1)), (len, max), ((1,), [1]), (frozenset({1}), frozenset({True})),
+    (complex(0, 0.0), complex(0, -0.0)), (range(0, 3, 2), range(0, 4, 2))])
 def test_constants_that_differ_in_value_or_type_have_different_keys(a, b):
     assert freeze(a, "B") != (freeze(b, "B") if not isinstance(b, list) else None)
+
+
+class Valued:
+    """Objects that are compared by what they hold, but for what they hide."""
+
+    def __init__(self, shown, hidden=0):
+        self.shown, self.hidden = shown, hidden
+
+    def __eq__(self, other):
+        return self.shown == other.shown
+
+    def __hash__(self):
+        return hash(self.shown)
+
+
+class Plain:
+    """Objects that are compared by which one they are."""
+
+
+@dataclass(frozen=True)
+class Frozen:
+    shown: object
+    hidden: int = field(default=0, compare=False)
+
+
+@pytest.mark.parametrize("cls", [Valued, Frozen])
+def test_objects_are_identified_by_all_that_they_hold(cls):
+    assert identify(cls(1), "B") == identify(cls(1), "B")
+    assert identify((cls(Frozen(1)),), "B") == identify((cls(Frozen(1)),), "B")
+    for other in (cls(True), cls(1.0), cls(1, 2), cls((1,)), Plain()):
+        assert identify(cls(1), "B") != identify(other, "B")
+
+
+def test_objects_that_can_hold_themselves_have_an_identity():
+    one, other = Valued(1), Valued(1)
+    one.hidden, other.hidden = one, one
+    plain = Plain()
+
+    assert identify(one, "B") == identify(one, "B") != identify(other, "B")
+    assert identify(plain, "B") == identify(plain, "B") != identify(Plain(), "B")
 
 
 @pytest.mark.parametrize("make", [
