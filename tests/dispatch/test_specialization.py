@@ -157,7 +157,7 @@ def test_objects_are_identified_by_all_that_they_hold(cls):
 
 def test_objects_that_can_hold_themselves_have_an_identity():
     one, other = Valued(1), Valued(1)
-    one.hidden, other.hidden = one, one
+    one.hidden, other.hidden = one, other
     plain = Plain()
 
     assert identify(one, "B") == identify(one, "B") != identify(other, "B")
