@@ -7,6 +7,7 @@ scheduler.
 What is modelled.  Warps that agree run as one NumPy batch, a cohort; lanes that part wait at their
 immediate post-dominator.  Asynchronous work happens when it hurts most: tensor copies at once,
 wgmma not before its wait.  Vector clocks over shared memory find races, the async proxy apart.
+Of the driver's functions, vprintf and __assertfail.
 
 What is not.  Time and caches; races over global memory; a lock that lanes of one warp take in turn;
 reads of registers that were never written: they hold ones; which bits a NaN has, except where PTX
