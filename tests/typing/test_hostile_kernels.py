@@ -442,8 +442,8 @@ OPERANDS = (
     "3; -1; 2.5; True; None; 'a'; (1, 2); (); x; y; y.T; x.at[0]; x.at[bn.span(0, 8)]; x.at; n; "
     "x[0]; ...; bn.span(0, 8); x[bn.span(0, 8)]; y[bn.span(0, 8), bn.span(0, 8)]; bn.arange(0, 8); "
     "1j; 2**40; THING; bn.float32; bn.exp; bn; np.float32(2); x + bn.arange(0, 8); x + 0; "
-    "slice(0, 8); (x, y); lambda a: a; bn.zeros((2, 4, 8)); bn.zeros((8,), bn.float8_e4m3fn); x.shape; b'x'; "
-    "float('nan')").split("; ")
+    "slice(0, 8); (x, y); lambda a: a; bn.zeros((2, 4, 8)); bn.zeros((8,), bn.float8_e4m3fn); "
+    "x.shape; b'x'; float('nan')").split("; ")
 FUNCTIONS = [name for name in language.__all__ if callable(getattr(bn, name))]
 
 
