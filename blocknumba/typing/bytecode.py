@@ -27,6 +27,7 @@ _REFUSED = {
     "YIELD_VALUE": "yield", "DICT_MERGE": "a call with **", "IMPORT_NAME": "import",
     "STORE_GLOBAL": "global assignment",
     "DELETE_GLOBAL": "del of a global", "DELETE_SUBSCR": "del of an element",
+    "DELETE_DEREF": "del of a variable that functions share",
     "DELETE_ATTR": "del of an attribute", "STORE_ATTR": "assignment to an attribute",
     "MATCH_CLASS": "match", "MATCH_MAPPING": "match", "MATCH_SEQUENCE": "match",
     "LOAD_BUILD_CLASS": "class", "UNPACK_EX": "starred unpacking",
@@ -40,6 +41,8 @@ _CODE_UNIT = 2  # bytes per instruction, and the length of the NOP that Numba pu
 
 # An expression: what a variable holds, nothing when it is not assigned yet.
 SAVED = "saved"
+# An expression whose assignment is `del` of the variable.
+DELETED = "deleted"
 
 
 class SourceLoc(ir.Loc):
@@ -164,6 +167,10 @@ class _Interpreter(interpreter.Interpreter):
         definitions = self.definitions[moved.target.name]
         definitions.remove(moved.value)
         definitions += self.definitions.pop(temporary)
+
+    def op_DELETE_FAST(self, inst):  # noqa: N802 - Numba's name
+        """From here on the variable is not assigned."""
+        self.store(ir.Expr(DELETED, self.loc), self.code_locals[inst.arg])
 
     def op_LOAD_DEREF(self, inst, res):  # noqa: N802 - Numba's name
         """A variable that functions share: a variable like others."""

@@ -9,7 +9,7 @@ from numba.core import ir
 
 from blocknumba.errors import BlockNameError, Loc
 from blocknumba.typing import renaming
-from blocknumba.typing.bytecode import SAVED
+from blocknumba.typing.bytecode import DELETED, SAVED
 from blocknumba.typing.graph import Graph, Label
 
 
@@ -142,9 +142,10 @@ class _Renamer:
         block = self._blocks[label]
         body = []
         for statement in block.body:
-            is_phi = (isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Expr)
-                      and statement.value.op == "phi")
-            if is_phi:
+            if _is(statement, DELETED):
+                self._current.pop(statement.target.name, None)
+                continue
+            if _is(statement, "phi"):
                 statement = ir.Assign(statement.value, self._write(statement.target), statement.loc)
             elif self._is_touched(statement):
                 self._require_assigned(statement)
@@ -158,7 +159,8 @@ class _Renamer:
         return any(v.name in self._repeated for v in renaming.uses(statement))
 
     def _require_assigned(self, statement: ir.Stmt) -> None:
-        if _is_saved(statement) and statement.value.value.name not in self._current:
+        # what a variable holds, if anything, while another has its name
+        if _is(statement, SAVED) and statement.value.value.name not in self._current:
             statement.value = ir.Expr.undef(statement.loc)
         for variable in renaming.uses(statement):
             if variable.name in self._repeated and variable.name not in self._current:
@@ -193,7 +195,7 @@ def _read_place(statement: ir.Stmt, variable: ir.Var) -> Loc:
     return replace(whole, column=name.column, end_column=name.end_column)
 
 
-def _is_saved(statement: ir.Stmt) -> bool:
-    """Whether a statement keeps what a variable holds, if anything, while another has its name."""
+def _is(statement: ir.Stmt, operation: str) -> bool:
+    """Whether a statement assigns an expression of this operation."""
     return (isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Expr)
-            and statement.value.op == SAVED)
+            and statement.value.op == operation)

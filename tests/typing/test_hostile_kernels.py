@@ -74,6 +74,8 @@ HOSTILE = [
      "del of an element: not supported in a kernel", ""),
     ("del x.shape", UnsupportedError,
      "del of an attribute: not supported in a kernel", ""),
+    ("m = 3\ndel m\nx[0] = m", BlockNameError,
+     "name 'm' is used before it is assigned", ""),
     ("from math import pi", UnsupportedError,
      "import: not supported in a kernel", ""),
     ("class A: pass", UnsupportedError,
@@ -429,8 +431,9 @@ def test_what_the_hints_say_works(spelling):
 @pytest.mark.parametrize("body,value", [
     ("x[0] = min(n, 2, 5)", 2), ("x[0] = max(n, 2.5)", 3), ("x[0] = sum((n, 1), 4)", 8),
     ("q, r = divmod(n, 2)\nx[0] = q * 10 + r", 11), ("x[0] = abs(-n) + pow(n, 2)", 12),
+    ("m = 3\ndel m\nm = n + 1\nx[0] = m", 4), ("m = 7\nif n > 5: del m\nx[0] = m", 7),
     ("x[0] = bn.sum(y[..., 0][bn.span(0, 8)])", 0)])
-def test_builtins_of_numbers_mean_what_they_mean_in_python(body, value):
+def test_what_looks_hostile_and_is_not_means_what_it_means_in_python(body, value):
     x = np.full(16, np.nan, np.float32)
 
     kernel_of(body)[1](x, np.zeros((8, 8), np.float32), 3)
