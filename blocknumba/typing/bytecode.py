@@ -18,12 +18,19 @@ from blocknumba.errors import Loc, UnsupportedError
 from blocknumba.typing.constexpr import unwrapped
 from blocknumba.typing.function import bare, own_signature
 from blocknumba.typing.nested import Nested, keep_settled_values, make_function
+from blocknumba.typing.sequences import (
+    SequenceInterpreter,
+    is_generator_expression,
+    require_consumed,
+    yield_into_tuple,
+)
 from blocknumba.typing.written import as_written
 
 # Opcodes of Python that has no meaning in a kernel, on all supported versions.
 _REFUSED = {
     "BEFORE_WITH": "with", "BEFORE_ASYNC_WITH": "async with",
-    "PUSH_EXC_INFO": "try/except", "CHECK_EXC_MATCH": "try/except",
+    "PUSH_EXC_INFO": "try", "CHECK_EXC_MATCH": "try/except",
+    "SET_ADD": "a set comprehension", "MAP_ADD": "a dict comprehension",
     "YIELD_VALUE": "yield", "DICT_MERGE": "a call with **", "IMPORT_NAME": "import",
     "STORE_GLOBAL": "global assignment",
     "DELETE_GLOBAL": "del of a global", "DELETE_SUBSCR": "del of an element",
@@ -36,6 +43,7 @@ _REFUSED = {
 _UNKNOWN = {"RAISE_VARARGS": "raise", "FORMAT_VALUE": "an f-string with a format",
             "FORMAT_WITH_SPEC": "an f-string with a format"}
 _ASSERT = "use assert, which is checked with debug=True"
+_HINTS = dict.fromkeys(("SET_ADD", "MAP_ADD"), "make a tuple: tuple(... for ...)")
 _CODE_UNIT = 2  # bytes per instruction, and the length of the NOP that Numba puts before all
 
 
@@ -46,11 +54,14 @@ DELETED = "deleted"
 
 
 class SourceLoc(ir.Loc):
-    """A location of Numba IR that carries ours."""
+    """A location of Numba IR that carries ours.
 
-    def __init__(self, place: Loc):
+    activation: the inlined call that the code belongs to; None for the kernel's own code.
+    """
+
+    def __init__(self, place: Loc, activation: object = None):
         super().__init__(place.file, place.line, place.column)
-        self.place = place
+        self.place, self.activation = place, activation
 
     def with_lineno(self, line, col=None):
         """This location: each instruction sets its own."""
@@ -103,7 +114,7 @@ class Source:
         return node
 
 
-class _Interpreter(interpreter.Interpreter):
+class _Interpreter(SequenceInterpreter):
     """Numba's bytecode interpreter, placing each statement by line and columns.
 
     Every variable keeps its name: Numba's own new names for assignments assume that code runs in
@@ -129,6 +140,8 @@ class _Interpreter(interpreter.Interpreter):
         target = self.current_scope.get_or_define(name, loc=self.loc)
         if isinstance(value, ir.Var):
             value = self.assigner.assign(ir.Var(value.scope, value.name, self.loc), target)
+        else:
+            self.assigner.forget(target.name)
         self.current_block.append(ir.Assign(value=value, target=target, loc=self.loc))
         self.definitions[target.name].append(value)
         return target
@@ -206,19 +219,22 @@ class _Interpreter(interpreter.Interpreter):
         self.store(make_function(nested, (*given, *named.values()), cells, self.loc), res)
 
     def _items(self, defaults: str | tuple | None) -> tuple[ir.Var, ...]:
-        """The variables of the tuple of defaults."""
+        """Variables for the defaults, read from the tuple that holds them."""
         if not defaults:
             return ()
         if isinstance(defaults, tuple):
             return tuple(self.get(name) for name in defaults)
-        return tuple(self.definitions[defaults][0].items)
+        made = self.definitions[defaults][0]
+        while isinstance(made, ir.Var):
+            made = self.definitions[made.name][0]
+        whole = self.get(defaults)
+        return tuple(self.store(ir.Expr.static_getitem(whole, i, None, self.loc), f"{defaults}.{i}")
+                     for i in range(len(made.items)))
 
     def post_process(self, peepholes, func_ir):
-        """Numba's rewrites of calls with *; those for with, try and dict have nothing to do."""
-        for rewrite in (interpreter.peep_hole_list_to_tuple,
-                        interpreter.peep_hole_call_function_ex_to_call_function_kw):
-            func_ir = rewrite(func_ir)
-        return func_ir
+        """Numba's rewrite of calls with *; those for with, try and dict have nothing to do."""
+        self.settle_lists()
+        return interpreter.peep_hole_call_function_ex_to_call_function_kw(func_ir)
 
 
 class _Copies:
@@ -239,14 +255,19 @@ class _Copies:
 
         A source knows by its location where it was read.
         """
-        for copy in self._copies.pop(target.name, ()):
-            self._sources.pop(copy, None)
+        self.forget(target.name)
         source = self._sources.get(source.name, source)
         if target.is_temp and source.name not in self._shared:
             self._sources[target.name] = source
             self._copies.setdefault(source.name, []).append(target.name)
             self.unused.add(target.name)
         return source
+
+    def forget(self, name: str) -> None:
+        """Note that a variable changes."""
+        self._sources.pop(name, None)
+        for copy in self._copies.pop(name, ()):
+            self._sources.pop(copy, None)
 
     def get_assignment_source(self, name: str) -> ir.Var | None:
         """The variable to read instead of a temporary."""
@@ -338,8 +359,12 @@ def _translate(function: types.FunctionType) -> Source:
         function_ir = translator.interpret(bytecode.ByteCode(identity))
     except Exception as error:  # what Numba raises for Python it does not know varies
         raise _unknown_python(error, written, translator) from error
-    keep_settled_values(function.__code__, function_ir.blocks, min(function_ir.blocks))
-    return Source(function, function_ir.blocks, tuple(function_ir.arg_names),
+    blocks, code = function_ir.blocks, written.__code__
+    keep_settled_values(code, blocks, min(blocks))
+    require_consumed(blocks)
+    if is_generator_expression(code):
+        yield_into_tuple(blocks, min(blocks))
+    return Source(function, blocks, tuple(function_ir.arg_names),
                   own_signature(function), made_of, SourceLoc(function_place(function)))
 
 
@@ -360,7 +385,9 @@ def _unknown_python(error: Exception, function: types.FunctionType,
 
 def _refuse_unsupported(function: types.FunctionType) -> None:
     code = function.__code__
-    if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+    if is_generator_expression(code):
+        refused = _REFUSED.keys() - {"YIELD_VALUE"}
+    elif code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         refused = {"YIELD_VALUE", "RETURN_GENERATOR"}
     else:
         refused = _REFUSED.keys()
@@ -371,5 +398,14 @@ def _refuse_unsupported(function: types.FunctionType) -> None:
     # cleaning up after a block has no line; what the user wrote has one
     shown = next((i for i in found if i.offset in places), found[0])
     what = _REFUSED.get(shown.opname, "a generator or coroutine")
-    place = places[shown.offset].place if shown.offset in places else function_place(function)
-    raise UnsupportedError(f"{what}: not supported in a kernel", loc=place)
+    at = shown.offset if shown.offset in places else _start_of_try(code, shown.offset)
+    place = places[at].place if at in places else function_place(function)
+    raise UnsupportedError(f"{what}: not supported in a kernel", loc=place,
+                           hint=_HINTS.get(shown.opname, ""))
+
+
+def _start_of_try(code: types.CodeType, handler: int) -> int:
+    """Offset of the instruction before the block whose exceptions go to a handler."""
+    entries = dis.Bytecode(code).exception_entries
+    start = min((entry.start for entry in entries if entry.target == handler), default=handler)
+    return start - _CODE_UNIT

@@ -150,16 +150,28 @@ def _of_tuples(function: type):
         return tuple(function(*tuples))
     return rule
 
+def _truths(name: str, join: str):
+    """any(...) and all(...): of a tuple of scalars, or of a tile's elements."""
+    def rule(context: Context, x: object, **keywords: object) -> object:
+        if not isinstance(x, tuple):
+            return _call_function(context, getattr(reduce, name), (x,), keywords)
+        result: object = name == "all"
+        for item in x:
+            result = elementwise.binary(context, join, result, _bool(context, item))
+        return result
+    return rule
+
 _BUILTINS = {made: BlockFunction(rule, made.__name__) for made, rule in (
     (bool, _bool), (int, _int), (float, _float), (len, _len), (slice, _slice), (round, _round),
     (pow, _pow), (divmod, _divmod), (min, _extreme("min")), (max, _extreme("max")), (sum, _sum),
+    (any, _truths("any", "or")), (all, _truths("all", "and")),
     (range, _range), *((function, _text) for function in (str, repr, format)),
     *((function, _of_tuples(function)) for function in (enumerate, zip, reversed, tuple)))}
 
 # Python's and NumPy's names for functions of the language.
 _SPELLINGS: dict[object, BlockFunction] = {
     abs: elementwise.absolute, builtins.print: debug.print_,
-    any: reduce.any, all: reduce.all, np.matmul: dot.matmul, np.dot: dot.numpy_dot,
+    np.matmul: dot.matmul, np.dot: dot.numpy_dot,
 }
 
 def _collect_spellings() -> None:

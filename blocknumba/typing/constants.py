@@ -39,6 +39,7 @@ class Knowledge:
     callees: id of a call statement -> the function it calls, where that is known.
     iterables: id of a getiter statement -> the value iterated over, where that is known.
     starred: id of a call statement -> the value of its * argument.
+    given: id of a call statement whose callee is known -> the values of its arguments.
     reached: labels of the blocks that can run.
     """
 
@@ -46,6 +47,7 @@ class Knowledge:
     callees: dict[int, object] = field(default_factory=dict)
     iterables: dict[int, object] = field(default_factory=dict)
     starred: dict[int, object] = field(default_factory=dict)
+    given: dict[int, tuple] = field(default_factory=dict)
     reached: set[int] = field(default_factory=set)
 
 
@@ -144,13 +146,22 @@ def _follow(statement: ir.Assign, values: dict[str, object], facts: dict[str, Fa
         raise error.at(statement.loc.place) from None
     if isinstance(node, ir.Expr):
         if node.op == "call":
-            knowledge.callees[id(statement)] = values.get(node.func.name, UNKNOWN)
+            callee = knowledge.callees[id(statement)] = values.get(node.func.name, UNKNOWN)
+            if callee is not UNKNOWN and value is UNKNOWN:
+                knowledge.given[id(statement)] = _given(node, callee, values)
             if node.vararg is not None:
                 knowledge.starred[id(statement)] = values.get(node.vararg.name, UNKNOWN)
         elif node.op == "getiter":
             knowledge.iterables[id(statement)] = values.get(node.value.name, UNKNOWN)
     values[target] = value
     knowledge.values[id(statement)] = value
+
+
+def _given(node: ir.Expr, callee: object, values: dict[str, object]) -> tuple:
+    """The values of what a call depends on: arguments, and variables that the callee shares."""
+    cells = callee.cells if isinstance(callee, folding.Closure) else ()
+    return tuple(values.get(variable.name, UNKNOWN)
+                 for variable in (*node.args, *dict(node.kws).values(), *cells))
 
 
 def _shared_names(blocks: dict[int, ir.Block]) -> set[str]:

@@ -17,6 +17,7 @@ from blocknumba.typing.bytecode import SAVED
 from blocknumba.typing.calls import call
 from blocknumba.typing.constant_size import require_small
 from blocknumba.typing.context import Context, describe
+from blocknumba.typing.functions import debug
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.spans import make_span
 from blocknumba.typing.indexing import load_item, store_item
@@ -37,6 +38,7 @@ class Undefined:
 
 UNDEFINED = Undefined()
 _REFUSED_GLOBALS = (list, dict, set, np.ndarray)
+_TUPLE_HINT = "use a tuple: (a, b), or tuple(... for ...)"
 _LITERALS = {"build_list": "list", "build_set": "set", "build_map": "dict"}
 
 
@@ -52,7 +54,7 @@ def evaluate(context: Context, node: object, read: Read) -> object:
         handler = _HANDLERS.get(node.op)
         if handler is None:
             raise UnsupportedError(f"{_LITERALS.get(node.op, node.op)}: not supported in a kernel",
-                                   hint="use a tuple" if node.op in _LITERALS else "")
+                                   hint=_TUPLE_HINT if node.op in _LITERALS else "")
         return handler(context, node, read)
     if node.value is ir.UNDEFINED:
         raise BlockNameError(f"name {node.name!r} is not defined",
@@ -148,7 +150,11 @@ def _loop_hint(value: object) -> str:
 
 
 def _start(context: Context, node: ir.Expr, read: Read) -> Value:
-    return read(node.iterator).start
+    over = read(node.iterator)
+    if constant_of(over.step) is None:
+        is_step = binary(context, "ne", over.step, 0)
+        debug.device_assert.rule(context, is_step, "range: step must not be 0")
+    return over.start
 
 
 def _item(context: Context, node: ir.Expr, read: Read) -> object:

@@ -50,6 +50,13 @@ class Items(Opaque):
     items: tuple
 
 
+@dataclass(frozen=True, slots=True)
+class Range(Opaque):
+    """A range whose bounds are known at compile time; its loop is one of run time all the same."""
+
+    over: range
+
+
 @dataclass(eq=False, frozen=True, slots=True)
 class Closure(Opaque):
     """A function defined inside a kernel.
@@ -257,7 +264,14 @@ def _fold_kept(expression: ir.Expr, values: dict[str, object]) -> object:
 
 def _fold_call(expression: ir.Expr, values: dict[str, object]) -> object:
     function = values.get(expression.func.name, UNKNOWN)
-    if function is UNKNOWN or expression.vararg is not None or not _is_folded(function):
+    if function is UNKNOWN or expression.vararg is not None:
+        return UNKNOWN
+    if function is range:
+        bounds = [values.get(item.name, UNKNOWN) for item in expression.args]
+        is_known = all(type(bound) is int for bound in bounds) and not expression.kws
+        is_valid = 1 <= len(bounds) <= 3 and 0 not in bounds[2:]
+        return Range(range(*bounds)) if is_known and is_valid else UNKNOWN
+    if not _is_folded(function):
         return UNKNOWN
     arguments = [values.get(item.name, UNKNOWN) for item in expression.args]
     keywords = {name: values.get(item.name, UNKNOWN) for name, item in expression.kws}

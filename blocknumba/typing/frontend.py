@@ -14,7 +14,7 @@ from blocknumba.tile_ir.arguments import Argument
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.ir import Function
 from blocknumba.typing.assertions import call_assertions
-from blocknumba.typing.bytecode import function_place, source_of
+from blocknumba.typing.bytecode import Source, function_place, source_of
 from blocknumba.typing.context import Context, Options
 from blocknumba.typing.function import bare
 from blocknumba.typing.graph import Graph
@@ -23,7 +23,7 @@ from blocknumba.typing.iteration import count_iterations
 from blocknumba.typing.parameters import Parameters, is_wide
 from blocknumba.typing.pruning import keep_live_edges
 from blocknumba.typing.slices import find_spans
-from blocknumba.typing.specialize import bind_constants, specialize
+from blocknumba.typing.specialize import Specializer, bind_constants
 from blocknumba.typing.ssa import construct_ssa
 from blocknumba.typing.structure import Structurer
 from blocknumba.typing.translate import Translator
@@ -48,22 +48,18 @@ def _build(python_function: types.FunctionType, argument_types: Mapping[str, Arg
            constants: Mapping[str, object] | None, options: Options) -> Function:
     source = source_of(python_function)
     constants = bind_constants(source, argument_types, constants or {})
-    blocks = specialize(source, argument_types, constants, options.watched)
-    call_assertions(blocks)
-    count_iterations(blocks)
-    graph = Graph(blocks, source.entry)
-    construct_ssa(blocks, graph)
-    find_spans(blocks)
-
     wide = is_wide(argument_types)
     parameters = Parameters(argument_types, source.arguments)
-    identity = bytecode.FunctionIdentity.from_function(bare(python_function))
-    function_ir = ir.FunctionIR(blocks, False, identity, None, {}, len(source.arguments),
-                                source.arguments)
-    inferer = Inferer(BlockTypingContext(), function_ir, graph, parameters.stand_ins(), options,
-                      wide)
-    variable_types = inferer.infer()
-    graph = keep_live_edges(blocks, graph, inferer.live_edges)
+    specializer = Specializer(source, argument_types, constants, options.watched)
+    specializer.run()
+    while True:
+        inferer = _infer(specializer.result(), source, parameters, options, wide)
+        variable_types = inferer.infer()
+        if not inferer.open_calls:
+            break
+        specializer.make_calls(inferer.open_calls)
+    blocks = inferer.blocks
+    graph = keep_live_edges(blocks, inferer.graph, inferer.live_edges)
 
     builder = Builder()
     context = Context(builder, options, wide)
@@ -73,3 +69,17 @@ def _build(python_function: types.FunctionType, argument_types: Mapping[str, Arg
         values = parameters.bind(context, arguments)
         Structurer(Translator(context, variable_types, values), blocks, graph).emit()
     return Function(python_function.__name__, parameters.descriptions, body, place)
+
+
+def _infer(blocks: dict[int, ir.Block], source: Source, parameters: Parameters, options: Options,
+           wide: bool) -> Inferer:
+    """What infers the types of specialised blocks, once they are in SSA form."""
+    call_assertions(blocks)
+    count_iterations(blocks)
+    graph = Graph(blocks, source.entry)
+    construct_ssa(blocks, graph)
+    find_spans(blocks)
+    identity = bytecode.FunctionIdentity.from_function(bare(source.function))
+    function_ir = ir.FunctionIR(blocks, False, identity, None, {}, len(source.arguments),
+                                source.arguments)
+    return Inferer(BlockTypingContext(), function_ir, graph, parameters.stand_ins(), options, wide)

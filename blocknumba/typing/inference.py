@@ -9,12 +9,13 @@ from numba.core import ir, types
 from numba.core.typeinfer import ConstraintNetwork, TypeInferer
 from numba.core.typing.context import BaseContext
 
-from blocknumba.errors import BlockError, BlockTypeError
+from blocknumba.errors import BlockError, BlockNameError, BlockTypeError
 from blocknumba.tile_ir.builder import Builder
 from blocknumba.typing import renaming
 from blocknumba.typing.context import Context, Options, describe
-from blocknumba.typing.evaluate import evaluate, execute
+from blocknumba.typing.evaluate import UNDEFINED, evaluate, execute
 from blocknumba.typing.graph import Graph, Label, successors
+from blocknumba.typing.inlining import OPEN
 from blocknumba.typing.numba_types import (
     ConstantType,
     RuntimeType,
@@ -24,6 +25,8 @@ from blocknumba.typing.numba_types import (
     type_of,
     widened,
 )
+from blocknumba.typing.sequences import YIELDED
+from blocknumba.typing.ssa import is_phi
 from blocknumba.typing.values import Number
 
 Edge = tuple[Label, Label]
@@ -52,6 +55,7 @@ class Inferer(TypeInferer):
 
     A block is looked at only once some path that can run reaches it; a condition that is known
     from types (`if x.dtype == bn.float16`) closes the other path.
+    open_calls: number of a recursive call that is reached -> the types of what it is given.
     """
 
     def __init__(self, context: BlockTypingContext, function_ir: ir.FunctionIR, graph: Graph,
@@ -60,6 +64,7 @@ class Inferer(TypeInferer):
         self.graph, self.parameters = graph, parameters
         self.emission = Context(Builder(folding=False), options, wide, is_inference=True)
         self.live_edges: set[Edge] = set()
+        self.open_calls: dict[int, tuple] = {}
         self.constraints = _LiveNetwork(self)
         self._stand_ins: dict[str, tuple[types.Type, object]] = {}
 
@@ -69,8 +74,35 @@ class Inferer(TypeInferer):
         Errors: the first mistake, in the order of the program, that remains at the fixed point.
         """
         self.propagate()
+        if not self.open_calls:
+            self._settle_unassigned()
         return {name: variable.type for name, variable in self.typevars.items()
                 if variable.type is not None}
+
+    def _settle_unassigned(self) -> None:
+        """Type the phis that no path that can run assigns.
+
+        Errors: BlockNameError where such a variable is read.
+        """
+        reached = {self.graph.entry} | {target for _, target in self.live_edges}
+        statements = [s for label in self.graph.order if label in reached
+                      for s in self.blocks[label].body]
+        untyped = [s for s in statements if isinstance(s, ir.Assign)
+                   and self.typevars[s.target.name].type is None]
+        if not untyped:
+            return
+        for statement in statements:
+            if not is_phi(statement):
+                self._require_typed(statement)
+        for statement in filter(is_phi, untyped):
+            self.assign(statement.target.name, type_of(UNDEFINED), statement.loc)
+
+    def _require_typed(self, statement: ir.Stmt) -> None:
+        for variable in renaming.uses(statement):
+            if self.typevars[variable.name].type is None:
+                name = renaming.user_name(variable.name)
+                raise BlockNameError(f"name {name!r} is used before it is assigned",
+                                     loc=renaming.read_place(statement, variable))
 
     def get_state_token(self):
         """Numba stops at the round that leaves this as it was."""
@@ -144,10 +176,13 @@ class _LiveNetwork(ConstraintNetwork):
 
     def _run(self, label: Label, statement: ir.Stmt, inferer: Inferer) -> None:
         node = statement.value if isinstance(statement, ir.Assign) else None
-        if isinstance(node, ir.Expr) and node.op == "phi":
+        if is_phi(statement):
             self._run_phi(label, statement, inferer)
             return
         operands = tuple([inferer.typevars[v.name].type for v in renaming.uses(statement)])
+        if isinstance(node, ir.Expr) and OPEN in node._kws and None not in operands:
+            inferer.open_calls[node._kws[OPEN]] = operands
+            raise _Unknown
         if self._operands.get(id(statement)) == operands:
             return
         try:
@@ -207,6 +242,10 @@ def _type_change(phi: ir.Assign, inferer: Inferer, first: types.Type, second: ty
     now = _assignment_line(value, inferer)
     before = next((line for line in lines if line is not None and line != now), None)
     place = phi.loc.place if now is None else now.place
+    if name == YIELDED:
+        return BlockTypeError("a generator: the number of its items is not known at compile time",
+                              loc=place, hint="loop over a tuple or a range of compile-time "
+                              "constants, without a run-time `if`; or add up in a for loop")
     earlier = "" if before is None else f" (line {before.place.line})"
     later = "" if now is None else f" (line {now.place.line})"
     if not renaming.is_temporary(name):

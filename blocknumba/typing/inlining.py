@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import itertools
 import types
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from numba.core import ir
 
@@ -19,7 +20,10 @@ from blocknumba.typing.function import keyword_hint, python_function, signature_
 from blocknumba.typing.nested import Nested, is_made, keep_values, kept_value, written_cells
 from blocknumba.typing.unrolling import require_few_statements, statement_count
 
-MAX_DEPTH = 64  # of calls within calls; Python's own limit is of the same order
+MAX_DEPTH = 900  # of calls within calls; Python's own limit is of the same order
+MAX_RECURSION = 64  # of calls of a function within itself
+MAX_RECURSIVE_CALLS = 2048
+OPEN = "open"  # a keyword of call expressions: the number of a call that is left for later
 _LIBRARY = "blocknumba.library"
 _NEVER_IN_KERNELS = ("blocknumba.dispatch.", "blocknumba.testing")  # bn.jit, bn.compile ...
 
@@ -39,18 +43,51 @@ class Call:
     cells: Mapping[str, ir.Var] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A call that was inlined.
+
+    given: what was known of what it depends on; types: of its arguments, where they decided.
+    caller: the one that it is in; depth: how many those are.
+    """
+
+    code: types.CodeType
+    given: tuple
+    types: tuple | None
+    caller: Activation | None
+    depth: int
+
+    def around(self) -> Iterator[Activation]:
+        """This call, and those that it is in."""
+        activation: Activation | None = self
+        while activation is not None:
+            yield activation
+            activation = activation.caller
+
+
 class Inliner:
-    """Replaces calls by the bodies of their callees, each with variables of its own."""
+    """Replaces calls by the bodies of their callees, each with variables of its own.
+
+    A call of a function in itself is left open when it is given the same constants as a call around
+    it: what ends such a recursion, if anything does, is a type.
+    """
 
     def __init__(self, blocks: dict[int, ir.Block]):
         self._blocks = blocks
         self._numbers = itertools.count(1)
+        self._recursive_calls = 0
+        self.open_calls: dict[int, Loc] = {}
         self._functions: dict[types.CodeType, types.FunctionType] = {}
         self._statements = 0
 
-    def inline_calls(self, knowledge: Knowledge) -> bool:
-        """Inline every call whose callee is known, one level deep; whether there was one."""
-        found = False
+    def inline_calls(self, knowledge: Knowledge,
+                     typed: Mapping[int, tuple] = MappingProxyType({})) -> bool:
+        """Inline every call whose callee is known, one level deep; whether there was one.
+
+        typed: numbers of open calls that are made after all -> the types of their arguments.
+        Errors: recursion that does not end.
+        """
+        found, self.open_calls = False, {}
         self._statements = statement_count(self._blocks)
         for label in list(self._blocks):
             block = self._blocks[label]
@@ -60,15 +97,46 @@ class Inliner:
                 if call is None or _starred(statement, knowledge) is None:
                     block.append(statement)
                     continue
+                of_types = typed.get(statement.value._kws.get(OPEN))
+                activation = self._activation(statement, call, knowledge, of_types)
+                if activation is None:
+                    self._leave_open(statement)
+                    block.append(statement)
+                    continue
                 found = True
-                block = self._inline(block, statement, call, knowledge)
+                block = self._inline(block, statement, call, knowledge, activation)
         return found
+
+    def _activation(self, statement: ir.Assign, call: Call, knowledge: Knowledge,
+                    of_types: tuple | None) -> Activation | None:
+        """The activation of a call; None when it repeats one around it, as far as is known."""
+        caller, code = statement.loc.activation, call.function.__code__
+        given = knowledge.given.get(id(statement), ())
+        depth = 1 if caller is None else caller.depth + 1
+        same = [a for a in caller.around() if a.code is code] if caller is not None else []
+        self._recursive_calls += bool(same)
+        name, loc = call.function.__name__, _outermost(statement.loc.place)
+        if depth > MAX_DEPTH:
+            raise UnsupportedError(f"{name}: more than {MAX_DEPTH} calls within calls", loc=loc)
+        if len(same) > MAX_RECURSION or self._recursive_calls > MAX_RECURSIVE_CALLS:
+            raise _endless(name, loc)
+        if of_types is not None:
+            if any(a.types == of_types for a in same):
+                raise _endless(name, loc)
+        elif any(folding.same(a.given, given) for a in same):
+            return None
+        return Activation(code, given, of_types, caller, depth)
+
+    def _leave_open(self, statement: ir.Assign) -> None:
+        number = statement.value._kws.setdefault(OPEN, next(self._numbers))
+        self.open_calls[number] = statement.loc.place
 
     def refuse_open_calls(self, knowledge: Knowledge) -> None:
         """Raise when a call is left because what its * argument is made of is not known."""
         for block in self._blocks.values():
             for statement in block.body:
-                if self._call_of(statement, knowledge) is not None:
+                if (_starred(statement, knowledge) is None
+                        and self._call_of(statement, knowledge) is not None):
                     raise UnsupportedError("a call with *: accepted a tuple whose length is known",
                                            loc=statement.loc.place)
 
@@ -94,18 +162,15 @@ class Inliner:
                                                        cells)
         return self._functions[code]
 
-    def _inline(self, block: ir.Block, statement: ir.Assign, call: Call,
-                knowledge: Knowledge) -> ir.Block:
+    def _inline(self, block: ir.Block, statement: ir.Assign, call: Call, knowledge: Knowledge,
+                activation: Activation) -> ir.Block:
         """Append the callee's body to block; give the block in which the caller goes on."""
         site = statement.loc.place
-        if _depth(site) >= MAX_DEPTH:
-            raise UnsupportedError(f"{call.function.__name__}: recursion that does not end at "
-                                   f"compile time", loc=_outermost(site))
         source = source_of(call.function)
         refuse_assigned_cells(source, call.cells)
         self._statements += statement_count(source.blocks)
         require_few_statements(self._statements, _outermost(site))
-        body = _Body(source, call, next(self._numbers), block.scope, site)
+        body = _Body(source, call, next(self._numbers), block.scope, site, activation)
         starred = [self._item(block, statement, index)
                    for index in range(_starred(statement, knowledge))]
         block.body += body.variables(statement.value.func)
@@ -141,8 +206,9 @@ class Inliner:
 class _Body:
     """Copies of a callee's statements in terms of the caller."""
 
-    def __init__(self, source: Source, call: Call, number: int, scope: ir.Scope, site: Loc):
-        self._source, self._call = source, call
+    def __init__(self, source: Source, call: Call, number: int, scope: ir.Scope, site: Loc,
+                 activation: Activation):
+        self._source, self._call, self._activation = source, call, activation
         self._suffix, self._scope, self._site = f"@{number}", scope, site
         self._variables: dict[str, ir.Var] = {}
         self._places: dict[SourceLoc, SourceLoc] = {}
@@ -157,7 +223,7 @@ class _Body:
         if id(loc) not in self._places:
             hidden = self._source.function.__module__ == _LIBRARY
             place = self._site if hidden else _called_from(loc.place, self._site)
-            self._places[id(loc)] = SourceLoc(place)
+            self._places[id(loc)] = SourceLoc(place, self._activation)
         return self._places[id(loc)]
 
     def _statement(self, statement: ir.Stmt, arguments: dict[str, object]) -> ir.Stmt:
@@ -265,11 +331,10 @@ def _called_from(place: Loc, site: Loc) -> Loc:
     return replace(place, caller=caller)
 
 
-def _depth(place: Loc) -> int:
-    depth = 0
-    while place.caller is not None:
-        place, depth = place.caller, depth + 1
-    return depth
+def _endless(name: str, loc: Loc) -> UnsupportedError:
+    return UnsupportedError(
+        f"{name}: recursion that does not end at compile time", loc=loc,
+        hint="let a compile-time constant or the shape of a tile end it, or write a loop")
 
 
 def _outermost(place: Loc) -> Loc:

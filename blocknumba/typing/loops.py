@@ -18,13 +18,7 @@ class static_range:  # noqa: N801 - spelled as range is
     def __init__(self, *bounds: int):
         require(all(isinstance(bound, int) for bound in bounds),
                 "static_range: given {!r}, accepted ints", bounds)
-        self.rounds = range(*bounds)
-
-    @property
-    def count(self) -> int:
-        """How many iterations there are; `len` of a range has a limit of its own."""
-        steps = -(-(self.rounds.stop - self.rounds.start) // self.rounds.step)
-        return max(steps, 0)
+        self.over = range(*bounds)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.rounds)
+        return iter(self.over)

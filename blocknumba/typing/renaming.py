@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from numba.core import ir
 
+from blocknumba.errors import Loc
 from blocknumba.typing.bytecode import SourceLoc
 
 _VARIABLE_SLOTS = {
@@ -50,6 +52,15 @@ def operands(expression: ir.Expr) -> list[ir.Var]:
     for value in expression._kws.values():
         _collect(value, found)
     return found
+
+
+def read_place(statement: ir.Stmt, variable: ir.Var) -> Loc:
+    """Where a statement reads a variable: the name itself, where that is in the same line."""
+    whole = statement.loc.place
+    name = getattr(variable.loc, "place", whole)
+    if (name.file, name.line) != (whole.file, whole.line):
+        return whole
+    return replace(whole, column=name.column, end_column=name.end_column)
 
 
 def rename_statement(statement: ir.Stmt, read: Rename, write: Rename,

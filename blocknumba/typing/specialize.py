@@ -19,29 +19,66 @@ from blocknumba.typing.unrolling import Unroller, refuse_static_loops
 from blocknumba.wording import did_you_mean
 
 
-def specialize(source: Source, arguments: Mapping[str, Argument],
-               constant_values: Mapping[str, object],
-               watched: bool = False) -> dict[int, ir.Block]:
-    """Blocks that mean what the source means for these constants, calling no Python function.
+class Specializer:
+    """Makes blocks that mean what the source means for these constants, and call no function.
 
+    blocks: label -> block.
     Every parameter is in arguments or in constant_values.   watched: as of Options.
-    Errors: static loops whose bounds are not known; recursion that does not end.
     """
-    refuse_assigned_cells(source, ())
-    blocks = _copy(source, constant_values)
-    facts = {name: _facts(argument) for name, argument in arguments.items()}
-    inliner, unroller = Inliner(blocks), Unroller(blocks)
-    while True:
-        knowledge = _propagate_and_prune(blocks, source.entry, facts, watched)
-        if inliner.inline_calls(knowledge):
-            continue
-        if not unroller.unroll_loops(Graph(blocks, source.entry), knowledge):
-            break
-    refuse_static_loops(blocks, knowledge)
-    inliner.refuse_open_calls(knowledge)
-    forget_cells(blocks)
-    constants.drop_unused_temporaries(blocks)
-    return blocks
+
+    def __init__(self, source: Source, arguments: Mapping[str, Argument],
+                 constant_values: Mapping[str, object], watched: bool = False):
+        refuse_assigned_cells(source, ())
+        self._source, self._watched = source, watched
+        self.blocks = _copy(source, constant_values)
+        self._facts = {name: _facts(argument) for name, argument in arguments.items()}
+        self._inliner, self._unroller = Inliner(self.blocks), Unroller(self.blocks)
+        self._knowledge = Knowledge()
+
+    def run(self) -> None:
+        """Inline calls and unroll loops until nothing changes.
+
+        Errors: static loops whose bounds are not known; recursion that does not end.
+        """
+        blocks, entry = self.blocks, self._source.entry
+        while True:
+            knowledge = self._knowledge = _propagate_and_prune(blocks, entry, self._facts,
+                                                               self._watched)
+            if self._inliner.inline_calls(knowledge):
+                continue
+            if not self._unroller.unroll_loops(Graph(blocks, entry), knowledge):
+                break
+        refuse_static_loops(blocks, knowledge)
+        self._inliner.refuse_open_calls(knowledge)
+
+    @property
+    def has_open_calls(self) -> bool:
+        """Whether recursive calls are left that only types can end."""
+        return bool(self._inliner.open_calls)
+
+    def make_calls(self, typed: Mapping[int, tuple]) -> None:
+        """Inline open calls after all.
+
+        typed: number of the call -> types of its arguments.
+        Errors: recursion that does not end.
+        """
+        self._inliner.inline_calls(self._knowledge, typed)
+        self.run()
+
+    def result(self) -> dict[int, ir.Block]:
+        """The blocks, as a copy while calls are open."""
+        blocks = self.blocks
+        if self.has_open_calls:
+            blocks = {label: _copied_block(block) for label, block in blocks.items()}
+        forget_cells(blocks)
+        constants.drop_unused_temporaries(blocks)
+        return blocks
+
+
+def _copied_block(block: ir.Block) -> ir.Block:
+    copy = ir.Block(block.scope, block.loc)
+    copy.body = [renaming.rename_statement(s, _same, _same) for s in block.body]
+    return copy
 
 
 def bind_constants(source: Source, arguments: Mapping[str, Argument],

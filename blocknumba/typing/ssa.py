@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
-from dataclasses import replace
 
 from numba.core import ir
 
-from blocknumba.errors import BlockNameError, Loc
+from blocknumba.errors import BlockNameError
 from blocknumba.typing import renaming
 from blocknumba.typing.bytecode import DELETED, SAVED
 from blocknumba.typing.graph import Graph, Label
@@ -28,13 +28,13 @@ def construct_ssa(blocks: dict[int, ir.Block], graph: Graph) -> None:
 
 def phis(block: ir.Block) -> list[ir.Assign]:
     """The phis at the start of a block."""
-    found = []
-    for statement in block.body:
-        if not (isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Expr)
-                and statement.value.op == "phi"):
-            break
-        found.append(statement)
-    return found
+    return list(itertools.takewhile(is_phi, block.body))
+
+
+def is_phi(statement: ir.Stmt) -> bool:
+    """Whether a statement is a phi."""
+    return (isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Expr)
+            and statement.value.op == "phi")
 
 
 def _phi_sites(blocks: dict[int, ir.Block],
@@ -145,7 +145,7 @@ class _Renamer:
             if _is(statement, DELETED):
                 self._current.pop(statement.target.name, None)
                 continue
-            if _is(statement, "phi"):
+            if is_phi(statement):
                 statement = ir.Assign(statement.value, self._write(statement.target), statement.loc)
             elif self._is_touched(statement):
                 self._require_assigned(statement)
@@ -166,7 +166,7 @@ class _Renamer:
             if variable.name in self._repeated and variable.name not in self._current:
                 name = renaming.user_name(variable.name)
                 raise BlockNameError(f"name {name!r} is used before it is assigned",
-                                     loc=_read_place(statement, variable))
+                                     loc=renaming.read_place(statement, variable))
 
     def _read(self, variable: ir.Var) -> ir.Var:
         return self._current[variable.name] if variable.name in self._repeated else variable
@@ -184,15 +184,6 @@ class _Renamer:
         for name, phi in self._phis[target]:
             phi.incoming_blocks.append(source)
             phi.incoming_values.append(self._current.get(name, ir.UNDEFINED))
-
-
-def _read_place(statement: ir.Stmt, variable: ir.Var) -> Loc:
-    """Where a statement reads a variable: the name itself, where that is in the same line."""
-    whole = statement.loc.place
-    name = getattr(variable.loc, "place", whole)
-    if (name.file, name.line) != (whole.file, whole.line):
-        return whole
-    return replace(whole, column=name.column, end_column=name.end_column)
 
 
 def _is(statement: ir.Stmt, operation: str) -> bool:

@@ -10,12 +10,13 @@ loop is the same, its header being one of the blocks that may come next: `break`
 from __future__ import annotations
 
 import heapq
+import linecache
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from numba.core import ir
 
-from blocknumba.errors import UnsupportedError
+from blocknumba.errors import Loc, UnsupportedError
 from blocknumba.tile_ir.ir import Region, Value
 from blocknumba.tile_ir.types import TileType, bool_
 
@@ -219,7 +220,7 @@ class Structurer:
             ways = self._body(loop, header)
             back = ways.of.pop(header)
             if not ways.of:
-                raise UnsupportedError("this loop never ends", loc=self._blocks[header].loc.place)
+                raise UnsupportedError("this loop never ends", loc=self._place_of(loop))
             slots, outside = _Slots(back.values), {}
             for target in sorted(ways.of, key=self._rank):
                 way, is_last = ways.of[target], len(outside) + 1 == len(ways.of)
@@ -232,6 +233,19 @@ class Structurer:
         start = initial + [self._filled(None, v.type) for v in extra]
         results = _as_tuple(self._context.emit("loop", *start, regions=(region,)))
         return self._after(outside, results)
+
+    def _place_of(self, loop: Loop) -> Loc:
+        """Where a while loop starts: the nearest `while` at or above its first statement."""
+        header = self._blocks[loop.header].loc
+        places = [s.loc.place for label in loop.body for s in self._blocks[label].body
+                  if s.loc.activation is header.activation]
+        first = min(places, key=lambda place: place.line, default=header.place)
+        for line in range(first.line, 0, -1):
+            text = linecache.getline(first.file, line)
+            if text.lstrip().startswith("while"):
+                start = len(text) - len(text.lstrip())
+                return replace(first, line=line, column=start, end_column=len(text.rstrip()))
+        return first
 
     def _after(self, outside: dict[Label, tuple[int | None, list[int]]],
                results: tuple[Value, ...]) -> _Ways:

@@ -11,9 +11,10 @@ from blocknumba.errors import BlockTypeError, Loc, UnsupportedError
 from blocknumba.settings import SETTINGS, raises
 from blocknumba.typing import folding, renaming
 from blocknumba.typing.constants import Knowledge, constant_node, tuple_item
-from blocknumba.typing.folding import UNKNOWN, Items
+from blocknumba.typing.folding import UNKNOWN, Items, Range
 from blocknumba.typing.graph import Graph, Label
 from blocknumba.typing.loops import static_range
+from blocknumba.typing.sequences import YIELDED
 from blocknumba.wording import shown
 
 
@@ -22,6 +23,23 @@ class _At:
     """An item that is not known at compile time, by its index in the tuple."""
 
     index: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Iterated:
+    """What a loop runs over, and the statement that makes the iterator.
+
+    is_range: by range, whose loops are only unrolled where they must be.
+    """
+
+    items: Sequence[object]
+    getiter: ir.Assign
+    is_range: bool = False
+
+    def limited_items(self) -> Sequence[object]:
+        """The items.   Errors: UnsupportedError for more than can be unrolled."""
+        _require_few(_length(self.items), self.getiter.loc.place)
+        return tuple(self.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +71,25 @@ class Unroller:
         self._readers = self._find_readers()
         self._statements = statement_count(self._blocks)
         done: set[Label] = set()
+        forgotten: list[tuple[ir.Assign, Sequence]] = []
         for header in self._headers(graph, iterators):
             if header in done:
                 continue
-            items, getiter = iterators[self._iterated(header)]
+            iterated = iterators[self._iterated(header)]
             body = graph.loops[header].body if header in graph.loops else frozenset()
-            if body and not self._assigns(body, getiter.target.name):
+            if iterated.is_range and not self._yields(body):
+                continue
+            items = iterated.limited_items()
+            forgotten.append((iterated.getiter, items))
+            if body and not self._assigns(body, iterated.getiter.target.name):
                 self._unroll(_StaticLoop(header, body, items))
                 done |= body
             else:
                 # every way through the body leaves it: there is one round at most
                 self._blocks[header].body = _enter(self._blocks[header].body, items)
                 done.add(header)
-        for items, getiter in iterators.values():
-            if done:
-                _forget(self._blocks, getiter, items)
+        for getiter, items in forgotten:
+            _forget(self._blocks, getiter, items)
         return bool(done)
 
     def _assigns(self, body: frozenset[Label], name: str) -> bool:
@@ -75,18 +97,29 @@ class Unroller:
         return any(isinstance(s, ir.Assign) and s.target.name == name
                    for label in body for s in self._blocks[label].body)
 
-    def _known_iterators(self, knowledge: Knowledge) -> dict[str, tuple[Sequence, ir.Assign]]:
-        """Name of a variable that holds an iterator -> its items, and where it is made."""
-        found: dict[str, tuple[Sequence, ir.Assign]] = {}
+    def _yields(self, body: frozenset[Label]) -> bool:
+        """Whether a loop is one of a generator, which yields in it but starts outside."""
+        values: dict[str, list[object]] = {}
+        for label in body:
+            for s in self._blocks[label].body:
+                if isinstance(s, ir.Assign) and s.target.name.startswith(YIELDED):
+                    values.setdefault(s.target.name, []).append(s.value)
+        return any(all(isinstance(v, ir.Expr) and v.op == "binop" for v in of_one)
+                   for of_one in values.values())
+
+    def _known_iterators(self, knowledge: Knowledge) -> dict[str, _Iterated]:
+        """Name of a variable that holds an iterator -> what it runs over."""
+        found: dict[str, _Iterated] = {}
         for block in self._blocks.values():
             for statement in block.body:
                 if not isinstance(statement, ir.Assign):
                     continue
                 node, target = statement.value, statement.target.name
                 if isinstance(node, ir.Expr) and node.op == "getiter":
-                    items = _items(node, statement, knowledge)
+                    items = _items(statement, knowledge)
                     if items is not None:
-                        found[target] = (items, statement)
+                        is_range = isinstance(knowledge.iterables[id(statement)], Range)
+                        found[target] = _Iterated(items, statement, is_range)
                 elif isinstance(node, ir.Var) and node.name in found:
                     found[target] = found[node.name]
         return found
@@ -165,24 +198,27 @@ def refuse_static_loops(blocks: dict[int, ir.Block], knowledge: Knowledge) -> No
                                      loc=statement.loc.place, hint="use range for a run-time loop")
 
 
-def _items(node: ir.Expr, statement: ir.Assign, knowledge: Knowledge) -> Sequence | None:
+def _items(statement: ir.Assign, knowledge: Knowledge) -> Sequence | None:
     """What a loop runs over, when that is known: values, or where they are in a tuple."""
     iterable = knowledge.iterables.get(id(statement), UNKNOWN)
     if isinstance(iterable, (list, set, dict)):
         raise UnsupportedError(f"for: given {shown(iterable)}, accepted range, static_range, "
                                "spans or a tuple", loc=statement.loc.place, hint="use a tuple")
-    if isinstance(iterable, static_range):
-        _require_few(iterable.count, statement.loc.place)
-        items: Sequence = iterable.rounds
-    elif isinstance(iterable, (tuple, str)):
-        items = iterable
-    elif isinstance(iterable, Items):
-        items = [_At(i) if item is UNKNOWN or folding.is_opaque(item) else item
-                 for i, item in enumerate(iterable.items)]
-    else:
-        return None
-    _require_few(len(items), statement.loc.place)
-    return tuple(items)
+    if isinstance(iterable, (static_range, Range)):
+        return iterable.over
+    if isinstance(iterable, (tuple, str)):
+        return tuple(iterable)
+    if isinstance(iterable, Items):
+        return tuple(_At(i) if item is UNKNOWN or folding.is_opaque(item) else item
+                     for i, item in enumerate(iterable.items))
+    return None
+
+
+def _length(items: Sequence[object]) -> int:
+    """How many items there are; `len` of a range has a limit of its own."""
+    if not isinstance(items, range):
+        return len(items)
+    return max(-(-(items.stop - items.start) // items.step), 0)
 
 
 def _require_few(count: int, place: Loc) -> None:

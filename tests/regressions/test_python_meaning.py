@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from conftest import CPU, EMULATOR, Device
 from launching import launch
 
 import blocknumba as bn
-from blocknumba.errors import BlockNameError, UnsupportedError
+from blocknumba.errors import BlockError, BlockNameError, UnsupportedError
 from blocknumba.typing.loops import static_range
 
 KERNELS = []
@@ -248,6 +250,21 @@ def ranges_of_64_bits_that_are_left(x, out, q, r):
     out[0] = n * 10 + m
 
 
+@kernel
+def tuples_and_sums_of_generators(x, out, q, r):
+    t = tuple(i * q + k for i in range(3) for k in (1, r))
+    out[0] = sum(t) * 10 + len(t)
+    out[1] = sum(e for e in t[1:]) + max(-e for e in (q, *t, r))
+    out[2] = any(e == r for e in t) and not all(e for e in (q, 0, r))
+
+
+@kernel
+def a_tuple_with_a_star_and_a_condition(x, out, q, r):
+    t = (r, *(q, 3), (4 if q > 5 else 6))
+    for i in t:
+        out[0] = out[0] * 10 + i
+
+
 def outputs(function) -> np.ndarray:
     """What Python does."""
     out = np.zeros(4, np.int64)
@@ -315,3 +332,94 @@ def counting():
 def test_a_variable_around_the_kernel_cannot_be_assigned():
     with pytest.raises(UnsupportedError, match="nonlocal: given 'calls'"):
         launch(counting(), out=np.zeros(1))
+
+
+def without_end(n):
+    return without_end(n - 1) + without_end(n - 2)
+
+
+def ever_more(k):
+    return ever_more(k + 1) + ever_more(k + 2)
+
+
+def halves(tile):
+    if tile.shape[0] == 1:
+        return bn.sum(tile)
+    first, second = bn.split(bn.reshape(tile, (tile.shape[0] // 2, 2)))
+    return halves(first) + halves(second)
+
+
+def test_the_shape_of_a_tile_ends_a_recursion():
+    def kernel(x, out):
+        out[0] = halves(x[bn.span(0, 8)])
+
+    out = np.zeros(1, np.int64)
+
+    launch(kernel, x=np.arange(1, 9), out=out)
+
+    assert out[0] == 36
+
+
+@pytest.mark.parametrize("argument", [False, True], ids=["run-time", "constants"])
+def test_recursion_that_nothing_ends_is_refused_soon(argument):
+    def kernel(out, n):
+        out[0] = ever_more(0) if argument else without_end(n)
+
+    started = time.process_time()
+    with pytest.raises(UnsupportedError, match="recursion that does not end at compile time"):
+        launch(kernel, out=np.zeros(1), n=5)
+    assert time.process_time() - started < 10
+
+
+def test_many_helpers_within_each_other_are_no_recursion():
+    lines = ["def f0(v): return v"]
+    lines += [f"def f{i}(v): return f{i - 1}(v) + 1" for i in range(1, 120)]
+    names: dict = {}
+    exec("\n".join([*lines, "def kernel(out, n): out[0] = f119(n)"]), names)
+    out = np.zeros(1)
+
+    launch(names["kernel"], out=out, n=5)
+
+    assert out[0] == 124
+
+
+def endless(out):
+    while True:
+        if out[0] > 1:
+            continue
+        out[0] += 1
+
+
+def trying(out):
+    out[0] = 1
+    try:
+        out[0] = 2
+    finally:
+        out[0] = 3
+
+
+@pytest.mark.parametrize("function, message, line", [
+    (endless, "this loop never ends", "while True:"),
+    (trying, "try: not supported in a kernel", "try:"),
+])
+def test_the_line_of_what_is_refused_is_shown(function, message, line):
+    with pytest.raises(UnsupportedError, match=message) as caught:
+        launch(function, out=np.zeros(1))
+
+    assert str(caught.value).splitlines()[2].strip() == line
+
+
+def far_too_many(out):
+    for i in static_range(10**12):
+        out[0] += i
+
+
+def far_too_long(out):
+    for i in (1, 2) * 10**9:
+        out[0] += i
+
+
+@pytest.mark.parametrize("function", [far_too_many, far_too_long])
+def test_what_is_too_long_is_refused_before_it_is_made(function):
+    with pytest.raises(BlockError, match="cannot be unrolled|accepted at most"):
+        launch(function, out=np.zeros(1))

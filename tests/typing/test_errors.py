@@ -476,10 +476,11 @@ def unrolled_twice(x, y, n):
         x[i] = 0
 
 
+TUPLES = "use a tuple: (a, b), or tuple(... for ...)"
 MISTAKES = [
-    (lists, UnsupportedError, "list: not supported in a kernel", "use a tuple"),
-    (dicts, UnsupportedError, "dict: not supported in a kernel", "use a tuple"),
-    (comprehensions, UnsupportedError, "list: not supported in a kernel", "use a tuple"),
+    (lists, UnsupportedError, "list: not supported in a kernel", TUPLES),
+    (dicts, UnsupportedError, "dict: not supported in a kernel", TUPLES),
+    (comprehensions, UnsupportedError, "list: not supported in a kernel", TUPLES),
     (tries, UnsupportedError, "try/except: not supported in a kernel", ""),
     (withs, UnsupportedError, "with: not supported in a kernel", ""),
     (generators, UnsupportedError, "a generator or coroutine: not supported in a kernel", ""),
@@ -539,7 +540,7 @@ MISTAKES = [
      "spans or a tuple", "a loop over a tile's elements is an operation on the tile"),
     (run_time_static_range, BlockTypeError, "static_range: its bounds must be compile-time "
      "constants", "use range for a run-time loop"),
-    (zero_step, BlockTypeError, "range: step must not be 0", ""),
+    (zero_step, BlockValueError, "range: step must not be 0", ""),
     (wrong_unpacking, BlockTypeError, "unpacking: given 3 values, accepted 2", ""),
     (string_arithmetic, BlockTypeError, "+: given 'a' and an int of run time, accepted tiles and "
      "numbers", ""),

@@ -52,7 +52,6 @@ def range_(context, start, stop=None, step=1, num_stages=None, loop_unroll_facto
     start, stop, step = (as_scalar(context, bound) for bound in (start, stop, step))
     for bound in (start, stop, step):
         require(_is_int(bound), "range: given {}, accepted ints", describe(bound))
-    require(not (isinstance(step, int) and step == 0), "range: step must not be 0")
     return _counted(context, _same, (), hints, (start, stop, step))
 
 
@@ -161,6 +160,9 @@ def _hints(name: str, num_stages: object, unroll: object, warp_specialize: objec
 def _counted(context: Context, item, static: tuple, hints: LoopHints, bounds: tuple,
              extra: tuple = ()) -> Iteration:
     """A loop whose bounds have one dtype: int32, or int64 when one of them needs it."""
+    name, step = "range" if item is _same else "spans", unwrapped(bounds[-1])
+    require(not (isinstance(step, int) and step == 0), f"{name}: step must not be 0",
+            error=BlockValueError)
     dtype, bounds = _bounds_dtype(bounds), map(unwrapped, bounds)
     if item is not _same:
         dtype = promotion.promote(dtype, context.index_dtype)

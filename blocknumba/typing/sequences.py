@@ -1,0 +1,139 @@
+"""Lists and generators that Python makes only to make a tuple of them.
+
+`(*t, x)` builds a list and turns it into a tuple; `tuple(f(i) for i in t)` and `sum(...)` run a
+generator.  Nobody sees the list or the generator, so both are tuples from the start here.
+"""
+
+from __future__ import annotations
+
+import operator
+import types
+
+from numba.core import interpreter, ir
+
+from blocknumba.errors import UnsupportedError
+from blocknumba.typing.graph import Graph, Label
+from blocknumba.typing.nested import is_made
+
+YIELDED = ".yielded"  # the variable of a generator that holds the tuple so far
+_GENERATOR = "<genexpr>"
+_CONSUMERS = (tuple, sum, min, max, any, all)
+
+
+class SequenceInterpreter(interpreter.Interpreter):
+    """The part of Numba's bytecode interpreter that grows lists: by + , as tuples grow."""
+
+    def __init__(self, identity):
+        super().__init__(identity)
+        self._growths: set[int] = set()
+        self._tuples: set[int] = set()
+
+    def op_LIST_APPEND(self, inst, target, value, appendvar, res):  # noqa: N802 - Numba's name
+        """A list with one more item."""
+        self.store(ir.Expr.build_tuple([self.get(value)], self.loc), appendvar)
+        self._grow(target, appendvar)
+
+    def op_LIST_EXTEND(self, inst, target, value, extendvar, res):  # noqa: N802 - Numba's name
+        """A list with the items of a tuple."""
+        self._grow(target, value)
+
+    def op_LIST_TO_TUPLE(self, inst, const_list, res):  # noqa: N802 - Numba's name
+        """The tuple that a list was made for."""
+        made = ir.Expr.cast(self.get(const_list), self.loc)
+        self._tuples.add(id(made))
+        self.store(made, res)
+
+    def _grow(self, target: str, added: str) -> None:
+        grown = ir.Expr.binop(operator.add, self.get(target), self.get(added), self.loc)
+        self._growths.add(id(grown))
+        self.store(grown, target)
+
+    def settle_lists(self) -> None:
+        """Make tuples of the lists that become tuples and are used for nothing else."""
+        statements = [s for block in self.blocks.values() for s in block.body]
+        lists = {s.target.name for s in statements if _is_list(s)}
+        while lists and (more := {s.target.name for s in statements
+                                  if self._continues(s, lists)} - lists):
+            lists |= more
+        used = {v.name for s in statements for v in s.list_vars()
+                if not (self._continues(s, lists) or _is_list(s) or self._ends(s))}
+        if lists & used or not all(name.startswith("$") for name in lists):
+            return
+        for statement in filter(_is_list, statements):
+            statement.value.op = "build_tuple"
+
+    def _continues(self, statement: ir.Stmt, lists: set[str]) -> bool:
+        """Whether a statement makes a list of a list."""
+        if not isinstance(statement, ir.Assign) or not statement.target.is_temp:
+            return False
+        value = statement.value
+        return (isinstance(value, ir.Var) and value.name in lists or id(value) in self._growths
+                and value.lhs.name in lists)
+
+    def _ends(self, statement: ir.Stmt) -> bool:
+        return isinstance(statement, ir.Assign) and id(statement.value) in self._tuples
+
+
+def is_generator_expression(code: types.CodeType) -> bool:
+    """Whether code is that of `(... for ...)`."""
+    return code.co_name == _GENERATOR
+
+
+def yield_into_tuple(blocks: dict[Label, ir.Block], entry: Label) -> None:
+    """Let a generator expression return all that it yields, as a tuple."""
+    for label in blocks.keys() - Graph(blocks, entry).index.keys():
+        del blocks[label]
+    for block in blocks.values():
+        body: list[ir.Stmt] = []
+        for statement in block.body:
+            body += _without_yield(statement, block.scope)
+        block.body = body
+    first = blocks[entry]
+    whole = ir.Var(first.scope, YIELDED, first.loc)
+    first.body.insert(0, ir.Assign(ir.Expr.build_tuple([], first.loc), whole, first.loc))
+
+
+def require_consumed(blocks: dict[Label, ir.Block]) -> None:
+    """Refuse generators that are not consumed at once.
+
+    Errors: UnsupportedError.
+    """
+    assigned = {s.target.name: s for b in blocks.values() for s in b.body
+                if isinstance(s, ir.Assign)}
+    makers = {name for name, s in assigned.items()
+              if is_made(s) and is_generator_expression(s.value.nested.code)}
+    made = {name for name, s in assigned.items() if _calls(s, makers)}
+    if not made:
+        return
+    for block in blocks.values():
+        for statement in block.body:
+            uses = [v for v in statement.list_vars() if v.name in made]
+            if _calls(statement, makers) or not uses:
+                continue
+            function = assigned.get(getattr(getattr(statement.value, "func", None), "name", None))
+            if getattr(getattr(function, "value", None), "value", None) not in _CONSUMERS:
+                raise UnsupportedError(
+                    "a generator: accepted as the argument of tuple, sum, min, max, any or all",
+                    loc=assigned[uses[0].name].loc.place, hint="make a tuple: tuple(... for ...)")
+
+
+def _without_yield(statement: ir.Stmt, scope: ir.Scope) -> list[ir.Stmt]:
+    loc, whole = statement.loc, ir.Var(scope, YIELDED, statement.loc)
+    if isinstance(statement, ir.Return):
+        return [ir.Return(whole, loc)]
+    if not (isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Yield)):
+        return [statement]
+    one = ir.Var(scope, f"{statement.target.name}.item", loc)
+    return [ir.Assign(ir.Expr.build_tuple([statement.value.value], loc), one, loc),
+            ir.Assign(ir.Expr.binop(operator.add, whole, one, loc), whole, loc),
+            ir.Assign(ir.Const(None, loc), statement.target, loc)]
+
+
+def _is_list(statement: ir.Stmt) -> bool:
+    return (isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Expr)
+            and statement.value.op == "build_list")
+
+
+def _calls(statement: ir.Stmt, functions: set[str]) -> bool:
+    node = statement.value if isinstance(statement, ir.Assign) else None
+    return isinstance(node, ir.Expr) and node.op == "call" and node.func.name in functions
