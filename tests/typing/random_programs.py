@@ -463,13 +463,14 @@ class ProgramMaker:
         if len(small) < 2 or scope.depth > 2:
             return self._assignment(scope)
         first, second = self._random.sample(small, 2)
-        inner = Scope([*scope.small, "k", "o"], list(scope.wide), list(scope.flags),
-                      dict(scope.tuples), {"k", "o"}, list(scope.functions), "pair", "",
+        k, o = self._new_name("k"), self._new_name("o")
+        inner = Scope([*scope.small, k, o], list(scope.wide), list(scope.flags),
+                      dict(scope.tuples), {k, o}, list(scope.functions), "pair", "",
                       scope.depth + 1)
-        return [f"def {name}(k, o=None):", "    if o is None:",
-                f"        o = {self._small(scope, 2)}",
+        return [f"def {name}({k}, {o}=None):", f"    if {o} is None:",
+                f"        {o} = {self._small(scope, 2)}",
                 *_indented(self._block(inner)),
-                f"    if {self._condition(inner)}:", f"        return k % {MODULUS}, o % {MODULUS}",
+                f"    if {self._condition(inner)}:", f"        return {k} % {MODULUS}, {o} % {MODULUS}",
                 "    " + self._return(inner),
                 *self._assignment(scope),
                 f"{first}, {second} = {name}({self._small(scope)}{self._pick(['', ', 3'])})"]
