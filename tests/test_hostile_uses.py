@@ -724,11 +724,11 @@ def test_a_hook_cannot_change_the_arguments_of_launches(hooked):
 
 @pytest.mark.parametrize("act, error, message", [
     (lambda kernel, launch: kernel.add_launch_hook(7), BlockTypeError,
-     "double: given int as a launch hook, accepted a function"),
+     "double: given 7 as a launch hook, accepted a function"),
     (lambda kernel, launch: kernel.remove_launch_hook(print), BlockValueError,
      "double: given a hook that was not added"),
     (lambda kernel, launch: (kernel.add_launch_hook(lambda _: 7), launch()), BlockTypeError,
-     "double: a launch hook returned int, accepted None or a function"),
+     "double: a launch hook returned 7, accepted None or a function"),
     (lambda kernel, launch: kernel.bind(1, np.zeros(4), np.zeros(4), B=4, interpret=True)(0),
      TypeError, "double.bind(...)() takes 0 positional arguments but 1 was given"),
 ], ids=["added", "removed", "returned", "bound"])

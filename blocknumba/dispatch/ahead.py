@@ -29,8 +29,7 @@ def compile(kernel: Kernel, signature: object, constants: Mapping[str, object] |
     The code is for arrays that share no memory, as most launches are.
     Errors: BlockTypeError for constants or types that do not fit the kernel.
     """
-    require(isinstance(kernel, Kernel), "compile: given {}, accepted a @bn.jit kernel",
-            type(kernel).__name__)
+    require(isinstance(kernel, Kernel), "compile: given {!r}, accepted a @bn.jit kernel", kernel)
     name = kernel.signature.kernel
     require_options(name, options)
     signature, constants = _values_taken_out(kernel, signature, dict(constants or {}))

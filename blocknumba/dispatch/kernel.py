@@ -140,8 +140,8 @@ class Kernel(Named):
         slow way while there are hooks.
         Errors: BlockTypeError for what cannot be called.
         """
-        require(callable(hook), "{}: given {} as a launch hook, accepted a function",
-                self.signature.kernel, type(hook).__name__)
+        require(callable(hook), "{}: given {!r} as a launch hook, accepted a function",
+                self.signature.kernel, hook)
         self._hooks.append(hook)
 
     @without_our_frames
@@ -367,8 +367,8 @@ class Kernel(Named):
         with ExitStack() as after:
             for hook in tuple(self._hooks):
                 done = called(f"{event.kernel}: a launch hook", hook, event)
-                require(done is None or callable(done), "{}: a launch hook returned {}, accepted "
-                        "None or a function", self.signature.kernel, type(done).__name__)
+                require(done is None or callable(done), "{}: a launch hook returned {!r}, accepted "
+                        "None or a function", self.signature.kernel, done)
                 if done is not None:
                     after.callback(done)
             return call.run(extents, stream), call

@@ -26,7 +26,7 @@ class Layer(Named):
 
     def __init__(self, kernel: Kernel | Layer, decorator: str, chosen: frozenset[str]):
         require(isinstance(kernel, (Kernel, Layer)),
-                "{}: given {}, accepted a kernel", decorator, type(kernel).__name__,
+                "{}: given {!r}, accepted a kernel", decorator, kernel,
                 hint=f"put @bn.{decorator} above @bn.jit")
         functools.update_wrapper(self, kernel.py_func)
         below = kernel.all_chosen if isinstance(kernel, Layer) else frozenset()

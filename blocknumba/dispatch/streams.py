@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from blocknumba.dispatch.arrays import LEGACY_STREAM, ArrayFacts, library_of
 from blocknumba.dispatch.driver import Driver
 from blocknumba.errors import BlockTypeError
+from blocknumba.wording import shown
 
 # expressions of the generated launcher
 CURRENT_STREAM = {"cupy": "_get_cupy_stream(_recent.device).ptr",
@@ -40,7 +41,7 @@ def stream_handle(stream: object, where: str) -> int:
         if handle is not None:
             return int(getattr(handle, "value", handle) or LEGACY_STREAM)
     raise BlockTypeError(
-        f"{where}: given {type(stream).__name__} as stream, "
+        f"{where}: given {shown(stream)} as stream, "
         "accepted None, an int, a CuPy, Torch or Numba stream, anything with __cuda_stream__")
 
 

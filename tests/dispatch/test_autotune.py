@@ -430,7 +430,8 @@ def test_a_wrong_call_says_what_is_wrong(call, message):
      "max_spills"),
     (lambda: bn.Config({"B": 8}, num_warps=3),
      "num_warps: given 3, accepted a power of two up to 32"),
-    (lambda: bn.autotune(CONFIGS)(increment), "autotune: given function, accepted a kernel")])
+    (lambda: bn.autotune(CONFIGS)(increment),
+     "autotune: given the function increment, accepted a kernel")])
 def test_a_wrong_decorator_says_what_is_wrong(make, message):
     with pytest.raises((BlockTypeError, BlockValueError)) as raised:
         make()

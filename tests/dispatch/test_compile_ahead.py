@@ -95,7 +95,7 @@ def test_a_compilation_that_does_not_fit_is_an_error(signature, constants, optio
 
 
 def test_a_plain_function_is_not_a_kernel():
-    with pytest.raises(BlockTypeError, match="compile: given function, accepted a @bn.jit kernel"):
+    with pytest.raises(BlockTypeError, match="compile: given the function .*, accepted a @bn.jit kernel"):
         bn.compile(add.python_function, "f32[:]")
 
 

@@ -229,7 +229,7 @@ HOSTILE = [
     (lambda: copy[1](A, A, B=8, maxnreg=8), BlockValueError,
      "maxnreg: given 8, accepted 16 to 255", ""),
     (lambda: copy[1](A, A, B=8, stream="x"), BlockTypeError,
-     "copies: given str as stream, accepted None, an int, a CuPy, Torch or Numba stream, "
+     "copies: given 'x' as stream, accepted None, an int, a CuPy, Torch or Numba stream, "
      "anything with __cuda_stream__", ""),
     (lambda: bn.jit(num_warp=4), BlockTypeError,
      "jit: given the options num_warp, accepted " + OPTIONS,
@@ -252,7 +252,7 @@ HOSTILE = [
      "<lambda>: given a parameter named stream, which is the keyword that chooses a "
      "launch's stream", ""),
     (lambda: bn.compile(copies, ("f32[:]",) * 2), BlockTypeError,
-     "compile: given function, accepted a @bn.jit kernel", ""),
+     "compile: given the function copies, accepted a @bn.jit kernel", ""),
     (lambda: bn.compile(copy, ("f32[:]",) * 2, {"BB": 8}), BlockTypeError,
      "copies: given the constants BB, accepted x, y, B",
      "did you mean B?"),
@@ -289,7 +289,7 @@ HOSTILE = [
     (lambda: bn.heuristics(3), BlockTypeError,
      "heuristics: given 3, accepted a dict of functions by name", ""),
     (lambda: bn.autotune([])(copies), BlockTypeError,
-     "autotune: given function, accepted a kernel",
+     "autotune: given the function copies, accepted a kernel",
      "put @bn.autotune above @bn.jit"),
     (lambda: bn.Config(3), BlockTypeError,
      "Config: given 3, accepted a dict of constants by name", ""),
@@ -302,7 +302,7 @@ HOSTILE = [
      "copies: missing y, B",
      "it takes x, y, B"),
     (lambda: copy.add_launch_hook(3), BlockTypeError,
-     "copies: given int as a launch hook, accepted a function", ""),
+     "copies: given 3 as a launch hook, accepted a function", ""),
 ]
 
 
