@@ -31,7 +31,8 @@ import numpy as np
 from blocknumba.dispatch.names_in_code import Path, names_in
 from blocknumba.dispatch.specialize import Same, freeze
 from blocknumba.dispatch.watching import (
-    ATTRIBUTE, CELL, COMPUTED, GLOBAL, ITEM, MISSING, NAMES, Read, is_plain, now, watch,
+    ATTRIBUTE, CELL, COMPUTED, GLOBAL, ITEM, MISSING, NAMES, REGISTRATIONS, Read, is_plain, now,
+    watch,
 )
 from blocknumba.tile_ir.types import DType
 from blocknumba.typing.constexpr import constexpr
@@ -170,6 +171,8 @@ class Walk:
         self._shows |= any(value is function for function in _SHOWING)
         self._takes_classes |= value is type
         self._asks_calls |= value is callable
+        if value is isinstance or value is issubclass:
+            self._read("abc", REGISTRATIONS, value, "registrations")
         if id(value) in self._seen or is_settled(value) and type(value) is not tuple:
             return
         self._seen[id(value)] = value

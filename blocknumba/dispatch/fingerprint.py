@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import enum
 import hashlib
 import operator
@@ -21,7 +22,7 @@ import numpy as np
 import blocknumba
 from blocknumba.dispatch.captures import capture, is_container, is_of_python, is_stable
 from blocknumba.dispatch.specialize import Specialization, is_transparent
-from blocknumba.dispatch.watching import MISSING, Read
+from blocknumba.dispatch.watching import MISSING, REGISTRATIONS, Read
 from blocknumba.settings import SETTINGS
 from blocknumba.tile_ir.types import DType
 from blocknumba.typing.constexpr import constexpr
@@ -51,7 +52,8 @@ def fingerprint(function: FunctionType, specialization: Specialization,
     """
     options = specialization.options
     placed = specialization.target is None or options.debug or options.lineinfo
-    writer = _Writer(placed)
+    reads = capture(function, constants).reads
+    writer = _Writer(placed, any(read.kind == REGISTRATIONS for read in reads))
     try:
         writer.add("blocknumba", FORMAT, environment(), repr(specialization.arguments),
                    repr(options), str(specialization.target), specialization.disjoint,
@@ -60,7 +62,7 @@ def fingerprint(function: FunctionType, specialization: Specialization,
         for name, value in constants.items():
             writer.add("constant", name)
             writer.value(value)
-        for read in capture(function, constants).reads:
+        for read in reads:
             writer.add(read.kind, read.path)
             writer.value(_written(read))
     except Unknowable:
@@ -108,9 +110,10 @@ def _packages(folders: Iterable[str]) -> Iterable[str]:
 class _Writer:
     """Writes values into a digest so that different values are different texts."""
 
-    def __init__(self, placed: bool):
+    def __init__(self, placed: bool, asks_classes: bool):
         self._state = hashlib.blake2b(digest_size=_DIGEST_BYTES)
         self._placed = placed
+        self._asks_classes = asks_classes  # which class an object is of, as isinstance does
         self._seen: dict[int, int] = {}  # the number of each function met before, by its id
 
     def digest(self) -> str:
@@ -153,7 +156,7 @@ class _Writer:
         """A set, which has no order."""
         digests = []
         for item in values:
-            inner = _Writer(self._placed)
+            inner = _Writer(self._placed, self._asks_classes)
             inner.value(item)
             digests.append(inner.digest())
         self.add("frozenset", *sorted(digests))
@@ -197,6 +200,8 @@ class _Writer:
             return
         if not self._is_new(value):
             return
+        if self._asks_classes and isinstance(value, abc.ABCMeta):
+            raise Unknowable(value.__qualname__)  # any class may be registered with it
         self.add("class", value.__module__, value.__qualname__)
         if issubclass(value, enum.Enum):
             for name, member in value.__members__.items():

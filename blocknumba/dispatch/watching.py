@@ -7,6 +7,7 @@ builtin that a global comes to hide is seen.  Functions of several modules are a
 
 from __future__ import annotations
 
+import abc
 import builtins
 import functools
 import keyword
@@ -22,6 +23,7 @@ from blocknumba.tracebacks import GENERATED
 GLOBAL, CELL, ATTRIBUTE, ITEM = "global", "cell", "attribute", "item"
 COMPUTED = "computed"  # an attribute that is another object each time
 NAMES = "names"  # of all attributes in an object's dict
+REGISTRATIONS = "registrations"  # of classes with abstract ones, which isinstance asks for
 
 _SOURCE = """\
 def is_current({parameters}):
@@ -67,6 +69,8 @@ def now(kind: str, holder: object, name: str) -> object:
             return holder.cell_contents
         if kind == ITEM:
             return holder[name]
+        if kind == REGISTRATIONS:
+            return abc.get_cache_token()
         return tuple(vars(holder)) if kind == NAMES else getattr(holder, name)
     except Exception:  # a user's property may raise anything
         return MISSING
@@ -129,6 +133,8 @@ def _test(found: Read, number: int, stem: str, scope: dict[str, object]) -> str:
         return f"{holder}.cell_contents is {value}"
     if found.kind == ITEM:
         return f"{holder}[{name!r}] is {value}"
+    if found.kind == REGISTRATIONS:
+        return f"{stem}token() == {value}"
     if found.kind == NAMES:
         return f"{stem}tuple({stem}vars({holder})) == {value}"
     is_name = name.isidentifier() and not keyword.iskeyword(name)
@@ -156,7 +162,7 @@ def is_plain(value: object) -> bool:
 
 _PLAIN = frozenset((bool, int, float, complex, str, bytes, range, type(None), type(...)))
 _WORDS = {"missing": MISSING, "now": now, "getattr": getattr, "vars": vars, "tuple": tuple,
-          "same": _same, "gone": Exception}
+          "same": _same, "gone": Exception, "token": abc.get_cache_token}
 
 
 def _unused_stem(names: Sequence[str]) -> str:

@@ -185,6 +185,8 @@ SPECIAL = [
     *variants("class C: pass\nc, d = C(), C()\ne = c", "1 if e is c else 2", "e = d"),
     *variants("class C: pass\nclass D: pass\nc = C()", "1 if isinstance(c, C) else 2", "c = D()",
               "c.__class__ = D"),
+    *variants("import abc\nclass A(abc.ABC): pass\nclass C: pass\nc = C()",
+              "2 if isinstance(c, A) else 1", "A.register(C)", "class C(A): pass\nc = C()"),
     *variants("class C: A = 1\nc = C()", "type(c).A", "C.A = 2",
               "c.__class__ = type('D', (), {'A': 2})"),
     *variants("class C: A = 1\nc = C()\nc.A = 0", "c.__class__.A", "C.A = 2"),
