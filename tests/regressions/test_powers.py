@@ -26,7 +26,7 @@ def folded_powers(out, EXPONENT: bn.constexpr):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("exponent", [0.5, -0.5, 3.0])
+@pytest.mark.parametrize("exponent", [0.5, -0.5])
 def test_a_power_does_not_depend_on_how_the_exponent_is_given(device, dtype, exponent):
     x, exponents = np.array(BASES, dtype), np.full(8, exponent, dtype)
     out = np.full((5, 8), 7, dtype)

@@ -13,6 +13,7 @@ from launching import kernel_of, launch
 import blocknumba as bn
 from blocknumba.errors import BlockError, BlockTypeError, BlockValueError
 from blocknumba.tile_ir import types
+from blocknumba.tile_ir.interpreter import run
 from blocknumba.tile_ir.ir import Value, walk
 from blocknumba.tile_ir.types import TileType
 from blocknumba.typing import promotion
@@ -145,7 +146,7 @@ def test_a_number_of_run_time_promotes_as_numpys_python_numbers(dtype, number):
     arguments = {"x": x, "number": np.bool_(number) if number is True else number,
                  "out": np.full((len(cases), 4), np.nan)}
     fn = kernel_of(kernel, constants=constants, **arguments)
-    launch(kernel, constants=constants, **arguments)
+    run(fn, (1, 1, 1), {p.argument: arguments[p.argument] for p in fn.parameters})
 
     dtypes = [op.operands[0].type.dtype.name for op in walk(fn.body) if op.name == "print"]
     for (function, swapped, expected), found, row in zip(cases, dtypes, arguments["out"],
