@@ -150,8 +150,12 @@ def joined(a: types.Type, b: types.Type) -> types.Type | None:
     return _joined_structures(a, b)
 
 
-def convert(context: Context, value: object, to: types.Type) -> object:
-    """value as what a variable of type `to` holds; its type joins to `to`."""
+def convert(context: Context, value: object, to: types.Type, what: str = "a value") -> object:
+    """value as what a variable of type `to` holds; its type joins to `to`.
+
+    what: the variable, for messages.
+    Errors: an int literal that does not fit.
+    """
     if value is UNDEFINED:
         return undefined(context, to)
     if isinstance(to, RuntimeType):
@@ -159,12 +163,12 @@ def convert(context: Context, value: object, to: types.Type) -> object:
             return as_pointer(context, value)
         if isinstance(value, Value):
             return context.cast(value, to.tile.dtype)
-        return context.value(value, to.tile.dtype, "a variable")
+        return context.value(value, to.tile.dtype, what)
     if _is_number(to):
-        return Number(context.value(value, to.parts[0].tile.dtype))
+        return Number(context.value(value, to.parts[0].tile.dtype, what))
     if isinstance(to, StructureType):
         pairs = zip(parts_of(value), to.parts)
-        return rebuild(to.kind, to.static, tuple([convert(context, v, t) for v, t in pairs]))
+        return rebuild(to.kind, to.static, tuple([convert(context, v, t, what) for v, t in pairs]))
     return value
 
 

@@ -74,8 +74,20 @@ class Translator:
             if given is ir.UNDEFINED:
                 values += flatten(undefined(self.context, of, _shown_name(phi.target.name)))
             else:
-                values += flatten(convert(self.context, self.env[given.name], of))
+                values += flatten(self._converted(phi, given, of))
         return values
+
+    def _converted(self, phi: ir.Assign, given: ir.Var, of: types.Type) -> object:
+        """The value of a variable as what a phi holds.
+
+        Errors: BlockValueError at the variable for an int literal that does not fit.
+        """
+        name = renaming.user_name(phi.target.name)
+        what = "a value" if renaming.is_temporary(name) else f"variable {name!r}"
+        try:
+            return convert(self.context, self.env[given.name], of, what)
+        except BlockError as error:
+            raise error.at(given.loc.place) from None
 
     def bind(self, phi: ir.Assign, value: object) -> None:
         """Set the value of a phi."""

@@ -211,5 +211,6 @@ def late_literal(index, out, n):
 
 
 def test_a_literal_that_a_variable_cannot_hold_is_an_error():
-    with pytest.raises(BlockError, match="-1 is out of range for uint32"):
+    with pytest.raises(BlockError, match="'best': -1 is out of range for uint32") as caught:
         late_literal[1](np.zeros(1, np.uint32), np.zeros(1, np.int64), 5, interpret=True)
+    assert "    best = -1\n" in str(caught.value)
