@@ -201,9 +201,9 @@ class Walk:
                         self._read(path, ATTRIBUTE, function, "__defaults__"))
         if code.co_kwonlyargcount:
             named = self._read(path, ATTRIBUTE, function, "__kwdefaults__")
-            place = f"{path}.__kwdefaults__"
+            within = f"{path}.__kwdefaults__"
             for name in named or ():
-                self.follow(f"{place}.{name}", self._read(place, ITEM, named, name))
+                self.follow(f"{within}.{name}", self._read(within, ITEM, named, name))
 
     def _read_path(self, path: str, function: FunctionType, variable: Path) -> None:
         """A variable, and the attributes that are read of it at once."""
@@ -256,8 +256,8 @@ class Walk:
             if not is_settled(base):
                 members = self._members.setdefault(id(base), vars(base))
                 for name in self._special_methods(members):
-                    place = f"{path}.__class__.{base.__qualname__}"
-                    self.follow(f"{place}.{name}", self._read(place, ITEM, members, name))
+                    within = f"{path}.__class__.{base.__qualname__}"
+                    self.follow(f"{within}.{name}", self._read(within, ITEM, members, name))
 
     def _special_methods(self, members: Mapping[str, object]) -> list[str]:
         """Methods of a class that operators and builtin functions call; some it may yet get."""

@@ -9,6 +9,7 @@ wait without end; the child then makes our locks anew, and compiles what was hal
 from __future__ import annotations
 
 import gc
+import logging  # noqa: F401  Numba needs it; what it does around forks must not begin amid one
 import os
 import threading
 import weakref
