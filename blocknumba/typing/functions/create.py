@@ -45,7 +45,7 @@ def arange(context, start, stop=None):
 def full(context, shape, value, dtype=None):
     """A tile of shape whose elements are value.
 
-    value: a number or scalar; dtype: that of value when not given.
+    value: a number or scalar; dtype: that of value when not given, float32 of a Python float.
     Errors: an int literal that dtype cannot hold.
     Source: numpy.full.
     """
@@ -105,7 +105,8 @@ def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
     """x converted to dtype.
 
     fp_downcast_rounding: "rtne" (ties to even, the default) or "rtz" (towards zero), of a float
-    to a narrower float.  bitcast: take the bits as dtype, of the same size.
+    to a narrower float.  bitcast: take the bits as dtype, of the same size; of a Python number
+    of run time, the bits that it has as a float, or an int, of that size.
     Source: numpy.ndarray.astype, numpy.ndarray.view.
     """
     to = static_dtype("cast", dtype)

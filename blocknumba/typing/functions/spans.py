@@ -38,6 +38,7 @@ def range_(context, start, stop=None, step=1, num_stages=None, loop_unroll_facto
            disable_licm=False, unroll=None):
     """Python's range, of ints known at run time.
 
+    Its variable is a Python int, kept in int32, or in int64 where a bound needs it.
     num_stages: tiles in flight when the loop is pipelined, 1 to 16; unroll, or loop_unroll_factor:
     rounds per jump, 1 for a loop as it is written; warp_specialize: whether warps of their own
     fetch the tiles.  These and the other keywords, which are Triton's and ignored, are hints: they
