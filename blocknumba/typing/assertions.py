@@ -49,13 +49,18 @@ def _message(block: ir.Block) -> list[ir.Stmt] | None:
         if not _is_assertion_error(error) or text is None:
             return None
         return [s for s in block.body[:-1] if s not in (made, error, text)] + [text]
-    if isinstance(getattr(node, "value", None), AssertionError):
-        return [ir.Assign(ir.Const(assertion_text(node.value), made.loc), made.target, made.loc)]
+    if isinstance(failed := _constant(node), AssertionError):
+        return [ir.Assign(ir.Const(assertion_text(failed), made.loc), made.target, made.loc)]
     return [] if _is_assertion_error(made) else None
 
 
 def _is_assertion_error(statement: ir.Assign | None) -> bool:
-    return statement is not None and getattr(statement.value, "value", None) is AssertionError
+    return statement is not None and _constant(statement.value) is AssertionError
+
+
+def _constant(node: object) -> object:
+    """The value of a constant; None for other nodes, of which some have a variable as value."""
+    return node.value if isinstance(node, (ir.Const, ir.Global, ir.FreeVar)) else None
 
 
 def _check(block: ir.Block, last: ir.Branch, message: list[ir.Stmt],

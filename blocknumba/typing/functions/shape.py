@@ -177,7 +177,12 @@ def as_scalar(context: Context, operand: object) -> object:
 
 
 def scalar_of(context: Context, tile: Value) -> Value:
-    """The only element of a tile."""
+    """The only element of a tile.
+
+    Errors: a tile of pointers.
+    """
+    require(not tile.type.is_pointer, "index: given {}, accepted tiles of numbers", tile.type,
+            hint="add one number to the array: x + i is one pointer")
     while tile.type.shape:
         tile = context.emit("reduce", tile, axis=0, kind="max") if tile.type.dtype.bits != 8 or (
             not tile.type.dtype.is_float) else _first_byte(context, tile)
