@@ -43,7 +43,8 @@ def squares(x, out, first, stop, step, stride, B: bn.constexpr):
 def narrow(x, out, first, stop, step, stride, B: bn.constexpr):
     acc = bn.zeros((B,), bn.float32)
     for i in bn.range(first, stop, step, num_stages=3):
-        acc += bn.load(x + bn.cast(i * 100, bn.uint8) * stride + bn.arange(0, B))
+        wrapped = bn.cast(bn.cast(i * 100, bn.uint8), bn.int32)
+        acc += bn.load(x + wrapped * stride + bn.arange(0, B))
     bn.store(out + bn.arange(0, B), acc)
 
 
