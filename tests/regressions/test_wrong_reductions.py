@@ -66,7 +66,7 @@ def sums_in_both_orders(x, out, ROWS: bn.constexpr, COLUMNS: bn.constexpr):
     out[2] = bn.sum(tile)
 
 
-@pytest.mark.parametrize("size", [4, 8, 128])
+@pytest.mark.parametrize("size", [4, 8, 64])  # of 128, one warp would hold 512 elements a thread
 @pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
 def test_order_of_two_sums_does_not_matter(device, dtype, size):
     """triton-lang/triton#1883, #429, #1496"""
