@@ -11,6 +11,7 @@ from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.spans import limited, make_span
+from blocknumba.typing.ranges import is_nonnegative
 from blocknumba.typing.values import Array, Reference, Span, is_constant, parts_of, unwrapped
 
 FULL = slice(None)
@@ -188,16 +189,29 @@ def _slice_axis(context: Context, entry: slice, extent: object) -> tuple[object,
 
 
 def _bound(context: Context, bound: object, extent: object, missing: object) -> object:
-    """A bound of a slice, moved into [0, extent]."""
+    """A bound of a slice, from the end if it is negative, moved into [0, extent].
+
+    Source: Python's slice.indices.
+    """
     if bound is None:
         return missing
     require(is_scalar_int(bound), "a slice: given {}, accepted ints", describe(bound))
     position = from_start(context, limited(context, bound), extent)
+    if isinstance(position, Value) and isinstance(bound, Value):
+        position = _from_end_if_negative(context, position, extent)
     if is_constant(position) and position == 0:
         return 0
     if is_constant(position) and is_constant(extent):
         return min(max(position, 0), extent)
     return _at_least_zero(context, binary(context, "minimum", position, extent))
+
+
+def _from_end_if_negative(context: Context, position: Value, extent: object) -> Value:
+    if is_nonnegative(position, context.nonnegative):
+        return position
+    from_end = binary(context, "add", position, extent)
+    position = context.cast(position, from_end.type.dtype)
+    return context.emit("select", binary(context, "lt", position, 0), from_end, position)
 
 
 def _at_least_zero(context: Context, number: object) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from conftest import CPU, EMULATOR, Device
 from launching import kernel_of, launch, op_names
 
 import blocknumba as bn
@@ -367,3 +368,29 @@ def test_compare_and_swap_leaves_alone_what_is_outside_or_masked_off(i, device):
     device.run(swap_if_seven, 1, x, out, i)
 
     assert (x.tolist(), out.tolist()) == (expected.tolist(), old)
+
+
+SLICE_BOUNDS = np.arange(-11, 12)
+
+
+def slices(x, bounds, out):
+    a, b = bounds[bn.program_id(0)], bounds[bn.program_id(1)]
+    part = x[a:b]
+    out[bn.program_id(0), bn.program_id(1), 0] = part.shape[0]
+    out[bn.program_id(0), bn.program_id(1), 1] = part[0]
+    out[bn.program_id(0), bn.program_id(1), 2] = bn.sum(x[:a][b:][bn.span(0, 16)])
+
+
+@pytest.mark.parametrize("kind", [CPU, EMULATOR])
+@pytest.mark.parametrize("dtype", [np.int8, np.int64])
+def test_run_time_bounds_of_slices_mean_what_they_mean_in_numpy(kind, dtype):
+    bounds = SLICE_BOUNDS if kind == CPU else SLICE_BOUNDS[::4]
+    x, out = np.arange(1, 9), np.full((len(bounds), len(bounds), 3), -7)
+
+    Device(kind, num_warps=1).run(bn.jit(slices), out.shape[:2], x, bounds.astype(dtype), out)
+
+    for i, a in enumerate(bounds):
+        for j, b in enumerate(bounds):
+            part = x[a:b]
+            np.testing.assert_array_equal(
+                out[i, j], [len(part), part[0] if len(part) else 0, x[:a][b:].sum()], f"{a}:{b}")
