@@ -9,7 +9,9 @@ import operator
 import types
 import weakref
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from types import CodeType
 
 from numba.core import bytecode, interpreter, ir
 from numba.core import errors as numba_errors
@@ -53,13 +55,37 @@ SAVED = "saved"
 DELETED = "deleted"
 
 
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A call that was inlined.
+
+    number: ends the names of its variables, after an @.
+    given: what was known of what it depends on; types: of its arguments, where they decided.
+    caller: the one that it is in; depth: how many those are.
+    """
+
+    number: int
+    code: CodeType
+    given: tuple
+    types: tuple | None
+    caller: Activation | None
+    depth: int
+
+    def around(self) -> Iterator[Activation]:
+        """This call, and those that it is in."""
+        activation: Activation | None = self
+        while activation is not None:
+            yield activation
+            activation = activation.caller
+
+
 class SourceLoc(ir.Loc):
     """A location of Numba IR that carries ours.
 
     activation: the inlined call that the code belongs to; None for the kernel's own code.
     """
 
-    def __init__(self, place: Loc, activation: object = None):
+    def __init__(self, place: Loc, activation: Activation | None = None):
         super().__init__(place.file, place.line, place.column)
         self.place, self.activation = place, activation
 
@@ -322,6 +348,12 @@ def function_place(function: types.FunctionType) -> Loc:
     """Where a function starts."""
     code = function.__code__
     return Loc(code.co_filename, code.co_firstlineno, function=function.__name__)
+
+
+def activation_numbers(statement: ir.Stmt) -> set[int]:
+    """The numbers of the inlined calls that a statement is in."""
+    activation = statement.loc.activation
+    return set() if activation is None else {a.number for a in activation.around()}
 
 
 def assignment_place(source: Source, name: str) -> Loc:

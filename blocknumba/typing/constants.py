@@ -11,6 +11,7 @@ from numba.core import ir
 
 from blocknumba.errors import BlockError
 from blocknumba.typing import folding, renaming
+from blocknumba.typing.bytecode import activation_numbers
 from blocknumba.typing.constant_size import require_small
 from blocknumba.typing.folding import UNKNOWN
 from blocknumba.typing.graph import Graph
@@ -73,9 +74,29 @@ def propagate(blocks: dict[int, ir.Block], graph: Graph, facts: dict[str, Facts]
                 if shared and _may_run_code(statement, values):
                     values.update(dict.fromkeys(shared, UNKNOWN))
         for target in _live_targets(block.body[-1], values):
-            if _merge(entries, target, values, crossing, watched):
+            passed = values
+            if graph.is_back_edge(label, target):
+                passed = values | dict.fromkeys(_lapsed(values, blocks, graph, target), UNKNOWN)
+            if _merge(entries, target, passed, crossing, watched):
                 heapq.heappush(pending, graph.index[target])
     return knowledge
+
+
+def _lapsed(values: dict[str, object], blocks: dict[int, ir.Block], graph: Graph,
+            header: int) -> list[str]:
+    """The functions that share a variable with a call in a loop, at the end of an iteration.
+
+    The call of the next iteration has a variable of its own, of the same name.
+    """
+    sharing = {name: value.cells for name, value in values.items()
+               if isinstance(value, folding.Closure) and any("@" in c.name for c in value.cells)}
+    if not sharing:
+        return []
+    inside = {number for label in graph.loops[header].body for s in blocks[label].body
+              for number in activation_numbers(s)}
+    inside -= activation_numbers(blocks[header].body[0])
+    return [name for name, cells in sharing.items()
+            if any(renaming.owner(cell.name) in inside for cell in cells)]
 
 
 def crossing_names(blocks: dict[int, ir.Block]) -> set[str]:

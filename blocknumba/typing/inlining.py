@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import types
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -13,7 +13,7 @@ from numba.core import ir
 
 from blocknumba.errors import BlockTypeError, Loc, UnsupportedError
 from blocknumba.typing import folding, renaming
-from blocknumba.typing.bytecode import Source, SourceLoc, assignment_place, source_of
+from blocknumba.typing.bytecode import Activation, Source, SourceLoc, assignment_place, source_of
 from blocknumba.typing.constants import Knowledge, constant_node, tuple_item
 from blocknumba.typing.folding import Closure
 from blocknumba.typing.function import keyword_hint, python_function, signature_text
@@ -41,28 +41,6 @@ class Call:
     receiver: object = None
     nested: Nested | None = None
     cells: Mapping[str, ir.Var] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Activation:
-    """A call that was inlined.
-
-    given: what was known of what it depends on; types: of its arguments, where they decided.
-    caller: the one that it is in; depth: how many those are.
-    """
-
-    code: types.CodeType
-    given: tuple
-    types: tuple | None
-    caller: Activation | None
-    depth: int
-
-    def around(self) -> Iterator[Activation]:
-        """This call, and those that it is in."""
-        activation: Activation | None = self
-        while activation is not None:
-            yield activation
-            activation = activation.caller
 
 
 class Inliner:
@@ -125,7 +103,7 @@ class Inliner:
                 raise _endless(name, loc)
         elif any(folding.same(a.given, given) for a in same):
             return None
-        return Activation(code, given, of_types, caller, depth)
+        return Activation(next(self._numbers), code, given, of_types, caller, depth)
 
     def _leave_open(self, statement: ir.Assign) -> None:
         number = statement.value._kws.setdefault(OPEN, next(self._numbers))
@@ -170,7 +148,7 @@ class Inliner:
         refuse_assigned_cells(source, call.cells)
         self._statements += statement_count(source.blocks)
         require_few_statements(self._statements, _outermost(site))
-        body = _Body(source, call, next(self._numbers), block.scope, site, activation)
+        body = _Body(source, call, block.scope, site, activation)
         starred = [self._item(block, statement, index)
                    for index in range(_starred(statement, knowledge))]
         block.body += body.variables(statement.value.func)
@@ -206,10 +184,10 @@ class Inliner:
 class _Body:
     """Copies of a callee's statements in terms of the caller."""
 
-    def __init__(self, source: Source, call: Call, number: int, scope: ir.Scope, site: Loc,
+    def __init__(self, source: Source, call: Call, scope: ir.Scope, site: Loc,
                  activation: Activation):
         self._source, self._call, self._activation = source, call, activation
-        self._suffix, self._scope, self._site = f"@{number}", scope, site
+        self._suffix, self._scope, self._site = f"@{activation.number}", scope, site
         self._variables: dict[str, ir.Var] = {}
         self._places: dict[SourceLoc, SourceLoc] = {}
         self.label = lambda label: label

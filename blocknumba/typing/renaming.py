@@ -30,6 +30,12 @@ def user_name(name: str) -> str:
     return stem if stem and version.isdigit() else base
 
 
+def owner(name: str) -> int | None:
+    """The number of the inlined call that a variable belongs to; None for the kernel itself."""
+    parts = name.split("@")
+    return int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else None
+
+
 def is_temporary(name: str) -> bool:
     """Whether a variable is a slot of Python's evaluation stack."""
     return name.startswith("$")

@@ -10,6 +10,7 @@ from numba.core import ir
 from blocknumba.errors import BlockTypeError, Loc, UnsupportedError
 from blocknumba.settings import SETTINGS, raises
 from blocknumba.typing import folding, renaming
+from blocknumba.typing.bytecode import activation_numbers
 from blocknumba.typing.constants import Knowledge, constant_node, tuple_item
 from blocknumba.typing.folding import UNKNOWN, Items, Range
 from blocknumba.typing.graph import Graph, Label
@@ -163,12 +164,29 @@ class Unroller:
         for label in loop.body:
             del self._blocks[label]
 
+    def _variables_of_calls(self, loop: _StaticLoop) -> set[str]:
+        """The variables of calls in a loop: each call has its own, which a function may keep.
+
+        Not those that other code shares already, which runs in the order of the iterations.
+        """
+        around = activation_numbers(self._blocks[loop.header].body[0])
+        inside: dict[str, set[int]] = {}
+        for label in loop.body:
+            for statement in self._blocks[label].body:
+                numbers = activation_numbers(statement) - around
+                for variable in _mentioned(statement):
+                    known = inside.setdefault(variable.name, numbers)
+                    inside[variable.name] = known & numbers
+        return {name for name, numbers in inside.items() if renaming.owner(name) in numbers}
+
     def _copy_round(self, loop: _StaticLoop, item: object, labels: dict[Label, Label],
                     following: Label) -> None:
         self._copies += 1
         renamed: dict[str, ir.Var] = {}
+        own = self._variables_of_calls(loop)
         local = {s.target.name for label in loop.body for s in self._blocks[label].body
-                 if isinstance(s, ir.Assign) and renaming.is_temporary(s.target.name)
+                 if isinstance(s, ir.Assign)
+                 and (renaming.is_temporary(s.target.name) or s.target.name in own)
                  and self._readers.get(s.target.name, set()) <= loop.body}
 
         def rename(variable: ir.Var) -> ir.Var:
@@ -263,6 +281,12 @@ def _enter(body: list[ir.Stmt], items: Sequence[object]) -> list[ir.Stmt]:
             statement = ir.Jump(statement.truebr if items else statement.falsebr, statement.loc)
         statements.append(statement)
     return statements
+
+
+def _mentioned(statement: ir.Stmt) -> list[ir.Var]:
+    """The variables that a statement reads or assigns."""
+    target = [statement.target] if isinstance(statement, ir.Assign) else []
+    return target + renaming.uses(statement)
 
 
 def _redirect(block: ir.Block, old: Label, new: Label) -> None:

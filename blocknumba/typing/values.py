@@ -262,6 +262,8 @@ class Function(Structure):
     nested: the function as it is written (typing/nested.py); kept: the values that it keeps.
     """
 
+    noun = "a function that is chosen at run time"
+
     nested: object
     kept: tuple
 

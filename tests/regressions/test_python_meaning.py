@@ -124,6 +124,29 @@ def what_a_factory_returns_in_every_iteration(x, out, q, r):
 
 
 @kernel
+def every_call_of_a_factory_has_variables_of_its_own(x, out, q, r):
+    def counting(k):
+        count = k
+        count += 1
+
+        def add(by=1):
+            nonlocal count
+            count += by
+            return count
+        return add
+
+    first, second = counting(q), counting(r)
+    counters = ()
+    for i in (0, q, r):
+        counters = counters + (counting(i),)
+    for i in range(3):
+        for count in counters:
+            out[0] = out[0] * 3 + count(i)
+    first(r)
+    out[1] = first() * 10 + second()
+
+
+@kernel
 def functions_made_in_a_loop_share_its_variable(x, out, q, r):
     functions = ()
     for i in static_range(3):
@@ -315,6 +338,24 @@ def stating(out, name: bn.constexpr):
 def test_a_name_that_nothing_assigns_is_an_error(function, message):
     with pytest.raises(BlockNameError, match=message):
         Device(CPU).run(bn.jit(function), 1, np.zeros(1), name="gelu")
+
+
+def outliving(out, n):
+    """Calls a function whose variable the next iteration's call has again."""
+    def make(k):
+        k += 1
+        return lambda v: v + k
+
+    for i in range(n):
+        f = make(i)
+        if i == 1:
+            g = f
+    out[0] = g(0)
+
+
+def test_a_function_that_outlives_the_variable_that_it_shares_is_refused():
+    with pytest.raises(UnsupportedError, match="a function that is chosen at run time cannot be"):
+        launch(outliving, out=np.zeros(1), n=3)
 
 
 def counting():
