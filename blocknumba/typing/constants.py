@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import types
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -14,9 +15,12 @@ from blocknumba.typing import folding, renaming
 from blocknumba.typing.bytecode import activation_numbers
 from blocknumba.typing.constant_size import require_small
 from blocknumba.typing.folding import UNKNOWN
+from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.graph import Graph
 from blocknumba.typing.nested import MAKE, is_made, written_cells
 
+# What can be called without running code of the user's.
+_WITHOUT_CODE = (type, types.BuiltinFunctionType, np.ufunc, BlockFunction)
 # Values of these types may stand in ir.Const; all others in ir.FreeVar.
 _SIMPLE = (bool, int, float, str)
 
@@ -201,8 +205,10 @@ def _shared_names(blocks: dict[int, ir.Block]) -> set[str]:
 def _may_run_code(statement: ir.Assign, values: dict[str, object]) -> bool:
     """Whether a statement calls what may assign variables of its own."""
     node = statement.value
-    is_call = isinstance(node, ir.Expr) and node.op == "call"
-    return is_call and values[statement.target.name] is UNKNOWN
+    if not (isinstance(node, ir.Expr) and node.op == "call"
+            and values[statement.target.name] is UNKNOWN):
+        return False
+    return not isinstance(values.get(node.func.name, UNKNOWN), _WITHOUT_CODE)
 
 
 def _value_of(node: object, values: dict[str, object], facts: dict[str, Facts]) -> object:

@@ -173,6 +173,23 @@ def a_nested_function_assigns_a_variable_around_it(x, out, q, r):
 
 
 @kernel
+def a_tuple_that_a_nested_function_may_assign(x, out, q, r):
+    t = (q, r)
+
+    def longer():
+        nonlocal t
+        t = (*t, 3)
+
+    for i in range(2):
+        out[1] += abs(i)
+    for i in t:
+        out[0] = out[0] * 10 + i
+    longer()
+    for i in t:
+        out[0] = out[0] * 10 + i
+
+
+@kernel
 def a_function_within_a_function_assigns_a_variable_around_both(x, out, q, r):
     t = q
 
