@@ -17,6 +17,7 @@ from numba.core import bytecode, interpreter, ir
 from numba.core import errors as numba_errors
 
 from blocknumba.errors import Loc, UnsupportedError
+from blocknumba.typing import renaming
 from blocknumba.typing.constexpr import unwrapped
 from blocknumba.typing.function import bare, own_signature
 from blocknumba.typing.nested import Nested, keep_settled_values, make_function
@@ -188,14 +189,14 @@ class _Interpreter(SequenceInterpreter):
 
     def _remove_unused_temporaries(self):
         """Leave out temporaries that nothing reads, or only the assignment that follows."""
-        reads = Counter(v.name for s in self.current_block.body for v in s.list_vars())
+        reads = Counter(v.name for s in self.current_block.body for v in renaming.uses(s))
         body: list[ir.Stmt] = []
         for statement in self.current_block.body:
             if isinstance(statement, ir.Assign):
                 if statement.target.name in self.assigner.unused:
                     continue
                 before = body[-1] if body else None
-                if _is_moved(before, statement) and reads[before.target.name] == 2:
+                if _is_moved(before, statement) and reads[before.target.name] == 1:
                     self._replace_definition(before.target.name, statement)
                     before.target = statement.target
                     continue
@@ -235,10 +236,10 @@ class _Interpreter(SequenceInterpreter):
     def op_MAKE_FUNCTION(self, inst, name, code, closure, annotations,  # noqa: N802
                          annotate, kwdefaults, defaults, res):
         """A nested function; all its cells are read when it is called, for now."""
-        inner = self.definitions[code][0].value
+        inner = self._definition(code).value
         given = self._items(defaults)
-        named = dict(self.definitions[kwdefaults][0].items) if kwdefaults else {}
-        keywords = tuple(self.definitions[key.name][0].value for key in named)
+        named = dict(self._definition(kwdefaults).items) if kwdefaults else {}
+        keywords = tuple(self._definition(key.name).value for key in named)
         cells = tuple(self.get(free) for free in inner.co_freevars)
         nested = Nested(inner, self.func_id.func.__globals__, len(given), keywords, (),
                         inner.co_freevars)
@@ -250,12 +251,16 @@ class _Interpreter(SequenceInterpreter):
             return ()
         if isinstance(defaults, tuple):
             return tuple(self.get(name) for name in defaults)
-        made = self.definitions[defaults][0]
+        whole, count = self.get(defaults), len(self._definition(defaults).items)
+        return tuple(self.store(ir.Expr.static_getitem(whole, i, None, self.loc), f"{defaults}.{i}")
+                     for i in range(count))
+
+    def _definition(self, name: str) -> object:
+        """What a temporary was made by, on whatever path it came here."""
+        made = self.definitions[name][0]
         while isinstance(made, ir.Var):
             made = self.definitions[made.name][0]
-        whole = self.get(defaults)
-        return tuple(self.store(ir.Expr.static_getitem(whole, i, None, self.loc), f"{defaults}.{i}")
-                     for i in range(len(made.items)))
+        return made
 
     def post_process(self, peepholes, func_ir):
         """Numba's rewrite of calls with *; those for with, try and dict have nothing to do."""

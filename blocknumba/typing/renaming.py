@@ -8,7 +8,6 @@ from dataclasses import replace
 from numba.core import ir
 
 from blocknumba.errors import Loc
-from blocknumba.typing.bytecode import SourceLoc
 
 _VARIABLE_SLOTS = {
     ir.SetItem: ("target", "index", "value"),
@@ -48,7 +47,7 @@ def uses(statement: ir.Stmt) -> list[ir.Var]:
         if isinstance(value, ir.Var):
             return [value]
         return operands(value) if isinstance(value, ir.Expr) else []
-    slots = _VARIABLE_SLOTS[type(statement)]
+    slots = _VARIABLE_SLOTS.get(type(statement), ())
     return [v for slot in slots if isinstance(v := getattr(statement, slot), ir.Var)]
 
 
@@ -71,7 +70,7 @@ def read_place(statement: ir.Stmt, variable: ir.Var) -> Loc:
 
 def rename_statement(statement: ir.Stmt, read: Rename, write: Rename,
                      label: Callable[[int], int] = lambda label: label,
-                     place: Callable[[SourceLoc], SourceLoc] = lambda loc: loc) -> ir.Stmt:
+                     place: Callable[[ir.Loc], ir.Loc] = lambda loc: loc) -> ir.Stmt:
     """A copy of a statement.
 
     read, write: give the variables to read and to assign in place of the given ones.
@@ -99,7 +98,7 @@ def rename_statement(statement: ir.Stmt, read: Rename, write: Rename,
 
 
 def rename_expression(expression: ir.Expr, read: Rename,
-                      place: Callable[[SourceLoc], SourceLoc] = lambda loc: loc) -> ir.Expr:
+                      place: Callable[[ir.Loc], ir.Loc] = lambda loc: loc) -> ir.Expr:
     """A copy of an expression."""
     slots = {name: _rename(value, read) for name, value in expression._kws.items()}
     return ir.Expr(expression.op, place(expression.loc), **slots)

@@ -52,6 +52,8 @@ class SequenceInterpreter(interpreter.Interpreter):
         """Make tuples of the lists that become tuples and are used for nothing else."""
         statements = [s for block in self.blocks.values() for s in block.body]
         lists = {s.target.name for s in statements if _is_list(s)}
+        if not lists:
+            return
         while lists and (more := {s.target.name for s in statements
                                   if self._continues(s, lists)} - lists):
             lists |= more

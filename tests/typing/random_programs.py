@@ -511,7 +511,8 @@ class ProgramMaker:
         inner.assigned.add(local)
         body += [*self._block(inner), *(self._leave(inner) if self._chance(0.5) else []),
                  *self._block(inner), self._return(inner)]
-        defaults = f"{q}={self._small(scope, 1)}, *, {m}={self._small(scope, 2)}"
+        # no condition in the second default: Numba's analysis does not know it in Python 3.13
+        defaults = f"{q}={self._small(scope, 1)}, *, {m}={self._small_leaf(scope)}"
         scope.functions.append(Signature(name, ("small", "small"), 1, m, result))
         return [f"def {name}({p}, {defaults}):", *_indented(body), *self._assignment(scope)]
 
