@@ -1,6 +1,7 @@
-"""Random programs, run by Python, by the interpreter and by emulated machine code.
+"""Random programs, run by Python, by the interpreter, by emulated machine code and by a GPU.
 
-    python tests/typing/program_fuzzer.py --count 20000 --seed 1 [--emulated 2000] [--processes 2]
+    python tests/typing/program_fuzzer.py --count 20000 --seed 1 [--emulated 2000] [--gpu 20000]
+        [--processes 2]
 
 Python runs the same source with ints that wrap to their dtype after every operation.
 """
@@ -30,6 +31,7 @@ from random_programs import TABLE, ProgramMaker  # noqa: E402
 import blocknumba as bn  # noqa: E402
 from blocknumba.errors import BlockError, BlockNameError  # noqa: E402
 
+CPU, EMULATOR, GPU = "CPU", "emulator", "GPU"
 ROWS, COLUMNS = 4, 8  # programs of a launch, ints that each is given
 UNTOUCHED = -77
 # What a random program may be refused for: the kind of error and what its message starts with.
@@ -37,6 +39,7 @@ ACCEPTED_REFUSALS: tuple[tuple[type, str], ...] = (
     (BlockNameError, "name"),  # on a path that no row may take
 )
 MAX_REFUSED = 0.03
+SHOWN_EVERY = 1000  # programs: how far a long run has come
 
 
 class Int:
@@ -169,17 +172,17 @@ class Program:
     def untouched(self) -> np.ndarray:
         return np.full((ROWS, COLUMNS), UNTOUCHED, self.dtype)
 
-    def difference(self, is_emulated: bool = False) -> str:
-        """How what a kernel does differs from what Python does; "" when it does not.
+    def difference(self, device: str = CPU) -> str:
+        """How what a kernel does on a device differs from what Python does; "" when it does not.
 
         Errors: the BlockError of a program that is refused.
         """
         expected, wrong = self.expected()
         x, out = self.inputs(), self.untouched()
-        if is_emulated:
+        if device == EMULATOR:
             emulated_gpu.launch(self.kernel(), ROWS, (x, out, 5), {"num_warps": 1})
         else:
-            self.kernel()[ROWS](x, out, 5, interpret=True)
+            self.kernel()[ROWS](x, out, 5, num_warps=1, interpret=device == CPU)
         rows = [row for row in range(ROWS) if row not in wrong]
         if np.array_equal(out[rows], expected[rows]):
             return ""
@@ -190,32 +193,33 @@ class Program:
 class Report:
     """What came of many programs.
 
+    programs: by device.
     refused: kind of error and message -> how often; failures: seed -> what went wrong.
     """
 
-    programs: int = 0
-    emulated: int = 0
+    programs: Counter = field(default_factory=Counter)
     refused: Counter = field(default_factory=Counter)
     failures: dict[int, str] = field(default_factory=dict)
 
     def add(self, other: Report) -> None:
         """Count the programs of another report too."""
         self.programs += other.programs
-        self.emulated += other.emulated
         self.refused += other.refused
         self.failures |= other.failures
 
     def __str__(self) -> str:
         refused = "".join(f"\n  {count} x {what}" for what, count in self.refused.most_common())
-        return (f"{self.programs} programs, {self.emulated} of them emulated: {len(self.failures)} "
-                f"fail, {sum(self.refused.values())} are refused{refused}")
+        done = ", ".join(f"{count} programs on the {device}"
+                         for device, count in self.programs.items())
+        return (f"{done}: {len(self.failures)} fail, {sum(self.refused.values())} are refused"
+                f"{refused}")
 
 
-def check(seed: int, is_emulated: bool = False) -> Report:
-    """Run one program everywhere."""
-    report, program = Report(1, int(is_emulated)), Program.of(seed)
+def check(seed: int, devices: tuple[str, ...] = (CPU,)) -> Report:
+    """Run one program by Python and on devices."""
+    report, program = Report(Counter(devices)), Program.of(seed)
     try:
-        problem = program.difference() or (is_emulated and program.difference(is_emulated=True))
+        problem = next(filter(None, map(program.difference, devices)), "")
     except BlockError as error:
         message = str(error).splitlines()[0]
         what = f"{type(error).__name__}: {message}"
@@ -269,26 +273,29 @@ def reduced(program: Program, problem_of: Callable[[Program], str] = problem_kin
     return program
 
 
-def _check_emulated(seed: int) -> Report:
-    return check(seed, is_emulated=True)
+def _check_one(task: tuple[int, tuple[str, ...]]) -> Report:
+    return check(*task)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000, help="how many programs")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
-    parser.add_argument("--emulated", type=int, default=0, help="how many run as machine code too")
+    parser.add_argument("--emulated", type=int, default=0, help="how many run emulated too")
+    parser.add_argument("--gpu", type=int, default=0, help="how many run on a GPU too")
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
     whole, started = Report(), time.time()
     seeds = range(given.seed, given.seed + given.count)
+    tasks = [(seed, (CPU, *[EMULATOR] * (index < given.emulated), *[GPU] * (index < given.gpu)))
+             for index, seed in enumerate(seeds)]
     with multiprocessing.Pool(given.processes, maxtasksperchild=500) as pool:
-        for check_one, part in ((_check_emulated, seeds[:given.emulated]),
-                                (check, seeds[given.emulated:])):
-            for report in pool.imap_unordered(check_one, part, chunksize=10):
-                whole.add(report)
-                for seed, problem in report.failures.items():
-                    print(failure_text(seed, problem), flush=True)
+        for report in pool.imap_unordered(_check_one, tasks, chunksize=10):
+            whole.add(report)
+            for seed, problem in report.failures.items():
+                print(failure_text(seed, problem), flush=True)
+            if whole.programs[CPU] % SHOWN_EVERY == 0:
+                print(whole, flush=True)
     print(f"{whole}\nseeds {seeds.start} to {seeds.stop - 1}, {time.time() - started:.0f} s")
     return bool(whole.failures)
 

@@ -6,7 +6,9 @@ import os
 import secrets
 
 import pytest
-from program_fuzzer import MAX_REFUSED, Program, Report, check, failure_text, reduced
+from program_fuzzer import (
+    CPU, EMULATOR, MAX_REFUSED, Program, Report, check, failure_text, reduced,
+)
 
 from blocknumba.tile_ir import types
 from blocknumba.tile_ir.arguments import ArrayArgument, ScalarArgument
@@ -30,7 +32,7 @@ def test_random_programs_do_what_python_does(test, record_property):
     record_property("measured", f"random programs {first} to {first + PER_TEST - 1}")
 
     for seed in range(first, first + PER_TEST):
-        whole.add(check(seed, is_emulated=seed < first + EMULATED))
+        whole.add(check(seed, (CPU, EMULATOR) if seed < first + EMULATED else (CPU,)))
 
     for seed, problem in whole.failures.items():
         pytest.fail(f"FUZZ_SEED={first - test * PER_TEST}, {failure_text(seed, problem)}",
