@@ -45,6 +45,9 @@ _REFUSED = {
 # Opcodes that Numba knows some uses of only.
 _UNKNOWN = {"RAISE_VARARGS": "raise", "FORMAT_VALUE": "an f-string with a format",
             "FORMAT_WITH_SPEC": "an f-string with a format"}
+# Numba finds the keywords of such a call only where it is made in one piece.
+_KEYWORDS = "a call with * and a keyword argument that a condition chooses"
+_BEFORE_THE_CALL = "assign the argument to a variable before the call"
 _ASSERT = "use assert, which is checked with debug=True"
 _HINTS = dict.fromkeys(("SET_ADD", "MAP_ADD"), "make a tuple: tuple(... for ...)")
 _CODE_UNIT = 2  # bytes per instruction, and the length of the NOP that Numba puts before all
@@ -408,10 +411,14 @@ def _translate(function: types.FunctionType) -> Source:
 def _unknown_python(error: Exception, function: types.FunctionType,
                     translator: _Interpreter) -> UnsupportedError:
     """The error for Python that Numba does not know, at the instruction where Numba met it."""
-    instruction, traceback = None, error.__traceback__
+    instruction, statement, traceback = None, None, error.__traceback__
     while traceback is not None:
         instruction = traceback.tb_frame.f_locals.get("inst", instruction)
+        statement = traceback.tb_frame.f_locals.get("stmt", statement)
         traceback = traceback.tb_next
+    if isinstance(statement, ir.Assign) and "**kwargs" in str(error):
+        return UnsupportedError(f"{_KEYWORDS}: not supported in a kernel",
+                                loc=statement.loc.place, hint=_BEFORE_THE_CALL)
     loc, what = translator.loc, "this Python"
     if instruction is not None:
         loc = statement_places(function).get(instruction.offset - _CODE_UNIT, loc)

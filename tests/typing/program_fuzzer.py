@@ -29,7 +29,7 @@ import emulated_gpu  # noqa: E402
 from random_programs import TABLE, ProgramMaker  # noqa: E402
 
 import blocknumba as bn  # noqa: E402
-from blocknumba.errors import BlockError, BlockNameError  # noqa: E402
+from blocknumba.errors import BlockError, BlockNameError, UnsupportedError  # noqa: E402
 
 CPU, EMULATOR, GPU = "CPU", "emulator", "GPU"
 ROWS, COLUMNS = 4, 8  # programs of a launch, ints that each is given
@@ -37,6 +37,7 @@ UNTOUCHED = -77
 # What a random program may be refused for: the kind of error and what its message starts with.
 ACCEPTED_REFUSALS: tuple[tuple[type, str], ...] = (
     (BlockNameError, "name"),  # on a path that no row may take
+    (UnsupportedError, "a call with * and a keyword"),  # as f(*u, m=a if c else b)
 )
 MAX_REFUSED = 0.03
 SHOWN_EVERY = 1000  # programs: how far a long run has come

@@ -296,6 +296,11 @@ def tries(x, y, n):
         n = 4
 
 
+def chosen_keywords(x, y, n, B):
+    t = (x[0], n)
+    x[0] = max(*t, key=(n if x[1] > 1 else None))
+
+
 def withs(x, y, n):
     with open("file"):
         n = 3
@@ -483,6 +488,8 @@ MISTAKES = [
     (comprehensions, UnsupportedError, "list: not supported in a kernel", TUPLES),
     (tries, UnsupportedError, "try/except: not supported in a kernel", ""),
     (withs, UnsupportedError, "with: not supported in a kernel", ""),
+    (chosen_keywords, UnsupportedError, "a call with * and a keyword argument that a condition "
+     "chooses: not supported in a kernel", "assign the argument to a variable before the call"),
     (generators, UnsupportedError, "a generator or coroutine: not supported in a kernel", ""),
     (imports, UnsupportedError, "import: not supported in a kernel", ""),
     (raises, UnsupportedError, "raise: not supported in a kernel",
