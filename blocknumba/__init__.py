@@ -4,16 +4,16 @@ import builtins
 import importlib
 import sys
 
-from blocknumba.dispatch.ahead import compile
-from blocknumba.dispatch.kernel import Kernel, jit
+from blocknumba.dispatch.compile.ahead import compile
+from blocknumba.dispatch.launch.kernel import Kernel, jit
 from blocknumba.language import *  # noqa: F403  the language is made of its names
 from blocknumba.language import __all__ as _language
 
 # imported when they are asked for: most programs need none of them
-_LAZY = {"autotune": ("blocknumba.dispatch.autotune", "autotune"),
-         "Config": ("blocknumba.dispatch.autotune_config", "Config"),
-         "current_device": ("blocknumba.dispatch.device", "current_device"),
-         "heuristics": ("blocknumba.dispatch.heuristics", "heuristics"),
+_LAZY = {"autotune": ("blocknumba.dispatch.tune.autotune", "autotune"),
+         "Config": ("blocknumba.dispatch.tune.config", "Config"),
+         "current_device": ("blocknumba.dispatch.launch.device", "current_device"),
+         "heuristics": ("blocknumba.dispatch.tune.layers", "heuristics"),
          "testing": ("blocknumba.testing", "")}
 __version__ = "0.1.0"
 

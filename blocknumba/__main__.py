@@ -25,14 +25,14 @@ COMMANDS = (
     Command("demo", "run three kernels and check them against NumPy", "blocknumba.demo"),
     Command("opt", "apply passes to the text of a tile IR function", "blocknumba.opt"),
     Command("compile", "compile a kernel to files, for programs without Python",
-            "blocknumba.dispatch.compile_command"),
+            "blocknumba.dispatch.cli.compile_command"),
     Command("emulate", "run a kernel on an emulated GPU, and count what each line does",
-            "blocknumba.dispatch.emulate"),
+            "blocknumba.dispatch.cli.emulate"),
     Command("cache", "show or clear the compiled kernels on disk",
-            "blocknumba.dispatch.cache_command"),
+            "blocknumba.dispatch.cli.cache_command"),
     Command("doctor", "check the installation, and say what will not work and the fix",
-            "blocknumba.dispatch.doctor"),
-    Command("layout", "draw a layout", "blocknumba.gpu_layout.render"),
+            "blocknumba.dispatch.cli.doctor"),
+    Command("layout", "draw a layout", "blocknumba.gpu_layout.layouts.render"),
 )
 
 

@@ -7,7 +7,8 @@ import argparse
 import numpy as np
 
 import blocknumba as bn
-from blocknumba.dispatch.driver import find_driver
+
+from blocknumba.dispatch.launch.driver import find_driver
 from blocknumba.settings import SETTINGS
 
 SHADES = " .:-=+*#%@"  # darkest first

@@ -3,106 +3,37 @@
 from __future__ import annotations
 
 from blocknumba.library import (
-    cdiv,
-    div_rn,
-    fdiv,
-    next_power_of_2,
-    round,
-    sigmoid,
-    softmax,
-    sqrt_rn,
-    swizzle2d,
+    cdiv, div_rn, fdiv, next_power_of_2, round, sigmoid, softmax, sqrt_rn, swizzle2d,
 )
-from blocknumba.tile_ir.types import (
-    bfloat16,
-    bool_,
-    float8_e4m3fn,
-    float8_e5m2,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
+from blocknumba.tile_ir.ir.types import (
+    bfloat16, bool_, float16, float32, float64, float8_e4m3fn, float8_e5m2, int16, int32, int64,
+    int8, uint16, uint32, uint64, uint8,
 )
-from blocknumba.typing.constexpr import constexpr
 from blocknumba.typing.functions.create import (
-    arange,
-    cast,
-    empty,
-    full,
-    full_like,
-    num_programs,
-    ones,
-    ones_like,
-    program_id,
-    zeros,
+    arange, cast, empty, full, full_like, num_programs, ones, ones_like, program_id, zeros,
     zeros_like,
 )
 from blocknumba.typing.functions.debug import (
-    assume,
-    device_assert,
-    device_print,
-    max_constancy,
-    max_contiguous,
-    multiple_of,
-    static_assert,
+    assume, device_assert, device_print, max_constancy, max_contiguous, multiple_of, static_assert,
     static_print,
 )
-from blocknumba.typing.functions.dot import dot
-from blocknumba.typing.functions.dot_scaled import dot_scaled
+from blocknumba.typing.functions.dot import dot, dot_scaled
 from blocknumba.typing.functions.elementwise import (
-    BIT_FUNCTIONS,
-    FLOAT_FUNCTIONS,
-    clamp,
-    fma,
-    maximum,
-    minimum,
-    umulhi,
-    where,
+    BIT_FUNCTIONS, FLOAT_FUNCTIONS, absolute as abs, clamp, fma, maximum, minimum, umulhi, where,
 )
-from blocknumba.typing.functions.elementwise import absolute as abs
 from blocknumba.typing.functions.memory import ATOMICS, atomic_cas, load, store
 from blocknumba.typing.functions.reduce import (
-    all,
-    any,
-    argmax,
-    argmin,
-    max,
-    mean,
-    min,
-    nanmax,
-    nanmin,
-    prod,
-    sum,
-    var,
-    xor_sum,
+    all, any, argmax, argmin, max, mean, min, nanmax, nanmin, prod, sum, var, xor_sum,
 )
 from blocknumba.typing.functions.shape import (
-    broadcast,
-    broadcast_to,
-    expand_dims,
-    flip,
-    interleave,
-    item,
-    join,
-    permute,
-    ravel,
-    reshape,
-    split,
-    squeeze,
-    swapaxes,
-    trans,
-    view,
+    broadcast, broadcast_to, expand_dims, flip, interleave, item, join, permute, ravel, reshape,
+    split, squeeze, swapaxes, trans, view,
 )
-from blocknumba.typing.functions.spans import block, grid_spans, persistent, span, spans
-from blocknumba.typing.functions.spans import range_ as range
+from blocknumba.typing.functions.spans import (
+    block, grid_spans, persistent, range_ as range, span, spans,
+)
 from blocknumba.typing.loops import static_range
+from blocknumba.typing.static_values import constexpr
 
 # Families that are rows of a table: exp, log, sqrt ...; popc, clz, ffs; atomic_add ...
 globals().update(FLOAT_FUNCTIONS | BIT_FUNCTIONS | ATOMICS)

@@ -8,7 +8,8 @@ from example_kernels import attention, matmul, softmax, vector_add
 from measure import CLOCK, host_timer, interleaved
 
 import blocknumba as bn
-from blocknumba.dispatch import compilation
+
+from blocknumba.dispatch.compile import compilation
 
 TARGET = "sm_90a"
 KERNELS = {

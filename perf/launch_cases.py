@@ -12,7 +12,7 @@ from launch_kernels import ARGUMENTS, BLOCK, c_source, numba_kernel, tile_kernel
 from measure import Run, Samples, host_timer, interleaved
 from numba import cuda
 
-from blocknumba.dispatch.driver import require_driver
+from blocknumba.dispatch.launch.driver import require_driver
 
 ROUNDS, REPEATS = 25, 400
 SUBJECTS = ("blocknumba, CuPy", "blocknumba, Torch", "blocknumba, Numba")

@@ -16,7 +16,7 @@ from launch_kernels import ARGUMENTS, BLOCK, tile_kernel, written_call
 from measure import Run, host_timer, interleaved
 from numba import cuda
 
-from blocknumba.dispatch.driver import require_driver
+from blocknumba.dispatch.launch.driver import require_driver
 
 ROUNDS, REPEATS = 60, 200
 _NAMED = f"BLOCK={BLOCK}"

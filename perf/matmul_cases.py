@@ -17,8 +17,9 @@ from product_rounding import ROUNDINGS, Rounding
 from triton_launch import fastest_launch
 
 import blocknumba as bn
-from blocknumba.dispatch import kernel as kernel_module
-from blocknumba.dispatch.device import Device
+
+from blocknumba.dispatch.launch import kernel as kernel_module
+from blocknumba.dispatch.launch.device import Device
 from blocknumba.nvvm_lower.target import Target
 
 CUBLAS, TRITON, POINTERS, AMPERE = "cuBLAS", "Triton", "pointers", "as for sm_80"

@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from blocknumba.dispatch.driver import Driver, require_driver
+from blocknumba.dispatch.launch.driver import Driver, require_driver
 
 Run = Callable[[], object]
 Samples = dict[str, list[float]]  # competitor -> seconds of one run, one number a round

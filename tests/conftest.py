@@ -11,7 +11,7 @@ import emulated_gpu  # noqa: E402
 import pytest  # noqa: E402
 from tile_files import pytest_addoption, pytest_collect_file  # noqa: E402, F401  hooks
 
-from blocknumba.dispatch.driver import find_driver  # noqa: E402
+from blocknumba.dispatch.launch.driver import find_driver  # noqa: E402  # noqa: E402
 
 
 CPU, GPU, EMULATOR = "cpu", "gpu", "emulator"

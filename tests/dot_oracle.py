@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from blocknumba.tile_ir.ir.types import DTYPES, dtype_of
 from blocknumba.tile_ir.ops.dot import PRODUCT_ERROR, sum_error
-from blocknumba.tile_ir.types import DTYPES, dtype_of
 
 # (dtype of a, dtype of b, dtype of acc, precision): every kind of product
 KINDS = [

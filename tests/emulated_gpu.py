@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 from unittest import mock
 
-from blocknumba.dispatch import kernel as kernel_module
-from blocknumba.dispatch.call import Call, resolve_grid
-from blocknumba.dispatch.compiled import Compiled
-from blocknumba.dispatch.emulate import parameter_values
-from blocknumba.dispatch.kernel import Kernel
+from blocknumba.dispatch.cli.emulate import parameter_values
+from blocknumba.dispatch.compile.compiled import Compiled
+from blocknumba.dispatch.launch import kernel as kernel_module
+from blocknumba.dispatch.launch.call import Call, resolve_grid
+from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.emulator import Module, Options
 from blocknumba.nvvm_lower.target import Target
 

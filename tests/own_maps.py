@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from blocknumba.tile_ir.ir import Parameter
-from blocknumba.tile_ir.tensor_map import Number, Product, TensorMap
+from blocknumba.tile_ir.ir.function import Parameter
+from blocknumba.tile_ir.ir.tensor_map import Number, Product, TensorMap
 
 
 def own_map(argument: str, axes: tuple[int, ...], box: tuple[int, ...], swizzle_bytes: int = 0,

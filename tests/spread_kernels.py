@@ -7,14 +7,15 @@ from unittest import mock
 import emulated_gpu
 
 import blocknumba as bn
-from blocknumba.dispatch import pipeline
-from blocknumba.dispatch.compiled import Compiled
-from blocknumba.dispatch.kernel import Kernel
+
+from blocknumba.dispatch.compile import pipeline
+from blocknumba.dispatch.compile.compiled import Compiled
+from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.gpu_layout.ops import block_rank
-from blocknumba.tile_ir.ir import Function
+from blocknumba.tile_ir.ir.function import Function
+from blocknumba.tile_ir.ir.rebuild import rebuild
 from blocknumba.tile_ir.ops.create import program_id
-from blocknumba.tile_ir.pipeline import optimise
-from blocknumba.tile_ir.rebuild import rebuild
+from blocknumba.tile_ir.passes.pipeline import optimise
 
 
 @bn.jit

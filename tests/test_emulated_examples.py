@@ -12,9 +12,10 @@ import pytest
 from array_libraries import NUMPY
 
 import blocknumba as bn
-from blocknumba.dispatch.compiled import Compiled
-from blocknumba.dispatch.device import Device
-from blocknumba.dispatch.kernel import Kernel
+
+from blocknumba.dispatch.compile.compiled import Compiled
+from blocknumba.dispatch.launch.device import Device
+from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.nvvm_lower.target import Target
 
 EXAMPLES = ("vector_add", "softmax", "layernorm", "sums", "transpose", "photograph",

@@ -17,7 +17,8 @@ import transpose
 import vector_add
 
 import blocknumba as bn
-from blocknumba.dispatch.device import Device
+
+from blocknumba.dispatch.launch.device import Device
 from blocknumba.nvvm_lower.target import Target
 
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matmul import Tile
 
-from blocknumba.dispatch.device import CPU, Device
+from blocknumba.dispatch.launch.device import CPU, Device
 from blocknumba.nvvm_lower.target import Target
 
 H100 = Device("H100", Target.parse("sm_90a"), 132)

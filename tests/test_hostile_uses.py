@@ -16,16 +16,15 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
+
 from blocknumba.__main__ import main
-from blocknumba.dispatch import (
-    cache_command, compilation, doctor, fingerprint, private_files,
-)
-from blocknumba.dispatch.autotune_store import FOLDER, Store
-from blocknumba.dispatch.autotune_timings import Timing
-from blocknumba.dispatch.cache import Cache
-from blocknumba.dispatch.entry import decode, encode
-from blocknumba.dispatch.export import export
-from blocknumba.dispatch.type_spelling import ACCEPTED
+from blocknumba.dispatch.cli import cache_command, doctor
+from blocknumba.dispatch.compile import compilation, fingerprint, private_files
+from blocknumba.dispatch.compile.ahead import ACCEPTED
+from blocknumba.dispatch.compile.cache import Cache
+from blocknumba.dispatch.compile.entry import decode, encode
+from blocknumba.dispatch.compile.export import export
+from blocknumba.dispatch.tune.store import FOLDER, Store, Timing
 from blocknumba.errors import BlockTypeError, BlockValueError
 from blocknumba.settings import Environment, Settings
 

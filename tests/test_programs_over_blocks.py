@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
-from blocknumba.dispatch.compiled import Compiled
+
+from blocknumba.dispatch.compile.compiled import Compiled
 
 TILE = {"BM": 256, "BN": 64, "BK": 64, "num_warps": 4}
 

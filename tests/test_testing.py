@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
-from blocknumba.dispatch import timing
-from blocknumba.dispatch.timing import Budget, time_on_host
+
+from blocknumba.dispatch.tune import timing
+from blocknumba.dispatch.tune.timing import Budget, time_on_host
 from blocknumba.errors import BlockValueError, LaunchError
 
 
@@ -112,7 +113,7 @@ def test_do_bench_refuses_what_it_does_not_know(wrong, message):
 
 
 def test_graphs_need_a_gpu(monkeypatch):
-    monkeypatch.setattr("blocknumba.dispatch.driver.find_driver", lambda: None)
+    monkeypatch.setattr("blocknumba.dispatch.launch.driver.find_driver", lambda: None)
 
     with pytest.raises(LaunchError, match="do_bench_cudagraph: no CUDA device was found"):
         bn.testing.do_bench_cudagraph(lambda: None)
@@ -240,7 +241,7 @@ def test_a_wrong_benchmark_says_what_is_wrong(changes, message):
 
 def test_benchmarking_is_imported_when_it_is_asked_for():
     code = ("import sys, blocknumba as bn; loaded = {'blocknumba.testing', "
-            "'blocknumba.dispatch.autotune', 'matplotlib'}; print(loaded & set(sys.modules));"
+            "'blocknumba.dispatch.tune.autotune', 'matplotlib'}; print(loaded & set(sys.modules));"
             "print(bn.testing.do_bench.__name__, bn.autotune.__name__)")
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

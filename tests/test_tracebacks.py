@@ -120,7 +120,7 @@ def test_an_exception_that_is_being_handled_stays_in_the_chain():
 
 def test_a_bug_of_ours_keeps_its_frames(monkeypatch):
     monkeypatch.setattr(bn.Kernel, "captures", eval(
-        "lambda self, constants: {}['broken']", {"__name__": "blocknumba.dispatch.kernel"}))
+        "lambda self, constants: {}['broken']", {"__name__": "blocknumba.dispatch.launch.kernel"}))
     with pytest.raises(KeyError) as caught:
         correct[1](ARRAY)
 

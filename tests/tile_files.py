@@ -14,15 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.pipeline import LAYOUT_PASSES, PLACING_PASSES
+from blocknumba.gpu_layout.pipeline import LAYOUT_PASSES  # noqa: F401  fills the table
+from blocknumba.gpu_layout.pipeline import PLACING_PASSES
 from blocknumba.gpu_layout.spec import LAID_OUT, MAPPED
-from blocknumba.tile_ir.parser import parse
+from blocknumba.tile_ir.ir.verifier import ANY_LEVEL, TILE, verify
 from blocknumba.tile_ir.passes.contract import run_passes
-from blocknumba.tile_ir.pipeline import TILE_PASSES
-from blocknumba.tile_ir.printer import text
-from blocknumba.tile_ir.verifier import ANY_LEVEL, TILE, verify
+from blocknumba.tile_ir.passes.pipeline import TILE_PASSES
+from blocknumba.tile_ir.text.parser import parse
+from blocknumba.tile_ir.text.printer import text
 
 _PASSES = {pass_.name: pass_ for pass_ in (*TILE_PASSES, *LAYOUT_PASSES)}
 _HEADER = re.compile(r"# passes: (.*)\n")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from blocknumba.gpu_layout.dot_operands import is_ieee_float32
-from blocknumba.tile_ir.ir import Function, Op, walk
+from blocknumba.gpu_layout.dots.operands import is_ieee_float32
+from blocknumba.tile_ir.ir.function import Function, Op, walk
+from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.memory import load
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
-from blocknumba.tile_ir.types import TileType
 
 # All numbers here were measured: perf/sweep_warps.py, perf/NOTES.md.
 # Small programs: a thread loads 8 words, but no less than 4 of a tile, which a vector holds; that

@@ -10,14 +10,14 @@ after the start of the buffer.  Scalars have no layout; every thread has them.
 from __future__ import annotations
 
 from blocknumba.errors import require
-from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.parts import part_layout
-from blocknumba.gpu_layout.reduction import reduction_plan
-from blocknumba.gpu_layout.registers import REGISTER
-from blocknumba.gpu_layout.shared import OFFSET
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.registers import REGISTER
+from blocknumba.gpu_layout.layouts.shared import OFFSET
+from blocknumba.gpu_layout.memory.chunks import part_layout
+from blocknumba.gpu_layout.placement.reductions import reduction_plan
 from blocknumba.tile_ir.analysis.ranges import RULES, Range
-from blocknumba.tile_ir.opdef import EFFECT, PURE, attribute, op
-from blocknumba.tile_ir.types import DTYPES, PointerType, TileType, int32
+from blocknumba.tile_ir.ir.opdef import EFFECT, PURE, attribute, op
+from blocknumba.tile_ir.ir.types import DTYPES, PointerType, TileType, int32
 
 SCOPES = ("program", "warp")
 

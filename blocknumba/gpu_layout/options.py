@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from blocknumba.gpu_layout.registers import WARP_SIZE
+from blocknumba.gpu_layout.layouts.registers import WARP_SIZE
 
 # What every target can do and has: the defaults.  Source: the table in nvvm_lower/target.py.
 LEAST_FEATURES = frozenset(("cp_async", "mma"))

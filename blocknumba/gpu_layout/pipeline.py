@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from blocknumba.gpu_layout import rules  # noqa: F401  fills the table of placements
+from blocknumba.gpu_layout.async_copies.pipeline_loops import pipeline_loops
+from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
+from blocknumba.gpu_layout.clusters.partition import spread_blocks
+from blocknumba.gpu_layout.dots.map_dots import map_dots
+from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
+from blocknumba.gpu_layout.dots.rotate_dots import rotate_products
+from blocknumba.gpu_layout.memory.allocate_shared import allocate_shared, shared_bytes
+from blocknumba.gpu_layout.memory.insert_barriers import insert_barriers
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.passes.allocate_shared import allocate_shared, shared_bytes
-from blocknumba.gpu_layout.passes.assign_layouts import assign_layouts
-from blocknumba.gpu_layout.passes.insert_barriers import insert_barriers
-from blocknumba.gpu_layout.passes.lower_reductions import lower_reductions
-from blocknumba.gpu_layout.passes.map_dots import map_dots
-from blocknumba.gpu_layout.passes.map_wgmma import map_wgmma
-from blocknumba.gpu_layout.passes.pipeline_loops import pipeline_loops
-from blocknumba.gpu_layout.passes.rotate_products import rotate_products
-from blocknumba.gpu_layout.passes.specialize_warps import specialize_warps
-from blocknumba.gpu_layout.passes.spread_blocks import spread_blocks
-from blocknumba.gpu_layout.passes.stage_conversions import stage_conversions
+from blocknumba.gpu_layout.placement import rules  # noqa: F401  fills the table of placements
+from blocknumba.gpu_layout.placement.assign_layouts import assign_layouts
+from blocknumba.gpu_layout.placement.lower_reductions import lower_reductions
+from blocknumba.gpu_layout.placement.stage_conversions import stage_conversions
 from blocknumba.gpu_layout.spec import LAID_OUT, MAPPED, READY
-from blocknumba.tile_ir import verifier
-from blocknumba.tile_ir.ir import Function
+from blocknumba.tile_ir.ir import verifier
+from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.passes.contract import Observer, check_order, run_passes
 
 MOST_RETRIES = 8  # where shared memory does not suffice

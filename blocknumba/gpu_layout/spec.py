@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from blocknumba.gpu_layout import rules  # noqa: F401  fills the table of placements
-from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.movement import SharedMove, plan_move
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.movement import SharedMove, plan_move
+from blocknumba.gpu_layout.layouts.registers import REGISTER, dims_of, without_register_copies
+from blocknumba.gpu_layout.layouts.shared import OFFSET, in_registers, is_buffer
+from blocknumba.gpu_layout.memory.allocate_shared import ALLOCATIONS
 from blocknumba.gpu_layout.ops import (
-    barrier,
-    convert_layout,
-    finish_arg_reduce,
-    join_parts,
-    partial_arg_reduce,
-    partial_reduce,
-    shared_allocate,
-    shared_read,
-    shared_write,
-    take_part,
+    barrier, convert_layout, finish_arg_reduce, join_parts, partial_arg_reduce, partial_reduce,
+    shared_allocate, shared_read, shared_write, take_part,
 )
-from blocknumba.gpu_layout.passes.allocate_shared import ALLOCATIONS
-from blocknumba.gpu_layout.placement import placement_of
-from blocknumba.gpu_layout.planner import element_bits
-from blocknumba.gpu_layout.reduction import is_separable, reduction_plan
-from blocknumba.gpu_layout.registers import REGISTER, dims_of, without_register_copies
-from blocknumba.gpu_layout.shared import OFFSET, in_registers, is_buffer
-from blocknumba.tile_ir.ir import Op, Value
-from blocknumba.tile_ir.opdef import CONTROL, TERMINATOR
+from blocknumba.gpu_layout.placement import rules  # noqa: F401  fills the table of placements
+from blocknumba.gpu_layout.placement.planner import element_bits
+from blocknumba.gpu_layout.placement.reductions import is_separable, reduction_plan
+from blocknumba.gpu_layout.placement.rule import placement_of
+from blocknumba.tile_ir.ir.function import Op, Value
+from blocknumba.tile_ir.ir.opdef import CONTROL, TERMINATOR
+from blocknumba.tile_ir.ir.types import TileType
+from blocknumba.tile_ir.ir.verifier import Level
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
-from blocknumba.tile_ir.types import TileType
-from blocknumba.tile_ir.verifier import Level
 
 _OWN = frozenset(
     (

@@ -8,16 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from blocknumba.nvvm_lower.llvm import (
-    DOUBLE,
-    FLOAT,
-    GLOBAL,
-    I1,
-    floating,
-    integer,
-    pointer,
-)
-from blocknumba.tile_ir.types import DType, PointerType, bool_, float32, float64
+from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, GLOBAL, I1, floating, integer, pointer
+from blocknumba.tile_ir.ir.types import DType, PointerType, bool_, float32, float64
 
 POINTER_BITS = 64
 

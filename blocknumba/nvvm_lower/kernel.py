@@ -6,19 +6,18 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from blocknumba.gpu_layout.async_ops import tma_load, warp_roles, wgmma
-from blocknumba.gpu_layout.passes.allocate_shared import shared_bytes
+from blocknumba.gpu_layout.async_copies.ops import tma_load, warp_roles, wgmma
+from blocknumba.gpu_layout.memory.allocate_shared import shared_bytes
 from blocknumba.nvvm_lower import ops
-from blocknumba.nvvm_lower.debug_info import DebugInfo
 from blocknumba.nvvm_lower.elements import memory_type, register_type
-from blocknumba.nvvm_lower.emitter import CodeOptions, Emitter
-from blocknumba.nvvm_lower.llvm import I1, I8, I64, Body, Module
+from blocknumba.nvvm_lower.emitter import CodeOptions, DebugInfo, Emitter
+from blocknumba.nvvm_lower.llvm import I1, I64, I8, Body, Module
 from blocknumba.nvvm_lower.ptx.tma import PREFETCH
 from blocknumba.nvvm_lower.ptx.warp import WAIT_FOR_KERNEL_BEFORE
 from blocknumba.nvvm_lower.target import Capability, Target
 from blocknumba.nvvm_lower.toolchain import AssembleOptions, Assembled, assemble
-from blocknumba.tile_ir.ir import Function, Parameter, Value, walk
-from blocknumba.tile_ir.tensor_map import ALIGNMENT, SIZE_BYTES
+from blocknumba.tile_ir.ir.function import Function, Parameter, Value, walk
+from blocknumba.tile_ir.ir.tensor_map import ALIGNMENT, SIZE_BYTES
 
 assert ops.CODE, "the code faces are registered by importing them"
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from blocknumba.dispatch.driver import find_driver, require_driver
-from blocknumba.dispatch.streams import current_stream, on_library_stream
-from blocknumba.dispatch.timing import Budget, time_in_graph, time_on_device, time_on_host
+from blocknumba.dispatch.launch.driver import find_driver, require_driver
+from blocknumba.dispatch.launch.streams import current_stream, on_library_stream
+from blocknumba.dispatch.tune.timing import Budget, time_in_graph, time_on_device, time_on_host
 from blocknumba.errors import BlockValueError, require
 from blocknumba.settings import SETTINGS
 from blocknumba.tracebacks import without_our_frames

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from blocknumba.errors import BlockTypeError, require
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import DType, int32, int64, uint64
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import DType, int32, int64, uint64
 from blocknumba.typing.arrays import from_start, moved, multiply, position_dtype
 from blocknumba.typing.context import Context, common_shape
 from blocknumba.typing.functions.elementwise import binary

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from blocknumba.errors import BlockTypeError, UnsupportedError, require
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import DType, int32, int64
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import DType, int32, int64
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions.elementwise import binary

@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from blocknumba.errors import UnsupportedError
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import DType
-from blocknumba.typing import folding
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import DType
 from blocknumba.typing.arrays import size_of, transposed
 from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.functions import create, elementwise, memory, reduce, shape, spans
+from blocknumba.typing.numba_ir import folding
 from blocknumba.typing.values import (
-    Array,
-    BoundMethod,
-    Elements,
-    Number,
-    Span,
-    Structure,
-    number,
-    unwrapped,
+    Array, BoundMethod, Elements, Number, Span, Structure, number, unwrapped,
 )
 from blocknumba.wording import did_you_mean
 

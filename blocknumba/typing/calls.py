@@ -8,14 +8,14 @@ import math
 import numpy as np
 
 from blocknumba.errors import BlockError, UnsupportedError, require
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import (
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import (
     DType, dtype_of, float32, float64, int32, int64, uint32, uint64,
 )
-from blocknumba.typing import folding
 from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.functions import create, debug, dot, elementwise, reduce, shape, spans
+from blocknumba.typing.numba_ir import folding
 from blocknumba.typing.operators import apply_operator, is_operator
 from blocknumba.typing.values import BoundMethod, Number, is_constant, number, unwrapped
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from blocknumba.errors import BlockTypeError, BlockValueError, require
-from blocknumba.tile_ir import ops
-from blocknumba.tile_ir.builder import Builder
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.opdef import OPS, OpDef
-from blocknumba.tile_ir.types import DType, PointerType, dtype_of, int32, int64
+from blocknumba.tile_ir import ops  # noqa: F401  fills the registry
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.opdef import OPS, OpDef
+from blocknumba.tile_ir.ir.types import DType, PointerType, dtype_of, int32, int64
 from blocknumba.typing import promotion
 from blocknumba.typing.values import Array, Number, Reference, Span, Structure
 from blocknumba.wording import MAX_ITEMS, shown

@@ -8,19 +8,19 @@ import numpy as np
 from numba.core import ir
 
 from blocknumba.errors import BlockNameError, BlockTypeError, UnsupportedError
-from blocknumba.tile_ir.builder import constant_of
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import dtype_of
-from blocknumba.typing import folding, iteration, nested, slices
+from blocknumba.tile_ir.ir.builder import constant_of
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import dtype_of
 from blocknumba.typing.attributes import attribute
-from blocknumba.typing.bytecode import SAVED
 from blocknumba.typing.calls import call
-from blocknumba.typing.constant_size import require_small
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions import debug
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.spans import make_span
 from blocknumba.typing.indexing import load_item, store_item
+from blocknumba.typing.numba_ir import folding, iteration, nested, slices
+from blocknumba.typing.numba_ir.bytecode import SAVED
+from blocknumba.typing.numba_ir.constant_size import require_small
 from blocknumba.typing.operators import apply_operator
 from blocknumba.typing.threads import refuse_numba_cuda
 from blocknumba.typing.values import Array, Function, Iteration, Number, is_constant

@@ -10,21 +10,20 @@ from dataclasses import replace
 from numba.core import bytecode, ir
 
 from blocknumba.errors import BlockError
-from blocknumba.tile_ir.arguments import Argument
-from blocknumba.tile_ir.builder import Builder
-from blocknumba.tile_ir.ir import Function
-from blocknumba.typing.assertions import call_assertions
-from blocknumba.typing.bytecode import Source, function_place, source_of
+from blocknumba.tile_ir.ir.arguments import Argument
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.function import Function
 from blocknumba.typing.context import Context, Options
 from blocknumba.typing.function import bare
-from blocknumba.typing.graph import Graph
-from blocknumba.typing.inference import BlockTypingContext, Inferer
-from blocknumba.typing.iteration import count_iterations
+from blocknumba.typing.inference import BlockTypingContext, Inferer, keep_live_edges
+from blocknumba.typing.numba_ir.assertions import call_assertions
+from blocknumba.typing.numba_ir.bytecode import Source, function_place, source_of
+from blocknumba.typing.numba_ir.graph import Graph
+from blocknumba.typing.numba_ir.iteration import count_iterations
+from blocknumba.typing.numba_ir.slices import find_spans
+from blocknumba.typing.numba_ir.specialize import Specializer, bind_constants
+from blocknumba.typing.numba_ir.ssa import construct_ssa
 from blocknumba.typing.parameters import Parameters, is_wide
-from blocknumba.typing.pruning import keep_live_edges
-from blocknumba.typing.slices import find_spans
-from blocknumba.typing.specialize import Specializer, bind_constants
-from blocknumba.typing.ssa import construct_ssa
 from blocknumba.typing.structure import Structurer
 from blocknumba.typing.translate import Translator
 

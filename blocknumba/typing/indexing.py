@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from blocknumba.errors import BlockTypeError, BlockValueError, require
-from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.ir.function import Value
 from blocknumba.typing.arrays import is_view_index, normalized, reference, view
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions.memory import load, store

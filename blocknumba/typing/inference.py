@@ -1,33 +1,50 @@
-"""Type inference: Numba's engine, with our typing context, over the paths that can run."""
+"""Removal of the edges that type inference found no way to take."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from numba.core import ir, types
 from numba.core.typeinfer import ConstraintNetwork, TypeInferer
 from numba.core.typing.context import BaseContext
 
 from blocknumba.errors import BlockError, BlockNameError, BlockTypeError
-from blocknumba.tile_ir.builder import Builder
-from blocknumba.typing import renaming
+from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.typing.context import Context, Options, describe
 from blocknumba.typing.evaluate import UNDEFINED, evaluate, execute
-from blocknumba.typing.graph import Graph, Label, successors
-from blocknumba.typing.inlining import OPEN
+from blocknumba.typing.numba_ir import renaming
+from blocknumba.typing.numba_ir.graph import Graph, Label, successors
+from blocknumba.typing.numba_ir.inlining import OPEN
+from blocknumba.typing.numba_ir.ssa import is_phi, phis
 from blocknumba.typing.numba_types import (
-    ConstantType,
-    RuntimeType,
-    StructureType,
-    joined,
-    stand_in,
-    type_of,
-    widened,
+    ConstantType, RuntimeType, StructureType, joined, stand_in, type_of, widened,
 )
 from blocknumba.typing.sequences import YIELDED
-from blocknumba.typing.ssa import is_phi
 from blocknumba.typing.values import Number
+
+
+def keep_live_edges(blocks: dict[Label, ir.Block], graph: Graph,
+                    live: Set[tuple[Label, Label]]) -> Graph:
+    """Make jumps of branches that go one way only, and drop what is not reached any more."""
+    for label in graph.order:
+        block = blocks[label]
+        last = block.body[-1]
+        taken = [t for t in successors(block) if (label, t) in live]
+        if isinstance(last, ir.Branch) and len(taken) == 1:
+            block.body[-1] = ir.Jump(taken[0], last.loc)
+    pruned = Graph(blocks, graph.entry)
+    for label in blocks.keys() - pruned.index.keys():
+        del blocks[label]
+    for label in pruned.order:
+        known = set(pruned.predecessors[label])
+        for phi in phis(blocks[label]):
+            ways = zip(phi.value.incoming_blocks, phi.value.incoming_values)
+            kept = [way for way in ways if way[0] in known]
+            phi.value._kws["incoming_blocks"] = [source for source, _ in kept]
+            phi.value._kws["incoming_values"] = [value for _, value in kept]
+    return pruned
+
 
 Edge = tuple[Label, Label]
 

@@ -7,20 +7,15 @@ from functools import lru_cache
 from numba.core import types
 
 from blocknumba.errors import BlockTypeError
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import DType, TileType, bool_
-from blocknumba.typing import folding, promotion
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import DType, TileType, bool_
+from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.evaluate import UNDEFINED
 from blocknumba.typing.functions.memory import as_pointer
+from blocknumba.typing.numba_ir import folding
 from blocknumba.typing.values import (
-    Array,
-    Number,
-    is_structure,
-    leaves,
-    parts_of,
-    rebuild,
-    static_of,
+    Array, Number, is_structure, leaves, parts_of, rebuild, static_of,
 )
 
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from types import BuiltinFunctionType
 
 from blocknumba.errors import BlockTypeError, UnsupportedError
-from blocknumba.tile_ir.ir import Value
-from blocknumba.typing import folding
+from blocknumba.tile_ir.ir.function import Value
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions import elementwise
 from blocknumba.typing.functions.dot import matmul
 from blocknumba.typing.functions.memory import as_pointer, move_pointer
 from blocknumba.typing.functions.spans import shift_span
+from blocknumba.typing.numba_ir import folding
 from blocknumba.typing.values import Number, Span, is_constant, parts_of
 
 BINARY = {

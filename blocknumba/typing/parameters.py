@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from blocknumba.tile_ir.arguments import Argument, ArrayArgument, ScalarArgument
-from blocknumba.tile_ir.ir import Parameter, Value
-from blocknumba.tile_ir.types import DType, PointerType, TileType, int32, int64
+from blocknumba.tile_ir.ir.arguments import Argument, ArrayArgument, ScalarArgument
+from blocknumba.tile_ir.ir.function import Parameter, Value
+from blocknumba.tile_ir.ir.types import DType, PointerType, TileType, int32, int64
 from blocknumba.typing.context import Context
 from blocknumba.typing.values import Array, Number
 

@@ -30,19 +30,9 @@ from functools import lru_cache, reduce
 import numpy as np
 
 from blocknumba.errors import BlockTypeError, BlockValueError
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import (
-    DType,
-    bfloat16,
-    bool_,
-    dtype_of,
-    float16,
-    float32,
-    float64,
-    int8,
-    int32,
-    int64,
-    uint64,
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import (
+    DType, bfloat16, bool_, dtype_of, float16, float32, float64, int32, int64, int8, uint64,
 )
 from blocknumba.typing.values import Number
 from blocknumba.wording import shown

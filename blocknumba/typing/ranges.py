@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.ir.function import Value
 
 _ALL = frozenset(("add", "mul", "floordiv", "minimum", "splat", "broadcast", "reshape", "transpose",
                   "hint", "shr"))

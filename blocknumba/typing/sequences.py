@@ -12,8 +12,8 @@ import types
 from numba.core import interpreter, ir
 
 from blocknumba.errors import UnsupportedError
-from blocknumba.typing.graph import Graph, Label
-from blocknumba.typing.nested import is_made
+from blocknumba.typing.numba_ir.graph import Graph, Label
+from blocknumba.typing.numba_ir.nested import is_made
 
 YIELDED = ".yielded"  # the variable of a generator that holds the tuple so far
 _GENERATOR = "<genexpr>"

@@ -1,4 +1,4 @@
-"""Arguments that must be known at compile time: shapes, axes, dtypes, flags."""
+"""The annotation of parameters that are known at compile time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,34 @@ import operator
 import numpy as np
 
 from blocknumba.errors import BlockTypeError, BlockValueError
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import DTYPES, DType, dtype_of
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import DTYPES, DType, dtype_of
 from blocknumba.typing.context import describe
 from blocknumba.typing.values import is_constant
 from blocknumba.wording import did_you_mean
+
+
+class constexpr:  # noqa: N801 - Triton's spelling
+    """`BLOCK: bn.constexpr` makes a parameter a compile-time constant.
+
+    `N = bn.constexpr(128)` marks a global as one, which is allowed but not needed: every global
+    that a kernel reads is a constant.
+    """
+
+    def __init__(self, value: object):
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"constexpr({self.value!r})"
+
+
+def unwrapped(value: object) -> object:
+    """What a kernel reads from a variable outside: the value of a constexpr, of an array
+    without axes its element, and any other value as it is.
+    """
+    if isinstance(value, constexpr):
+        return value.value
+    return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
 
 
 def static(name: str, value: object) -> object:

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, replace
 from numba.core import ir
 
 from blocknumba.errors import Loc, UnsupportedError
-from blocknumba.tile_ir.ir import Region, Value
-from blocknumba.tile_ir.types import TileType, bool_
+from blocknumba.tile_ir.ir.function import Region, Value
+from blocknumba.tile_ir.ir.types import TileType, bool_
 
-from blocknumba.typing.graph import Graph, Label, Loop
+from blocknumba.typing.numba_ir.graph import Graph, Label, Loop
+from blocknumba.typing.numba_ir.ssa import phis
 from blocknumba.typing.numba_types import flatten, unflatten
-from blocknumba.typing.ssa import phis
 from blocknumba.typing.translate import Counted, Translator
 
 RETURN = -1  # the label of what follows every return

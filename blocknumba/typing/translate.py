@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from numba.core import ir, types
 
 from blocknumba.errors import BlockAssertionError, BlockError, BlockTypeError, UnsupportedError
-from blocknumba.tile_ir.builder import constant_of
-from blocknumba.tile_ir.ir import Value
-from blocknumba.typing import iteration, renaming
-from blocknumba.typing.assertions import assertion_text
+from blocknumba.tile_ir.ir.builder import constant_of
+from blocknumba.tile_ir.ir.function import Value
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.evaluate import UNDEFINED, evaluate, execute
 from blocknumba.typing.functions.elementwise import truth
-from blocknumba.typing.graph import Graph, Label, Loop
+from blocknumba.typing.numba_ir import iteration, renaming
+from blocknumba.typing.numba_ir.assertions import assertion_text
+from blocknumba.typing.numba_ir.graph import Graph, Label, Loop
 from blocknumba.typing.numba_types import convert, flatten, undefined
 from blocknumba.typing.ranges import is_nonnegative
 from blocknumba.typing.values import Iteration, unwrapped

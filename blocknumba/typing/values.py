@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import DType
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import DType
 
 
 class Structure:
@@ -259,7 +259,7 @@ class BoundMethod(Structure):
 class Function(Structure):
     """A function that is defined in a kernel.
 
-    nested: the function as it is written (typing/nested.py); kept: the values that it keeps.
+    nested: the function as it is written (typing/numba_ir/nested.py); kept: the values that it keeps.
     """
 
     noun = "a function that is chosen at run time"

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from blocknumba.tile_ir.builder import Builder
-from blocknumba.tile_ir.ir import Function, Parameter, Value
-from blocknumba.tile_ir.opdef import OPS, OpDef
-from blocknumba.tile_ir.types import PointerType, TileType, dtype_of
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.function import Function, Parameter, Value
+from blocknumba.tile_ir.ir.opdef import OPS, OpDef
+from blocknumba.tile_ir.ir.types import PointerType, TileType, dtype_of
 
 
 @dataclass(frozen=True)

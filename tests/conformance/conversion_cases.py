@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from blocknumba.tile_ir.types import ANY, DTYPES, DType, float8_e4m3fn, float8_e5m2
+from blocknumba.tile_ir.ir.types import ANY, DTYPES, DType, float8_e4m3fn, float8_e5m2
 
 from case import Case, covers, one_op_case
 from oracle import converted

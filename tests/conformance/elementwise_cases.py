@@ -8,9 +8,9 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 
-from blocknumba.tile_ir.opdef import OPS, OpDef
+from blocknumba.tile_ir.ir.opdef import OPS, OpDef
+from blocknumba.tile_ir.ir.types import DTYPES, DType, TileType, float32
 from blocknumba.tile_ir.ops.elementwise import ERROR_OF_ONE, ERROR_ULPS
-from blocknumba.tile_ir.types import DTYPES, DType, TileType, float32
 
 from case import Case, covers, one_op_case
 from oracle import COMPARISON, EXACT, INTEGER, NEAR, near, wrapped

@@ -6,13 +6,13 @@ import ctypes
 
 import numpy as np
 
-from blocknumba.dispatch.driver import Driver, host_pointer
+from blocknumba.dispatch.launch.driver import Driver, host_pointer
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
 from blocknumba.nvvm_lower.target import Target
-from blocknumba.tile_ir.ir import Parameter
+from blocknumba.tile_ir.ir.function import Parameter
 
 from case import Case
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from blocknumba.tile_ir.types import DType
+from blocknumba.tile_ir.ir.types import DType
 
 Number = bool | int | float
 

@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from blocknumba.gpu_layout import rules  # noqa: F401  fills the table of placements
-from blocknumba.gpu_layout.placement import PLACEMENTS
+from blocknumba.gpu_layout.placement import rules  # noqa: F401  fills the table of placements
+from blocknumba.gpu_layout.placement.rule import PLACEMENTS
 from blocknumba.nvvm_lower import ops as code_faces  # noqa: F401  fills the table of code
 from blocknumba.nvvm_lower.emitter import CODE
 from blocknumba.tile_ir import interpreter  # noqa: F401  gives ops with effects their meaning
-from blocknumba.tile_ir.opdef import CONTROL, ELEMENTWISE, OPS, TERMINATOR
+from blocknumba.tile_ir.ir.opdef import CONTROL, ELEMENTWISE, OPS, TERMINATOR
 
 from case import CASES
 from cases import cases_of

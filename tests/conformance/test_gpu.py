@@ -2,7 +2,7 @@
 
 import pytest
 
-from blocknumba.dispatch.driver import require_driver
+from blocknumba.dispatch.launch.driver import require_driver
 from case import CASES
 from cases import cases_of
 from executors import difference

@@ -9,8 +9,8 @@ from functools import reduce
 
 import numpy as np
 
+from blocknumba.tile_ir.ir.types import ANY, DTYPES, DType, float32, int32
 from blocknumba.tile_ir.ops.reduce import KINDS
-from blocknumba.tile_ir.types import ANY, DTYPES, DType, float32, int32
 
 from case import Case, covers, one_op_case
 from elementwise_cases import element

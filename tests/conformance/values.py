@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from blocknumba.tile_ir.types import DType
+from blocknumba.tile_ir.ir.types import DType
 
 _FLOATS = (0.0, 1.0, 0.5, 1.5, 2.5, 3.0, 7.0, 0.1, 0.7, 100.0, 1000.0, math.inf)
 

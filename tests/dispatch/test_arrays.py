@@ -6,9 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from blocknumba.dispatch.arrays import array_facts, host_view
+from blocknumba.dispatch.launch.arrays import array_facts, host_view
 from blocknumba.errors import BlockTypeError, BlockValueError
-from blocknumba.tile_ir.types import DTYPES, float32, float64
+from blocknumba.tile_ir.ir.types import DTYPES, float32, float64
 
 WHERE = "add: argument x"
 BASE = np.arange(120, dtype=np.float32).reshape(4, 5, 6)

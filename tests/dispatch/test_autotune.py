@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
-from blocknumba.dispatch import autotune as autotune_module
-from blocknumba.dispatch.cache import Cache
+
+from blocknumba.dispatch.compile.cache import Cache
+from blocknumba.dispatch.tune import autotune as autotune_module
 from blocknumba.errors import AutotuneError, BlockTypeError, BlockValueError
 
 SIZES = (8, 16, 32, 64, 128, 256, 512, 1024)

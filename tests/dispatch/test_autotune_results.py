@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
-from blocknumba.dispatch import autotune as autotune_module
-from blocknumba.dispatch.cache import Cache
-from blocknumba.dispatch.autotune_progress import progress
-from blocknumba.dispatch.autotune_store import Store
-from blocknumba.dispatch.autotune_timings import Row, Timing, Timings
+
+from blocknumba.dispatch.compile.cache import Cache
+from blocknumba.dispatch.tune import autotune as autotune_module
+from blocknumba.dispatch.tune.store import Row, Store, Timing, Timings
+from blocknumba.dispatch.tune.trial import progress
 
 STEP = 1
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from blocknumba.dispatch.arrays import array_facts, host_view
-from blocknumba.dispatch.autotune_scratch import HostMemory, Scratch
-from blocknumba.dispatch.staging import PAGE
+from blocknumba.dispatch.launch.arrays import array_facts, host_view
+from blocknumba.dispatch.launch.staging import PAGE
+from blocknumba.dispatch.tune.scratch import HostMemory, Scratch
 
 
 def scratch_of(stored, **arrays):

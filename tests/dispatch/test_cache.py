@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from blocknumba.dispatch.cache import FORMAT, Cache
+from blocknumba.dispatch.compile.cache import FORMAT, Cache
 
 KEY = "0123456789abcdef"
 

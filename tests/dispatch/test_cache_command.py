@@ -5,10 +5,9 @@ from pathlib import Path
 import pytest
 
 from blocknumba.__main__ import main
-from blocknumba.dispatch import cache_command
-from blocknumba.dispatch.autotune_store import FOLDER, Store
-from blocknumba.dispatch.autotune_timings import Timing
-from blocknumba.dispatch.cache import Cache
+from blocknumba.dispatch.cli import cache_command
+from blocknumba.dispatch.compile.cache import Cache
+from blocknumba.dispatch.tune.store import FOLDER, Store, Timing
 from blocknumba.settings import Settings
 
 

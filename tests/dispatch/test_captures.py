@@ -6,9 +6,9 @@ import types
 import numpy as np
 import pytest
 
-from blocknumba.dispatch.captures import capture
-from blocknumba.dispatch.kernel import jit
-from blocknumba.dispatch.watching import MISSING
+from blocknumba.dispatch.compile.captures import capture
+from blocknumba.dispatch.launch.kernel import jit
+from blocknumba.dispatch.launch.watching import MISSING
 
 
 @pytest.fixture

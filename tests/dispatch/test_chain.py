@@ -2,7 +2,7 @@
 
 import pytest
 
-from blocknumba.dispatch.chain import FIRST_PATIENCE, MOST_PATIENCE, Chain
+from blocknumba.dispatch.launch.chain import FIRST_PATIENCE, MOST_PATIENCE, Chain
 
 
 class Calls:

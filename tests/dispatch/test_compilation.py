@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
-from blocknumba.dispatch import compilation
+
+from blocknumba.dispatch.compile import compilation
 from blocknumba.errors import BlockValueError
 from blocknumba.settings import LEVELS, Settings, read_settings
 

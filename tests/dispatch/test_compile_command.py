@@ -11,9 +11,10 @@ import pytest
 from own_maps import own_map
 
 import blocknumba as bn
+
 from blocknumba.__main__ import main
-from blocknumba.dispatch.entry import decode, encode
-from blocknumba.dispatch.export import export
+from blocknumba.dispatch.compile.entry import decode, encode
+from blocknumba.dispatch.compile.export import export
 
 pytest.importorskip("cuda.bindings.nvvm")
 

@@ -5,8 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import blocknumba as bn
-from blocknumba.dispatch import compilation
-from blocknumba.dispatch import kernel as kernel_module
+
+from blocknumba.dispatch.compile import compilation
+from blocknumba.dispatch.launch import kernel as kernel_module
 
 pytest.importorskip("cuda.bindings")
 SIZES = (64, 128, 256, 512)

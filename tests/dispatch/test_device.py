@@ -3,7 +3,8 @@
 import pytest
 
 import blocknumba as bn
-from blocknumba.dispatch import device
+
+from blocknumba.dispatch.launch import device
 from blocknumba.nvvm_lower.target import Target
 
 

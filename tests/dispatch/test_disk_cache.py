@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
-from blocknumba.dispatch import compilation
-from blocknumba.dispatch.cache import Cache
-from blocknumba.dispatch.entry import decode, encode
-from blocknumba.dispatch.stored_function import StoredFunction
+
+from blocknumba.dispatch.compile import compilation
+from blocknumba.dispatch.compile.cache import Cache
+from blocknumba.dispatch.compile.entry import decode, encode
+from blocknumba.dispatch.compile.stored_function import StoredFunction
 from blocknumba.errors import BlockIndexError
-from blocknumba.tile_ir.printer import text
+from blocknumba.tile_ir.text.printer import text
 
 SCALE = """
 import blocknumba as bn

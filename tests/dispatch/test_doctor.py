@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from blocknumba.__main__ import main
-from blocknumba.dispatch import cache_command, doctor
-from blocknumba.dispatch.cache import Cache
+from blocknumba.dispatch.cli import cache_command, doctor
+from blocknumba.dispatch.compile.cache import Cache
 from blocknumba.installation import pip_install
 from blocknumba.nvvm_lower import toolchain
 from blocknumba.settings import Settings, read_settings

@@ -1,7 +1,7 @@
 """Which arrays a kernel reads and stores to."""
 
-from blocknumba.dispatch.effects import effects
-from blocknumba.tile_ir.parser import parse
+from blocknumba.dispatch.compile.effects import effects
+from blocknumba.tile_ir.text.parser import parse
 
 HEADER = """kernel example(
   %x: ptr<float32> = pointer(x)

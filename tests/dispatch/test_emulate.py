@@ -8,9 +8,9 @@ import pytest
 from own_maps import own_map
 
 from blocknumba.__main__ import main
-from blocknumba.dispatch.arrays import array_facts
-from blocknumba.dispatch.compiled import MachineCode
-from blocknumba.dispatch.emulate import parameter_values
+from blocknumba.dispatch.cli.emulate import parameter_values
+from blocknumba.dispatch.compile.compiled import MachineCode
+from blocknumba.dispatch.launch.arrays import array_facts
 from blocknumba.emulator import Module
 from blocknumba.nvvm_lower.toolchain import Assembled
 

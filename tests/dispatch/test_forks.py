@@ -9,8 +9,9 @@ import types
 import numpy as np
 import pytest
 
-from blocknumba.dispatch import compilation, forks, pipeline
-from blocknumba.dispatch.forks import Compilations, Lock
+from blocknumba.dispatch.compile import compilation, pipeline
+from blocknumba.dispatch.launch import forks
+from blocknumba.dispatch.launch.forks import Compilations, Lock
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 SOURCE = """

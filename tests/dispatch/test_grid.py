@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from blocknumba.dispatch.grid import grid_of
+from blocknumba.dispatch.launch.grid import grid_of
 from blocknumba.errors import BlockTypeError, BlockValueError
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
-from blocknumba.dispatch import torch_check
+
+from blocknumba.dispatch.launch import recent
 
 
 @bn.jit
@@ -45,7 +46,7 @@ VIEWS = {"whole": lambda x: x, "half": lambda x: x[:500], "odd": lambda x: x[1:]
 @pytest.mark.parametrize("way", ["no check", "check"])
 def test_launches_of_all_shapes_take_turns(make, way, monkeypatch):
     if way == "no check":
-        monkeypatch.setattr(torch_check, "_is_exact", lambda: False)
+        monkeypatch.setattr(recent, "_is_exact", lambda: False)
     kernel = bn.jit(scale.python_function)
     values = {dtype: np.arange(1000).astype(dtype) for dtype in (np.float32, np.int32)}
     cases = []

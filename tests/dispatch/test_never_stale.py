@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
-from blocknumba.dispatch import compilation, pipeline
-from blocknumba.dispatch.cache import Cache
+
+from blocknumba.dispatch.compile import compilation, pipeline
+from blocknumba.dispatch.compile.cache import Cache
 
 HEAD = """
 import dataclasses, enum, functools, math, types

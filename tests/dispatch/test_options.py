@@ -2,7 +2,7 @@
 
 import pytest
 
-from blocknumba.dispatch.options import Options
+from blocknumba.dispatch.compile.options import Options
 from blocknumba.errors import BlockTypeError, BlockValueError
 from blocknumba.settings import Settings, read_settings, warn_of_unknown
 

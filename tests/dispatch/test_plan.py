@@ -5,10 +5,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blocknumba.dispatch.arrays import ArrayFacts
-from blocknumba.dispatch.plan import FormPlans
-from blocknumba.dispatch.specialize import are_disjoint
-from blocknumba.tile_ir.types import DTYPES
+from blocknumba.dispatch.launch.arrays import ArrayFacts
+from blocknumba.dispatch.launch.plan import FormPlans
+from blocknumba.dispatch.launch.specialize import are_disjoint
+from blocknumba.tile_ir.ir.types import DTYPES
 
 ADDRESSES = st.integers(250, 270).map(lambda words: 4 * words)
 

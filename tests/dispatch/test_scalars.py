@@ -6,9 +6,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from blocknumba.dispatch.scalars import scalar_facts
+from blocknumba.dispatch.launch.scalars import scalar_facts
 from blocknumba.errors import BlockTypeError, BlockValueError
-from blocknumba.tile_ir.types import DTYPES
+from blocknumba.tile_ir.ir.types import DTYPES
 
 WHERE = "add: argument n"
 

@@ -4,9 +4,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from blocknumba.dispatch.signature import read_signature
+from blocknumba.dispatch.launch.signature import read_signature
 from blocknumba.errors import BlockTypeError
-from blocknumba.tile_ir import types
+from blocknumba.tile_ir.ir import types
 
 
 class constexpr:

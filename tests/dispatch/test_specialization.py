@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from blocknumba.dispatch.arrays import array_facts
-from blocknumba.dispatch.scalars import scalar_facts
-from blocknumba.dispatch.specialize import (
+from blocknumba.dispatch.launch.arrays import array_facts
+from blocknumba.dispatch.launch.scalars import scalar_facts
+from blocknumba.dispatch.launch.specialize import (
     are_disjoint, argument_of, freeze, identify, integer_class,
 )
 from blocknumba.errors import BlockTypeError
-from blocknumba.tile_ir.arguments import ScalarArgument
-from blocknumba.tile_ir.types import float64, int32, int64, uint64
+from blocknumba.tile_ir.ir.arguments import ScalarArgument
+from blocknumba.tile_ir.ir.types import float64, int32, int64, uint64
 
 
 def argument(value):

@@ -3,8 +3,9 @@
 import pytest
 
 import blocknumba as bn
-from blocknumba.dispatch import compilation
-from blocknumba.dispatch.cache import Cache
+
+from blocknumba.dispatch.compile import compilation
+from blocknumba.dispatch.compile.cache import Cache
 
 ALIGNED, ANY = "f16[:,::1]:16", "f16[:,:]"
 

@@ -4,7 +4,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from blocknumba.dispatch.torch_check import no_check, tensor_check  # noqa: E402
+from blocknumba.dispatch.launch.recent import no_check  # noqa: E402
+from blocknumba.dispatch.launch.recent import tensor_check  # noqa: E402  # noqa: E402
 
 OTHERS = {
     "shape": lambda: torch.zeros(8, 4), "rank": lambda: torch.zeros(4, 8, 1),

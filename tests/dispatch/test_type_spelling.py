@@ -4,10 +4,10 @@ import numba
 import numpy as np
 import pytest
 
-from blocknumba.dispatch.type_spelling import parse_type, parse_types
+from blocknumba.dispatch.compile.ahead import parse_type, parse_types
 from blocknumba.errors import BlockTypeError
-from blocknumba.tile_ir.arguments import ArrayArgument, ScalarArgument
-from blocknumba.tile_ir.types import DTYPES, bfloat16, float16, float32, float64, int32
+from blocknumba.tile_ir.ir.arguments import ArrayArgument, ScalarArgument
+from blocknumba.tile_ir.ir.types import DTYPES, bfloat16, float16, float32, float64, int32
 
 ANY, UNIT = None, 1
 

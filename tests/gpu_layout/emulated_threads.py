@@ -4,8 +4,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from blocknumba.gpu_layout.movement import RegisterMove, SharedMove, ShuffleMove
-from blocknumba.gpu_layout.registers import replication
+from blocknumba.gpu_layout.layouts.movement import RegisterMove, SharedMove, ShuffleMove
+from blocknumba.gpu_layout.layouts.registers import replication
 
 
 def dimensions(layout):

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from blocknumba.tile_ir.ir import Function
-from blocknumba.tile_ir.parser import parse
+from blocknumba.tile_ir.ir.function import Function
+from blocknumba.tile_ir.text.parser import parse
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
 """Kernels with products of tiles, in the array dialect, and their tile IR."""
 
 import blocknumba as bn
-from blocknumba.dispatch.type_spelling import parse_types
+
+from blocknumba.dispatch.compile.ahead import parse_types
 from blocknumba.nvvm_lower.target import TARGETS
-from blocknumba.tile_ir.ir import Function
-from blocknumba.tile_ir.pipeline import optimise
+from blocknumba.tile_ir.ir.function import Function
+from blocknumba.tile_ir.passes.pipeline import optimise
 from blocknumba.typing.context import Options
 from blocknumba.typing.frontend import build
 

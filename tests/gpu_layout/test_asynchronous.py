@@ -1,17 +1,16 @@
 """Where layouts are given to products, copies and staged tiles that go on while a program does."""
 
-from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.dots.wgmma import accumulator_layout, operand_layout
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.registers import WARP
+from blocknumba.gpu_layout.layouts.shared import is_buffer, swizzled
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.passes.assign_layouts import assign_layouts
-from blocknumba.gpu_layout.registers import WARP
-from blocknumba.gpu_layout.shared import is_buffer
+from blocknumba.gpu_layout.placement.assign_layouts import assign_layouts
 from blocknumba.gpu_layout.spec import LAID_OUT
-from blocknumba.gpu_layout.swizzle import swizzled
-from blocknumba.gpu_layout.wgmma import accumulator_layout, operand_layout
-from blocknumba.tile_ir.ir import walk
-from blocknumba.tile_ir.parser import parse
-from blocknumba.tile_ir.types import float16
-from blocknumba.tile_ir.verifier import verify
+from blocknumba.tile_ir.ir.function import walk
+from blocknumba.tile_ir.ir.types import float16
+from blocknumba.tile_ir.ir.verifier import verify
+from blocknumba.tile_ir.text.parser import parse
 
 SHAPE = (64, 64)
 SHARED = swizzled(SHAPE, 1, 16, 128)

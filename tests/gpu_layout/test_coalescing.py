@@ -2,11 +2,11 @@
 
 import pytest
 
-from blocknumba.gpu_layout.coalescing import Accesses
+from blocknumba.gpu_layout.layouts.registers import blocked, reshape, transpose
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.registers import blocked, reshape, transpose
-from blocknumba.tile_ir.ir import walk
-from blocknumba.tile_ir.parser import parse
+from blocknumba.gpu_layout.placement.coalescing import Accesses
+from blocknumba.tile_ir.ir.function import walk
+from blocknumba.tile_ir.text.parser import parse
 
 OPTIONS = LayoutOptions(num_warps=4)
 

@@ -4,7 +4,7 @@ import pytest
 
 from blocknumba.gpu_layout.default_warps import default_num_warps, resident_threads
 from blocknumba.gpu_layout.options import LEAST_FEATURES
-from blocknumba.tile_ir.parser import parse
+from blocknumba.tile_ir.text.parser import parse
 
 
 def kernel(size, loads=1, dtype="float32", reduces=False):

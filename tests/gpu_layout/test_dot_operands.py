@@ -4,9 +4,10 @@ import pytest
 from tensor_core_kernels import tile_of
 
 import blocknumba as bn
-from blocknumba.gpu_layout.dot_operands import contiguous_axis
+
+from blocknumba.gpu_layout.dots.operands import contiguous_axis
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
-from blocknumba.tile_ir.ir import walk
+from blocknumba.tile_ir.ir.function import walk
 from blocknumba.tile_ir.ops.dot import dot
 
 ROW_MAJOR, COLUMN_MAJOR = "f16[:,::1]:16", "f16[::1,:]:16"

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blocknumba.gpu_layout import gf2
+from blocknumba.gpu_layout.layouts import gf2
 
 ROWS = 6
 vectors = st.integers(0, (1 << ROWS) - 1)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blocknumba.gpu_layout import gf2
-from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts import gf2
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 
 I = LinearLayout.identity
 ROW = I("register", "dim0", 2) * I("lane", "dim0", 3) * I("warp", "dim0", 1)

@@ -10,15 +10,16 @@ from tensor_core_kernels import matmul, softmax_products, tile_of
 from test_specialize_warps import OPTIONS
 
 import blocknumba as bn
-from blocknumba.gpu_layout.async_ops import tma_load, warp_roles
-from blocknumba.gpu_layout.passes.map_wgmma import map_wgmma
-from blocknumba.gpu_layout.passes.rotate_products import rotate_products
-from blocknumba.gpu_layout.passes.specialize_warps import specialize_warps
-from blocknumba.gpu_layout.ring_check import ring_problems
-from blocknumba.gpu_layout.sharing import share_processor
+
+from blocknumba.gpu_layout.async_copies.ops import tma_load, warp_roles
+from blocknumba.gpu_layout.async_copies.residency import share_processor
+from blocknumba.gpu_layout.async_copies.ring_check import ring_problems
+from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
+from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
+from blocknumba.gpu_layout.dots.rotate_dots import rotate_products
 from blocknumba.gpu_layout.spec import MAPPED
-from blocknumba.tile_ir.ir import walk
-from blocknumba.tile_ir.verifier import verify
+from blocknumba.tile_ir.ir.function import walk
+from blocknumba.tile_ir.ir.verifier import verify
 
 WARPGROUP = replace(OPTIONS, num_warps=4)
 HEADS = ("f16[:,::1]:16",) * 4

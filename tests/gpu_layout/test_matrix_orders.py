@@ -4,11 +4,10 @@ from functools import partial
 
 import pytest
 
-from blocknumba.gpu_layout.matrix_orders import Source, best_orders, operands_cost
-from blocknumba.gpu_layout.mma import NATURAL, Instruction, matrix_plan
-from blocknumba.gpu_layout.movement import move_cost
-from blocknumba.gpu_layout.shared import access, matrix_access
-from blocknumba.gpu_layout.swizzle import swizzled, widest_swizzle
+from blocknumba.gpu_layout.dots.map_dots import Source, best_orders, operands_cost
+from blocknumba.gpu_layout.dots.mma import NATURAL, Instruction, matrix_plan
+from blocknumba.gpu_layout.layouts.movement import move_cost
+from blocknumba.gpu_layout.layouts.shared import access, matrix_access, swizzled, widest_swizzle
 
 NAMES = {"tf32": "m16n8k8.f32.tf32.tf32", "f64": "m16n8k16.f64.f64.f64",
          "f64 of depth 8": "m16n8k8.f64.f64.f64",

@@ -7,28 +7,14 @@ import numpy as np
 import pytest
 from emulated_threads import distribute
 
-from blocknumba.gpu_layout import gf2
-from blocknumba.gpu_layout.mma import (
-    Instruction,
-    accumulator_fragment,
-    instruction_for,
-    matrix_plan,
-    operand_fragment,
-    share_warps,
+from blocknumba.gpu_layout.dots.mma import (
+    Instruction, accumulator_fragment, instruction_for, matrix_plan, operand_fragment, share_warps,
 )
-from blocknumba.gpu_layout.registers import blocked
-from blocknumba.gpu_layout.shared import access, matrix_access
-from blocknumba.gpu_layout.swizzle import swizzled, widest_swizzle
-from blocknumba.tile_ir.types import (
-    bfloat16,
-    float8_e4m3fn,
-    float8_e5m2,
-    float16,
-    float32,
-    float64,
-    int8,
-    int32,
-    uint8,
+from blocknumba.gpu_layout.layouts import gf2
+from blocknumba.gpu_layout.layouts.registers import blocked
+from blocknumba.gpu_layout.layouts.shared import access, matrix_access, swizzled, widest_swizzle
+from blocknumba.tile_ir.ir.types import (
+    bfloat16, float16, float32, float64, float8_e4m3fn, float8_e5m2, int32, int8, uint8,
 )
 
 AMPERE, ADA = frozenset(("mma",)), frozenset(("mma", "fp8_mma"))

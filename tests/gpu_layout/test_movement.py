@@ -7,22 +7,12 @@ import numpy as np
 import pytest
 from emulated_threads import distribute, execute
 
-from blocknumba.gpu_layout import gf2
-from blocknumba.gpu_layout.movement import (
-    RegisterMove,
-    SharedMove,
-    ShuffleMove,
-    plan_move,
-    source_of,
+from blocknumba.gpu_layout.layouts import gf2
+from blocknumba.gpu_layout.layouts.movement import (
+    RegisterMove, SharedMove, ShuffleMove, plan_move, source_of,
 )
-from blocknumba.gpu_layout.registers import (
-    blocked,
-    collapse,
-    drop_axis,
-    from_columns,
-    replicated,
-    shape_of,
-    transpose,
+from blocknumba.gpu_layout.layouts.registers import (
+    blocked, collapse, drop_axis, from_columns, replicated, shape_of, transpose,
     without_register_copies,
 )
 

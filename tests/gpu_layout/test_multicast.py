@@ -16,21 +16,20 @@ from spread_kernels import (
 from tensor_core_kernels import matmul, tile_of
 from test_specialize_warps import F16, OPTIONS
 
-from blocknumba.gpu_layout.async_ops import tma_load, warp_roles
-from blocknumba.gpu_layout.multicast import blocks_of, differing, parts_ways, portion_of
-from blocknumba.gpu_layout.passes.map_wgmma import map_wgmma
-from blocknumba.gpu_layout.passes.specialize_warps import specialize_warps
-from blocknumba.gpu_layout.ring_check import ring_problems
-from blocknumba.gpu_layout.schedule import plan_schedule
-from blocknumba.gpu_layout.shared import offset_of
+from blocknumba.gpu_layout.async_copies.ops import tma_load, warp_roles
+from blocknumba.gpu_layout.async_copies.ring_check import ring_problems
+from blocknumba.gpu_layout.async_copies.schedule import plan_schedule
+from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
+from blocknumba.gpu_layout.clusters.multicast import blocks_of, differing, parts_ways, portion_of
+from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
+from blocknumba.gpu_layout.layouts.shared import offset_of, swizzled
 from blocknumba.gpu_layout.spec import MAPPED
-from blocknumba.gpu_layout.swizzle import swizzled
-from blocknumba.tile_ir.builder import Builder, constant_of
-from blocknumba.tile_ir.ir import walk
-from blocknumba.tile_ir.opdef import OPS
-from blocknumba.tile_ir.parser import parse
-from blocknumba.tile_ir.types import DTYPES, TileType, int32
-from blocknumba.tile_ir.verifier import verify
+from blocknumba.tile_ir.ir.builder import Builder, constant_of
+from blocknumba.tile_ir.ir.function import walk
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.types import DTYPES, TileType, int32
+from blocknumba.tile_ir.ir.verifier import verify
+from blocknumba.tile_ir.text.parser import parse
 
 WARPGROUP = replace(OPTIONS, num_warps=4)
 TILES = {"BM": 64, "BN": 128, "BK": 64}

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from emulated_threads import element_index
 
-from blocknumba.gpu_layout.multiply_add import accumulator_layout, multiply_add_plan
-from blocknumba.gpu_layout.registers import register_count
-from blocknumba.gpu_layout.shared import access
-from blocknumba.gpu_layout.swizzle import swizzled, widest_swizzle
+from blocknumba.gpu_layout.dots.fma import accumulator_layout, multiply_add_plan
+from blocknumba.gpu_layout.layouts.registers import register_count
+from blocknumba.gpu_layout.layouts.shared import access, swizzled, widest_swizzle
 
 SHAPES = [(1, 1), (1, 64), (64, 1), (4, 4), (16, 8), (64, 64), (2, 16, 16), (8, 1, 2), (32, 8, 8)]
 

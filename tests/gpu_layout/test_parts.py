@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from emulated_threads import distribute
 
-from blocknumba.gpu_layout.mma import Instruction, matrix_plan
+from blocknumba.gpu_layout.dots.mma import Instruction, matrix_plan
+from blocknumba.gpu_layout.layouts.registers import blocked, from_columns, transpose
+from blocknumba.gpu_layout.memory.allocate_shared import shared_bytes
+from blocknumba.gpu_layout.memory.chunks import cut, part_layout, registers_of_part
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.parts import cut, part_layout, registers_of_part
-from blocknumba.gpu_layout.passes.allocate_shared import shared_bytes
-from blocknumba.gpu_layout.passes.stage_conversions import PART_BYTES
 from blocknumba.gpu_layout.pipeline import lay_out
-from blocknumba.gpu_layout.registers import blocked, from_columns, transpose
-from blocknumba.tile_ir.parser import parse
+from blocknumba.gpu_layout.placement.stage_conversions import PART_BYTES
+from blocknumba.tile_ir.text.parser import parse
 
 SUMS = matrix_plan(Instruction.parse("m16n8k16.f32.f16.f16"), (128, 256), 32, (1, 2, 4), 8, False)
 ROWS = blocked((128, 256), (1, 0), 4, 8)

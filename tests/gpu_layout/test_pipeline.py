@@ -13,15 +13,15 @@ from laid_out_kernels import (
     WALK_ROWS,
 )
 
-from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.registers import blocked, contiguous_registers
+from blocknumba.gpu_layout.layouts.shared import access
+from blocknumba.gpu_layout.memory.allocate_shared import shared_bytes
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.passes.allocate_shared import shared_bytes
 from blocknumba.gpu_layout.pipeline import lay_out
-from blocknumba.gpu_layout.registers import blocked, contiguous_registers
-from blocknumba.gpu_layout.shared import access
-from blocknumba.tile_ir.ir import walk
-from blocknumba.tile_ir.parser import parse
-from blocknumba.tile_ir.printer import text
+from blocknumba.tile_ir.ir.function import walk
+from blocknumba.tile_ir.text.parser import parse
+from blocknumba.tile_ir.text.printer import text
 
 DISJOINT = LayoutOptions(num_warps=4, arrays_are_disjoint=True)
 

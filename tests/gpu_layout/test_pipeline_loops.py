@@ -9,17 +9,18 @@ from pipelined_kernels import CASES, HOPPER_CASES, attention_like, matmul, row_s
 from tensor_core_kernels import tile_of
 
 import blocknumba as bn
+
 from blocknumba.emulator.errors import RaceError
 from blocknumba.emulator.module import Module
-from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.async_copies.pipeline_loops import pipeline_loops
+from blocknumba.gpu_layout.async_copies.pipelining import STAGES, STAGES_OF_MUCH, pipelining_of
+from blocknumba.gpu_layout.dots.map_dots import map_dots
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.memory.allocate_shared import shared_bytes
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.passes.allocate_shared import shared_bytes
-from blocknumba.gpu_layout.passes.map_dots import map_dots
-from blocknumba.gpu_layout.passes.pipeline_loops import pipeline_loops
 from blocknumba.gpu_layout.pipeline import lay_out
-from blocknumba.gpu_layout.pipelining import STAGES, STAGES_OF_MUCH, pipelining_of
-from blocknumba.tile_ir.parser import parse
-from blocknumba.tile_ir.printer import text
+from blocknumba.tile_ir.text.parser import parse
+from blocknumba.tile_ir.text.printer import text
 
 OPTIONS = LayoutOptions(arrays_are_disjoint=True)
 PRODUCT = {"BM": 64, "BN": 64, "BK": 32}

@@ -3,14 +3,14 @@
 import pytest
 
 from blocknumba.gpu_layout import ops as layout_ops
-from blocknumba.gpu_layout.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.pipeline import LAYOUT_PASSES  # noqa: F401  fills the table
-from blocknumba.gpu_layout.placement import PLACEMENTS
+from blocknumba.gpu_layout.placement.rule import PLACEMENTS
 from blocknumba.gpu_layout.spec import LAID_OUT, READY
 from blocknumba.tile_ir import ops as tile_ops
-from blocknumba.tile_ir.opdef import CONTROL, ELEMENTWISE, OPS, TERMINATOR, OpDef
-from blocknumba.tile_ir.parser import parse
-from blocknumba.tile_ir.verifier import problems
+from blocknumba.tile_ir.ir.opdef import CONTROL, ELEMENTWISE, OPS, TERMINATOR, OpDef
+from blocknumba.tile_ir.ir.verifier import problems
+from blocknumba.tile_ir.text.parser import parse
 
 FAMILIES = [getattr(tile_ops, name) for name in tile_ops.__all__]
 TILE_OPS = [op.name for family in FAMILIES for op in vars(family).values() if isinstance(op, OpDef)]

@@ -9,12 +9,13 @@ import pytest
 from tensor_core_kernels import tile_of
 
 import blocknumba as bn
+
 from blocknumba.emulator.errors import RaceError
 from blocknumba.emulator.module import Module
-from blocknumba.gpu_layout import pipelining
+from blocknumba.gpu_layout.async_copies import pipelining
+from blocknumba.gpu_layout.async_copies.pipelining import pipelining_of
+from blocknumba.gpu_layout.dots.map_dots import map_dots
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.passes.map_dots import map_dots
-from blocknumba.gpu_layout.pipelining import pipelining_of
 
 OPTIONS = LayoutOptions(arrays_are_disjoint=True)
 BFLOAT16, FLOAT8 = np.dtype(ml_dtypes.bfloat16), np.dtype(ml_dtypes.float8_e4m3fn)

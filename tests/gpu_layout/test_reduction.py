@@ -6,15 +6,10 @@ import numpy as np
 import pytest
 from emulated_threads import distribute
 
-from blocknumba.gpu_layout.reduction import is_separable, reduction_plan
-from blocknumba.gpu_layout.registers import (
-    blocked,
-    drop_axis,
-    insert_axis,
-    replicated,
-    shape_of,
-    stretch,
+from blocknumba.gpu_layout.layouts.registers import (
+    blocked, drop_axis, insert_axis, replicated, shape_of, stretch,
 )
+from blocknumba.gpu_layout.placement.reductions import is_separable, reduction_plan
 
 LAYOUTS = [
     blocked(shape, order, vector, warps)

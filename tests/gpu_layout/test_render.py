@@ -6,9 +6,9 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from blocknumba.errors import BlockValueError
-from blocknumba.gpu_layout import render
-from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.registers import blocked
+from blocknumba.gpu_layout.layouts import render
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.registers import blocked
 
 
 def run(*arguments):

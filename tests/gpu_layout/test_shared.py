@@ -5,10 +5,10 @@ from collections import defaultdict
 
 import pytest
 
-from blocknumba.gpu_layout import gf2
-from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.registers import blocked, drop_axis, from_columns, transpose
-from blocknumba.gpu_layout.shared import access, best_shared, conflict_degree, in_order
+from blocknumba.gpu_layout.layouts import gf2
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.registers import blocked, drop_axis, from_columns, transpose
+from blocknumba.gpu_layout.layouts.shared import access, best_shared, conflict_degree, in_order
 
 
 def count_conflicts(words):

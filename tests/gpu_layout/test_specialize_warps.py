@@ -7,16 +7,17 @@ import pytest
 from tensor_core_kernels import attention_like, late_use, matmul, persistent_matmul, tile_of
 
 import blocknumba as bn
-from blocknumba.gpu_layout.async_ops import warp_roles
+
+from blocknumba.gpu_layout.async_copies.ops import warp_roles
+from blocknumba.gpu_layout.async_copies.ring_check import ring_problems
+from blocknumba.gpu_layout.async_copies.schedule import plan_schedule
+from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
+from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.passes.map_wgmma import map_wgmma
-from blocknumba.gpu_layout.passes.specialize_warps import specialize_warps
-from blocknumba.gpu_layout.ring_check import ring_problems
-from blocknumba.gpu_layout.schedule import plan_schedule
 from blocknumba.gpu_layout.spec import MAPPED
 from blocknumba.nvvm_lower.target import TARGETS
-from blocknumba.tile_ir.ir import walk
-from blocknumba.tile_ir.verifier import verify
+from blocknumba.tile_ir.ir.function import walk
+from blocknumba.tile_ir.ir.verifier import verify
 
 HOPPER = TARGETS["sm_90a"]
 OPTIONS = LayoutOptions(

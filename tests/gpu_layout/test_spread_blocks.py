@@ -8,17 +8,18 @@ import pytest
 from tensor_core_kernels import tile_of
 
 import blocknumba as bn
+
+from blocknumba.gpu_layout.clusters.partition import refusal, spread_blocks
 from blocknumba.gpu_layout.ops import block_rank
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.passes.spread_blocks import refusal, spread_blocks
 from blocknumba.nvvm_lower.target import TARGETS
-from blocknumba.tile_ir import interpreter
-from blocknumba.tile_ir.ir import walk
-from blocknumba.tile_ir.opdef import attribute
+from blocknumba.tile_ir import interpreter  # noqa: F401  gives ops with effects their meaning
+from blocknumba.tile_ir.ir.function import walk
+from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.rebuild import rebuild
+from blocknumba.tile_ir.ir.types import int32
+from blocknumba.tile_ir.ir.verifier import TILE, verify
 from blocknumba.tile_ir.ops.dot import dot
-from blocknumba.tile_ir.rebuild import rebuild
-from blocknumba.tile_ir.types import int32
-from blocknumba.tile_ir.verifier import TILE, verify
 
 OPTIONS = LayoutOptions(arrays_are_disjoint=True, num_ctas=2,
                         features=TARGETS["sm_90a"].capabilities)

@@ -6,10 +6,11 @@ import pytest
 from tensor_core_kernels import tile_of
 
 import blocknumba as bn
+
+from blocknumba.gpu_layout.async_copies.pipeline_loops import pipeline_loops
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.passes.pipeline_loops import pipeline_loops
-from blocknumba.tile_ir.carried import is_loop
-from blocknumba.tile_ir.ir import walk
+from blocknumba.tile_ir.ir.carried import is_loop
+from blocknumba.tile_ir.ir.function import walk
 
 OPTIONS = LayoutOptions(arrays_are_disjoint=True)
 SIZE = 256

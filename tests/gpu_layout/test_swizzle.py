@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from blocknumba.gpu_layout.registers import transpose
-from blocknumba.gpu_layout.swizzle import SWIZZLES, recognized, swizzled, widest_swizzle
+from blocknumba.gpu_layout.layouts.registers import transpose
+from blocknumba.gpu_layout.layouts.shared import SWIZZLES, recognized, swizzled, widest_swizzle
 
 SHAPES = ((8, 64), (16, 16), (32, 128), (1, 256), (4, 8), (64, 2), (2, 4, 32), (256,))
 CASES = [

@@ -9,8 +9,8 @@ from tile_ir import random_functions
 from blocknumba.gpu_layout.ops import barrier
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
-from blocknumba.tile_ir import interpreter
-from blocknumba.tile_ir.rebuild import rebuild
+from blocknumba.tile_ir import interpreter  # noqa: F401  gives ops with effects their meaning
+from blocknumba.tile_ir.ir.rebuild import rebuild
 
 
 def run_by_threads(kernel, laid_out, num_warps):

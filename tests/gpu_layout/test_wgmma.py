@@ -2,27 +2,14 @@
 
 import pytest
 
-from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.registers import register_count, warp_count
-from blocknumba.gpu_layout.swizzle import swizzled
-from blocknumba.gpu_layout.wgmma import (
-    SharedOperand,
-    accumulator_layout,
-    depth_of,
-    operand_layout,
-    refusal,
+from blocknumba.gpu_layout.dots.wgmma import (
+    SharedOperand, accumulator_layout, depth_of, operand_layout, refusal,
 )
-from blocknumba.tile_ir.types import (
-    TileType,
-    bfloat16,
-    float8_e4m3fn,
-    float8_e5m2,
-    float16,
-    float32,
-    float64,
-    int8,
-    int32,
-    uint8,
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.registers import register_count, warp_count
+from blocknumba.gpu_layout.layouts.shared import swizzled
+from blocknumba.tile_ir.ir.types import (
+    TileType, bfloat16, float16, float32, float64, float8_e4m3fn, float8_e5m2, int32, int8, uint8,
 )
 
 ROWS = 64  # of an instruction

@@ -9,13 +9,13 @@ thread's is a race, and fails.
 import numpy as np
 from emulated_threads import dimensions, distribute, element_index, execute
 
-from blocknumba.gpu_layout.movement import SharedMove, plan_move
-from blocknumba.gpu_layout.reduction import reduction_plan
-from blocknumba.gpu_layout.registers import replication, shape_of
-from blocknumba.gpu_layout.shared import access
-from blocknumba.tile_ir.opdef import ELEMENTWISE, attribute
+from blocknumba.gpu_layout.layouts.movement import SharedMove, plan_move
+from blocknumba.gpu_layout.layouts.registers import replication, shape_of
+from blocknumba.gpu_layout.layouts.shared import access
+from blocknumba.gpu_layout.placement.reductions import reduction_plan
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, attribute
+from blocknumba.tile_ir.ir.types import PointerType
 from blocknumba.tile_ir.ops.reduce import KINDS
-from blocknumba.tile_ir.types import PointerType
 
 ARRAY_SHIFT = 32
 LANES = 32

@@ -11,25 +11,20 @@ import numpy as np
 from own_maps import own_map
 
 from blocknumba.emulator import Module, Options, TensorMap as EmulatedMap
+from blocknumba.gpu_layout.layouts.registers import blocked, collapse, reshape, shape_of
+from blocknumba.gpu_layout.layouts.shared import swizzled
+from blocknumba.gpu_layout.memory.allocate_shared import allocate_shared
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.passes.allocate_shared import allocate_shared
-from blocknumba.gpu_layout.registers import blocked, collapse, reshape, shape_of
 from blocknumba.gpu_layout.spec import READY
-from blocknumba.gpu_layout.swizzle import swizzled
 from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import LoweredKernel, assemble_kernel, lower
 from blocknumba.nvvm_lower.target import TARGETS
-from blocknumba.nvvm_lower.toolchain import (
-    AssembleOptions,
-    Assembled,
-    compile_to_ptx,
-    disassemble,
-)
-from blocknumba.tile_ir.builder import Builder
-from blocknumba.tile_ir.ir import Function, Parameter, Value
-from blocknumba.tile_ir.opdef import OPS
-from blocknumba.tile_ir.types import PointerType, TileType, dtype_of, int32
-from blocknumba.tile_ir.verifier import verify
+from blocknumba.nvvm_lower.toolchain import AssembleOptions, Assembled, compile_to_ptx, disassemble
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.function import Function, Parameter, Value
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.types import PointerType, TileType, dtype_of, int32
+from blocknumba.tile_ir.ir.verifier import verify
 
 TARGET = TARGETS["sm_90a"]
 

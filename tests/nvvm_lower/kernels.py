@@ -9,7 +9,7 @@ from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.nvvm_lower.toolchain import AssembleOptions, compile_to_ptx
-from blocknumba.tile_ir.parser import parse
+from blocknumba.tile_ir.text.parser import parse
 
 
 def place(text, num_warps=4):

@@ -13,16 +13,11 @@ from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import LoweredKernel, assemble_kernel, lower
 from blocknumba.nvvm_lower.target import Target
-from blocknumba.nvvm_lower.toolchain import (
-    AssembleOptions,
-    Assembled,
-    compile_to_ptx,
-    disassemble,
-)
-from blocknumba.tile_ir.builder import Builder
-from blocknumba.tile_ir.ir import Function, Parameter, Value
-from blocknumba.tile_ir.opdef import OPS
-from blocknumba.tile_ir.types import DTYPES, PointerType, TileType
+from blocknumba.nvvm_lower.toolchain import AssembleOptions, Assembled, compile_to_ptx, disassemble
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.function import Function, Parameter, Value
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.types import DTYPES, PointerType, TileType
 
 ASYNCHRONOUS = {"wgmma", "tma", "cp_async"}  # what other tests are about
 

@@ -7,11 +7,10 @@ import pytest
 from hopper import kernel, numbers, pointer
 
 from blocknumba.emulator import RaceError
-from blocknumba.gpu_layout.registers import replicated
-from blocknumba.gpu_layout.shared import in_order
-from blocknumba.gpu_layout.swizzle import swizzled, widest_swizzle
-from blocknumba.tile_ir.ir import Parameter
-from blocknumba.tile_ir.types import dtype_of
+from blocknumba.gpu_layout.layouts.registers import replicated
+from blocknumba.gpu_layout.layouts.shared import in_order, swizzled, widest_swizzle
+from blocknumba.tile_ir.ir.function import Parameter
+from blocknumba.tile_ir.ir.types import dtype_of
 
 SHAPE = (32, 64)
 

@@ -5,8 +5,8 @@ import pytest
 from kernels import assembled, elementwise_kernel, emulated
 from test_elementwise import special_values
 
-from blocknumba.tile_ir.ops import meaning
-from blocknumba.tile_ir.types import ANY, DTYPES
+from blocknumba.tile_ir.ir.types import ANY, DTYPES
+from blocknumba.tile_ir.ops import numerics
 
 SIZE = 256
 DTYPE_LIST = sorted(ANY, key=str)
@@ -77,7 +77,7 @@ def test_a_cast_gives_what_astype_gives(source, to):
     found = converted(x, to)
 
     with np.errstate(all="ignore"):
-        assert_same(found, meaning.convert(x, to.numpy), x)
+        assert_same(found, numerics.convert(x, to.numpy), x)
 
 
 @pytest.mark.parametrize("to", ["float32", "float16", "bfloat16"])
@@ -91,7 +91,7 @@ def test_rounding_towards_zero_never_grows(source, to):
     found = converted(x, DTYPES[to], "zero")
 
     with np.errstate(all="ignore"):
-        wanted = meaning.convert(x, DTYPES[to].numpy, "zero")
+        wanted = numerics.convert(x, DTYPES[to].numpy, "zero")
     assert_same(found, wanted, x)
     assert (np.abs(found.astype(np.float64)) <= np.abs(x)).all()
 
@@ -105,7 +105,7 @@ def test_8_bit_floats_are_rounded_once_around_every_midpoint(to, source, target)
     found = converted(x, DTYPES[to], target=target)
 
     with np.errstate(all="ignore"):
-        assert_same(found, meaning.convert(x, DTYPES[to].numpy), x)
+        assert_same(found, numerics.convert(x, DTYPES[to].numpy), x)
 
 
 @pytest.mark.parametrize("target", TARGETS_OF_FLOAT8)
@@ -129,7 +129,7 @@ def test_every_8_bit_float_becomes_what_astype_makes_of_it(source, to, target):
     found = converted(x, to, target=target)
 
     with np.errstate(all="ignore"):
-        assert_same(found, meaning.convert(x, to.numpy), x)
+        assert_same(found, numerics.convert(x, to.numpy), x)
 
 
 @pytest.mark.parametrize("size", [32, 64, 128, 512])
@@ -144,7 +144,7 @@ def test_any_number_of_registers_is_converted(to, source, size):
     emulated(text, 1, x, found, size, num_warps=1)
 
     with np.errstate(all="ignore"):
-        assert_same(found, meaning.convert(x, DTYPES[to].numpy), x)
+        assert_same(found, numerics.convert(x, DTYPES[to].numpy), x)
 
 
 @pytest.mark.parametrize("source, to, instruction", [

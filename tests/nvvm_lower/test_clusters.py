@@ -7,12 +7,12 @@ import pytest
 from hopper import kernel, mapped, numbers, pointer, size_bytes
 
 from blocknumba.emulator import AccessError, DeadlockError, RaceError
-from blocknumba.gpu_layout.passes.allocate_shared import ALLOCATIONS
-from blocknumba.gpu_layout.swizzle import swizzled
+from blocknumba.gpu_layout.layouts.shared import swizzled
+from blocknumba.gpu_layout.memory.allocate_shared import ALLOCATIONS
 from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
 from blocknumba.nvvm_lower.target import TARGETS
 from blocknumba.nvvm_lower.toolchain import AssembleOptions, compile_to_ptx
-from blocknumba.tile_ir.ir import Parameter
+from blocknumba.tile_ir.ir.function import Parameter
 
 TILE, NUMBER = (64, 64), 7
 

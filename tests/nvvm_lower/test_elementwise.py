@@ -5,8 +5,8 @@ import pytest
 from kernels import elementwise_kernel, emulated
 
 from blocknumba.errors import BlockError
-from blocknumba.tile_ir.opdef import ELEMENTWISE, OPS
-from blocknumba.tile_ir.types import DTYPES, TileType, bool_
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, OPS
+from blocknumba.tile_ir.ir.types import DTYPES, TileType, bool_
 
 SIZE = 256
 # correctly rounded, or on integers; the others have an error bound

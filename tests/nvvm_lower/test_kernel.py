@@ -10,8 +10,8 @@ from blocknumba.errors import Loc
 from blocknumba.nvvm_lower.emitter import CODE, CodeOptions
 from blocknumba.nvvm_lower.kernel import assemble_kernel, lower, symbol
 from blocknumba.nvvm_lower.target import TARGETS, Capability
-from blocknumba.tile_ir.ir import walk
-from blocknumba.tile_ir.opdef import OPS, TERMINATOR
+from blocknumba.tile_ir.ir.function import walk
+from blocknumba.tile_ir.ir.opdef import OPS, TERMINATOR
 
 ADD = elementwise_kernel("%result = add %a, %b : tile<1024xfloat32>", "float32", "float32",
                          multiple=16)

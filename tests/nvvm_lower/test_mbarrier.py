@@ -7,8 +7,8 @@ import pytest
 from hopper import kernel, numbers, pointer
 
 from blocknumba.emulator import DeadlockError, RaceError
-from blocknumba.gpu_layout.shared import in_order
-from blocknumba.tile_ir.types import bool_
+from blocknumba.gpu_layout.layouts.shared import in_order
+from blocknumba.tile_ir.ir.types import bool_
 
 
 def waiting(arrivals, num_warps=4, condition=None):

@@ -7,7 +7,7 @@ import pytest
 from kernels import assembled, elementwise_kernel, emulated, kernel
 
 from blocknumba.nvvm_lower.toolchain import disassemble
-from blocknumba.tile_ir.types import DTYPES
+from blocknumba.tile_ir.ir.types import DTYPES
 
 COPY = {name: f"%result = bitcast %a : tile<1024x{name}>" for name in DTYPES}
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hopper import kernel, mapped, numbers, size_bytes
 
-from blocknumba.gpu_layout.swizzle import swizzled, widest_swizzle
-from blocknumba.gpu_layout.wgmma import accumulator_layout
-from blocknumba.tile_ir.ir import Parameter
-from blocknumba.tile_ir.types import dtype_of
+from blocknumba.gpu_layout.dots.wgmma import accumulator_layout
+from blocknumba.gpu_layout.layouts.shared import swizzled, widest_swizzle
+from blocknumba.tile_ir.ir.function import Parameter
+from blocknumba.tile_ir.ir.types import dtype_of
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from kernels import emulated, kernel
 
-from blocknumba.tile_ir.opdef import OPS
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.types import DTYPES
 from blocknumba.tile_ir.ops.reduce import KINDS
-from blocknumba.tile_ir.types import DTYPES
 
 
 def tile(shape, dtype):

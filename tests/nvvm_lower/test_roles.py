@@ -7,8 +7,8 @@ import pytest
 from hopper import kernel, mapped, numbers, pointer
 
 from blocknumba.emulator import DeadlockError, EmulatorError
-from blocknumba.gpu_layout.swizzle import swizzled
-from blocknumba.tile_ir.ir import Parameter
+from blocknumba.gpu_layout.layouts.shared import swizzled
+from blocknumba.tile_ir.ir.function import Parameter
 
 TILE, STAGES, NUMBER = (64, 64), 3, 8
 

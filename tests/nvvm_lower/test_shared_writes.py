@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from hopper import kernel, numbers, pointer
 
-from blocknumba.gpu_layout.shared import in_order
-from blocknumba.gpu_layout.swizzle import swizzled
-from blocknumba.gpu_layout.wgmma import accumulator_layout
-from blocknumba.tile_ir.types import dtype_of
+from blocknumba.gpu_layout.dots.wgmma import accumulator_layout
+from blocknumba.gpu_layout.layouts.shared import in_order, swizzled
+from blocknumba.tile_ir.ir.types import dtype_of
 
 SHAPE = (64, 128)
 

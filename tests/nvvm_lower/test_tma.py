@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hopper import copied_by_the_engine, numbers
 
-from blocknumba.gpu_layout.shared import offset_of
-from blocknumba.gpu_layout.swizzle import in_panels, swizzled
-from blocknumba.nvvm_lower.services.tma import pieces
+from blocknumba.gpu_layout.layouts.shared import in_panels, offset_of, swizzled
+from blocknumba.nvvm_lower.ops.asynchronous import pieces
 
 # dtype, shape of the tile, box (innermost first), swizzle, minor axis
 TILES = [

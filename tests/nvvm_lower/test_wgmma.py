@@ -8,9 +8,9 @@ import pytest
 from hopper import kernel, numbers, pointer
 
 from blocknumba.emulator import ProxyFenceError
-from blocknumba.gpu_layout.swizzle import swizzled, widest_swizzle
-from blocknumba.gpu_layout.wgmma import accumulator_layout, operand_layout
-from blocknumba.tile_ir.types import dtype_of
+from blocknumba.gpu_layout.dots.wgmma import accumulator_layout, operand_layout
+from blocknumba.gpu_layout.layouts.shared import swizzled, widest_swizzle
+from blocknumba.tile_ir.ir.types import dtype_of
 
 
 @dataclass(frozen=True)

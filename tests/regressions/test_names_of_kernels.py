@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
-from blocknumba.dispatch.c_header import c_header
+
+from blocknumba.dispatch.compile.export import c_header
 
 SOURCE = """
 import blocknumba as bn

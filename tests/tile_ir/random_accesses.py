@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.interpreter import run
-from blocknumba.tile_ir.ir import Function, Parameter, Value
-from blocknumba.tile_ir.opdef import OPS
-from blocknumba.tile_ir.types import PointerType, TileType, float16, int32
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.function import Function, Parameter, Value
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.types import PointerType, TileType, float16, int32
 
 PROGRAMS = 2  # along each of two grid axes
 ROUNDS = 3  # of the loop that every access is in

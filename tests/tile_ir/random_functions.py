@@ -6,20 +6,12 @@ import random
 
 import numpy as np
 
-from blocknumba.tile_ir import interpreter
-from blocknumba.tile_ir.builder import Builder
-from blocknumba.tile_ir.ir import Function, Parameter, Value
-from blocknumba.tile_ir.opdef import OPS
-from blocknumba.tile_ir.types import (
-    PointerType,
-    TileType,
-    bool_,
-    float16,
-    float32,
-    int8,
-    int32,
-    int64,
-    uint32,
+from blocknumba.tile_ir import interpreter  # noqa: F401  gives ops with effects their meaning
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.function import Function, Parameter, Value
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.types import (
+    PointerType, TileType, bool_, float16, float32, int32, int64, int8, uint32,
 )
 
 ELEMENTS = 64  # of the input arrays, and of each result of a program

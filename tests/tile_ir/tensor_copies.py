@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from blocknumba.tile_ir.analysis.box import Box
-from blocknumba.tile_ir.analysis.boxes import Boxes
-from blocknumba.tile_ir.ir import Function, Op, Value, walk
-from blocknumba.tile_ir.opdef import OPS
-from blocknumba.tile_ir.rebuild import Rebuilder, rebuild
-from blocknumba.tile_ir.tensor_map import UNBOUNDED, Number, Product
-from blocknumba.tile_ir.types import bool_, int32, int64
+from blocknumba.tile_ir.analysis.boxes import Box, Boxes
+from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
+from blocknumba.tile_ir.ir.tensor_map import UNBOUNDED, Number, Product
+from blocknumba.tile_ir.ir.types import bool_, int32, int64
 
 
 def accesses(fn: Function) -> list[Op]:

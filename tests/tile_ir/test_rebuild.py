@@ -1,11 +1,11 @@
 """Re-emission of functions."""
 
-from blocknumba.tile_ir.equality import equal
-from blocknumba.tile_ir.ir import walk
-from blocknumba.tile_ir.opdef import OPS
-from blocknumba.tile_ir.parser import parse
-from blocknumba.tile_ir.printer import text
-from blocknumba.tile_ir.rebuild import rebuild
+from blocknumba.tile_ir.ir.function import walk
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.rebuild import rebuild
+from blocknumba.tile_ir.text.parser import parse
+from blocknumba.tile_ir.text.printer import equal  # noqa: E402
+from blocknumba.tile_ir.text.printer import text  # noqa: E402
 
 SOURCE = """kernel f(
   %n: int32 = value(n)

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from own_maps import own_map
 
-from blocknumba.tile_ir.equality import equal
-from blocknumba.tile_ir.ir import Parameter
-from blocknumba.tile_ir.parser import parse
-from blocknumba.tile_ir.printer import text
-from blocknumba.tile_ir.tensor_map import UNBOUNDED, Number, Product, Sizes, TensorMap
-from blocknumba.tile_ir.verifier import problems
+from blocknumba.tile_ir.ir.function import Parameter
+from blocknumba.tile_ir.ir.tensor_map import UNBOUNDED, Number, Product, Sizes, TensorMap
+from blocknumba.tile_ir.ir.verifier import problems
+from blocknumba.tile_ir.text.parser import parse
+from blocknumba.tile_ir.text.printer import equal  # noqa: E402
+from blocknumba.tile_ir.text.printer import text  # noqa: E402
 
 D = Product(1, (Number("value", "D"),))
 ROWS, ROW, COLUMN = (Number(kind, "x", axis)

@@ -7,14 +7,14 @@ import pytest
 from random_functions import random_function
 
 from blocknumba.errors import ParseError
-from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.tile_ir.builder import Builder
-from blocknumba.tile_ir.equality import equal
-from blocknumba.tile_ir.ir import Function, Parameter, walk
-from blocknumba.tile_ir.opdef import OPS
-from blocknumba.tile_ir.parser import parse
-from blocknumba.tile_ir.printer import text
-from blocknumba.tile_ir.types import DTYPES, TileType, int32
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.function import Function, Parameter, walk
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.types import DTYPES, TileType, int32
+from blocknumba.tile_ir.text.parser import parse
+from blocknumba.tile_ir.text.printer import equal  # noqa: E402
+from blocknumba.tile_ir.text.printer import text  # noqa: E402
 
 COPY = """kernel copy(
   %x: ptr<float32> = pointer(x) {divisibility=16}

@@ -2,12 +2,14 @@
 
 import pytest
 
-from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.tile_ir.builder import Builder
-from blocknumba.tile_ir.ir import Function, Op, Region, Value
-from blocknumba.tile_ir.opdef import OPS
-from blocknumba.tile_ir.parser import parse
-from blocknumba.tile_ir.verifier import TILE, Level, problems, verify
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.verifier import Level, problems
+from blocknumba.tile_ir.ir.verifier import TILE  # noqa: E402
+from blocknumba.tile_ir.ir.verifier import verify  # noqa: E402
+from blocknumba.tile_ir.text.parser import parse
 
 
 def kernel(*lines: str) -> Function:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from blocknumba.tile_ir import types
-from blocknumba.tile_ir.arguments import Argument, ArrayArgument, ScalarArgument
 from blocknumba.tile_ir.interpreter import run
-from blocknumba.tile_ir.ir import Function, walk
-from blocknumba.tile_ir.verifier import verify
+from blocknumba.tile_ir.ir import types
+from blocknumba.tile_ir.ir.arguments import Argument, ArrayArgument, ScalarArgument
+from blocknumba.tile_ir.ir.function import Function, walk
+from blocknumba.tile_ir.ir.verifier import verify  # noqa: E402
 from blocknumba.typing.context import Options
 from blocknumba.typing.frontend import build
 

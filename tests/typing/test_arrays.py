@@ -8,11 +8,12 @@ from conftest import CPU, EMULATOR, Device
 from launching import kernel_of, launch, op_names
 
 import blocknumba as bn
-from blocknumba.tile_ir import types
-from blocknumba.tile_ir.arguments import ArrayArgument, ScalarArgument
+
 from blocknumba.tile_ir.interpreter import run
-from blocknumba.tile_ir.ir import walk
-from blocknumba.tile_ir.verifier import verify
+from blocknumba.tile_ir.ir import types
+from blocknumba.tile_ir.ir.arguments import ArrayArgument, ScalarArgument
+from blocknumba.tile_ir.ir.function import walk
+from blocknumba.tile_ir.ir.verifier import verify  # noqa: E402
 from blocknumba.typing.frontend import build
 
 RNG = np.random.default_rng(0)

@@ -7,7 +7,8 @@ import pytest
 from launching import kernel_of, launch, op_names
 
 import blocknumba as bn
-from blocknumba.tile_ir.ir import walk
+
+from blocknumba.tile_ir.ir.function import walk
 
 OUT = np.zeros(4, np.int32)
 

@@ -11,10 +11,11 @@ from dot_oracle import KINDS, assert_close, error_bound, exact_dot, random_matri
 from launching import kernel_of, launch, op_names
 
 import blocknumba as bn
+
 from blocknumba.errors import BlockTypeError, BlockValueError
-from blocknumba.tile_ir.ir import Op, walk
-from blocknumba.tile_ir.pipeline import optimise
-from blocknumba.tile_ir.types import DTYPES
+from blocknumba.tile_ir.ir.function import Op, walk
+from blocknumba.tile_ir.ir.types import DTYPES
+from blocknumba.tile_ir.passes.pipeline import optimise  # noqa: E402
 
 FLOAT32 = ("float32", "float32", "float32", "ieee")
 

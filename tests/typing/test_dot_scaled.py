@@ -10,9 +10,10 @@ import pytest
 from launching import kernel_of, launch
 
 import blocknumba as bn
+
 from blocknumba.errors import BlockTypeError, BlockValueError
-from blocknumba.tile_ir.ir import walk
-from blocknumba.tile_ir.pipeline import optimise
+from blocknumba.tile_ir.ir.function import walk
+from blocknumba.tile_ir.passes.pipeline import optimise  # noqa: E402
 
 E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6]
 DTYPES = {"e4m3": np.dtype(ml_dtypes.float8_e4m3fn), "e5m2": np.dtype(ml_dtypes.float8_e5m2),

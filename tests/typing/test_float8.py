@@ -10,8 +10,9 @@ import pytest
 from launching import launch
 
 import blocknumba as bn
+
 from blocknumba.errors import BlockTypeError
-from blocknumba.tile_ir.types import DTYPES, dtype_of
+from blocknumba.tile_ir.ir.types import DTYPES, dtype_of
 
 KINDS = [np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8_e5m2)]
 SPELLINGS = [

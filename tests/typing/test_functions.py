@@ -11,9 +11,10 @@ import pytest
 from launching import kernel_of, launch, op_names
 
 import blocknumba as bn
+
 from blocknumba.errors import BlockNameError
 from blocknumba.tile_ir.interpreter import run
-from blocknumba.tile_ir.ir import walk
+from blocknumba.tile_ir.ir.function import walk
 from blocknumba.typing.context import Options
 
 RNG = np.random.default_rng(0)

@@ -10,7 +10,8 @@ import numpy as np
 from launching import kernel_of
 
 import blocknumba as bn
-from blocknumba.typing.bytecode import source_of
+
+from blocknumba.typing.numba_ir.bytecode import source_of
 
 
 def mixed(x, out):

@@ -8,8 +8,9 @@ import numpy as np
 from launching import kernel_of
 
 import blocknumba as bn
+
 from blocknumba.errors import Loc
-from blocknumba.tile_ir.ir import walk
+from blocknumba.tile_ir.ir.function import walk
 
 
 def double(x):

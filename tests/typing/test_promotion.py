@@ -11,11 +11,12 @@ import pytest
 from launching import kernel_of, launch
 
 import blocknumba as bn
+
 from blocknumba.errors import BlockError, BlockTypeError, BlockValueError
-from blocknumba.tile_ir import types
 from blocknumba.tile_ir.interpreter import run
-from blocknumba.tile_ir.ir import Value, walk
-from blocknumba.tile_ir.types import TileType
+from blocknumba.tile_ir.ir import types
+from blocknumba.tile_ir.ir.function import Value, walk
+from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.typing import promotion
 
 NUMPY_DTYPES = [types.DTYPES[name] for name in (

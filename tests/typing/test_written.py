@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
+
 from blocknumba.errors import BlockAssertionError, BlockError
-from blocknumba.typing.written import as_written, written_code
+from blocknumba.typing.numba_ir.written import as_written, written_code
 
 LIMIT = 4
 ENVIRONMENT = os.environ

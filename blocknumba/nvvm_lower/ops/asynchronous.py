@@ -1,50 +1,123 @@
-"""Code of the ops that let copies go on while a program does, and of the roles of its warps."""
+"""Barriers in shared memory that count arrivals and bytes."""
 
 from __future__ import annotations
 
-from blocknumba.gpu_layout.async_ops import (
-    async_copy,
-    async_copy_commit,
-    async_copy_wait,
-    blocks_done,
-    buffer_portion,
-    buffer_view,
-    fence_async,
-    is_first_warp,
-    mbarrier_allocate,
-    mbarrier_arrive,
-    mbarrier_expect,
-    mbarrier_wait,
-    mbarriers_ready,
-    pin,
-    shared_part,
-    slot,
-    tma_load,
-    tma_store,
-    tma_store_wait,
-    uniform,
-    warp_roles,
-    wgmma,
-    wgmma_wait,
+import itertools
+from functools import lru_cache
+
+from blocknumba.gpu_layout.async_copies.ops import (
+    async_copy, async_copy_commit, async_copy_wait, blocks_done, buffer_portion, buffer_view,
+    fence_async, is_first_warp, mbarrier_allocate, mbarrier_arrive, mbarrier_expect, mbarrier_wait,
+    mbarriers_ready, pin, shared_part, slot, tma_load, tma_store, tma_store_wait, uniform,
+    warp_roles, wgmma, wgmma_wait,
 )
-from blocknumba.gpu_layout.shared import offset_of
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.registers import log2, shape_of
+from blocknumba.gpu_layout.layouts.shared import in_panels, offset_of, recognized
 from blocknumba.nvvm_lower.elements import element_bits
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count
 from blocknumba.nvvm_lower.llvm import I32
 from blocknumba.nvvm_lower.ops.memory import access_width, does_work
-from blocknumba.nvvm_lower.ptx import async_copy as async_copy_ptx
-from blocknumba.nvvm_lower.ptx import cluster as cluster_ptx
-from blocknumba.nvvm_lower.ptx import mbarrier as mbarrier_ptx
-from blocknumba.nvvm_lower.ptx import tma as tma_ptx
-from blocknumba.nvvm_lower.ptx import warp as warp_ptx
-from blocknumba.nvvm_lower.ptx import wgmma as wgmma_ptx
-from blocknumba.nvvm_lower.services import async_copies, mbarrier, tma
-from blocknumba.nvvm_lower.services import wgmma as warpgroups
-from blocknumba.nvvm_lower.services.shared_memory import address_of
-from blocknumba.nvvm_lower.services.shared_tile import tile_in_shared
+from blocknumba.nvvm_lower.ptx import (
+    async_copy as async_copy_ptx, cluster as cluster_ptx, mbarrier as mbarrier_ptx, tma as tma_ptx,
+    warp as warp_ptx, wgmma as wgmma_ptx,
+)
+from blocknumba.nvvm_lower.ptx.tma import Piece
+from blocknumba.nvvm_lower.services import async_copies, wgmma as warpgroups
+from blocknumba.nvvm_lower.services.shared_memory import address_of, tile_in_shared
 from blocknumba.nvvm_lower.services.wgmma import Factor
-from blocknumba.tile_ir.ir import Op, Region, Value
-from blocknumba.tile_ir.opdef import attribute
+from blocknumba.tile_ir.ir.function import Op, Region, Value
+from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.tensor_map import TensorMap
+from blocknumba.tile_ir.ir.types import TileType
+
+
+def initialize(emitter: Emitter, ring: str, copies: int, arrivals: int) -> None:
+    """The first thread makes a ring of mbarriers at a byte offset."""
+    row = mbarrier_ptx.initialize(copies, arrivals)
+    emitter.assembly(row, address_of(emitter, ring), emitter.flag(emitter.threads.is_first))
+
+
+def wait(emitter: Emitter, barrier: str, phase: str) -> None:
+    """Wait until a phase of the mbarrier at a byte offset is over."""
+    emitter.assembly(mbarrier_ptx.WAIT, address_of(emitter, barrier), phase)
+
+
+def arrive(emitter: Emitter, barrier: str, condition: str, blocks: int) -> None:
+    """One arrival of each warp, where condition, "" or an i1, holds; in so many blocks."""
+    conditions = [emitter.flag(condition)] if condition else []
+    is_conditional = bool(condition)
+    row = mbarrier_ptx.arrive(is_conditional)
+    if blocks > 1:
+        row = mbarrier_ptx.arrive_in_all(blocks, is_conditional)
+    emitter.assembly(row, address_of(emitter, barrier), *conditions)
+
+
+def expect(emitter: Emitter, barrier: str, size_bytes: int) -> None:
+    """One arrival of this warp, and that so many bytes will come."""
+    emitter.assembly(mbarrier_ptx.expect(size_bytes), address_of(emitter, barrier))
+
+
+def load(emitter: Emitter, map_: str, description: TensorMap, tile: TileType, buffer: str,
+         barrier: str, starts: list[str], blocks: int) -> None:
+    """Begin to copy a box of an array to the buffer at a byte offset, in so many blocks.
+
+    map_: address of the tensor map.  barrier: byte offset of the mbarrier that counts the bytes.
+    """
+    row = tma_ptx.load(_pieces_of(description, tile), blocks)
+    emitter.assembly(row, address_of(emitter, buffer), map_, address_of(emitter, barrier), *starts)
+
+
+def store(emitter: Emitter, map_: str, description: TensorMap, tile: TileType, buffer: str,
+          starts: list[str]) -> None:
+    """The first warp begins to copy the buffer at a byte offset to a box of an array."""
+    row = tma_ptx.store(_pieces_of(description, tile))
+    is_first = emitter.body.compare("icmp eq", I32, emitter.threads.uniform_warp, "0")
+    emitter.assembly(row, address_of(emitter, buffer), map_, emitter.flag(is_first), *starts)
+
+
+def _pieces_of(description: TensorMap, tile: TileType) -> tuple[Piece, ...]:
+    bits = element_bits(tile.dtype)
+    found = recognized(tile.layout, bits)
+    assert found and found[1] == description.swizzle_bytes, f"{tile} for {description}"
+    return pieces(tile.layout, bits, description.box)
+
+
+@lru_cache(maxsize=256)
+def pieces(layout: LinearLayout, bits: int, box: tuple[int, ...]) -> tuple[Piece, ...]:
+    """The boxes that fill a buffer, panel after panel.
+
+    layout: one that swizzled gave, of elements of so many bits.  box: extents, innermost first;
+    those above 1 belong to the tile's axes above 1: the minor one, then the others from the last.
+    """
+    shape = shape_of(layout)
+    minor_axis, swizzle = recognized(layout, bits)
+    others = [axis for axis in reversed(range(len(shape))) if axis != minor_axis]
+    axes = [axis for axis in (minor_axis, *others) if shape[axis] > 1]
+    places = [place for place, extent in enumerate(box) if extent > 1]
+    assert len(axes) == len(places), f"a box {box} for a tile {shape}"
+    panels = in_panels(shape, minor_axis, bits, swizzle)
+    extents = [box[place] for place in places]
+    _check_order(panels, axes, extents)
+    steps = [range(0, shape[axis], extent) for axis, extent in zip(axes, extents)]
+    made = []
+    for index in itertools.product(*reversed(steps)):
+        index = index[::-1]
+        offset = offset_of(panels, dict(zip(axes, index)))
+        starts = dict(zip(places, index))
+        made.append(Piece(offset * bits // 8, tuple(starts.get(i, 0) for i in range(len(box)))))
+    return tuple(sorted(made, key=lambda piece: piece.offset_bytes))
+
+
+def _check_order(panels: LinearLayout, axes: list[int], extents: list[int]) -> None:
+    """A box lies in the buffer as it lies in the array: its elements one after the other."""
+    place = 0
+    for axis, extent in zip(axes, extents, strict=True):
+        for bit in range(log2(extent)):
+            at = offset_of(panels, {axis: 1 << bit})
+            assert at == 1 << place + bit, f"axis {axis} of a box {extents} is not in one piece"
+        place += log2(extent)
+
 
 PROGRAM_BARRIER = 1  # of the program's warps, once others run beside them; 0 is of all
 
@@ -78,7 +151,7 @@ def _(emitter: Emitter, op: Op) -> Registers:
     offset = attribute(op, "offset")
     assert offset is not None, "mbarrier_allocate: no pass gave an offset"
     ring = str(offset)
-    mbarrier.initialize(emitter, ring, attribute(op, "copies"), attribute(op, "arrivals"))
+    initialize(emitter, ring, attribute(op, "copies"), attribute(op, "arrivals"))
     return [ring]
 
 
@@ -93,30 +166,30 @@ def _(emitter: Emitter, op: Op) -> None:
 
 @code(mbarrier_wait)
 def _(emitter: Emitter, _op: Op, barrier: Registers, phase: Registers) -> None:
-    mbarrier.wait(emitter, barrier[0], phase[0])
+    wait(emitter, barrier[0], phase[0])
 
 
 @code(mbarrier_arrive)
 def _(emitter: Emitter, op: Op, barrier: Registers, condition: Registers = ("",)) -> None:
-    mbarrier.arrive(emitter, barrier[0], condition[0], attribute(op, "blocks"))
+    arrive(emitter, barrier[0], condition[0], attribute(op, "blocks"))
 
 
 @code(mbarrier_expect)
 def _(emitter: Emitter, op: Op, barrier: Registers) -> None:
-    mbarrier.expect(emitter, barrier[0], attribute(op, "size_bytes"))
+    expect(emitter, barrier[0], attribute(op, "size_bytes"))
 
 
 # bulk copies ----------------------------------------------------------------------------------
 @code(tma_load)
 def _(emitter: Emitter, op: Op, map_: Registers, buffer: Registers, barrier: Registers,
       *starts: Registers) -> None:
-    tma.load(emitter, map_[0], _description(emitter, op.operands[0]), op.operands[1].type,
+    load(emitter, map_[0], _description(emitter, op.operands[0]), op.operands[1].type,
              buffer[0], barrier[0], [start for start, in starts], attribute(op, "blocks"))
 
 
 @code(tma_store)
 def _(emitter: Emitter, op: Op, map_: Registers, buffer: Registers, *starts: Registers) -> None:
-    tma.store(emitter, map_[0], _description(emitter, op.operands[0]), op.operands[1].type,
+    store(emitter, map_[0], _description(emitter, op.operands[0]), op.operands[1].type,
               buffer[0], [start for start, in starts])
 
 

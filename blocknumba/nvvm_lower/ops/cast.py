@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
 from blocknumba.nvvm_lower.services import casts
-from blocknumba.tile_ir.ir import Op
-from blocknumba.tile_ir.opdef import attribute
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ops.cast import bitcast, cast
 
 

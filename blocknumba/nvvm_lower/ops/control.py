@@ -1,18 +1,55 @@
-"""Code of structured control flow; every condition is the same in all threads of a program."""
+"""Values that control flow hands on: narrow elements go in words, which saves registers.
+
+A phi of 16 bits takes a register of 32, and its neighbours would be packed anew in every round.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from blocknumba.gpu_layout.async_ops import async_copy_wait, mbarrier_wait, wgmma
-from blocknumba.gpu_layout.dot_ops import fma_dot, mma
-from blocknumba.nvvm_lower.elements import is_literal, memory_type
+from blocknumba.gpu_layout.async_copies.ops import async_copy_wait, mbarrier_wait, wgmma
+from blocknumba.gpu_layout.dots.ops import fma_dot, mma
+from blocknumba.nvvm_lower.elements import is_literal, memory_type, register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count, llvm_type
 from blocknumba.nvvm_lower.llvm import Phi
-from blocknumba.nvvm_lower.services.handing_on import handed_on, handed_type, to_hand_on
-from blocknumba.tile_ir.ir import Op, Region, Value
-from blocknumba.tile_ir.opdef import attribute
+from blocknumba.nvvm_lower.services.words import WORD_BITS, pack, unpack, words_of
+from blocknumba.tile_ir.ir.function import Op, Region, Value
+from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.types import DType, TileType
 from blocknumba.tile_ir.ops.control import for_, if_, loop
+
+
+def handed_type(type_: TileType) -> str:
+    """The LLVM type of each word of a value."""
+    in_word = _in_word(type_)
+    return register_type(type_.dtype) if in_word == 1 else words_of(type_.dtype, in_word).type
+
+
+def to_hand_on(emitter: Emitter, type_: TileType, registers: Registers) -> Registers:
+    """The words of a value."""
+    in_word = _in_word(type_)
+    if in_word == 1:
+        return registers
+    return [word for i in range(0, len(registers), in_word)
+            for word in pack(emitter, type_.dtype, registers[i:i + in_word])]
+
+
+def handed_on(emitter: Emitter, type_: TileType, words: Registers) -> Registers:
+    """The registers of a value that came as words."""
+    in_word = _in_word(type_)
+    if in_word == 1:
+        return words
+    return [value for word in words for value in unpack(emitter, type_.dtype, [word], in_word)]
+
+
+def _in_word(type_: TileType) -> int:
+    """How many elements go in a word."""
+    narrow = isinstance(type_.dtype, DType) and 8 <= type_.dtype.bits < WORD_BITS
+    if type_.is_scalar or not narrow:
+        return 1
+    in_word = WORD_BITS // type_.dtype.bits
+    return in_word if count(type_) % in_word == 0 else 1
+
 
 # A longer body is not unrolled by LLVM: that multiplies compile time and gains nothing.
 UNROLLED_LINES = 64

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from blocknumba.gpu_layout.layouts.registers import log2
 from blocknumba.gpu_layout.ops import block_rank
-from blocknumba.gpu_layout.registers import log2
 from blocknumba.nvvm_lower.elements import literal, zero
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count
 from blocknumba.nvvm_lower.llvm import I32, UNDEF
 from blocknumba.nvvm_lower.ptx import cluster
 from blocknumba.nvvm_lower.services.address import indices, special_register
-from blocknumba.tile_ir.ir import Op
-from blocknumba.tile_ir.opdef import attribute
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ops.create import arange, constant, num_programs, program_id, undefined
 
 _GRID_AXES = "xyz"

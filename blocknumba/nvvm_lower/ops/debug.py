@@ -1,18 +1,97 @@
-"""Code of ops for the programmer: printing, assertions, hints."""
+"""Calls into the driver from a kernel: failing, and printing.
+
+Source: CUDA C++ Programming Guide, "Assertion" and "Formatted Output"; PTX Writer's Guide to
+Interoperability, "System Calls".
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 
+from blocknumba.errors import Loc
+from blocknumba.nvvm_lower.elements import register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
-from blocknumba.nvvm_lower.llvm import I1
+from blocknumba.nvvm_lower.llvm import DOUBLE, I1, I32, I64, I8
 from blocknumba.nvvm_lower.ops.memory import does_work
+from blocknumba.nvvm_lower.services import casts
 from blocknumba.nvvm_lower.services.address import coordinates, special_register
-from blocknumba.nvvm_lower.services.system_calls import fail_unless, print_line, printable
-from blocknumba.tile_ir.ir import Op, Value
-from blocknumba.tile_ir.opdef import attribute
+from blocknumba.nvvm_lower.services.words import Dtype
+from blocknumba.tile_ir.ir.function import Op, Value
+from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.types import (
+    DTYPES, DType, PointerType, bool_, float64, int32, int64, uint32, uint64,
+)
 from blocknumba.tile_ir.ops.debug import assert_, assume, check_index, hint, print_
+
+SLOT_BYTES = 8  # of an argument of vprintf, which finds each at its natural alignment
+_GENERIC = f"{I8}*"
+
+
+def fail_unless(emitter: Emitter, condition: str, message: str, loc: Loc) -> None:
+    """Stop the kernel, and tell the host why, if condition, an i1, does not hold."""
+    body = emitter.body
+    wrong, right = body.new_label("wrong"), body.new_label("right")
+    body.branch_if(condition, right, wrong)
+    body.place(wrong)
+    with body.scope():
+        body.call("void", "__assertfail", f"{_GENERIC} {_text(emitter, message)}",
+                  f"{_GENERIC} {_text(emitter, loc.file or 'unknown')}", f"{I32} {loc.line}",
+                  f"{_GENERIC} {_text(emitter, loc.function or 'kernel')}", f"{I64} 1")
+        body.branch(right)
+    body.place(right)
+
+
+def print_line(emitter: Emitter, form: str, arguments: list[str]) -> None:
+    """printf; arguments are typed, each an i32, i64 or double."""
+    body = emitter.body
+    storage = f"[{max(1, len(arguments))} x i64]"
+    buffer = body.stack_variable(storage, SLOT_BYTES)
+    place = 0
+    for argument in arguments:
+        type_ = argument.split(" ", 1)[0]
+        size = 4 if type_ == I32 else SLOT_BYTES
+        place = -(-place // size) * size
+        address = body.pure(f"bitcast {storage}* {buffer} to {_GENERIC}")
+        address = body.pure(f"getelementptr {I8}, {_GENERIC} {address}, {I32} {place}")
+        address = body.pure(f"bitcast {_GENERIC} {address} to {type_}*")
+        body.do(f"store {argument}, {type_}* {address}, align {size}")
+        place += size
+    address = body.pure(f"bitcast {storage}* {buffer} to {_GENERIC}")
+    body.call(I32, "vprintf", f"{_GENERIC} {_text(emitter, form)}", f"{_GENERIC} {address}")
+
+
+def printable(emitter: Emitter, dtype: Dtype, value: str, hexadecimal: bool) -> tuple[str, str]:
+    """The printf conversion of an element, and the typed argument for it."""
+    if isinstance(dtype, PointerType):
+        return "%p", f"{I64} {emitter.body.convert('ptrtoint', register_type(dtype), value, I64)}"
+    if hexadecimal:
+        digits = 2 * dtype.bytes
+        bits = DTYPES[f"uint{8 * dtype.bytes}"]
+        return _integer(emitter, bits, casts.bitcast(emitter, value, dtype, bits), "x", digits)
+    if dtype.is_float:
+        return "%f", f"{DOUBLE} {casts.cast(emitter, value, dtype, float64)}"
+    return _integer(emitter, dtype, value, "d" if dtype.is_signed or dtype == bool_ else "u")
+
+
+def _integer(emitter: Emitter, dtype: DType, value: str, letter: str,
+             digits: int = 0) -> tuple[str, str]:
+    wide = dtype.bits == 64
+    to = {True: int64, False: int32} if letter == "d" else {True: uint64, False: uint32}
+    argument = f"{register_type(to[wide])} {casts.cast(emitter, value, dtype, to[wide])}"
+    form = f"{'ll' if wide else ''}{letter}"
+    return f"0x%0{digits}{form}" if digits else f"%{form}", argument
+
+
+def _text(emitter: Emitter, text: str) -> str:
+    """The generic address of a constant C string."""
+    data = text.encode() + b"\0"
+    name = emitter.body.module.constant_bytes(data)
+    array = f"[{len(data)} x {I8}]"
+    body = emitter.body
+    generic = body.pure(f"addrspacecast {array} addrspace(1)* {name} to {array}*")
+    return body.pure(f"bitcast {array}* {generic} to {_GENERIC}")
+
 
 _GRID_AXES = "xyz"
 

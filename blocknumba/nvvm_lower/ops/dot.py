@@ -1,18 +1,204 @@
-"""Code of products of tiles."""
+"""Products of tiles by multiplications and additions of each thread."""
 
 from __future__ import annotations
 
-from blocknumba.gpu_layout.dot_ops import fma_dot, mma, plan_of
-from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.mma import Instruction, Pieces
-from blocknumba.gpu_layout.shared import is_buffer
+import itertools
+import math
+
+from blocknumba.gpu_layout.dots.fma import MultiplyAddPlan
+from blocknumba.gpu_layout.dots.mma import Instruction, Pieces
+from blocknumba.gpu_layout.dots.ops import fma_dot, mma, plan_of
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.shared import is_buffer
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
-from blocknumba.nvvm_lower.services.mma_sync import Operand, Sums, multiply
-from blocknumba.nvvm_lower.services.multiply_add import multiply_add
-from blocknumba.nvvm_lower.services.shared_tile import RegisterTile, SharedTile, tile_in_shared
-from blocknumba.tile_ir.ir import Op
-from blocknumba.tile_ir.opdef import attribute
-from blocknumba.tile_ir.types import TileType
+from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, I32, floating
+from blocknumba.nvvm_lower.ptx import matrix as ptx
+from blocknumba.nvvm_lower.ptx.assembly import Assembly
+from blocknumba.nvvm_lower.services.floats import fused_multiply_add
+from blocknumba.nvvm_lower.services.shared_memory import (
+    RegisterTile, SharedTile, Tile, elements_of_word, tile_in_shared, word_type,
+)
+from blocknumba.nvvm_lower.services.words import pack, unpack
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.types import DType, TileType
+
+
+def multiply_add(emitter: Emitter, plan: MultiplyAddPlan, dtype: DType, a: Tile,
+                 b: Tile, sums: Registers) -> Registers:
+    """sums + a @ b: for every index along the depth the outer product of a column and a row."""
+    for index in range(plan.depth):
+        column = {register: a.element(register + index) for register in sorted(set(plan.a_of))}
+        row = {register: b.element(register + index) for register in sorted(set(plan.b_of))}
+        sums = [fused_multiply_add(emitter, dtype, column[i], row[j], value)
+                for i, j, value in zip(plan.a_of, plan.b_of, sums, strict=True)]
+    return sums
+
+
+Fragment = tuple[str, ...]
+Parts = tuple[Fragment, ...]
+Place = tuple[int, int, int]  # of a fragment: number in the batch, along axis 0, along axis 1
+
+_ZEROS = {I32: "0", DOUBLE: floating(0.0)}
+# Of tf32: half a unit in the last place of a float's bits, the bits that it has, and the least
+# number that would round to infinity.
+_HALF_UNIT, _TF32_BITS = str(0x1000), str(-0x2000)
+_TOO_LARGE = floating(math.ldexp(2.0 - 2.0**-11, 127))
+_WITHOUT_TOP_OF_EXPONENT = str(~0x40000000)  # infinity becomes 1
+# Which parts of operands are multiplied with "tf32x3", the least products first; _split makes them.
+_SPLIT_PRODUCTS = ((1, 0), (0, 1), (0, 0))
+_STEPS = 2  # along the depth, that tensor cores add up before their sum is rounded
+
+
+class Operand:
+    """The fragments of an operand, read and rounded as they are needed.
+
+    precision: as of `dot`.
+    """
+
+    def __init__(self, emitter: Emitter, pieces: Pieces, dtype: DType, tile: Tile,
+                 precision: str):
+        self._emitter, self._pieces, self._tile = emitter, pieces, tile
+        self._dtype, self._precision = dtype, precision
+        self._elements = elements_of_word(dtype)
+
+    def along(self, axis: int) -> range:
+        """The numbers of fragments along an axis: 0 the batches, 1 the rows, 2 the depth."""
+        return range(self._pieces.counts[axis])
+
+    def parts(self, place: Place) -> Parts:
+        """The fragments that stand for a fragment: two with "tf32x3", as of _split, else one."""
+        registers = self._pieces.registers(*place)
+        starts = range(0, len(registers), self._elements)
+        words = [self._word(registers[i:i + self._elements]) for i in starts]
+        if self._precision == "ieee":
+            return (tuple(words),)
+        if self._precision == "tf32":
+            return (tuple(_rounded(self._emitter, word) for word in words),)
+        return tuple(zip(*(_split(self._emitter, word) for word in words), strict=True))
+
+    def _word(self, registers: tuple[int | None, ...]) -> str:
+        """A word of a fragment, with zeros beyond the depth of the tile."""
+        type_ = word_type(self._dtype)
+        nothing = _ZEROS[type_]
+        first = registers[0]
+        if all(register is None for register in registers):
+            return nothing
+        if None not in registers:
+            word = self._tile.word(first)
+        else:
+            word = self._tile.padded_word(registers)
+        if not self._pieces.zero_lane:
+            return word
+        is_within = self._emitter.threads.has_none(self._pieces.zero_lane)
+        return self._emitter.body.select(is_within, type_, word, nothing)
+
+
+class Sums:
+    """The fragments of an accumulator."""
+
+    def __init__(self, emitter: Emitter, pieces: Pieces, dtype: DType, values: Registers):
+        self._emitter, self._pieces, self._dtype = emitter, pieces, dtype
+        self._elements = elements_of_word(dtype)
+        self.fragments: dict[Place, Fragment] = {
+            place: tuple(word for group in self._groups(place)
+                         for word in pack(emitter, dtype, [values[i] for i in group]))
+            for place in itertools.product(*map(range, pieces.counts))}
+
+    def registers(self) -> Registers:
+        """The sums in the registers of the accumulator's layout."""
+        found: dict[int, str] = {}
+        for place, fragment in self.fragments.items():
+            for group, word in zip(self._groups(place), fragment, strict=True):
+                values = unpack(self._emitter, self._dtype, [word], self._elements)
+                for register, value in zip(group, values, strict=True):
+                    found.setdefault(register, value)  # those after the first are copies
+        return [found[register] for register in range(len(found))]
+
+    def _groups(self, place: Place) -> list[tuple[int, ...]]:
+        registers = self._pieces.registers(*place)
+        return [registers[i:i + self._elements]
+                for i in range(0, len(registers), self._elements)]
+
+
+def multiply(emitter: Emitter, instruction: Instruction, precision: str, a: Operand, b: Operand,
+             sums: Sums) -> None:
+    """Add a @ b to sums.
+
+    a, b: the first and the second operand of the instruction.  Each fragment is read once.
+    """
+    row = ptx.multiply(instruction.rows, instruction.depth, instruction.accumulator,
+                       instruction.a, instruction.b)
+    if precision == "tf32x3":
+        _multiply_split(emitter, row, a, b, sums)
+        return
+    for batch, step in itertools.product(a.along(0), a.along(2)):
+        firsts = [a.parts((batch, i, step)) for i in a.along(1)]
+        seconds = [b.parts((batch, j, step)) for j in b.along(1)]
+        for (i, (first,)), (j, (second,)) in itertools.product(enumerate(firsts),
+                                                               enumerate(seconds)):
+            place = (batch, i, j)
+            sums.fragments[place] = emitter.assembly(row, *first, *second, *sums.fragments[place])
+
+
+def _multiply_split(emitter: Emitter, row: Assembly, a: Operand, b: Operand, sums: Sums) -> None:
+    """Add a @ b to sums, of numbers that are split into parts.
+
+    Tensor cores truncate what they add up, which costs more bits than the small parts have, and
+    always in one direction.  So they add up a few steps only, from zero; those sums are added by
+    instructions that round.
+    """
+    for batch, first in itertools.product(a.along(0), a.along(2)[::_STEPS]):
+        steps = a.along(2)[first:first + _STEPS]
+        lefts = [[a.parts((batch, i, step)) for step in steps] for i in a.along(1)]
+        for j in b.along(1):
+            right = [b.parts((batch, j, step)) for step in steps]
+            column = _products(emitter, row, lefts, right)
+            for i, added in enumerate(column):
+                place = (batch, i, j)
+                sums.fragments[place] = tuple(
+                    emitter.body.binary("fadd", FLOAT, total, word)
+                    for total, word in zip(sums.fragments[place], added, strict=True))
+
+
+def _products(emitter: Emitter, row: Assembly, lefts: list[list[Parts]],
+              right: list[Parts]) -> list[Fragment]:
+    """Each left @ right, of a few steps, the least products first.
+
+    They come in turns, since each product waits for the one before it with its sum.
+    """
+    sums = [(floating(0.0),) * len(row.results) for _ in lefts]
+    for (x, y), step in itertools.product(_SPLIT_PRODUCTS, range(len(right))):
+        sums = [emitter.assembly(row, *left[step][x], *right[step][y], *total)
+                for left, total in zip(lefts, sums, strict=True)]
+    return sums
+
+
+def _rounded(emitter: Emitter, word: str) -> str:
+    """The bits of a float32 with 11 significant bits."""
+    (rounded,) = emitter.assembly(ptx.ROUND_TO_TF32, emitter.body.convert("bitcast", I32, word,
+                                                                          FLOAT))
+    return rounded
+
+
+def _split(emitter: Emitter, word: str) -> tuple[str, str]:
+    """A float32 as the sum of two numbers that tensor cores take, the larger one first.
+
+    The first is rounded to 11 significant bits; what is missing has 12, and tensor cores truncate
+    it to 11: rounding it would lose as much.  Infinity is 1 and infinity, and NaN a number and NaN:
+    then no product of parts is infinite times 0, nor has another sign than that of the numbers.
+    Likewise numbers that would round to infinity, of which 11 bits are left.
+    """
+    body = emitter.body
+    x = body.convert("bitcast", I32, word, FLOAT)
+    size = body.call(FLOAT, "llvm.nvvm.fabs.f", f"{FLOAT} {x}", words="nounwind readnone")
+    high = body.select(
+        body.compare("fcmp olt", FLOAT, size, _TOO_LARGE), I32,
+        body.binary("add", I32, word, _HALF_UNIT),
+        body.binary("and", I32, word, _WITHOUT_TOP_OF_EXPONENT))
+    high = body.binary("and", I32, high, _TF32_BITS)
+    missing = body.binary("fsub", FLOAT, x, body.convert("bitcast", I32, high, FLOAT))
+    return high, body.convert("bitcast", FLOAT, missing, I32)
 
 
 @code(mma)

@@ -1,20 +1,44 @@
-"""Code of the elementwise ops: a table from op to what one element costs."""
+"""Counting bits of 32- and 64-bit integers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
 
-from blocknumba.nvvm_lower.elements import is_narrow, register_type
+from blocknumba.nvvm_lower.elements import is_narrow, memory_type, register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
-from blocknumba.nvvm_lower.services import bits, floats, integers
+from blocknumba.nvvm_lower.services import floats, integers
 from blocknumba.nvvm_lower.services.address import added
 from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
 from blocknumba.tile_ir.analysis.ranges import Range
-from blocknumba.tile_ir.ir import Op
-from blocknumba.tile_ir.opdef import OPS
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.types import DType, bool_, float32, int32
 from blocknumba.tile_ir.ops import elementwise as meaning
-from blocknumba.tile_ir.types import DType, bool_, float32, int32
+
+
+def population_count(emitter: Emitter, dtype: DType, x: str) -> str:
+    """How many bits are set."""
+    return _call(emitter, dtype, "ctpop", x)
+
+
+def leading_zeros(emitter: Emitter, dtype: DType, x: str) -> str:
+    """How many zero bits precede the highest set one; all of them for 0."""
+    return _call(emitter, dtype, "ctlz", x, "i1 false")
+
+
+def first_set(emitter: Emitter, dtype: DType, x: str) -> str:
+    """1 + the index of the lowest set bit, or 0."""
+    body, type_ = emitter.body, memory_type(dtype)
+    place = body.binary("add", type_, _call(emitter, dtype, "cttz", x, "i1 false"), "1")
+    return body.select(body.compare("icmp eq", type_, x, "0"), type_, "0", place)
+
+
+def _call(emitter: Emitter, dtype: DType, name: str, x: str, *more: str) -> str:
+    type_ = memory_type(dtype)
+    return emitter.body.call(type_, f"llvm.{name}.{type_}", f"{type_} {x}", *more,
+                             words="nounwind readnone")
+
 
 Element = Callable[..., str]  # (emitter, dtype, *values) -> value
 
@@ -89,7 +113,7 @@ INTEGRAL: dict[str, Element] = {
     "floordiv": integers.floor_divide, "mod": integers.remainder, "power": integers.power,
     "minimum": integers.minimum, "maximum": integers.maximum,
     "shl": integers.shift_left, "shr": integers.shift_right, "umulhi": integers.multiply_high,
-    "popc": bits.population_count, "clz": bits.leading_zeros, "ffs": bits.first_set,
+    "popc": population_count, "clz": leading_zeros, "ffs": first_set,
 }
 FLOATING: dict[str, Element] = {
     "add": floats.arithmetic("fadd"), "sub": floats.arithmetic("fsub"),

@@ -1,23 +1,60 @@
-"""Code of the ops that only the GPU-layout IR has: layouts, shared memory, barriers."""
+"""Writing tiles to shared memory: by every thread for itself, or by warps, matrix by matrix."""
 
 from __future__ import annotations
 
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.registers import register_count, replication
+from blocknumba.gpu_layout.layouts.shared import MatrixAccess, access, matrix_access
+from blocknumba.gpu_layout.memory.chunks import registers_of_part
 from blocknumba.gpu_layout.ops import (
-    barrier,
-    convert_layout,
-    join_parts,
-    shared_allocate,
-    shared_read,
-    shared_write,
-    take_part,
+    barrier, convert_layout, join_parts, shared_allocate, shared_read, shared_write, take_part,
 )
-from blocknumba.gpu_layout.parts import registers_of_part
+from blocknumba.nvvm_lower.elements import element_bits
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
-from blocknumba.nvvm_lower.ptx import warp as ptx
-from blocknumba.nvvm_lower.services import shared_memory, shared_writes
+from blocknumba.nvvm_lower.ptx import matrix as matrix_ptx, warp as warp_ptx
+from blocknumba.nvvm_lower.services import shared_memory
+from blocknumba.nvvm_lower.services.address import index_at
 from blocknumba.nvvm_lower.services.exchange import moved
-from blocknumba.tile_ir.ir import Op
-from blocknumba.tile_ir.opdef import attribute
+from blocknumba.nvvm_lower.services.shared_memory import element_address
+from blocknumba.nvvm_lower.services.words import Dtype, pack
+from blocknumba.nvvm_lower.target import Capability
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.opdef import attribute
+
+MATRIX_ELEMENT_BITS = 16  # PTX ISA, "stmatrix": .b16
+
+
+def write(emitter: Emitter, dtype: Dtype, values: Registers, layout: LinearLayout,
+          buffer: str, shared: LinearLayout) -> None:
+    """Write a tile that has a register layout into the buffer at a byte offset.
+
+    By stmatrix, where the target has it and it takes fewer instructions.
+    """
+    plan = _matrices(emitter, dtype, layout, shared)
+    if plan is None:
+        shared_memory.write(emitter, dtype, values, layout, buffer, shared)
+        return
+    row = matrix_ptx.store(plan.matrices, plan.transposed)
+    for number, first in enumerate(range(0, len(values), plan.elements)):
+        index = index_at(emitter.body, emitter.threads, plan.addresses, number)
+        words = pack(emitter, dtype, values[first:first + plan.elements])
+        emitter.assembly(row, element_address(emitter, buffer, index, dtype), *words)
+
+
+def _matrices(emitter: Emitter, dtype: Dtype, layout: LinearLayout,
+              shared: LinearLayout) -> MatrixAccess | None:
+    """How stmatrix writes a tile; None if it cannot, or is not worth it."""
+    bits = element_bits(dtype)
+    if bits != MATRIX_ELEMENT_BITS or not emitter.target.has(Capability.STMATRIX):
+        return None
+    plan = matrix_access(layout, shared, bits)
+    if plan is None or replication(layout):
+        return None
+    by_threads = access(layout, shared, bits)
+    instructions = register_count(layout) // plan.elements
+    wavefronts = instructions * plan.matrices * plan.degree
+    worth = instructions < len(by_threads.groups) and wavefronts <= by_threads.wavefronts
+    return plan if worth else None
 
 
 @code(convert_layout)
@@ -57,7 +94,7 @@ def _(emitter: Emitter, op: Op, buffer: Registers, value: Registers) -> None:
         first = emitter.threads.is_first
         shared_memory.write_scalar(emitter, type_.dtype, value[0], buffer[0], first)
         return
-    shared_writes.write(emitter, type_.dtype, value, type_.layout, buffer[0], held.layout)
+    write(emitter, type_.dtype, value, type_.layout, buffer[0], held.layout)
 
 
 @code(shared_read)
@@ -73,4 +110,4 @@ def _(emitter: Emitter, op: Op) -> None:
     if attribute(op, "scope") == "program":
         emitter.barrier()
     else:
-        emitter.assembly(ptx.WARP_BARRIER)
+        emitter.assembly(warp_ptx.WARP_BARRIER)

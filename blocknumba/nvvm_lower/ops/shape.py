@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from blocknumba.gpu_layout import gf2
-from blocknumba.gpu_layout import registers as layouts
-from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.registers import LANE, REGISTER, WARP
+from blocknumba.gpu_layout.layouts import gf2, registers as layouts
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.registers import LANE, REGISTER, WARP
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count
 from blocknumba.nvvm_lower.services.exchange import moved, shifted
-from blocknumba.tile_ir.ir import Op
+from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ops.shape import (
-    broadcast,
-    extract,
-    flip,
-    join,
-    reshape,
-    split,
-    splat,
-    transpose,
+    broadcast, extract, flip, join, reshape, splat, split, transpose,
 )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from blocknumba.gpu_layout import gf2
-from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.registers import LANE, LANE_BITS, REGISTER, WARP, Replication
+from blocknumba.gpu_layout.layouts import gf2
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.registers import LANE, LANE_BITS, REGISTER, WARP, Replication
 from blocknumba.nvvm_lower.llvm import I32, I64, Body, integer
 from blocknumba.nvvm_lower.ptx.warp import HELD, UNIFORM
 from blocknumba.tile_ir.analysis.ranges import Range
-from blocknumba.tile_ir.types import int32
+from blocknumba.tile_ir.ir.types import int32
 
 SREG = "llvm.nvvm.read.ptx.sreg."
 SREG_WORDS = "nounwind readnone"

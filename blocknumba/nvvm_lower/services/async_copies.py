@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.shared import SharedAccess, access
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.shared import SharedAccess, access
 from blocknumba.nvvm_lower.elements import element_bits
 from blocknumba.nvvm_lower.emitter import Emitter, Registers
 from blocknumba.nvvm_lower.llvm import I32
@@ -14,7 +14,7 @@ from blocknumba.nvvm_lower.ptx import async_copy as ptx
 from blocknumba.nvvm_lower.services import global_memory, shared_memory
 from blocknumba.nvvm_lower.services.address import indices
 from blocknumba.nvvm_lower.services.global_memory import ALWAYS, NEVER, Hints
-from blocknumba.tile_ir.types import DType
+from blocknumba.tile_ir.ir.types import DType
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,17 @@ from blocknumba.nvvm_lower.elements import is_narrow, memory_type, register_type
 from blocknumba.nvvm_lower.emitter import Emitter
 from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, I1, I32, I64
 from blocknumba.nvvm_lower.ptx import arithmetic as ptx
-from blocknumba.nvvm_lower.services import float8
+from blocknumba.nvvm_lower.services import narrow_floats
 from blocknumba.nvvm_lower.services.narrow_floats import narrow, to_odd, widen
 from blocknumba.nvvm_lower.services.words import pack
-from blocknumba.tile_ir.types import DType, bfloat16, bool_, float16, float32, float64
+from blocknumba.tile_ir.ir.types import DType, bfloat16, bool_, float16, float32, float64
 
 
 def cast_all(emitter: Emitter, values: list[str], source: DType, to: DType,
              rounding: str = "nearest") -> list[str]:
     """Elements of dtype source as dtype to; 8-bit floats become halves two at a time first."""
-    if (source != to and float8.is_float8(source) and len(values) > 1
-            and float8.converts_pairs(emitter)):
+    if (source != to and narrow_floats.is_float8(source) and len(values) > 1
+            and narrow_floats.converts_pairs(emitter)):
         values, source = _halves(emitter, source, values), float16
     return [cast(emitter, value, source, to, rounding) for value in values]
 
@@ -50,7 +50,7 @@ def _halves(emitter: Emitter, source: DType, values: list[str]) -> list[str]:
     words = pack(emitter, source, values)
     pairs = words if len(values) == 2 else [
         pair for word in words for pair in emitter.assembly(ptx.UNPACK_16, word)]
-    return [half for pair in pairs for half in float8.halves_of_pair(emitter, source, pair)]
+    return [half for pair in pairs for half in narrow_floats.halves_of_pair(emitter, source, pair)]
 
 
 def _is_not_zero(emitter: Emitter, x: str, source: DType) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from blocknumba.gpu_layout import gf2
-from blocknumba.gpu_layout.linear_layout import LinearLayout
-from blocknumba.gpu_layout.movement import RegisterMove, Select, ShuffleMove, plan_move
-from blocknumba.gpu_layout.registers import LANE_BITS, REGISTER
+from blocknumba.gpu_layout.layouts import gf2
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.movement import RegisterMove, Select, ShuffleMove, plan_move
+from blocknumba.gpu_layout.layouts.registers import LANE_BITS, REGISTER
 from blocknumba.nvvm_lower.elements import element_bits, register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers
 from blocknumba.nvvm_lower.llvm import I32

@@ -11,7 +11,7 @@ from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, I1, floating, integer
 from blocknumba.nvvm_lower.ptx import arithmetic as ptx
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
 from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
-from blocknumba.tile_ir.types import DType, float64
+from blocknumba.tile_ir.ir.types import DType, float64
 
 Element = Callable[..., str]  # (emitter, dtype, *values) -> value
 

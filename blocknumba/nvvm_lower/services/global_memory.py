@@ -10,7 +10,7 @@ from blocknumba.nvvm_lower.llvm import GLOBAL, I1, pointer, vector
 from blocknumba.nvvm_lower.ptx import memory as ptx
 from blocknumba.nvvm_lower.ptx.assembly import POINTER
 from blocknumba.nvvm_lower.services.words import Words, pack, unpack, words_of
-from blocknumba.tile_ir.types import DType, PointerType
+from blocknumba.tile_ir.ir.types import DType, PointerType
 
 ALWAYS, NEVER = ("", "true"), "false"  # predicates that are known
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from blocknumba.nvvm_lower.elements import is_literal, memory_type
 from blocknumba.nvvm_lower.emitter import Emitter
 from blocknumba.nvvm_lower.llvm import I1, Body
-from blocknumba.tile_ir.types import DType
+from blocknumba.tile_ir.ir.types import DType
 
 _UNROLLED_POWER = 64  # up to this literal exponent a power is a chain of multiplications
 

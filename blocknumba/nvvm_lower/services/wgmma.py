@@ -5,16 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from blocknumba.gpu_layout import gf2
-from blocknumba.gpu_layout.registers import REGISTER, WARP, log2
-from blocknumba.gpu_layout.shared import is_buffer
-from blocknumba.gpu_layout.wgmma import (
-    WORD_BITS,
-    SharedOperand,
-    accumulator_layout,
-    depth_of,
-    division,
+from blocknumba.gpu_layout.dots.wgmma import (
+    WORD_BITS, SharedOperand, accumulator_layout, depth_of, division,
 )
+from blocknumba.gpu_layout.layouts import gf2
+from blocknumba.gpu_layout.layouts.registers import REGISTER, WARP, log2
+from blocknumba.gpu_layout.layouts.shared import is_buffer
 from blocknumba.nvvm_lower.elements import register_type, zero
 from blocknumba.nvvm_lower.emitter import Emitter, Registers
 from blocknumba.nvvm_lower.llvm import FLOAT, I32
@@ -24,17 +20,8 @@ from blocknumba.nvvm_lower.ptx.wgmma import Instruction, Product
 from blocknumba.nvvm_lower.services.address import image_of
 from blocknumba.nvvm_lower.services.shared_memory import address_of
 from blocknumba.nvvm_lower.services.words import pack, unpack
-from blocknumba.tile_ir.types import (
-    DType,
-    TileType,
-    bfloat16,
-    float8_e4m3fn,
-    float8_e5m2,
-    float16,
-    float32,
-    int8,
-    int32,
-    uint8,
+from blocknumba.tile_ir.ir.types import (
+    DType, TileType, bfloat16, float16, float32, float8_e4m3fn, float8_e5m2, int32, int8, uint8,
 )
 
 KINDS = {float16: "f16", bfloat16: "bf16", float32: "tf32", float8_e4m3fn: "e4m3",

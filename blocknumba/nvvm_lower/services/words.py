@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from blocknumba.nvvm_lower.elements import element_bits, is_narrow, register_type
 from blocknumba.nvvm_lower.emitter import Emitter
-from blocknumba.nvvm_lower.llvm import FLOAT, I1, I8, I32, I64
+from blocknumba.nvvm_lower.llvm import FLOAT, I1, I32, I64, I8
 from blocknumba.nvvm_lower.ptx import arithmetic as ptx
-from blocknumba.nvvm_lower.services import float8
-from blocknumba.tile_ir.types import DType, PointerType, bfloat16, bool_, float16
+from blocknumba.nvvm_lower.services import narrow_floats
+from blocknumba.tile_ir.ir.types import DType, PointerType, bfloat16, bool_, float16
 
 Dtype = DType | PointerType
 BYTES_OF_WORD = 4
@@ -81,8 +81,8 @@ def _packed(emitter: Emitter, dtype: DType, type_: str, group: list[str]) -> str
     if dtype.bits == 16:
         return _packed_pair(emitter, dtype, *group)
     sources = [emitter.rounded.get((dtype, value)) for value in group]
-    if all(sources) and float8.converts_pairs(emitter):
-        pairs = [float8.round_pair(emitter, dtype, *sources[i:i + 2])
+    if all(sources) and narrow_floats.converts_pairs(emitter):
+        pairs = [narrow_floats.round_pair(emitter, dtype, *sources[i:i + 2])
                  for i in range(0, len(sources), 2)]
         return pairs[0] if len(pairs) == 1 else emitter.assembly(ptx.PACK_16, *pairs)[0]
     places = [emitter.bytes.get(value) for value in group]

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.ir.function import Value
 
 # The divisibility of 0: no address and no index has more trailing zeros that matter.
 MOST = 1 << 62

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from blocknumba.tile_ir.analysis.axis import MOST, Axis, AxisInfo, power_of_two_in, unit_of, unknown
 from blocknumba.tile_ir.analysis.ranges import Ranges
-from blocknumba.tile_ir.ir import Op, Value
-from blocknumba.tile_ir.opdef import ELEMENTWISE, attribute
-from blocknumba.tile_ir.types import BOOL
+from blocknumba.tile_ir.ir.function import Op, Value
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, attribute
+from blocknumba.tile_ir.ir.types import BOOL
 
 
 class Facts(Protocol):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.opdef import OPS
-from blocknumba.tile_ir.rebuild import Rebuilder
-from blocknumba.tile_ir.types import DType
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.rebuild import Rebuilder
+from blocknumba.tile_ir.ir.types import DType
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -4,15 +4,7 @@ Every fold is exact, bit for bit, for every input: infinities, NaN, -0.0 and wra
 (which NaN comes out of an operation on NaNs is not defined).
 """
 
-from blocknumba.tile_ir.folds import (
-    arithmetic,
-    casts,
-    comparisons,
-    control,
-    dot,
-    memory,
-    motion,
-    shapes,
-)
+# in this order: an op tries its folds as they were declared
+from blocknumba.tile_ir.folds import arithmetic, effects, shapes  # isort: skip
 
-__all__ = ["arithmetic", "casts", "comparisons", "control", "dot", "memory", "motion", "shapes"]
+__all__ = ["arithmetic", "effects", "shapes"]

@@ -1,24 +1,20 @@
-"""Folds of arithmetic and of operations on bits."""
+"""Folds of arithmetic, bits, changes of dtype, comparisons and choices."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.folds.patterns import (
-    Number,
-    filled,
-    is_counted,
-    made_by,
-    number,
-    same_number,
-    wrapped,
+    Number, filled, is_counted, made_by, number, same_number, wrapped,
 )
-from blocknumba.tile_ir.ir import Op, Value
-from blocknumba.tile_ir.opdef import OPS
-from blocknumba.tile_ir.ops import elementwise
-from blocknumba.tile_ir.types import DType, bfloat16, float16, float32, float64
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.function import Op, Value
+from blocknumba.tile_ir.ir.opdef import OPS, attribute
+from blocknumba.tile_ir.ir.types import (
+    BOOL, DType, bfloat16, float16, float32, float64, float8_e4m3fn, float8_e5m2,
+)
+from blocknumba.tile_ir.ops import cast as family, elementwise
 
 ALL_ONES = "all ones"
 
@@ -178,3 +174,165 @@ def _(_: Builder, op: Op) -> Value | None:
     """~~x is x."""
     inner = made_by(op.operands[0], "invert")
     return inner and inner.operands[0]
+
+
+# Bits of the significand, the hidden one included.  Source: IEEE 754, OCP FP8.
+_SIGNIFICAND = {float64: 53, float32: 24, float16: 11, bfloat16: 8, float8_e4m3fn: 4,
+                float8_e5m2: 3}
+_WIDER = {float8_e4m3fn: {float16, bfloat16, float32, float64},
+          float8_e5m2: {float16, bfloat16, float32, float64},
+          float16: {float32, float64}, bfloat16: {float32, float64}, float32: {float64}}
+
+
+def is_exact(source: DType, target: DType) -> bool:
+    """Whether a cast keeps every value, so that it can be undone or skipped over."""
+    if source == target or source.kind == BOOL:
+        return True
+    if source.is_float:
+        return target in _WIDER.get(source, ())
+    magnitude = source.bits - source.is_signed
+    if target.is_float:
+        return target in _SIGNIFICAND and magnitude <= _SIGNIFICAND[target]
+    if target.kind == BOOL or source.is_signed > target.is_signed:
+        return False
+    return magnitude <= target.bits - target.is_signed
+
+
+@family.cast.fold
+def _(builder: Builder, op: Op) -> Value | None:
+    """A cast to the same dtype; a cast of a cast that lost nothing, or less than this one does."""
+    (x,) = op.operands
+    target = op.result.type.dtype
+    if x.type.dtype == target:
+        return x
+    inner = made_by(x, "cast")
+    if inner is None or attribute(op, "rounding") != "nearest":
+        return None
+    source, middle = inner.operands[0], x.type.dtype
+    integers = (source.type.dtype.is_integer and middle.is_integer and target.is_integer)
+    truncated = integers and target.bits <= middle.bits
+    kept = is_exact(source.type.dtype, middle) and (
+        not source.type.dtype.is_integer or not middle.is_float or target.is_float
+        or target == source.type.dtype)
+    if not truncated and not kept:
+        return None
+    return builder.emit(op.opdef, source, dtype=target.name)
+
+
+@family.cast.fold
+def _(builder: Builder, op: Op) -> Value | None:
+    """A number taken as a bool is whether it is not 0."""
+    (x,) = op.operands
+    if op.result.type.dtype.kind != BOOL or not x.type.dtype.is_integer:
+        return None
+    return builder.emit(elementwise.ne, x, filled(builder, x.type, 0))
+
+
+@family.bitcast.fold
+def _(builder: Builder, op: Op) -> Value | None:
+    """The bits of the bits of x are the bits of x."""
+    (x,) = op.operands
+    if x.type.dtype == op.result.type.dtype:
+        return x
+    inner = made_by(x, "bitcast")
+    return inner and builder.emit(op.opdef, inner.operands[0], dtype=op.result.type.dtype.name)
+
+
+_MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+_WITH_ITSELF = {"eq": True, "le": True, "ge": True, "ne": False, "lt": False, "gt": False}
+
+
+def mirrored(builder: Builder, op: Op) -> Value | None:
+    """2 < x is x > 2."""
+    x, y = op.operands
+    if number(x) is None or number(y) is not None:
+        return None
+    return builder.emit(OPS[_MIRRORED[op.name]], y, x)
+
+
+def compared_with_itself(builder: Builder, op: Op) -> Value | None:
+    """x < x is false, x <= x is true: of integers, as NaN is not equal to itself."""
+    x, y = op.operands
+    if x is not y or not is_counted(x.type):
+        return None
+    return filled(builder, op.result.type, _WITH_ITSELF[op.name])
+
+
+def half_open(builder: Builder, op: Op) -> Value | None:
+    """x <= 7 is x < 8 and x > 7 is x >= 8: one form of each bound of an integer."""
+    x, y = op.operands
+    bound = number(y)
+    if bound is None or not x.type.dtype.is_integer or bound == x.type.dtype.maximum:
+        return None
+    opdef = elementwise.lt if op.name == "le" else elementwise.ge
+    return builder.emit(opdef, x, filled(builder, x.type, bound + 1))
+
+
+def of_bool(builder: Builder, op: Op) -> Value | None:
+    """x == True is x, x == False is not x; a bool taken as a number compares with 0 as itself."""
+    x, y = op.operands
+    given = number(y)
+    if given is None or given not in (0, 1):
+        return None
+    source = x
+    if x.type.dtype.kind != BOOL:
+        cast = made_by(x, "cast")
+        if cast is None or cast.operands[0].type.dtype.kind != BOOL:
+            return None
+        source = cast.operands[0]
+    holds = bool(given) == (op.name == "eq")
+    return source if holds else builder.emit(elementwise.invert, source)
+
+
+for _name in _MIRRORED:
+    OPS[_name].fold(mirrored)
+    OPS[_name].fold(compared_with_itself)
+for _name in ("le", "gt"):
+    OPS[_name].fold(half_open)
+for _name in ("eq", "ne"):
+    OPS[_name].fold(of_bool)
+
+
+@elementwise.invert.fold
+def _(builder: Builder, op: Op) -> Value | None:
+    """not (x < y) is x >= y, of integers; of floats only == and != have an opposite."""
+    inner = op.operands[0].owner
+    if inner is None or inner.name not in _OPPOSITE or op.result.type.dtype.kind != BOOL:
+        return None
+    if inner.name not in ("eq", "ne") and not is_counted(inner.operands[0].type):
+        return None
+    return builder.emit(OPS[_OPPOSITE[inner.name]], *inner.operands)
+
+
+@elementwise.select.fold
+def _(builder: Builder, op: Op) -> Value | None:
+    """A choice that is known, or between equals, or between True and False."""
+    condition, x, y = op.operands
+    known = number(condition)
+    if known is not None or x is y:
+        return y if known is False else x
+    if op.result.type.is_pointer or op.result.type.dtype.kind != BOOL:
+        return None
+    match number(x), number(y):
+        case (True, False):
+            return condition
+        case (False, True):
+            return builder.emit(elementwise.invert, condition)
+    return None
+
+
+@elementwise.select.fold
+def _(builder: Builder, op: Op) -> Value | None:
+    """where(not c, x, y) is where(c, y, x); a choice within a choice on one condition is made."""
+    condition, x, y = op.operands
+    if inverted := made_by(condition, "invert"):
+        return builder.emit(op.opdef, inverted.operands[0], y, x)
+    inner_x, inner_y = made_by(x, "select"), made_by(y, "select")
+    if inner_x and inner_x.operands[0] is condition:
+        x = inner_x.operands[1]
+    if inner_y and inner_y.operands[0] is condition:
+        y = inner_y.operands[2]
+    if (x, y) == op.operands[1:]:
+        return None
+    return builder.emit(op.opdef, condition, x, y)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from blocknumba.tile_ir.builder import Builder, constant_of
-from blocknumba.tile_ir.ir import Op, Value
-from blocknumba.tile_ir.opdef import OPS
-from blocknumba.tile_ir.types import BOOL, DType, TileType
+from blocknumba.tile_ir.ir.builder import Builder, constant_of
+from blocknumba.tile_ir.ir.function import Op, Value
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.types import BOOL, DType, TileType
 
 Number = bool | int | float
 

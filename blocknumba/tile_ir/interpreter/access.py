@@ -10,19 +10,13 @@ import numpy as np
 
 from blocknumba.errors import BlockIndexError, BlockValueError, require
 from blocknumba.tile_ir.interpreter.affine import (
-    Affine,
-    Box,
-    Start,
-    Tile,
-    as_affine,
-    dense,
-    row_count,
+    Affine, Box, Start, Tile, as_affine, dense, row_count,
 )
 from blocknumba.tile_ir.interpreter.machine import Machine
 from blocknumba.tile_ir.interpreter.memory import Memory, owners
 from blocknumba.tile_ir.interpreter.races import POLL, READ, WRITE
-from blocknumba.tile_ir.ir import Op
-from blocknumba.tile_ir.opdef import attribute
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ops import memory as ops
 
 # a strided copy costs about as much as gathering this many elements

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from blocknumba.errors import UNKNOWN, Loc
-from blocknumba.tile_ir.ir import Op
-from blocknumba.tile_ir.types import INTEGERS
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.types import INTEGERS
 
 # sums and differences of two numbers below it stay exact in int64
 EXACT = 1 << 61

@@ -8,7 +8,7 @@ from blocknumba.tile_ir.interpreter.access import located, written
 from blocknumba.tile_ir.interpreter.affine import Tile, dense
 from blocknumba.tile_ir.interpreter.machine import Machine
 from blocknumba.tile_ir.interpreter.races import Races
-from blocknumba.tile_ir.ir import Op
+from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ops import atomic
 
 _STEPS = {

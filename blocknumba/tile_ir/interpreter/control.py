@@ -7,8 +7,8 @@ import numpy as np
 from blocknumba.errors import BlockValueError, LaunchError, require
 from blocknumba.tile_ir.interpreter.affine import Tile, choose, dense, merge
 from blocknumba.tile_ir.interpreter.machine import Machine
-from blocknumba.tile_ir.ir import Op, walk
-from blocknumba.tile_ir.opdef import READS
+from blocknumba.tile_ir.ir.function import Op, walk
+from blocknumba.tile_ir.ir.opdef import READS
 from blocknumba.tile_ir.ops import control
 
 

@@ -10,8 +10,8 @@ from blocknumba.errors import BlockAssertionError, BlockIndexError
 from blocknumba.tile_ir.interpreter.affine import Affine, Shadowed, Tile, constant, dense
 from blocknumba.tile_ir.interpreter.machine import Machine
 from blocknumba.tile_ir.interpreter.shadows import MISSING
-from blocknumba.tile_ir.ir import Op
-from blocknumba.tile_ir.opdef import attribute
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ops import create, debug
 
 

@@ -9,14 +9,17 @@ from typing import TextIO
 import numpy as np
 
 # the modules that say what ops with effects do
-from blocknumba.tile_ir.interpreter import access, atomics, control, effects  # noqa: F401
 from blocknumba.tile_ir.analysis.provenance import stored
+from blocknumba.tile_ir.interpreter import access  # noqa: F401
+from blocknumba.tile_ir.interpreter import atomics  # noqa: F401
+from blocknumba.tile_ir.interpreter import control  # noqa: F401
+from blocknumba.tile_ir.interpreter import effects  # noqa: F401
 from blocknumba.tile_ir.interpreter.machine import Launch, Machine
 from blocknumba.tile_ir.interpreter.memory import bind
 from blocknumba.tile_ir.interpreter.plan import plan
 from blocknumba.tile_ir.interpreter.races import Races
-from blocknumba.tile_ir.ir import Function, Op, walk
-from blocknumba.tile_ir.opdef import READS, WRITES
+from blocknumba.tile_ir.ir.function import Function, Op, walk
+from blocknumba.tile_ir.ir.opdef import READS, WRITES
 
 # Of the largest tile of all programs of a chunk.  Addresses cost the same for any number of
 # programs, so a chunk is as large as a few such tiles fit a last-level cache.

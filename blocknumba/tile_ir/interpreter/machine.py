@@ -16,7 +16,7 @@ from blocknumba.tile_ir.interpreter.plan import Step
 from blocknumba.tile_ir.interpreter.races import Races
 from blocknumba.tile_ir.interpreter.shadows import Results, run_through
 from blocknumba.tile_ir.interpreter.unwritten import missing_use, use_error
-from blocknumba.tile_ir.ir import Op, Region, Value
+from blocknumba.tile_ir.ir.function import Op, Region, Value
 
 
 @dataclass(slots=True, eq=False)

@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from blocknumba.errors import BlockValueError, require
-from blocknumba.tile_ir.ir import Function, Parameter
-from blocknumba.tile_ir.types import TileType, dtype_of
+from blocknumba.tile_ir.ir.function import Function, Parameter
+from blocknumba.tile_ir.ir.types import TileType, dtype_of
 
 _SHIFT = 48
 _HALF = 1 << _SHIFT - 1

@@ -10,15 +10,10 @@ import numpy as np
 from blocknumba.errors import UNKNOWN, Loc, PaddingError
 from blocknumba.tile_ir.interpreter.affine import Shadowed, Tile, dense, origins_of
 from blocknumba.tile_ir.interpreter.shadows import (
-    DATA,
-    PADDING,
-    Results,
-    has_products,
-    kinds_of,
-    same,
+    DATA, PADDING, Results, has_products, kinds_of, same,
 )
-from blocknumba.tile_ir.ir import Op
-from blocknumba.tile_ir.opdef import CONTROL, WRITES, attribute
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.opdef import CONTROL, WRITES, attribute
 from blocknumba.tile_ir.ops.reduce import KINDS, identity
 
 # what users call the kinds of reductions

@@ -10,9 +10,9 @@ import numpy as np
 
 from blocknumba.tile_ir.interpreter.affine import Tile, Uniform, as_uniform, dense
 from blocknumba.tile_ir.interpreter.rules import RULES
-from blocknumba.tile_ir.ir import Op, Region, Value, walk
-from blocknumba.tile_ir.opdef import ELEMENTWISE
-from blocknumba.tile_ir.ops.meaning import Wide
+from blocknumba.tile_ir.ir.function import Op, Region, Value, walk
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE
+from blocknumba.tile_ir.ops.numerics import Wide
 
 Action = Callable[..., Tile | tuple[Tile, ...] | None]
 

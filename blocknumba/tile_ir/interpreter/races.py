@@ -11,8 +11,8 @@ import numpy as np
 from blocknumba.errors import RaceError
 from blocknumba.tile_ir.interpreter.memory import Memory
 from blocknumba.tile_ir.interpreter.ordering import Order
-from blocknumba.tile_ir.ir import Op
-from blocknumba.tile_ir.opdef import attribute
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.opdef import attribute
 
 # Kinds of accesses: loads; volatile loads, and atomics that wrote nothing; stores; atomics.
 READ, POLL, WRITE, ATOMIC = range(4)

@@ -7,18 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from blocknumba.tile_ir.interpreter.affine import (
-    EXACT,
-    Affine,
-    Bound,
-    Box,
-    Start,
-    Tile,
-    Uniform,
-    as_affine,
-    bounded,
-    constant,
+    EXACT, Affine, Bound, Box, Start, Tile, Uniform, as_affine, bounded, constant,
 )
-from blocknumba.tile_ir.ir import Op
+from blocknumba.tile_ir.ir.function import Op
 
 Rule = Callable[..., Tile | None]
 RULES: dict[str, Rule] = {}

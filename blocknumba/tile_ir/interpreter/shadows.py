@@ -13,8 +13,8 @@ from functools import reduce
 import numpy as np
 
 from blocknumba.tile_ir.interpreter.affine import NEUTRAL, Shadowed, Tile, dense, origins_of
-from blocknumba.tile_ir.ir import Op
-from blocknumba.tile_ir.opdef import CONTROL, ELEMENTWISE, PURE
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.opdef import CONTROL, ELEMENTWISE, PURE
 
 # the kinds, in this order, beside NEUTRAL: constants, indices, and what is repeated along an axis
 DATA = 1  # made of elements that were loaded

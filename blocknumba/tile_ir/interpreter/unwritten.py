@@ -9,8 +9,8 @@ import numpy as np
 from blocknumba.errors import BlockNameError
 from blocknumba.tile_ir.interpreter.affine import Shadowed, Tile, dense
 from blocknumba.tile_ir.interpreter.shadows import MISSING, USED
-from blocknumba.tile_ir.ir import Op, Value
-from blocknumba.tile_ir.opdef import PURE, attribute
+from blocknumba.tile_ir.ir.function import Op, Value
+from blocknumba.tile_ir.ir.opdef import PURE, attribute
 
 
 def missing_use(op: Op, tiles: Sequence[Tile]) -> tuple[Value, np.ndarray, Op | None] | None:

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from blocknumba.errors import require
-from blocknumba.tile_ir.opdef import READS, WRITES, op
-from blocknumba.tile_ir.ops.memory import require_access
-from blocknumba.tile_ir.types import (
-    TileType,
-    bfloat16,
-    float16,
-    float32,
-    float64,
-    int32,
-    int64,
-    uint32,
-    uint64,
+from blocknumba.tile_ir.ir.opdef import READS, WRITES, op
+from blocknumba.tile_ir.ir.types import (
+    TileType, bfloat16, float16, float32, float64, int32, int64, uint32, uint64,
 )
+from blocknumba.tile_ir.ops.memory import require_access
 
 _WORDS = frozenset((int32, int64, uint32, uint64))
 _WIDE_FLOATS = frozenset((float32, float64))

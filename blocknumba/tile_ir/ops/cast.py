@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from blocknumba.errors import require
-from blocknumba.tile_ir.opdef import ELEMENTWISE, PURE, op
-from blocknumba.tile_ir.ops import meaning
-from blocknumba.tile_ir.types import DTYPES, TileType
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, PURE, op
+from blocknumba.tile_ir.ir.types import DTYPES, TileType
+from blocknumba.tile_ir.ops import numerics
 
 ROUNDINGS = ("nearest", "zero")
 
@@ -34,7 +34,7 @@ def cast(x, *, dtype, rounding="nearest") -> TileType:
 
 @cast.numpy
 def _(x, *, dtype, rounding="nearest"):
-    return meaning.convert(x, DTYPES[dtype].numpy, rounding)
+    return numerics.convert(x, DTYPES[dtype].numpy, rounding)
 
 
 @op(PURE | ELEMENTWISE)

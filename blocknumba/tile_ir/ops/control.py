@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from blocknumba.errors import require
-from blocknumba.tile_ir.opdef import CONTROL, TERMINATOR, op
-from blocknumba.tile_ir.types import TileType, bool_
+from blocknumba.tile_ir.ir.opdef import CONTROL, TERMINATOR, op
+from blocknumba.tile_ir.ir.types import TileType, bool_
 
 
 @op(TERMINATOR)

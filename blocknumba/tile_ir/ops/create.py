@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from blocknumba.errors import require
-from blocknumba.tile_ir.opdef import PURE, op
-from blocknumba.tile_ir.types import DTYPES, PointerType, TileType, int32
+from blocknumba.tile_ir.ir.opdef import PURE, op
+from blocknumba.tile_ir.ir.types import DTYPES, PointerType, TileType, int32
 
 MAX_RANK = 5
 

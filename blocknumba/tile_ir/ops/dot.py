@@ -5,21 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from blocknumba.errors import require
-from blocknumba.tile_ir.opdef import PURE, op
-from blocknumba.tile_ir.ops.meaning import convert
-from blocknumba.tile_ir.types import (
-    DType,
-    TileType,
-    bfloat16,
-    float8_e4m3fn,
-    float8_e5m2,
-    float16,
-    float32,
-    float64,
-    int8,
-    int32,
+from blocknumba.tile_ir.ir.opdef import PURE, op
+from blocknumba.tile_ir.ir.types import (
+    DType, TileType, bfloat16, float16, float32, float64, float8_e4m3fn, float8_e5m2, int32, int8,
     uint8,
 )
+from blocknumba.tile_ir.ops.numerics import convert
 
 PRECISIONS = ("ieee", "tf32", "tf32x3")
 

@@ -5,20 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from blocknumba.errors import require
-from blocknumba.tile_ir.opdef import ELEMENTWISE, PURE, elementwise, op, predicate
-from blocknumba.tile_ir.ops import meaning
-from blocknumba.tile_ir.ops.meaning import Wide
-from blocknumba.tile_ir.types import (
-    FLOATS,
-    INTEGERS,
-    NUMBERS,
-    TileType,
-    bool_,
-    int32,
-    int64,
-    uint32,
-    uint64,
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, PURE, elementwise, op, predicate
+from blocknumba.tile_ir.ir.types import (
+    FLOATS, INTEGERS, NUMBERS, TileType, bool_, int32, int64, uint32, uint64,
 )
+from blocknumba.tile_ir.ops import numerics
+from blocknumba.tile_ir.ops.numerics import Wide
 
 # The greatest error of float32 and float64 in units in the last place: what NumPy's SIMD loops
 # and CUDA's mathematical functions (Programming Guide, "Mathematical Functions") both keep.
@@ -47,10 +39,10 @@ add = elementwise("add", "x y", np.add, NUMBERS, "x + y; integers wrap.")
 sub = elementwise("sub", "x y", np.subtract, NUMBERS, "x - y; integers wrap.")
 mul = elementwise("mul", "x y", np.multiply, NUMBERS, "x * y; integers wrap.")
 div = elementwise("div", "x y", np.true_divide, FLOATS, "x / y, correctly rounded.")
-floordiv = elementwise("floordiv", "x y", meaning.floor_divide, NUMBERS,
+floordiv = elementwise("floordiv", "x y", numerics.floor_divide, NUMBERS,
                        "floor(x / y), as numpy.floor_divide: x // 0 is 0 for integers, and x / 0 "
                        "for floats." + _error("floordiv"))
-mod = elementwise("mod", "x y", meaning.remainder, NUMBERS,
+mod = elementwise("mod", "x y", numerics.remainder, NUMBERS,
                   "x - floor(x / y) * y, rounded once, with the sign of y, as numpy.remainder: "
                   "x % 0 is 0 for integers and NaN for floats.")
 neg = elementwise("neg", "x", np.negative, NUMBERS, "-x; -0.0 of 0.0; unsigned wraps.")
@@ -63,8 +55,8 @@ fmin = elementwise("fmin", "x y", np.fmin, FLOATS,
                    "The lesser; the other one if one is NaN; of 0.0 and -0.0 either.")
 fmax = elementwise("fmax", "x y", np.fmax, FLOATS,
                    "The greater; the other one if one is NaN; of 0.0 and -0.0 either.")
-fma = elementwise("fma", "x y z", meaning.fma, FLOATS, "x * y + z, rounded once.")
-power = elementwise("power", "x y", meaning.power, NUMBERS,
+fma = elementwise("fma", "x y z", numerics.fma, FLOATS, "x * y + z, rounded once.")
+power = elementwise("power", "x y", numerics.power, NUMBERS,
                     "x ** y; integers wrap, and a negative integer y gives 0 unless |x| is 1."
                     + _error("power"))
 
@@ -77,11 +69,11 @@ shl = elementwise("shl", "x y", np.left_shift, INTEGERS,
                   "x << y; 0 when y is not in [0, bits), as numpy.left_shift.")
 shr = elementwise("shr", "x y", np.right_shift, INTEGERS,
                   "x >> y, arithmetic if signed; all sign bits when y is not in [0, bits).")
-umulhi = elementwise("umulhi", "x y", meaning.multiply_high, WORDS,
+umulhi = elementwise("umulhi", "x y", numerics.multiply_high, WORDS,
                      "High half of the product of x and y taken as unsigned.")
-popc = elementwise("popc", "x", meaning.population_count, WORDS, "Number of bits set.")
-clz = elementwise("clz", "x", meaning.leading_zeros, WORDS, "Number of leading zero bits.")
-ffs = elementwise("ffs", "x", meaning.first_set, WORDS, "1 + index of the lowest set bit, or 0.")
+popc = elementwise("popc", "x", numerics.population_count, WORDS, "Number of bits set.")
+clz = elementwise("clz", "x", numerics.leading_zeros, WORDS, "Number of leading zero bits.")
+ffs = elementwise("ffs", "x", numerics.first_set, WORDS, "1 + index of the lowest set bit, or 0.")
 
 # comparisons ----------------------------------------------------------------------------------
 eq = predicate("eq", "x y", np.equal, "x == y; false if either is NaN.", PLAIN)
@@ -104,7 +96,7 @@ _MATH = (
     ("log10", Wide(np.log10), "Logarithm to base 10; -inf of 0, NaN below."),
     ("log1p", Wide(np.log1p), "log(1 + x), exact near 0; -inf of -1, NaN below."),
     ("sqrt", Wide(np.sqrt), "Square root, correctly rounded; NaN below 0, -0.0 of -0.0."),
-    ("rsqrt", meaning.reciprocal_sqrt, "1 / sqrt(x); infinite at 0, NaN below."),
+    ("rsqrt", numerics.reciprocal_sqrt, "1 / sqrt(x); infinite at 0, NaN below."),
     ("cbrt", Wide(np.cbrt), "Cube root, of either sign."),
     ("sin", Wide(np.sin), "Sine of x radians; NaN of an infinity."),
     ("cos", Wide(np.cos), "Cosine of x radians; NaN of an infinity."),
@@ -118,10 +110,10 @@ _MATH = (
     ("asinh", Wide(np.arcsinh), "Inverse hyperbolic sine."),
     ("acosh", Wide(np.arccosh), "Inverse hyperbolic cosine; NaN below 1."),
     ("atanh", Wide(np.arctanh), "Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside."),
-    ("erf", meaning.erf, "Error function."),
-    ("erfc", meaning.erfc, "1 - erf(x), exact for large x."),
-    ("gamma", meaning.gamma, "Gamma function; NaN of negative integers, infinite at 0."),
-    ("lgamma", meaning.lgamma,
+    ("erf", numerics.erf, "Error function."),
+    ("erfc", numerics.erfc, "1 - erf(x), exact for large x."),
+    ("gamma", numerics.gamma, "Gamma function; NaN of negative integers, infinite at 0."),
+    ("lgamma", numerics.lgamma,
      "Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ..."),
     ("floor", Wide(np.floor), "Greatest integer not above x, a float; -0.0 of -0.0."),
     ("ceil", Wide(np.ceil), "Least integer not below x, a float; -0.0 of (-1, -0.0]."),
@@ -136,7 +128,7 @@ hypot = elementwise("hypot", "x y", Wide(np.hypot), FLOATS,
                     "sqrt(x*x + y*y) without overflow; infinite if either is, even beside NaN."
                     + _error("hypot"))
 copysign = elementwise("copysign", "x y", np.copysign, FLOATS, "|x| with the sign of y, NaN too.")
-nextafter = elementwise("nextafter", "x y", meaning.next_after, FLOATS,
+nextafter = elementwise("nextafter", "x y", numerics.next_after, FLOATS,
                         "The next float of the dtype after x towards y; y if they are equal.")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from blocknumba.errors import require
-from blocknumba.tile_ir.opdef import ELEMENTWISE, PURE, READS, WRITES, op
-from blocknumba.tile_ir.types import TileType, bool_
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, PURE, READS, WRITES, op
+from blocknumba.tile_ir.ir.types import TileType, bool_
 
 LOAD_CACHE = ("", ".ca", ".cg", ".cv")
 STORE_CACHE = ("", ".wb", ".cg", ".cs", ".wt")

@@ -8,16 +8,9 @@ import ml_dtypes
 import numpy as np
 
 from blocknumba.errors import require
-from blocknumba.tile_ir.opdef import PURE, op
-from blocknumba.tile_ir.types import (
-    FLOATS,
-    INTEGERS,
-    NUMBERS,
-    DType,
-    TileType,
-    bool_,
-    float8_e4m3fn,
-    int32,
+from blocknumba.tile_ir.ir.opdef import PURE, op
+from blocknumba.tile_ir.ir.types import (
+    FLOATS, INTEGERS, NUMBERS, DType, TileType, bool_, float8_e4m3fn, int32,
 )
 
 KINDS = {

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from blocknumba.errors import require
-from blocknumba.tile_ir.opdef import PURE, op
+from blocknumba.tile_ir.ir.opdef import PURE, op
+from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.ops.create import require_shape
-from blocknumba.tile_ir.types import TileType
 
 
 @op(PURE)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from blocknumba.tile_ir.folds.patterns import made_by, number
-from blocknumba.tile_ir.ir import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
 from blocknumba.tile_ir.passes.contract import declared
-from blocknumba.tile_ir.rebuild import Rebuilder, Values, rebuild
 
 
 @declared(reads=("ops",), writes=("ops",))

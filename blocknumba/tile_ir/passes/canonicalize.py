@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from blocknumba.tile_ir.carried import carried, is_loop, keep
 from blocknumba.tile_ir.folds.patterns import made_by, number
-from blocknumba.tile_ir.ir import Function, Op, Value
-from blocknumba.tile_ir.opdef import OPS
+from blocknumba.tile_ir.ir.carried import carried, is_loop, keep
+from blocknumba.tile_ir.ir.function import Function, Op, Value
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
 from blocknumba.tile_ir.passes.contract import declared
-from blocknumba.tile_ir.rebuild import Rebuilder, Values, rebuild
 
 
 @declared(reads=("ops",), writes=("ops",))

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from blocknumba.tile_ir.ir import Function
-from blocknumba.tile_ir.verifier import Level, verify
+from blocknumba.tile_ir.ir.function import Function
+from blocknumba.tile_ir.ir.verifier import Level, verify
 
 # What a function always has; other facts are written by the pass that establishes them.
 GIVEN = frozenset(("ops",))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from blocknumba.tile_ir.carried import is_loop
-from blocknumba.tile_ir.ir import Function, Op, Region, Value
-from blocknumba.tile_ir.opdef import PURE, READS, WRITES
+from blocknumba.tile_ir.ir.carried import is_loop
+from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
+from blocknumba.tile_ir.ir.opdef import PURE, READS, WRITES
+from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values
 from blocknumba.tile_ir.passes.contract import declared
-from blocknumba.tile_ir.rebuild import Rebuilder, Values
 
 _COMMUTATIVE = frozenset(("add", "mul", "and", "or", "xor", "eq", "ne"))
 

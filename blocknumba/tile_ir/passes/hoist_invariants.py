@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from blocknumba.tile_ir.carried import is_loop
-from blocknumba.tile_ir.ir import Function, Op, Region, Value
-from blocknumba.tile_ir.opdef import PURE
+from blocknumba.tile_ir.ir.carried import is_loop
+from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
+from blocknumba.tile_ir.ir.opdef import PURE
+from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
 from blocknumba.tile_ir.passes.contract import declared
-from blocknumba.tile_ir.rebuild import Rebuilder, Values, rebuild
 
 
 @declared(reads=("ops",), writes=("ops",))

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from blocknumba.tile_ir.analysis.axis import power_of_two_in
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
-from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.folds.patterns import made_by, number, splatted
-from blocknumba.tile_ir.ir import Function, Op, Value, walk
-from blocknumba.tile_ir.opdef import OPS
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
 from blocknumba.tile_ir.passes.contract import declared
-from blocknumba.tile_ir.rebuild import Rebuilder, Values, rebuild
 
 _REPEATED = ("broadcast", "reshape", "transpose")
 

@@ -17,11 +17,11 @@ from functools import reduce
 
 from blocknumba.tile_ir.analysis.ranges import Ranges
 from blocknumba.tile_ir.folds.patterns import filled, is_counted, made_by, number
-from blocknumba.tile_ir.ir import Function, Op, Value, walk
-from blocknumba.tile_ir.opdef import OPS, PURE
+from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
+from blocknumba.tile_ir.ir.opdef import OPS, PURE
+from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
+from blocknumba.tile_ir.ir.types import BOOL
 from blocknumba.tile_ir.passes.contract import declared
-from blocknumba.tile_ir.rebuild import Rebuilder, Values, rebuild
-from blocknumba.tile_ir.types import BOOL
 
 
 @declared(reads=("ops",), writes=("ops",))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from blocknumba.errors import BlockTypeError, require
-from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import DTYPES, bool_, float32
 from blocknumba.tile_ir.ops.create import require_shape
-from blocknumba.tile_ir.types import DTYPES, bool_, float32
 from blocknumba.typing import promotion
 from blocknumba.typing.context import describe, require_numbers
 from blocknumba.typing.function import function

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from blocknumba.errors import BlockAssertionError, BlockTypeError, require
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import bool_
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import bool_
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.function import BlockFunction, function

@@ -6,11 +6,14 @@ import math
 from dataclasses import dataclass
 
 from blocknumba.errors import BlockTypeError, require
-from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import (
+    DType, bfloat16, float16, float32, float8_e4m3fn, float8_e5m2, uint16, uint8,
+)
 from blocknumba.tile_ir.ops.dot import PRECISIONS, accumulators
-from blocknumba.tile_ir.types import DType, float32
 from blocknumba.typing.context import Context, common_shape, describe
 from blocknumba.typing.function import function
+from blocknumba.typing.functions.elementwise import binary, where
 from blocknumba.typing.functions.shape import scalar_of
 from blocknumba.typing.static_values import static, static_choice, static_dtype
 
@@ -158,3 +161,147 @@ def _precision(precision: object, input_precision: object, allow_tf32: object) -
     if static("dot: allow_tf32", allow_tf32) and not asked:
         return "tf32"
     return static_choice("dot: precision", asked[0] if asked else "ieee", PRECISIONS)
+
+
+_E2M1 = "e2m1"
+# format -> a dtype that has all of its numbers
+_FORMATS: dict[str, DType] = {_E2M1: float8_e4m3fn, "e4m3": float8_e4m3fn, "e5m2": float8_e5m2,
+                              "bf16": bfloat16, "fp16": float16}
+_CODES = {8: uint8, 16: uint16}
+_GROUPS = (16, 32)  # elements that share a scale; 32 in OCP MX, 16 in NVFP4
+
+# e8m0: a byte is the exponent of a float32; 0 would be a subnormal's, and 255 is NaN
+_MANTISSA_BITS, _LEAST_SCALE, _NAN_SCALE, _NAN = 23, 1 << 22, 255, 0x7FC00000
+
+
+@function
+def dot_scaled(context, lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, acc=None,
+               fast_math=False, lhs_k_pack=True, rhs_k_pack=True, out_dtype=float32):
+    """(lhs * its scales) @ (rhs * its scales), plus acc when it is given, in float32.
+
+    lhs: (M, K), rhs: (K, N), with one leading axis more or without; of format "e4m3" or "e5m2"
+    (8-bit floats, or uint8 of their codes), "e2m1" (uint8, two elements each along K, or along
+    the other axis where k_pack is False; the first is in the low half), "bf16" or "fp16".
+    lhs_scale: (M, K / 32), rhs_scale: (N, K / 32), or K / 16: uint8 of e8m0 (2 ** (byte - 127),
+    255 is NaN) or float8_e4m3fn; None for no scales.
+    fast_math: accepted for Triton's kernels.
+    Elements are multiplied by their scales exactly, in bfloat16 (beside "fp16" in tf32), where
+    what is outside of its range becomes infinite or loses bits.
+    Source: OCP Microscaling Formats (MX) 1.0.
+    """
+    to = None if out_dtype is None else static_dtype("dot_scaled: out_dtype", out_dtype)
+    require(to in (None, float32), "dot_scaled: out_dtype must be float32, got {}", to)
+    left = _operand(context, "lhs", lhs, lhs_format, -1, static("lhs_k_pack", lhs_k_pack))
+    right = _operand(context, "rhs", rhs, rhs_format, -2, static("rhs_k_pack", rhs_k_pack))
+    dtypes = {left.dtype, right.dtype}
+    if lhs_scale is None and rhs_scale is None and (
+            len(dtypes) == 1 or all(dtype.bits == 8 for dtype in dtypes)):
+        # as they are
+        a, b = (context.cast(operand.elements, operand.dtype) for operand in (left, right))
+        return dot.rule(context, a, b, acc)
+    common = float32 if float16 in dtypes else bfloat16
+    a, b = (operand.scaled(context, scale, common)
+            for operand, scale in ((left, lhs_scale), (right, rhs_scale)))
+    return dot.rule(context, a, b, acc, precision="tf32" if common == float32 else "ieee")
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """A matrix without its scales.
+
+    name: of the parameter.  elements: floats, all of them numbers of dtype.
+    axis: that of K, -1 or -2.
+    """
+
+    name: str
+    elements: Value
+    dtype: DType
+    axis: int
+
+    def scaled(self, context: Context, scale: object, to: DType) -> Value:
+        """The elements times their scales, as dtype to."""
+        if scale is None:
+            return context.cast(self.elements, to)
+        factors = self._factors(context, scale)
+        product = binary(context, "mul", context.cast(self.elements, float32), factors)
+        return context.cast(product, to)
+
+    def _factors(self, context: Context, scale: object) -> Value:
+        """The scales, of shape (rows, K / group), one for each element."""
+        *batches, rows, groups = self._scale_shape(scale)
+        shape = self.elements.type.shape
+        group = shape[self.axis] // groups
+        values = _scale_values(context, self.name, scale)
+        if self.axis == -2:
+            order = (*range(len(batches)), len(batches) + 1, len(batches))
+            values = context.emit("transpose", values, axes=order)
+        place = len(shape) + self.axis + 1
+        kept = values.type.shape
+        apart = context.emit("reshape", values, shape=(*kept[:place], 1, *kept[place:]))
+        wide = context.broadcast_to(apart, (*kept[:place], group, *kept[place:]))
+        return context.emit("reshape", wide, shape=shape)
+
+    def _scale_shape(self, scale: object) -> tuple[int, ...]:
+        """The shape of the scales, checked against that of the elements."""
+        *batches, first, second = self.elements.type.shape
+        rows, inner = (first, second) if self.axis == -1 else (second, first)
+        accepted = [(*batches, rows, inner // group) for group in _GROUPS if group <= inner]
+        require(isinstance(scale, Value) and scale.type.shape in accepted,
+                "dot_scaled: {}_scale must be of shape {}, got {}", self.name,
+                " or ".join(map(str, reversed(accepted))) or f"(rows, K / {_GROUPS[1]})",
+                describe(scale))
+        return scale.type.shape
+
+
+def _operand(context: Context, name: str, given: object, format_: object, axis: int,
+             is_packed_along_k: bool) -> _Operand:
+    """An operand as floats."""
+    kind = static_choice(f"dot_scaled: {name}_format", format_, tuple(_FORMATS))
+    dtype = _FORMATS[kind]
+    accepted = (uint8,) if kind == _E2M1 else (dtype, _CODES[dtype.bits])
+    require(isinstance(given, Value) and given.type.dtype in accepted
+            and len(given.type.shape) in (2, 3),
+            "dot_scaled: {} of format {!r} must be a tile of rank 2 or 3 of {}, got {}", name, kind,
+            " or ".join(map(str, accepted)), describe(given))
+    if kind == _E2M1:
+        elements = _unpacked(context, given, axis if is_packed_along_k else -3 - axis)
+    else:
+        elements = context.emit("bitcast", given, dtype=dtype.name)
+    return _Operand(name, elements, dtype, axis)
+
+
+def _unpacked(context: Context, pairs: Value, axis: int) -> Value:
+    """The floats of e2m1 whose codes lie two to a byte along an axis."""
+    low, high = binary(context, "and", pairs, 15), binary(context, "shr", pairs, 4)
+    codes = context.emit("join", low, high)
+    *kept, rows, columns = pairs.type.shape
+    if axis == -2:
+        place = len(kept)
+        codes = context.emit("transpose", codes, axes=(*range(place + 1), place + 2, place + 1))
+    shape = (*kept, rows, 2 * columns) if axis == -1 else (*kept, 2 * rows, columns)
+    return _float_of_e2m1(context, context.emit("reshape", codes, shape=shape))
+
+
+def _float_of_e2m1(context: Context, codes: Value) -> Value:
+    """Codes of 4 bits as float32: moved to a half's bits they are 2**14 times too small.
+
+    A subnormal stays one, so that no case is apart.
+    """
+    wide = context.cast(codes, uint16)
+    magnitude = binary(context, "shl", binary(context, "and", wide, 7), 9)
+    sign = binary(context, "shl", binary(context, "and", wide, 8), 12)
+    bits = binary(context, "or", magnitude, sign)
+    small = context.cast(context.emit("bitcast", bits, dtype=float16.name), float32)
+    return binary(context, "mul", small, 2.0**14)
+
+
+def _scale_values(context: Context, name: str, scale: Value) -> Value:
+    """Scales as float32."""
+    if scale.type.dtype == float8_e4m3fn:
+        return context.cast(scale, float32)
+    require(scale.type.dtype == uint8, "dot_scaled: {}_scale must be uint8 or float8_e4m3fn, got "
+            "{}", name, scale.type)
+    bits = binary(context, "shl", context.emit("cast", scale, dtype="uint32"), _MANTISSA_BITS)
+    bits = where.rule(context, binary(context, "eq", scale, 0), _LEAST_SCALE, bits)
+    bits = where.rule(context, binary(context, "eq", scale, _NAN_SCALE), _NAN, bits)
+    return context.emit("bitcast", bits, dtype=float32.name)

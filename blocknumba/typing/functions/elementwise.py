@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from blocknumba.errors import BlockTypeError, BlockValueError, require
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.opdef import OPS, OpDef
-from blocknumba.tile_ir.types import bool_, uint64
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.opdef import OPS, OpDef
+from blocknumba.tile_ir.ir.types import bool_, uint64
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import BlockFunction, function

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from blocknumba.errors import BlockTypeError, require
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import DType, bool_, int32, int64, uint32
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import DType, bool_, int32, int64, uint32
 from blocknumba.typing import promotion
 from blocknumba.typing.addressing import address, check_positions
 from blocknumba.typing.context import Context, describe, loading_hint

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from blocknumba.errors import BlockTypeError, require
-from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import DType, bool_, float32, int32, uint32
 from blocknumba.tile_ir.ops.reduce import identity
-from blocknumba.tile_ir.types import DType, bool_, float32, int32, uint32
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.function import BlockFunction, function

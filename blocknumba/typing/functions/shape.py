@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from blocknumba.errors import BlockTypeError, require
-from blocknumba.tile_ir.ir import Value
+from blocknumba.tile_ir.ir.function import Value
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import function

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from blocknumba.errors import BlockTypeError, BlockValueError, require
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.types import DType, int32, int64, uint64
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import DType, int32, int64, uint64
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.function import function

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import pytest
 import stub_libraries
 
-from blocknumba.dispatch import kernel as kernel_module
-from blocknumba.dispatch.compiled import Compiled, MachineCode
-from blocknumba.dispatch.effects import Effects
+from blocknumba.dispatch.compile.compiled import Compiled, MachineCode
+from blocknumba.dispatch.compile.effects import Effects
+from blocknumba.dispatch.launch import kernel as kernel_module
 from blocknumba.nvvm_lower.toolchain import Assembled
-from blocknumba.tile_ir.arguments import ArrayArgument
-from blocknumba.tile_ir.ir import Parameter
+from blocknumba.tile_ir.ir.arguments import ArrayArgument
+from blocknumba.tile_ir.ir.function import Parameter
 
 # these tests need the stub, which test_on_stub.py starts them with
 ON_STUB = "STUB_DEVICES" in os.environ

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from stub_libraries import CURRENT, DEVICES, CupyArray, TorchTensor
 
-from blocknumba.dispatch.kernel import jit
+from blocknumba.dispatch.launch.kernel import jit
 from blocknumba.errors import BlockValueError, ResourceError
 
 VALUE = 1

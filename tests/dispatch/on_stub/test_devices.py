@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from stub_libraries import CURRENT, DEVICES, CupyArray, TorchTensor
 
-from blocknumba.dispatch.driver import find_driver
-from blocknumba.dispatch.kernel import jit
+from blocknumba.dispatch.launch.driver import find_driver  # noqa: E402
+from blocknumba.dispatch.launch.kernel import jit
 from blocknumba.errors import BlockValueError
 
 pytestmark = pytest.mark.skipif(DEVICES < 2, reason="one device")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from stub_libraries import CupyArray
 
-from blocknumba.dispatch.kernel import jit
-from blocknumba.tile_ir.arguments import ScalarArgument
+from blocknumba.dispatch.launch.kernel import jit
+from blocknumba.tile_ir.ir.arguments import ScalarArgument
 
 
 @pytest.fixture

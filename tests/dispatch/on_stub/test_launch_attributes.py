@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from stub_libraries import CupyArray
 
-from blocknumba.dispatch.kernel import jit
+from blocknumba.dispatch.launch.kernel import jit
 from blocknumba.errors import LaunchError, ResourceError
 
 

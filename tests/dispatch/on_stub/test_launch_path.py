@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from stub_libraries import CURRENT, CupyArray, InterfaceArray, TorchTensor
 
-from blocknumba.dispatch.kernel import jit
+from blocknumba.dispatch.launch.kernel import jit
 from blocknumba.errors import BlockTypeError, BlockValueError, LaunchError, ResourceError
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from stub_libraries import CURRENT, CupyArray, TorchTensor
 
-from blocknumba.dispatch import kernel, recent
-from blocknumba.dispatch.kernel import jit
+from blocknumba.dispatch.launch import kernel, recent
+from blocknumba.dispatch.launch.kernel import jit
 from blocknumba.errors import BlockError, BlockTypeError
 
 FACTOR = 1

@@ -9,9 +9,9 @@ import pytest
 from own_maps import own_map
 from stub_libraries import CupyArray, TorchTensor
 
-from blocknumba.dispatch.kernel import jit
-from blocknumba.tile_ir.ir import Parameter
-from blocknumba.tile_ir.tensor_map import ALIGNMENT, Product, TensorMap
+from blocknumba.dispatch.launch.kernel import jit
+from blocknumba.tile_ir.ir.function import Parameter
+from blocknumba.tile_ir.ir.tensor_map import ALIGNMENT, Product, TensorMap
 
 MAP = own_map("x", (1, 0), (64, 128), 128)
 AFTER_ALL_OTHERS = 10  # two arrays of rank 2 come before

@@ -5,9 +5,9 @@ import pytest
 from stub_libraries import CupyArray
 
 import blocknumba as bn
-from blocknumba.dispatch import autotune as autotune_module
-from blocknumba.dispatch import timing
-from blocknumba.dispatch.kernel import jit
+
+from blocknumba.dispatch.launch.kernel import jit
+from blocknumba.dispatch.tune import autotune as autotune_module, timing
 from blocknumba.errors import AutotuneError
 
 

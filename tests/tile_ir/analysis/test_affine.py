@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from blocknumba.tile_ir.analysis.affine import Form, Forms
-from blocknumba.tile_ir.ir import Function, Value, walk
-from blocknumba.tile_ir.parser import parse
+from blocknumba.tile_ir.ir.function import Function, Value, walk
+from blocknumba.tile_ir.text.parser import parse
 
 HEADER = """kernel f(
   %p: ptr<float32> = pointer(p)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from blocknumba.tile_ir.analysis.axis_info import axis_info
-from blocknumba.tile_ir.builder import Builder
-from blocknumba.tile_ir.ir import Function, Parameter
-from blocknumba.tile_ir.opdef import OPS
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.function import Function, Parameter
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.types import PointerType, TileType, float32, int32, int64
 from blocknumba.tile_ir.ops import memory  # noqa: F401  registers the ops
-from blocknumba.tile_ir.types import PointerType, TileType, float32, int32, int64
 
 SHAPES = ((), (16,), (1,), (4, 8), (8, 1), (1, 4), (2, 4, 4))
 BINARY = ("add", "sub", "mul", "floordiv", "mod", "minimum", "and", "or", "xor", "shl", "shr")

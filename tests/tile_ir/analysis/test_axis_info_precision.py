@@ -4,8 +4,8 @@ import pytest
 
 from blocknumba.tile_ir.analysis.axis import Axis
 from blocknumba.tile_ir.analysis.axis_info import axis_info
-from blocknumba.tile_ir.ir import Function, walk
-from blocknumba.tile_ir.parser import parse
+from blocknumba.tile_ir.ir.function import Function, walk
+from blocknumba.tile_ir.text.parser import parse
 
 
 def kernel(body: str, n: str = "divisibility=16, minimum=0", alignment: int = 16) -> Function:

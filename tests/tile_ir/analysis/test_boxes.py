@@ -10,11 +10,11 @@ from tensor_copies import accesses, described, with_copies
 
 from blocknumba.tile_ir.analysis.boxes import Boxes
 from blocknumba.tile_ir.folds.patterns import number
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.parser import parse
-from blocknumba.tile_ir.rebuild import Rebuilder
-from blocknumba.tile_ir.types import TileType, int32
-from blocknumba.tile_ir.verifier import verify
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.rebuild import Rebuilder
+from blocknumba.tile_ir.ir.types import TileType, int32
+from blocknumba.tile_ir.ir.verifier import verify
+from blocknumba.tile_ir.text.parser import parse
 
 MATRIX = {"M": 37, "N": 72, "stride": 80}
 ROWS = {"M": 37, "stride": 80}

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from blocknumba.tile_ir.analysis.affine import Forms
-from blocknumba.tile_ir.analysis.conditions import conditions
+from blocknumba.tile_ir.analysis.bounds import conditions
 from blocknumba.tile_ir.analysis.ranges import Ranges
 from blocknumba.tile_ir.interpreter import run
-from blocknumba.tile_ir.ir import Function
-from blocknumba.tile_ir.parser import parse
+from blocknumba.tile_ir.ir.function import Function
+from blocknumba.tile_ir.text.parser import parse
 
 SHAPE = (4, 8)
 SOURCE = """kernel f(

@@ -7,11 +7,10 @@ import math
 import pytest
 
 from blocknumba.tile_ir.analysis.affine import Forms
-from blocknumba.tile_ir.analysis.conditions import promises
-from blocknumba.tile_ir.analysis.lower_bounds import LowerBounds, fits_32_bits, interval
+from blocknumba.tile_ir.analysis.bounds import LowerBounds, fits_32_bits, interval, promises
 from blocknumba.tile_ir.analysis.ranges import Range, Ranges
-from blocknumba.tile_ir.ir import Function
-from blocknumba.tile_ir.parser import parse
+from blocknumba.tile_ir.ir.function import Function
+from blocknumba.tile_ir.text.parser import parse
 
 SOURCE = """kernel f(
   %e: int32 = extent(x, 0) {{minimum=0}}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from blocknumba.tile_ir.analysis.plannable import plannable
-from blocknumba.tile_ir.ir import Function, walk
-from blocknumba.tile_ir.parser import parse
+from blocknumba.tile_ir.analysis.provenance import plannable
+from blocknumba.tile_ir.ir.function import Function, walk
+from blocknumba.tile_ir.text.parser import parse
 
 HEADER = """kernel f(
   %x: ptr<int32> = pointer(x)

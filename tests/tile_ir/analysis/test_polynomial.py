@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from blocknumba.tile_ir.analysis.polynomial import Atom, Polynomial
-from blocknumba.tile_ir.builder import constant_of
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.rebuild import Rebuilder
-from blocknumba.tile_ir.types import TileType, int32, int64
+from blocknumba.tile_ir.ir.builder import constant_of
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.rebuild import Rebuilder
+from blocknumba.tile_ir.ir.types import TileType, int32, int64
 
 ATOMS = [Atom(number, Value(TileType(int32))) for number in range(3)]
 X, Y, Z = map(Polynomial.of, ATOMS)

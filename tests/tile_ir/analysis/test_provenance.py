@@ -1,9 +1,9 @@
 """Which arguments a function reads and writes memory through."""
 
-from blocknumba.tile_ir.analysis.liveness import liveness
 from blocknumba.tile_ir.analysis.provenance import loaded, origins, stored
-from blocknumba.tile_ir.ir import walk
-from blocknumba.tile_ir.parser import parse
+from blocknumba.tile_ir.ir.function import walk
+from blocknumba.tile_ir.passes.dce import liveness
+from blocknumba.tile_ir.text.parser import parse
 
 SOURCE = """kernel f(
   %x: ptr<float32> = pointer(x)

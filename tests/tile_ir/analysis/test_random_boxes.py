@@ -9,7 +9,7 @@ from tensor_copies import accesses, with_copies
 
 from blocknumba.errors import BlockIndexError
 from blocknumba.tile_ir.analysis.boxes import Boxes
-from blocknumba.tile_ir.pipeline import optimise
+from blocknumba.tile_ir.passes.pipeline import optimise
 
 CHECKS = st.sampled_from(("", "right", "right", "right", "wrong"))
 BOUNDS = st.sampled_from(("", "parameter", "parameter", "constant"))

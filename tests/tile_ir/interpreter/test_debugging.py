@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
+
 from blocknumba.errors import BlockAssertionError, BlockIndexError, BlockNameError, RaceError
 from blocknumba.tile_ir.interpreter import run
-from blocknumba.tile_ir.parser import parse
+from blocknumba.tile_ir.text.parser import parse
 
 WRITE = """kernel write(
   %out: ptr<int32> = pointer(out)

@@ -6,7 +6,7 @@ import pytest
 
 from blocknumba.errors import BlockIndexError, BlockValueError
 from blocknumba.tile_ir.interpreter import run
-from blocknumba.tile_ir.parser import parse
+from blocknumba.tile_ir.text.parser import parse
 
 COPY_2D = """kernel copy(
   %x: ptr<int32> = pointer(x)

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from blocknumba.tile_ir import interpreter
+from blocknumba.tile_ir import interpreter  # noqa: F401  gives ops with effects their meaning
 from blocknumba.tile_ir.interpreter import launch
-from blocknumba.tile_ir.parser import parse
+from blocknumba.tile_ir.text.parser import parse
 
 sys.path.append(str(Path(__file__).parent.parent))
 import random_functions  # noqa: E402

@@ -7,7 +7,7 @@ import pytest
 
 from blocknumba.errors import BlockAssertionError, BlockTypeError, BlockValueError, LaunchError
 from blocknumba.tile_ir.interpreter import run
-from blocknumba.tile_ir.parser import parse
+from blocknumba.tile_ir.text.parser import parse
 
 ADD = """kernel add(
   %x: ptr<float32> = pointer(x)

@@ -5,20 +5,14 @@ import random
 import numpy as np
 import pytest
 
-from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.interpreter.affine import (
-    Affine,
-    Box,
-    Start,
-    as_uniform,
-    choose,
-    dense,
-    merge,
+    Affine, Box, Start, as_uniform, choose, dense, merge,
 )
 from blocknumba.tile_ir.interpreter.plan import plan
-from blocknumba.tile_ir.opdef import OPS
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.types import TileType, bool_, float32, int32, int64, uint8
 from blocknumba.tile_ir.ops import create  # noqa: F401  registers the ops
-from blocknumba.tile_ir.types import TileType, bool_, float32, int32, int64, uint8
 
 COUNT = 3
 NUMBERS = (0, 1, 2, 3, 5, -1, -4, 100, 2**31 - 1, -(2**31), 7, 64)

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from blocknumba.errors import BlockNameError
-from blocknumba.tile_ir.builder import Builder
 from blocknumba.tile_ir.interpreter import run
 from blocknumba.tile_ir.interpreter.affine import Shadowed, dense
 from blocknumba.tile_ir.interpreter.shadows import MISSING, run_through
-from blocknumba.tile_ir.ir import Value
-from blocknumba.tile_ir.opdef import ELEMENTWISE, OPS, PURE
-from blocknumba.tile_ir.parser import parse
-from blocknumba.tile_ir.types import TileType, dtype_of
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, OPS, PURE
+from blocknumba.tile_ir.ir.types import TileType, dtype_of
+from blocknumba.tile_ir.text.parser import parse
 
 PROGRAMS = 3
 

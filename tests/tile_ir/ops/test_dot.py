@@ -7,19 +7,10 @@ import pytest
 from dot_oracle import KINDS, as_tf32, assert_close, error_bound, exact_dot, random_matrix
 
 from blocknumba.errors import BlockTypeError
-from blocknumba.tile_ir.ops.dot import dot, rounded_to_tf32
-from blocknumba.tile_ir.types import (
-    DTYPES,
-    TileType,
-    bfloat16,
-    bool_,
-    float8_e4m3fn,
-    float16,
-    float32,
-    float64,
-    int8,
-    int32,
+from blocknumba.tile_ir.ir.types import (
+    DTYPES, TileType, bfloat16, bool_, float16, float32, float64, float8_e4m3fn, int32, int8,
 )
+from blocknumba.tile_ir.ops.dot import dot, rounded_to_tf32
 
 EXTENTS = (1, 2, 4, 8, 16, 32, 64)
 PROGRAMS = 2

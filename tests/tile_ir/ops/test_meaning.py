@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from blocknumba.tile_ir import ops  # noqa: F401  fills the registry
-from blocknumba.tile_ir.opdef import OPS
+from blocknumba.tile_ir.ir.opdef import OPS
 
 # NaNs of float16 and bfloat16 have payloads that casts remark upon
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -4,17 +4,9 @@ import pytest
 
 from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir import ops  # noqa: F401  fills the registry
-from blocknumba.tile_ir.opdef import OPS
-from blocknumba.tile_ir.types import (
-    DTYPES,
-    PointerType,
-    TileType,
-    bool_,
-    float16,
-    float32,
-    int32,
-    int64,
-    uint32,
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.types import (
+    DTYPES, PointerType, TileType, bool_, float16, float32, int32, int64, uint32,
 )
 
 

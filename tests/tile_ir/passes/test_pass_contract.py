@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from blocknumba.tile_ir.parser import parse
+from blocknumba.tile_ir.ir.verifier import Level
 from blocknumba.tile_ir.passes.contract import check_order, declared, run_passes
-from blocknumba.tile_ir.pipeline import TILE_PASSES, optimise
-from blocknumba.tile_ir.verifier import Level
+from blocknumba.tile_ir.passes.pipeline import TILE_PASSES, optimise
+from blocknumba.tile_ir.text.parser import parse
 
 
 @declared(reads=("ops",), writes=("layouts",))

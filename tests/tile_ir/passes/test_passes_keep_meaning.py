@@ -8,10 +8,12 @@ import pytest
 sys.path.append(str(Path(__file__).parent.parent))
 from random_functions import random_function, results  # noqa: E402
 
-from blocknumba.tile_ir.equality import equal  # noqa: E402
-from blocknumba.tile_ir.pipeline import TILE_PASSES, optimise  # noqa: E402
-from blocknumba.tile_ir.printer import text  # noqa: E402
-from blocknumba.tile_ir.verifier import TILE, verify  # noqa: E402
+from blocknumba.tile_ir.ir.verifier import TILE  # noqa: E402
+from blocknumba.tile_ir.ir.verifier import verify  # noqa: E402
+from blocknumba.tile_ir.passes.pipeline import TILE_PASSES  # noqa: E402
+from blocknumba.tile_ir.passes.pipeline import optimise  # noqa: E402
+from blocknumba.tile_ir.text.printer import equal  # noqa: E402
+from blocknumba.tile_ir.text.printer import text  # noqa: E402  # noqa: E402
 
 PASSES = list(dict.fromkeys(TILE_PASSES))
 

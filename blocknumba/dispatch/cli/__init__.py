@@ -1,0 +1,1 @@
+"""Commands: `python -m blocknumba COMMAND`."""

@@ -1,0 +1,161 @@
+"""Compiled kernels as bytes, for the cache on disk."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import UnionType
+
+from blocknumba.dispatch.compile.compiled import Compiled, MachineCode
+from blocknumba.dispatch.compile.effects import Effects
+from blocknumba.dispatch.compile.stored_function import StoredFunction
+from blocknumba.dispatch.launch.specialize import Specialization
+from blocknumba.nvvm_lower.toolchain import Assembled
+from blocknumba.tile_ir.ir.function import Parameter
+from blocknumba.tile_ir.ir.tensor_map import TensorMap
+
+_LENGTH_BYTES = 8
+_ELF = b"\x7fELF"  # how a cubin begins
+_HEAD = {"name": str, "toolchain": list, "read": list, "stored": list, "places": list,
+         "places_of_ops": list}
+_MACHINE = {"symbol": str, "parameters": list, "threads": int, "shared_bytes": int, "cluster": int,
+            "registers": int, "spill_bytes": int, "stack_bytes": int, "static_shared_bytes": int,
+            "warnings": list}
+_PARAMETER = {"kind": str, "argument": str, "axis": int | None, "divisibility": int,
+              "minimum": int | None, "mappable": bool, "tensor_map": dict | None}
+_FAST = 1  # zlib's level: texts shrink to a tenth, in a third of the time of the default
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """One file of the toolchain, told from others of its name by its size and time."""
+
+    path: str
+    size_bytes: int
+    modified_ns: int
+
+    @staticmethod
+    def of(file: str | Path) -> Build:
+        """The file as it is now.  Errors: OSError when it is not there."""
+        facts = Path(file).stat()
+        return Build(str(file), facts.st_size, facts.st_mtime_ns)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the file is what it was."""
+        try:
+            return Build.of(self.path) == self
+        except OSError:
+            return False
+
+
+def encode(compiled: Compiled, toolchain: Iterable[Path]) -> bytes:
+    """A compiled kernel as bytes.
+
+    toolchain: the files that it was compiled with, which are not looked for when it is read:
+        that would mean loading them.
+    """
+    source = compiled.source
+    tile = source if isinstance(source, StoredFunction) else StoredFunction.of(source)
+    head = {"name": compiled.name, "toolchain": [asdict(Build.of(file)) for file in toolchain],
+            "read": sorted(compiled.effects.read), "stored": sorted(compiled.effects.stored),
+            "places": tile.places, "places_of_ops": tile.places_of_ops}
+    parts = [tile.text.encode()]
+    if compiled.machine is not None:
+        machine, assembled = compiled.machine, compiled.machine.assembled
+        head["machine"] = {
+            "symbol": machine.symbol, "parameters": [*map(parameter_fields, machine.parameters)],
+            "threads": machine.threads, "shared_bytes": machine.shared_bytes,
+            "cluster": machine.cluster,
+            "registers": assembled.registers, "spill_bytes": assembled.spill_bytes,
+            "stack_bytes": assembled.stack_bytes, "static_shared_bytes": assembled.shared_bytes,
+            "warnings": assembled.warnings}
+        parts += [machine.gpu.encode(), machine.nvvm.encode(), assembled.ptx.encode(),
+                  assembled.cubin]
+    return _joined([json.dumps(head).encode(), *parts])
+
+
+def decode(content: bytes, specialization: Specialization) -> Compiled | None:
+    """The kernel that encode wrote.
+
+    None when it was compiled with another toolchain, and for bytes that encode does not write.
+    """
+    try:
+        return _decoded(content, specialization)
+    except Exception:  # zlib, JSON, the parser: each has its own for what it cannot read
+        return None
+
+
+def _decoded(content: bytes, specialization: Specialization) -> Compiled | None:
+    first, *parts = _separated(content)
+    head = _typed(json.loads(first), _HEAD)
+    if not all(Build(**build).is_current for build in head["toolchain"]):
+        return None
+    tile = StoredFunction(parts[0].decode(), head["places"], head["places_of_ops"])
+    tile.check()
+    machine = _machine_code(head["machine"], parts[1:]) if "machine" in head else None
+    if (machine is None) is not (specialization.target is None):
+        raise ValueError(head["name"])
+    # the interpreter will need all of it: now is the time to find out that it is damaged
+    source = tile.read() if machine is None else tile
+    effects = Effects(_names(head["read"]), _names(head["stored"]))
+    return Compiled(head["name"], specialization, source, effects, machine, {})
+
+
+def _machine_code(head: dict, parts: Sequence[bytes]) -> MachineCode:
+    _typed(head, _MACHINE)
+    gpu, nvvm, ptx, cubin = parts
+    if not cubin.startswith(_ELF):
+        raise ValueError(cubin[:len(_ELF)])
+    assembled = Assembled(ptx.decode(), cubin, head["registers"], head["spill_bytes"],
+                          head["stack_bytes"], head["static_shared_bytes"],
+                          tuple(head["warnings"]))
+    return MachineCode(gpu.decode(), nvvm.decode(), assembled, head["symbol"],
+                       tuple(map(_parameter, head["parameters"])), head["threads"],
+                       head["shared_bytes"], head["cluster"])
+
+
+def parameter_fields(parameter: Parameter) -> dict[str, object]:
+    """A parameter of a kernel for JSON."""
+    box = parameter.tensor_map
+    return asdict(parameter) | {"tensor_map": None if box is None else box.fields()}
+
+
+def _parameter(fields: dict) -> Parameter:
+    """A parameter from its fields, as JSON brings them back."""
+    box = _typed(fields, _PARAMETER)["tensor_map"]
+    return Parameter(**fields | {"tensor_map": None if box is None else TensorMap.of(box)})
+
+
+def _joined(parts: Iterable[bytes]) -> bytes:
+    """Parts, each compressed and after its length."""
+    packed = [zlib.compress(part, _FAST) for part in parts]
+    return b"".join(len(part).to_bytes(_LENGTH_BYTES, "little") + part for part in packed)
+
+
+def _separated(content: bytes) -> list[bytes]:
+    parts, start = [], 0
+    while start < len(content):
+        length = int.from_bytes(content[start:start + _LENGTH_BYTES], "little")
+        start += _LENGTH_BYTES
+        parts.append(zlib.decompress(content[start:start + length]))
+        start += length
+    return parts
+
+
+def _typed(fields: dict, types: Mapping[str, type | UnionType]) -> dict:
+    """Fields, all of which are there and of their types.  Errors: KeyError, TypeError."""
+    for name, accepted in types.items():
+        if not isinstance(fields[name], accepted):
+            raise TypeError(name)
+    return fields
+
+
+def _names(listed: list) -> frozenset[str]:
+    """A set of names.  Errors: TypeError for what is none."""
+    if not all(isinstance(name, str) for name in listed):
+        raise TypeError(listed)
+    return frozenset(listed)

@@ -1,0 +1,154 @@
+"""The straight line from a Python function to a compiled kernel."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FunctionType
+
+from blocknumba.dispatch.compile.compiled import Compiled, MachineCode
+from blocknumba.dispatch.compile.effects import effects
+from blocknumba.dispatch.compile.resources import (
+    layout_options, require_memory, require_registers, require_room, require_shared_memory,
+)
+from blocknumba.dispatch.launch.forks import Lock
+from blocknumba.dispatch.launch.signature import location
+from blocknumba.dispatch.launch.specialize import Specialization
+from blocknumba.errors import BlockError
+from blocknumba.gpu_layout.async_copies.residency import PROGRAMS
+from blocknumba.gpu_layout.clusters.partition import spread_blocks
+from blocknumba.gpu_layout.default_warps import MOST_WARPS, default_num_warps, resident_threads
+from blocknumba.gpu_layout.pipeline import lay_out
+from blocknumba.nvvm_lower.emitter import CodeOptions
+from blocknumba.nvvm_lower.kernel import assemble_kernel, fetches, lower, producers
+from blocknumba.tile_ir.ir.function import Function
+from blocknumba.tile_ir.passes.pipeline import optimise
+from blocknumba.tile_ir.text.printer import text
+from blocknumba.typing.context import Options as TypingOptions
+from blocknumba.typing.frontend import build
+
+# Numba's bytecode analysis and type inference keep global state; all after them does not, and
+# libNVVM and nvJitLink release the GIL, so that several threads compile at once
+_ONE_AT_A_TIME = Lock()
+
+
+def compile_function(function: FunctionType, specialization: Specialization,
+                     constants: Mapping[str, object]) -> Compiled:
+    """Compile a kernel.
+
+    constants: the values whose frozen form is in the specialization.
+    Errors: those of the user's code, as BlockErrors that show it; anything else is a bug of
+    ours, and says which kernel met it.
+    """
+    try:
+        with _garbage_left():
+            return _compile(function, specialization, constants)
+    except BlockError:
+        raise
+    except Exception as error:
+        error.add_note(f"blocknumba failed to compile {function.__name__} "
+                       f"({location(function)}) for "
+                       f"{specialization.target or 'the interpreter'}: this is a bug of ours")
+        raise
+
+
+def _compile(function: FunctionType, specialization: Specialization,
+             constants: Mapping[str, object]) -> Compiled:
+    options, target = specialization.options, specialization.target
+    times_ms: dict[str, float] = {}
+    with _ONE_AT_A_TIME, _timed("typing", times_ms):
+        tile = build(function, dict(specialization.arguments), constants,
+                     TypingOptions(debug=options.debug))
+    with _timed("tile", times_ms):
+        tile = optimise(tile)
+    if target is None:
+        require_memory(tile)
+    machine = None if target is None else _best_machine_code(tile, specialization, times_ms)
+    return Compiled(function.__name__, specialization, tile, effects(tile), machine, times_ms)
+
+
+def _best_machine_code(tile: Function, specialization: Specialization,
+                       times_ms: dict[str, float]) -> MachineCode:
+    """The first of the attempts that does not spill, else the one that spills least."""
+    require_room(tile, specialization.target, specialization.options.num_ctas)
+    tried: dict[tuple[int, int], MachineCode] = {}
+    for num_warps, min_blocks in _attempts(tile, specialization):
+        gpu = _laid_out(tile, specialization, num_warps, times_ms)
+        if producers(gpu):
+            min_blocks = 1  # one program fills a multiprocessor
+        elif fetches(gpu):
+            min_blocks = min(min_blocks, PROGRAMS)  # more do not fit shared memory
+        if (num_warps, min_blocks) in tried:
+            continue
+        machine = _machine_code(gpu, specialization, num_warps, min_blocks, times_ms)
+        if not machine.assembled.spill_bytes:
+            return machine
+        tried[num_warps, min_blocks] = machine
+    return min(tried.values(), key=lambda machine: machine.assembled.spill_bytes)
+
+
+def _attempts(tile: Function, specialization: Specialization) -> Iterator[tuple[int, int]]:
+    """num_warps and min_blocks to try: more programs at once first, more registers each last."""
+    chosen, target = specialization.options.num_warps, specialization.target
+    tile = spread_blocks(tile, layout_options(specialization, 1))  # warps are those of a block
+    num_warps = chosen or default_num_warps(tile, target.capabilities)
+    if specialization.options.maxnreg is not None:
+        yield num_warps, 1
+        return
+    threads = num_warps * target.warp_size
+    wanted = resident_threads(tile, num_warps)
+    most = max(wanted // threads, 1)
+    for blocks in dict.fromkeys((most, max(wanted // 2 // threads, 1))):
+        yield num_warps, min(blocks, target.blocks_per_processor)
+    if not chosen and num_warps < MOST_WARPS:
+        yield 2 * num_warps, max(most // 2, 1)
+    yield num_warps, 1
+
+
+def _laid_out(tile: Function, specialization: Specialization, num_warps: int,
+              times_ms: dict[str, float]) -> Function:
+    """The kernel in the GPU-layout IR, for a number of warps."""
+    with _timed("layout", times_ms):
+        gpu = lay_out(tile, layout_options(specialization, num_warps))
+    require_shared_memory(gpu, specialization.target)
+    require_registers(gpu, num_warps)
+    return gpu
+
+
+def _machine_code(gpu: Function, specialization: Specialization, num_warps: int, min_blocks: int,
+                  times_ms: dict[str, float]) -> MachineCode:
+    options, target = specialization.options, specialization.target
+    code = CodeOptions(num_warps, options.fastmath, options.maxnreg, min_blocks, options.lineinfo,
+                       options.debug, options.launch_pdl)
+    with _timed("nvvm", times_ms):
+        lowered = lower(gpu, target, code)
+    with _timed("assemble", times_ms):
+        assembled = assemble_kernel(lowered, target, code)
+    return MachineCode(text(gpu), lowered.nvvm_ir, assembled, lowered.name, lowered.parameters,
+                       lowered.num_warps * target.warp_size, lowered.shared_bytes,
+                       lowered.cluster)
+
+
+@contextmanager
+def _garbage_left() -> Iterator[None]:
+    """Within, Python does not look for cycles of dead objects.
+
+    Ops and values refer to each other, and most live to the end: looking for dead ones on the way
+    finds few, and walks all objects of the user's program.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+@contextmanager
+def _timed(stage: str, times_ms: dict[str, float]) -> Iterator[None]:
+    start = time.perf_counter()
+    yield
+    times_ms[stage] = times_ms.get(stage, 0.0) + (time.perf_counter() - start) * 1e3

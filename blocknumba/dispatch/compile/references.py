@@ -1,0 +1,153 @@
+"""Which names bytecode reads: variables of the surroundings, and attributes."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import operator
+import pickle
+import sys
+import weakref
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType
+
+_ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
+_GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
+_CELLS = frozenset(("LOAD_DEREF", "LOAD_CLASSDEREF"))
+# what compares its arguments, by any name that leads to it
+_COMPARING = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "contains", "max", "min", "sorted"))
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A variable, and the attributes that are read of it one after the other.
+
+    is_cell: it is one of an enclosing function, which may be the code's own.
+    """
+
+    names: tuple[str, ...]
+    is_cell: bool
+
+
+@dataclass(slots=True)
+class Names:
+    """What code names, nested functions included; dicts are sets with an order.
+
+    paths: of variables that are not local.
+    attributes: names of those that are read of anything else.
+    strings: constants, which may be names of attributes.
+    compares: it asks whether things are equal.
+    shows: it makes text of things.
+    """
+
+    paths: dict[Path, None] = field(default_factory=dict)
+    attributes: dict[str, None] = field(default_factory=dict)
+    strings: dict[str, None] = field(default_factory=dict)
+    compares: bool = False
+    shows: bool = False
+
+
+@functools.lru_cache(maxsize=1024)
+def names_in(code: CodeType) -> Names:
+    """The names that code reads."""
+    names = Names()
+    _collect(code, names)
+    return names
+
+
+def _collect(code: CodeType, names: Names) -> None:
+    path: Path | None = None
+    for instruction in dis.get_instructions(code):
+        name, argument = instruction.opname, instruction.argval
+        if name in _ATTRIBUTES:
+            names.compares |= argument in _COMPARING
+            if path is None:
+                names.attributes[argument] = None
+            else:
+                path = Path((*path.names, argument), path.is_cell)
+            continue
+        if path is not None:
+            names.paths[path] = path = None
+        if name in _GLOBALS or name in _CELLS:
+            path = Path((argument,), name in _CELLS)
+            names.compares |= argument in _COMPARING
+        names.shows |= name.startswith("FORMAT_") or name == "CONVERT_VALUE"
+        names.compares |= name == "CONTAINS_OP" or name == "COMPARE_OP" and (
+            instruction.argrepr.strip("bol()") in ("==", "!="))
+    for constant in code.co_consts:
+        _collect_constant(constant, names)
+
+
+def _collect_constant(constant: object, names: Names) -> None:
+    if isinstance(constant, CodeType):
+        _collect(constant, names)
+    elif isinstance(constant, str):
+        names.strings[constant] = None
+    elif isinstance(constant, (tuple, frozenset)):
+        for item in sorted(constant, key=repr):  # a set has another order in another process
+            _collect_constant(item, names)
+
+
+class Named:
+    """A kernel, or a decorator's, that is found by its name: a copy of it is itself.
+
+    __module__, __qualname__: of its function.
+    """
+
+    __slots__ = ()
+
+    def remake(self) -> tuple[type, tuple]:
+        """A class and arguments that make one like it."""
+        raise NotImplementedError
+
+    @property
+    def _reference(self) -> FunctionType:
+        """The function that stands for it."""
+        if self not in _REFERENCES:
+            made = _REFERENCES[self] = _reference(*self.remake())
+            made.__module__, made.__qualname__ = self.__module__, f"{self.__qualname__}._reference"
+            _REFERRED[made] = weakref.ref(self)
+        return _REFERENCES[self]
+
+    def __copy__(self) -> Named:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> Named:
+        return self
+
+    def __reduce_ex__(self, protocol: int) -> tuple | str:
+        """Errors: PicklingError for one that is not found by its name."""
+        name = f"{self.__module__}.{self.__qualname__}"
+        is_found = _found(self.__module__, self.__qualname__) is self
+        # nothing says which of the two asks, but cloudpickle does not before it is loaded
+        if not is_found and "cloudpickle" not in sys.modules:
+            raise pickle.PicklingError(
+                f"{self.__name__}: a kernel is pickled by its name, and {name} is not this one; "
+                "define it at the top level of a module, or use cloudpickle")
+        if protocol < 4:  # no names with dots
+            return self.__qualname__
+        return _referred, (self._reference,)
+
+
+_REFERENCES: weakref.WeakKeyDictionary[Named, FunctionType] = weakref.WeakKeyDictionary()
+_REFERRED: weakref.WeakKeyDictionary[FunctionType, weakref.ref] = weakref.WeakKeyDictionary()
+
+
+def _reference(cls: type, arguments: tuple) -> FunctionType:
+    def reference() -> Named:
+        return cls(*arguments)
+    return reference
+
+
+def _referred(reference: FunctionType) -> Named:
+    """What a function stands for; a new one, where the function was not found but read."""
+    known = _REFERRED.get(reference)
+    return reference() if known is None else known()
+
+
+def _found(module: str, name: str) -> object:
+    """What has a name; None when nothing has."""
+    try:
+        return operator.attrgetter(name)(sys.modules[module])
+    except (AttributeError, KeyError):
+        return None

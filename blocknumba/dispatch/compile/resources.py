@@ -1,0 +1,110 @@
+"""What a kernel may take of a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from blocknumba.dispatch.compile.options import MAX_WARPS
+from blocknumba.dispatch.launch.specialize import Specialization
+from blocknumba.errors import ResourceError
+from blocknumba.gpu_layout.layouts.registers import register_count
+from blocknumba.gpu_layout.layouts.shared import in_registers
+from blocknumba.gpu_layout.memory.allocate_shared import shared_bytes, size_bytes
+from blocknumba.gpu_layout.ops import shared_allocate
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.placement.planner import tile_bytes
+from blocknumba.nvvm_lower.target import Target
+from blocknumba.settings import SETTINGS, raises
+from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
+from blocknumba.wording import shown
+
+SHOWN_BUFFERS = 4  # the largest ones say what to change
+
+
+def layout_options(specialization: Specialization, num_warps: int) -> LayoutOptions:
+    """What the passes of the GPU-layout IR are told about a specialization."""
+    options, target = specialization.options, specialization.target
+    return LayoutOptions(num_warps, options.num_stages, specialization.disjoint,
+                         specialization.numbers_describe, target.capabilities,
+                         target.shared_bytes_per_block, options.num_ctas)
+
+
+def require_shared_memory(fn: Function, target: Target) -> None:
+    """Check that a function with layouts fits the shared memory of a block.
+
+    Errors: ResourceError that names the largest buffers, at the line of the largest one.
+    """
+    needed, present = shared_bytes(fn), target.shared_bytes_per_block
+    if needed <= present:
+        return
+    buffers = sorted((op for op in walk(fn.body) if op.opdef is shared_allocate), key=size_bytes,
+                     reverse=True)
+    listed = ", ".join(map(_described, buffers[:SHOWN_BUFFERS]))
+    raise ResourceError(f"{fn.name}: needs {needed} bytes of shared memory, {target} has "
+                        f"{present} per program: {listed}",
+                        hint="use smaller tiles or fewer num_stages").at(buffers[0].loc)
+
+
+def require_registers(fn: Function, num_warps: int) -> None:
+    """Check that no thread holds very many elements of one tile of a function with layouts.
+
+    They would not fit its registers, and the assembler would take minutes to find places for them.
+    Errors: ResourceError at the largest tile.
+    """
+    held = {value: register_count(value.type.layout)
+            for op in walk(fn.body) for value in op.results if _is_held(value)}
+    _require_few_elements(fn, held, num_warps)
+
+
+def require_room(fn: Function, target: Target, blocks: int) -> None:
+    """Check, before any layout, that the registers of all warps have room for each tile.
+
+    Tiles that fit shared memory may be there instead.
+    blocks: that a program may be spread over.
+    Errors: ResourceError at the largest tile.
+    """
+    sizes = {value: value.type.size // blocks for op in walk(fn.body) for value in op.results}
+    large = {value: size // (MAX_WARPS * target.warp_size) for value, size in sizes.items()
+             if size > target.shared_bytes_per_block}  # where no element takes less than a byte
+    _require_few_elements(fn, large, MAX_WARPS)
+
+
+def _require_few_elements(fn: Function, held: Mapping[Value, int], num_warps: int) -> None:
+    """held: elements per thread."""
+    most = SETTINGS.limits.elements_per_thread
+    largest = max(held, key=held.get, default=None)
+    if largest is None or held[largest] <= most:
+        return
+    warps = num_warps * held[largest] // most
+    fix = f"num_warps={warps} or smaller tiles" if warps <= MAX_WARPS else "smaller tiles"
+    raise ResourceError(
+        f"{fn.name}: a tile of shape {largest.type.shape} has {shown(held[largest])} elements per "
+        f"thread with num_warps={num_warps}, accepted at most {most}", loc=largest.owner.loc,
+        hint=f"use {fix}; {raises('elements_per_thread')}")
+
+
+def _is_held(value: Value) -> bool:
+    return in_registers(value.type) and value.type.layout is not None
+
+
+def require_memory(fn: Function) -> None:
+    """Check that no tile is so large that the interpreter would fill the memory of the machine.
+
+    Errors: ResourceError at the largest tile.
+    """
+    most = SETTINGS.limits.tile_bytes
+    largest = max((value for op in walk(fn.body) for value in op.results),
+                  key=lambda value: tile_bytes(value.type), default=None)
+    size = 0 if largest is None else tile_bytes(largest.type)
+    if size <= most:
+        return
+    raise ResourceError(
+        f"{fn.name}: a tile of shape {largest.type.shape} has {shown(size)} bytes, "
+        f"accepted at most {most} on the CPU device", loc=largest.owner.loc,
+        hint=f"use smaller tiles; {raises('tile_bytes')}")
+
+
+def _described(buffer: Op) -> str:
+    tile = buffer.result.type
+    shape = "x".join(map(str, tile.shape))
+    return f"{size_bytes(buffer)} bytes for {shape}x{tile.dtype} at line {buffer.loc.line}"

@@ -1,0 +1,114 @@
+"""What a compiled kernel uses, and what became of its loads, stores and products."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from blocknumba.dispatch.launch.forks import COMPILATIONS
+
+if TYPE_CHECKING:
+    from blocknumba.dispatch.compile.compiled import Compiled
+    from blocknumba.dispatch.compile.explanation import Access, Explanation, Product, Ring
+
+_GLOBAL_LOAD = re.compile(r"ld\.global\S*?(?:\.v(\d+))?\.[bfsu](\d+)\b")
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What a kernel uses; `print` shows all of it.
+
+    registers, spills, stack_bytes: per thread; spills and stack in bytes of local memory.
+    shared_bytes: per block, static and dynamic.
+    occupancy: the part of a multiprocessor's threads that can be resident at once, 0 to 1.
+    warnings: what the assembler warned of.
+    What needs more work is found when it is asked for.
+    """
+
+    registers: int
+    spills: int
+    stack_bytes: int
+    shared_bytes: int
+    occupancy: float
+    warnings: tuple[str, ...]
+    _compiled: Compiled = field(repr=False, compare=False)
+
+    @staticmethod
+    def of(compiled: Compiled) -> Stats:
+        """The stats of a kernel that has machine code."""
+        machine, target = compiled.machine, compiled.specialization.target
+        assembled = machine.assembled
+        shared_bytes = machine.shared_bytes + assembled.shared_bytes
+        blocks = target.resident_blocks(machine.threads // target.warp_size, assembled.registers,
+                                        shared_bytes)
+        return Stats(assembled.registers, assembled.spill_bytes, assembled.stack_bytes,
+                     shared_bytes, blocks * machine.threads / target.threads_per_processor,
+                     assembled.warnings, compiled)
+
+    @cached_property
+    def loads(self) -> tuple[int, ...]:
+        """Bytes that one thread fetches at a time, for each load from global memory in the PTX."""
+        found = _GLOBAL_LOAD.findall(self._compiled.ptx)
+        return tuple(int(count or 1) * int(bits) // 8 for count, bits in found)
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """Each load and store of a tile: how wide, by whom, and why not by the copy engine."""
+        return self._explanation.accesses
+
+    @property
+    def products(self) -> tuple[Product, ...]:
+        """Each product of tiles: by which instruction, and why not by wgmma."""
+        return self._explanation.products
+
+    @property
+    def rings(self) -> tuple[Ring, ...]:
+        """Buffers that are filled while others are read, and how many copies they have."""
+        return self._explanation.rings
+
+    @property
+    def producers(self) -> int:
+        """Warps besides those of the program, which tell the copy engine what to fetch."""
+        return self._explanation.producers
+
+    @property
+    def unused_options(self) -> tuple[str, ...]:
+        """Options that changed nothing, and why."""
+        reason, asked = self._explanation.why_not_spread, self._compiled.specialization.options
+        return (f"num_ctas={asked.num_ctas}: {reason}",) if reason else ()
+
+    @cached_property
+    def _explanation(self) -> Explanation:
+        with COMPILATIONS.running():
+            # here and not above: it needs all passes, which a kernel from the disk does not
+            from blocknumba.dispatch.compile.explanation import explain_compiled
+        return explain_compiled(self._compiled)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        compiled = self._compiled
+        warps = compiled.machine.threads // compiled.specialization.target.warp_size
+        spread = f"{compiled.machine.cluster} blocks of " if compiled.machine.cluster > 1 else ""
+        producing = f" and {self.producers} that fetch" if self.producers else ""
+        spills = f"{self.spills} bytes of spills" if self.spills else "no spills"
+        yield (f"{compiled.name} for {compiled.specialization.target}: {spread}"
+               f"{warps - self.producers} warps{producing}, {self.registers} registers, {spills}, "
+               f"{self.shared_bytes} bytes of shared memory, occupancy {self.occupancy:.0%}")
+        for kind in ("load", "store"):
+            yield from _titled(f"{kind}s", (a for a in self.accesses if a.kind == kind))
+        yield from _titled("products", self.products)
+        yield from _titled("rings", self.rings)
+        yield from _titled("options without effect", self.unused_options)
+        yield from _titled("warnings", self.warnings)
+
+
+def _titled(title: str, rows: Iterable[object]) -> Iterator[str]:
+    """A title and indented rows, if there are any."""
+    lines = [f"  {row}" for row in rows]
+    if lines:
+        yield from (title, *lines)

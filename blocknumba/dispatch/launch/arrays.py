@@ -1,0 +1,406 @@
+"""Arrays of every library, read into the facts that a launch needs."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import operator
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from blocknumba.dispatch.launch.driver import host_pointer, require_driver
+from blocknumba.errors import BlockError, BlockTypeError, BlockValueError, require
+from blocknumba.tile_ir.ir.types import DTYPES, DType, dtype_of
+from blocknumba.wording import shortened, shown
+
+MAX_RANK = 6
+LEGACY_STREAM = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFacts:
+    """An array argument at the moment of a launch.
+
+    shape, strides: per axis, in elements; the stride of an axis of length 1 is what it would
+        be were the array contiguous, whatever the library says.
+    pointer: address of the first element, 0 allowed when there is none.
+    device: ordinal of the GPU whose memory it is; None for host memory.
+    readonly: the library forbids stores.
+    owner: keeps the memory alive.
+    stream: the one that the producer's pending work is on, when the producer says; else None.
+    """
+
+    dtype: DType
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    pointer: int
+    device: int | None
+    readonly: bool
+    owner: object
+    stream: int | None = None
+
+    @property
+    def size(self) -> int:
+        """How many elements."""
+        return math.prod(self.shape)
+
+    def offsets(self) -> tuple[int, int]:
+        """The least and the greatest offset of an element from the first, in elements."""
+        reach = [(extent - 1) * stride for extent, stride in zip(self.shape, self.strides)]
+        return sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
+
+    def byte_range(self) -> tuple[int, int]:
+        """The addresses of the first byte and of the byte after the last; equal when empty."""
+        if not self.size:
+            return self.pointer, self.pointer
+        low, high = self.offsets()
+        return (self.pointer + low * self.dtype.bytes,
+                self.pointer + (high + 1) * self.dtype.bytes)
+
+
+def array_facts(value: object, where: str) -> ArrayFacts | None:
+    """The facts of an array of any library; None for a value that is not an array.
+
+    where: the kernel and the argument, for messages.
+    Errors: BlockTypeError for a dtype, rank or kind of memory that a kernel cannot use;
+    BlockValueError for elements that are not aligned.
+    """
+    library = library_of(type(value))
+    if library is not None:
+        facts = library.read(value, where)
+    elif (library := _protocol_of(value)) is not None:
+        facts = _read_by_protocol(library, value, where)
+    else:
+        return None
+    require(len(facts.shape) <= MAX_RANK, "{}: given an array of rank {}, accepted 0 to {}", where,
+            len(facts.shape), MAX_RANK)
+    require(facts.pointer % facts.dtype.bytes == 0 or not facts.size,
+            "{}: given {} elements at address {:#x}, accepted addresses that are multiples of {}",
+            where, facts.dtype, facts.pointer, facts.dtype.bytes, error=BlockValueError,
+            hint="pass a copy")
+    strides = _canonical_strides(facts.shape, facts.strides)
+    return facts if strides == facts.strides else replace(facts, strides=strides)
+
+
+def _read_by_protocol(library: Library, value: object, where: str) -> ArrayFacts:
+    """The facts of an array of a library that we do not know, which may break its protocol."""
+    try:
+        return library.read(value, where)
+    except BlockError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise BlockTypeError(f"{where}: given {shown(value)}, whose {library.name} cannot be read: "
+                             f"{shortened(reason)}") from error
+
+
+def host_view(facts: ArrayFacts, pointer: int | None = None,
+              owner: object | None = None) -> np.ndarray:
+    """The NumPy array of the same elements; for host memory, or for a copy at pointer."""
+    strides = tuple([stride * facts.dtype.bytes for stride in facts.strides])
+    if pointer is None and type(facts.owner) is np.ndarray and facts.owner.strides == strides:
+        return facts.owner
+    address = facts.pointer if pointer is None else pointer
+    low, high = facts.offsets() if facts.size else (0, -1)
+    interface = {"data": (address + low * facts.dtype.bytes, facts.readonly),
+                 "shape": ((high - low + 1) * facts.dtype.bytes,), "typestr": "|u1", "version": 3}
+    if not facts.size:
+        return np.empty(facts.shape, facts.dtype.numpy)
+    memory = np.asarray(_Memory(interface, facts.owner if owner is None else owner))
+    return np.ndarray(facts.shape, facts.dtype.numpy, memory, -low * facts.dtype.bytes, strides)
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    """A range of host bytes that NumPy can look at, kept alive by its owner."""
+
+    __array_interface__: dict
+    owner: object
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """How to read the arrays of one library.
+
+    read: (value, where) -> ArrayFacts, before the checks that are the same for all.
+    pointer, shape, strides, dtype, device: expressions of generated functions, with {0} for the
+        array; the strides in whatever unit the library uses.  All empty for a library whose
+        arrays are always read through `read`.
+    key: expressions of all that a launch depends on but the address, and what follows from it.
+    differs: expression of whether an array's key may be another one than that of an array that
+        `marks` gave {1}, {2} and {3} for; empty where there is none that costs less.
+    """
+
+    name: str
+    read: Callable[[object, str], ArrayFacts]
+    pointer: str = ""
+    shape: str = "{0}.shape"
+    strides: str = "{0}.strides"
+    dtype: str = "{0}.dtype"
+    device: str = ""
+    key: str = "{0}.dtype, {0}.shape, {0}.strides"
+    differs: str = "{0}.dtype is not {1} or {0}.shape != {2} or {0}.strides != {3}"
+    marks: Callable[[object], tuple] = operator.attrgetter("dtype", "shape", "strides")
+
+    @property
+    def is_fast(self) -> bool:
+        """The generated launcher can read its arrays."""
+        return bool(self.pointer)
+
+
+@functools.cache
+def library_of(cls: type) -> Library | None:
+    """The library whose arrays are of a class; None for arrays of libraries we do not know."""
+    for module, name, library in _CLASSES:
+        # a user's array exists only if its module was imported: never import it ourselves
+        found = getattr(sys.modules.get(module), name, None)
+        if found is not None and issubclass(cls, found):
+            return library
+    return None
+
+
+def _protocol_of(value: object) -> Library | None:
+    """The protocol that an array of an unknown library speaks; None when it is not an array."""
+    if hasattr(value, "__cuda_array_interface__"):
+        return _CUDA_ARRAY_INTERFACE
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+        return _DLPACK
+    return None
+
+
+def _read_numpy(value: np.ndarray, where: str) -> ArrayFacts:
+    require(not isinstance(value, np.ma.MaskedArray),
+            "{}: given a masked array, accepted a plain one", where, hint="use x.filled(0)")
+    dtype = _dtype(value.dtype, where)
+    return ArrayFacts(dtype, value.shape, _in_elements(value.shape, value.strides, dtype, where),
+                      host_pointer(value), None, not value.flags.writeable, value)
+
+
+def _read_cupy(value: object, where: str) -> ArrayFacts:
+    dtype = _dtype(value.dtype, where)
+    return ArrayFacts(dtype, value.shape, _in_elements(value.shape, value.strides, dtype, where),
+                      value.data.ptr, value.data.device_id, False, value)
+
+
+def _marks_of_cupy(value: object) -> tuple:
+    """dtype, length and None of a contiguous vector, for CuPy makes its shape anew each time;
+    dtype, anything, and shape and strides of other arrays."""
+    contiguous = value._c_contiguous
+    if contiguous and value.ndim == 1:
+        return value.dtype, len(value), None
+    return value.dtype, 0, (value.shape, None if contiguous else value.strides)
+
+
+def _read_numba(value: object, where: str) -> ArrayFacts:
+    dtype = _dtype(value.dtype, where)
+    pointer = value.device_ctypes_pointer.value or 0
+    return ArrayFacts(dtype, value.shape, _in_elements(value.shape, value.strides, dtype, where),
+                      pointer, require_driver(where).pointer_device(pointer), False, value)
+
+
+def _read_torch(value: object, where: str) -> ArrayFacts:
+    torch = sys.modules["torch"]
+    require(value.layout == torch.strided, "{}: given a tensor of layout {}, accepted strided",
+            where, value.layout)
+    require(value.device.type in ("cpu", "cuda"),
+            "{}: given a tensor on device {}, accepted cpu and cuda", where, value.device)
+    require(not value.is_neg(), "{}: given a tensor with the negative bit set", where,
+            hint="use x.resolve_neg()")
+    name = str(value.dtype).removeprefix("torch.")
+    require(name in DTYPES, "{}: given a tensor of {}, accepted {}", where, name,
+            ", ".join(DTYPES))
+    device = value.device.index if value.device.type == "cuda" else None
+    return ArrayFacts(DTYPES[name], tuple(value.shape), tuple(value.stride()), value.data_ptr(),
+                      device, False, value)
+
+
+def _read_cuda_array_interface(value: object, where: str) -> ArrayFacts:
+    """Source: Numba, 'CUDA Array Interface (Version 3)'."""
+    interface = value.__cuda_array_interface__
+    require(interface.get("mask") is None, "{}: given a masked array, accepted a plain one", where)
+    typestr = interface["typestr"]
+    hint = "pass it through DLPack" if typestr[1:2] == "V" else ""
+    dtype = _dtype(np.dtype(typestr), where, hint)
+    shape = tuple(interface["shape"])
+    pointer, readonly = interface["data"]
+    strides = interface.get("strides")
+    strides = (contiguous_strides(shape) if strides is None
+               else _in_elements(shape, strides, dtype, where))
+    return ArrayFacts(dtype, shape, strides, pointer or 0,
+                      require_driver(where).pointer_device(pointer or 0), bool(readonly), value,
+                      interface.get("stream"))
+
+
+def _read_dlpack(value: object, where: str) -> ArrayFacts:
+    found = read_dlpack(value, where)
+    stream = None if found.device is None else LEGACY_STREAM
+    return ArrayFacts(found.dtype, found.shape, found.strides, found.pointer, found.device,
+                      found.readonly, (value, found.capsule), stream)
+
+
+def _dtype(dtype: np.dtype, where: str, hint: str = "") -> DType:
+    try:
+        return dtype_of(dtype)
+    except BlockTypeError:
+        if not dtype.isnative:
+            hint = f"use x.astype({dtype.newbyteorder('=').name!r})"
+        raise BlockTypeError(f"{where}: given an array of {dtype}, accepted {', '.join(DTYPES)}",
+                             hint=hint) from None
+
+
+def _in_elements(shape: tuple[int, ...], strides: tuple[int, ...], dtype: DType,
+                 where: str) -> tuple[int, ...]:
+    """Byte strides in elements; those of axes that are never stepped along do not matter."""
+    for axis, (extent, stride) in enumerate(zip(shape, strides)):
+        require(stride % dtype.bytes == 0 or extent <= 1 or 0 in shape,
+                "{}: given a stride of {} bytes along axis {}, accepted multiples of {} ({})",
+                where, stride, axis, dtype.bytes, dtype, error=BlockValueError, hint="pass a copy")
+    return tuple(stride // dtype.bytes for stride in strides)
+
+
+def _canonical_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides with those of axes of length 1 replaced by what contiguity would make them.
+
+    An empty array is contiguous.
+    """
+    if 0 in shape:
+        return contiguous_strides(shape)
+    canonical, step = [], 1
+    for extent, stride in zip(reversed(shape), reversed(strides)):
+        stride = step if extent == 1 else stride
+        canonical.append(stride)
+        step = (abs(stride) or step) * extent
+    return tuple(reversed(canonical))
+
+
+_NUMPY = Library("numpy", _read_numpy)
+_CUPY = Library(
+    "cupy", _read_cupy, "{0}.data.ptr", device="{0}.data.device_id",
+    key="{0}.dtype, {0}.shape, {0}._c_contiguous or {0}.strides", marks=_marks_of_cupy,
+    differs="{0}.dtype is not {1} or ("
+            "({0}.ndim != 1 or _len({0}) != {2} or not {0}._c_contiguous) if {3} is None else "
+            "({0}.shape, None if {0}._c_contiguous else {0}.strides) != {3})")
+# the array's own device_ctypes_pointer is a property in Python; an empty array has no gpu_data
+_NUMBA = Library("numba", _read_numba,
+                 "{0}.gpu_data is not None and {0}.gpu_data.device_ctypes_pointer.value or 0")
+# get_device is -1 for tensors on the host, and the cheapest to ask
+_TORCH = Library("torch", _read_torch, "{0}.data_ptr()", strides="{0}.stride()",
+                 device="{0}.get_device()", differs="",
+                 key="{0}.dtype, {0}.shape, {0}.stride(), {0}.get_device()")
+_CUDA_ARRAY_INTERFACE = Library("cuda_array_interface", _read_cuda_array_interface)
+_DLPACK = Library("dlpack", _read_dlpack)
+
+# in this order: Numba's mapped arrays are NumPy arrays too
+_CLASSES = (("numba.cuda.cudadrv.devicearray", "DeviceNDArray", _NUMBA),
+            ("cupy", "ndarray", _CUPY),
+            ("torch", "Tensor", _TORCH),
+            ("numpy", "ndarray", _NUMPY))
+
+
+CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13  # DLDeviceType
+READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
+
+# DLDataTypeCode -> the first part of our dtype's name
+_KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
+_SPECIAL = {(6, 8): "bool", (10, 8): "float8_e4m3fn", (12, 8): "float8_e5m2"}
+
+
+class _Tensor(ctypes.Structure):
+    """DLTensor."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32),
+                ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+
+
+class _Versioned(ctypes.Structure):
+    """DLManagedTensorVersioned."""
+
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32),
+                ("manager", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
+                ("flags", ctypes.c_uint64), ("tensor", _Tensor)]
+
+
+@dataclass(frozen=True, slots=True)
+class DLPackArray:
+    """What a DLPack capsule says.
+
+    strides: in elements.
+    device: ordinal, or None for host memory.
+    capsule: keeps the memory alive; it frees itself, since nobody takes it over.
+    """
+
+    dtype: DType
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    pointer: int
+    device: int | None
+    readonly: bool
+    capsule: object
+
+
+def read_dlpack(value: object, where: str) -> DLPackArray:
+    """Read an object that has __dlpack__.
+
+    where: the kernel and the argument, for messages.
+    Errors: BlockTypeError for a device or a dtype that a kernel cannot use.
+    """
+    device_type, device_id = value.__dlpack_device__()
+    require(device_type in (CPU, CUDA, CUDA_HOST, CUDA_MANAGED),
+            "{}: given memory of DLPack device type {}, accepted CPU and CUDA memory", where,
+            int(device_type))
+    capsule = _export(value, on_device=device_type in (CUDA, CUDA_MANAGED))
+    tensor, readonly = _tensor_of(capsule)
+    shape = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
+    strides = (tuple(tensor.strides[axis] for axis in range(tensor.ndim)) if tensor.strides
+               else contiguous_strides(shape))
+    on_device = device_type in (CUDA, CUDA_MANAGED)
+    return DLPackArray(_dtype_of(tensor, where), shape, strides,
+                       (tensor.data or 0) + tensor.byte_offset, device_id if on_device else None,
+                       readonly, capsule)
+
+
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides, in elements, of a C-contiguous array; a zero extent counts as one."""
+    strides, step = [], 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+def _export(value: object, on_device: bool) -> object:
+    # stream 1, the legacy default stream, orders the producer's work before launches there;
+    # launches on other streams wait for it (see dispatch/launch/streams.py)
+    arguments = {"stream": 1} if on_device else {}
+    try:
+        return value.__dlpack__(max_version=(1, 0), **arguments)
+    except TypeError:
+        return value.__dlpack__(**arguments)  # a producer from before DLPack 1.0
+
+
+def _tensor_of(capsule: object) -> tuple[_Tensor, bool]:
+    """The tensor in a capsule, and whether it is read-only."""
+    pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    is_valid = ctypes.pythonapi.PyCapsule_IsValid
+    is_valid.restype, is_valid.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
+    if is_valid(capsule, b"dltensor_versioned"):
+        managed = _Versioned.from_address(pointer_of(capsule, b"dltensor_versioned"))
+        return managed.tensor, bool(managed.flags & READ_ONLY)
+    return _Tensor.from_address(pointer_of(capsule, b"dltensor")), False
+
+
+def _dtype_of(tensor: _Tensor, where: str) -> DType:
+    name = _SPECIAL.get((tensor.code, tensor.bits),
+                        f"{_KINDS.get(tensor.code, '?')}{tensor.bits}")
+    if tensor.lanes != 1 or name not in DTYPES:
+        raise BlockTypeError(f"{where}: given DLPack type code {tensor.code} of {tensor.bits} "
+                             f"bits and {tensor.lanes} lanes, accepted {', '.join(DTYPES)}")
+    return DTYPES[name]

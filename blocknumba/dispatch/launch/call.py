@@ -1,0 +1,184 @@
+"""One call of a kernel, the slow way: read every argument, find or compile the code, run it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from blocknumba.dispatch.compile.captures import Captures
+from blocknumba.dispatch.compile.compiled import Compiled
+from blocknumba.dispatch.compile.options import Options
+from blocknumba.dispatch.launch.arrays import ArrayFacts, array_facts
+from blocknumba.dispatch.launch.driver import Driver, find_driver
+from blocknumba.dispatch.launch.forks import COMPILATIONS
+from blocknumba.dispatch.launch.grid import Grid, grid_of
+from blocknumba.dispatch.launch.plan import Plan, slot_bits
+from blocknumba.dispatch.launch.scalars import scalar_facts, scalar_of_array
+from blocknumba.dispatch.launch.signature import Formal, Signature
+from blocknumba.dispatch.launch.staging import DeviceCopies
+from blocknumba.dispatch.launch.streams import StreamOrder, stream_handle
+from blocknumba.dispatch.launch.tensor_maps import Facts
+from blocknumba.errors import BlockTypeError, BlockValueError, LaunchError, require
+from blocknumba.settings import SETTINGS
+from blocknumba.tracebacks import called
+from blocknumba.wording import shown
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments of one call, read.
+
+    facts: of the arguments that exist at run time, in the order of the signature.
+    constants: the others: constexprs, and arguments that are None.
+    """
+
+    facts: dict[str, Facts]
+    constants: dict[str, object]
+
+    @property
+    def arrays(self) -> dict[str, ArrayFacts]:
+        """The arrays among them."""
+        return {name: facts for name, facts in self.facts.items()
+                if isinstance(facts, ArrayFacts)}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that is ready to run.
+
+    driver, device: where it runs; driver is None for the interpreter.
+    """
+
+    signature: Signature
+    arguments: Arguments
+    captures: Captures
+    compiled: Compiled
+    driver: Driver | None
+    device: int
+
+    def run(self, grid: Grid, stream: object) -> Plan | None:
+        """Run it; the plan when later calls of the same form can use it.
+
+        Errors: BlockValueError for a read-only array that the kernel stores to; LaunchError.
+        """
+        stream = None if stream is None else stream_handle(stream, self.signature.kernel)
+        if self.driver is None:
+            self._require_writable()
+            if all(grid):
+                _interpreter()(self.compiled, grid, self.arguments.facts, stream)
+            return None
+        try:
+            return self._launch(self.driver, grid, stream)
+        except LaunchError as error:
+            name = self.signature.kernel
+            if error.message.startswith(f"{name}: "):
+                raise
+            raise type(error)(f"{name}: {error.message}", hint=error.hint) from None
+
+    @property
+    def is_on_device(self) -> bool:
+        """Whether it runs on a GPU and no array is to be copied there."""
+        return self.driver is not None and all(array.device is not None
+                                               for array in self.arguments.arrays.values())
+
+    def plan(self) -> Plan:
+        """All that its launch needs but the pointers and numbers; only with a driver."""
+        self._require_writable()
+        self.driver.enter_thread(self.device)
+        return Plan(self.driver, self.compiled, self.device, self.arguments.facts,
+                    self.captures)
+
+    def _launch(self, driver: Driver, grid: Grid, stream: int | None) -> Plan | None:
+        facts, arrays = self.arguments.facts, self.arguments.arrays
+        plan = self.plan()
+        if all(grid):
+            with (driver.on_device(self.device),
+                  StreamOrder(driver, arrays.values(), self.device, stream) as handle,
+                  DeviceCopies(driver, arrays, self.compiled.effects.stored, self.device,
+                               handle) as copies):
+                bits = [slot_bits(copies.get(name, fact)) for name, fact in facts.items()]
+                plan.launch(grid, handle, bits)
+        return plan if self.is_on_device else None
+
+    def _require_writable(self) -> None:
+        for name in self.compiled.effects.stored:
+            require(not self.arguments.facts[name].readonly,
+                    "{}: argument {} is read-only, and the kernel stores to it",
+                    self.signature.kernel, name, error=BlockValueError, hint="pass a copy")
+
+
+@functools.cache
+def _interpreter() -> Callable[..., None]:
+    with COMPILATIONS.running():
+        # here and not above: import blocknumba must be fast, on GPU machines too
+        from blocknumba.dispatch.launch.interpret import interpret
+    return interpret
+
+
+def read_arguments(signature: Signature, bound: Mapping[str, object]) -> Arguments:
+    """Read the arguments of a call.
+
+    Errors: BlockTypeError for a value that a kernel cannot be given; those of the readers.
+    """
+    facts: dict[str, Facts] = {}
+    constants: dict[str, object] = {}
+    for formal in signature.formals:
+        value = bound[formal.name]
+        if formal.is_constant or value is None:
+            constants[formal.name] = value
+        else:
+            facts[formal.name] = _facts(formal, value, signature.kernel)
+    return Arguments(facts, constants)
+
+
+def place_of(signature: Signature, arguments: Arguments,
+             options: Options) -> tuple[Driver | None, int]:
+    """Where a call runs: the driver (None for the interpreter) and the device.
+
+    Errors: BlockValueError for arrays of different devices.
+    """
+    first: dict[int, str] = {}
+    for name, array in arguments.arrays.items():
+        if array.device is not None and array.size:
+            first.setdefault(array.device, name)
+    if len(first) > 1:
+        (one, x), (other, y), *_ = first.items()
+        raise BlockValueError(f"{signature.kernel}: argument {x} is on device {one} and argument "
+                              f"{y} on device {other}, accepted arrays of one device")
+    driver = find_driver()
+    if driver is None or options.interpret or SETTINGS.interpret:
+        return None, 0
+    return driver, next(iter(first), driver.current_device())
+
+
+def resolve_grid(given: object, signature: Signature, bound: Mapping[str, object],
+                 options: Options) -> Grid:
+    """The extents of a grid, which may be a function of the arguments and the options."""
+    if isinstance(given, Callable):
+        given = called(f"{signature.kernel}: the grid", given, options.named() | bound)
+    return grid_of(given, signature.kernel)
+
+
+def _facts(formal: Formal, value: object, kernel: str) -> Facts:
+    where = f"{kernel}: argument {formal.name}"
+    if formal.dtype is not None and isinstance(value, np.ndarray) and value.ndim == 0:
+        return scalar_of_array(value, formal.dtype, where, formal.is_weak)
+    facts = scalar_facts(value, formal.dtype, where, formal.is_weak)
+    if facts is None:
+        facts = array_facts(value, where)
+    if facts is None:
+        raise BlockTypeError(
+            f"{where}: given {shown(value)}, accepted arrays, numbers, bools and None",
+            hint=_advice(formal.name, value))
+    return facts
+
+
+def _advice(name: str, value: object) -> str:
+    if isinstance(value, list):
+        return "use np.asarray"
+    if isinstance(value, (str, tuple, type, np.dtype)) or callable(value):
+        return f"to pass it as a constant, annotate the parameter: {name}: bn.constexpr"
+    return ""

@@ -1,0 +1,58 @@
+"""What kernels run on, as far as tiles and numbers of programs are chosen by it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from blocknumba.dispatch.launch.driver import Driver, find_driver
+from blocknumba.dispatch.launch.kernel import target_of
+from blocknumba.nvvm_lower.target import Capability, Target
+from blocknumba.settings import SETTINGS
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A GPU, or the CPU device.
+
+    name: its maker's.
+    target: what code for it is compiled for; None on the CPU device.
+    multiprocessors: how many programs run side by side at least; 1 on the CPU device.
+    """
+
+    name: str
+    target: Target | None
+    multiprocessors: int
+
+    @property
+    def shared_bytes(self) -> int:
+        """The shared memory that a program may use; 0 on the CPU device."""
+        return self.target.shared_bytes_per_block if self.target else 0
+
+    def has(self, capability: Capability | str) -> bool:
+        """Whether kernels can use something: "wgmma", "tma" and the like.
+
+        Errors: ValueError for what no target has.
+        """
+        wanted = Capability(capability)
+        return self.target is not None and self.target.has(wanted)
+
+
+CPU = Device("CPU", None, 1)
+
+
+def current_device() -> Device:
+    """What a launch of arrays that are not on a GPU goes to: the thread's GPU, or the CPU."""
+    driver = find_driver()
+    if driver is None or SETTINGS.interpret:
+        return CPU
+    return _gpu(driver, driver.current_device())
+
+
+@cache
+def _gpu(driver: Driver, number: int) -> Device:
+    """The GPU of a number."""
+    count = driver.api.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+    (multiprocessors,) = driver.check("cuDeviceGetAttribute",
+                                      driver.api.cuDeviceGetAttribute(count, number))
+    return Device(driver.device_name(number), target_of(driver, number), multiprocessors)

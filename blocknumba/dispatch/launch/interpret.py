@@ -1,0 +1,44 @@
+"""Running a kernel on the CPU, in place on host arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from blocknumba.dispatch.compile.compiled import Compiled
+from blocknumba.dispatch.launch.arrays import ArrayFacts, host_view
+from blocknumba.dispatch.launch.driver import require_driver
+from blocknumba.dispatch.launch.grid import Grid
+from blocknumba.dispatch.launch.staging import HostCopies
+from blocknumba.dispatch.launch.streams import StreamOrder
+from blocknumba.dispatch.launch.tensor_maps import Facts
+from blocknumba.tile_ir.interpreter import Interpreter
+
+
+def interpret(compiled: Compiled, grid: Grid, facts: Mapping[str, Facts],
+              stream: int | None) -> None:
+    """Run all programs of a grid.
+
+    Device arrays are copied to the host, and back when the kernel stores to them.
+    stream: the one that the user asked for, on which the copies are made.
+    """
+    host = {name: host_view(fact) if isinstance(fact, ArrayFacts) else fact.value
+            for name, fact in facts.items()
+            if not isinstance(fact, ArrayFacts) or fact.device is None}
+    devices = {name: fact for name, fact in facts.items() if name not in host}
+    if not devices:
+        _run(compiled, grid, host)
+        return
+    driver = require_driver(compiled.name)
+    device = next(iter(devices.values())).device
+    with (driver.on_device(device),
+          StreamOrder(driver, devices.values(), device, stream) as handle,
+          HostCopies(driver, devices, compiled.effects.stored, handle) as copies):
+        _run(compiled, grid, host | copies)
+
+
+def _run(compiled: Compiled, grid: Grid, arguments: Mapping[str, np.ndarray | np.generic]) -> None:
+    if compiled.interpreter is None:
+        compiled.interpreter = Interpreter(compiled.tile)
+    compiled.interpreter.run(grid, arguments, debug=compiled.specialization.options.debug)

@@ -1,0 +1,402 @@
+"""`@bn.jit`: a Python function as a kernel that can be launched."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from types import FunctionType, MethodType
+
+from blocknumba.dispatch.compile.captures import Captures, capture, is_settled
+from blocknumba.dispatch.compile.compilation import compile_function
+from blocknumba.dispatch.compile.compiled import Compiled
+from blocknumba.dispatch.compile.options import Options, require_options
+from blocknumba.dispatch.compile.references import Named
+from blocknumba.dispatch.launch.bound import Bound, LaunchEvent, bind_call
+from blocknumba.dispatch.launch.call import Arguments, Call, place_of, read_arguments, resolve_grid
+from blocknumba.dispatch.launch.chain import Chain
+from blocknumba.dispatch.launch.driver import Driver, find_driver
+from blocknumba.dispatch.launch.forks import COMPILATIONS, Lock
+from blocknumba.dispatch.launch.grid import grid_and_stream
+from blocknumba.dispatch.launch.launcher import MAX_PLANS, MISSING, generate_launcher
+from blocknumba.dispatch.launch.plan import FormPlans, Plan
+from blocknumba.dispatch.launch.recent import Key
+from blocknumba.dispatch.launch.signature import Signature, read_signature
+from blocknumba.dispatch.launch.specialize import (
+    Specialization, are_disjoint, arguments_of, freeze, identify, stores_are_apart,
+)
+from blocknumba.errors import BlockTypeError, BlockValueError, require
+from blocknumba.nvvm_lower.target import Target
+from blocknumba.settings import SETTINGS
+from blocknumba.tracebacks import called, leave_out_our_frames, without_our_frames
+from blocknumba.typing.function import own_signature
+
+MAX_CHAIN = 4  # generated launchers that a call tries before its form is looked up
+MAX_TRIES = 16  # to see the same grid twice in a row: those that are computed are new objects
+_NOTHING_KEPT = (object(), None)  # yet
+
+Launch = Callable[..., Compiled]
+
+
+class Kernel(Named):
+    """A block kernel: `kernel[grid](*arguments)` launches it.
+
+    python_function: what it was made of.
+    signature: its parameters.
+    options: compile options, which keywords of a launch override.
+    """
+
+    # slots are what each launch reads: they cost less than the dict of so many attributes
+    __slots__ = ("_front", "_kept", "__dict__", "__weakref__")
+
+    @without_our_frames
+    def __init__(self, function: FunctionType, options: Options = Options()):
+        require(isinstance(function, FunctionType), "jit: given {!r}, accepted a Python function",
+                function)
+        functools.update_wrapper(self, function)
+        if vars(function):  # inspect would follow what functools.wraps left there
+            self.__signature__ = own_signature(function)
+        self.python_function = function
+        self.signature: Signature = read_signature(function)
+        self.options = options
+        self._launchers: dict[tuple, Launch] = {}
+        self._front: Launch = self._newest_form  # what a launch calls; replaced as forms are met
+        self._places = self.signature.places
+        self._maybe_options = frozenset(filter(self.signature.is_option, self.signature.names))
+        # launchers of parameters that may be options take them by position or by name, not both
+        self._chain = Chain(self._any_form, 1 if self._maybe_options else MAX_CHAIN)
+        # the first grid that was asked for twice in a row and its launch, replaced as one
+        self._kept: tuple[object, Launch | None] = _NOTHING_KEPT
+        self._latest: object = _NOTHING_KEPT  # the grid that was asked for before
+        self._tries_left = MAX_TRIES
+        self._compiled: dict[Specialization, Compiled] = {}
+        self._captures: dict[tuple[tuple[str, Hashable], ...], Captures] = {}
+        self._compiling: dict[Specialization, Lock] = {}
+        self._lock = Lock()
+        self._hooks: list[Callable[[LaunchEvent], Callable[[], object] | None]] = []
+
+    @property
+    def py_func(self) -> FunctionType:
+        """The Python function, under Numba's name."""
+        return self.python_function
+
+    def __getitem__(self, configuration: object) -> Launch:
+        """`kernel[grid]` or `kernel[grid, stream]`: what launches when it is called.
+
+        Called, it takes the function's arguments; keywords may also be compile options, and
+        `stream=` where the brackets do not say.  It returns the compiled kernel, and does not
+        wait for the GPU.
+        grid: int, tuple or list of 1 to 3 ints, or a function of the dict of all arguments and
+        options.  stream: None, an int, a stream of CuPy, Torch or Numba.
+        """
+        kept, launch = self._kept
+        if kept is configuration:
+            return launch
+        if launch is None:
+            self._keep(configuration)
+        # a bound method is the cheapest call there is with something in place
+        try:
+            return MethodType(self._front, configuration)
+        except TypeError:  # None, which no method can be bound to; the launch says what is wrong
+            return MethodType(self._front, (configuration,))
+
+    @without_our_frames
+    def __call__(self, *arguments: object, **keywords: object) -> None:
+        name = self.signature.kernel
+        raise BlockTypeError(f"{name}: called without a grid, accepted {name}[grid](...)",
+                             hint=f"use {name}[1](...) for one program")
+
+    @without_our_frames
+    def warmup(self, *arguments: object, grid: object = 1, **keywords: object) -> Compiled:
+        """Compile for these arguments, without running anything."""
+        bound, changes = self.signature.bind(arguments, keywords)
+        options = self.options.override(changes)
+        resolve_grid(grid, self.signature, bound, options)
+        return self.prepare(bound, options).compiled
+
+    @without_our_frames
+    def bind(self, grid: object, *arguments: object, stream: object = None,
+             **keywords: object) -> Bound:
+        """A function that launches with just these arguments, the fastest way there is.
+
+        It takes nothing but `stream=`, and returns the compiled kernel.  It keeps the arrays
+        alive; an array that got other memory must be bound again.
+        stream: the one to launch on each time; None for the one that is then current.
+        """
+        bound, changes = self.signature.bind(arguments, keywords)
+        options = self.options.override(changes)
+        extents = resolve_grid(grid, self.signature, bound, options)
+        return bind_call(self.prepare(bound, options), extents, stream, self._hooks,
+                         lambda chosen: self._run(grid, chosen, bound, changes)[1].compiled)
+
+    @without_our_frames
+    def add_launch_hook(self, hook: Callable[[LaunchEvent], Callable[[], object] | None]) -> None:
+        """Call hook(event) before every launch; what it returns, if not None, is called after.
+
+        After means that the launch is queued, not that it is done.  It is called also when the
+        launch or another hook raises, the last hook's first.  A hook that raises stops the launch.
+        Hooks that are added or removed by a hook count from the next launch on.  Launches take the
+        slow way while there are hooks.
+        Errors: BlockTypeError for what cannot be called.
+        """
+        require(callable(hook), "{}: given {!r} as a launch hook, accepted a function",
+                self.signature.kernel, hook)
+        self._hooks.append(hook)
+
+    @without_our_frames
+    def remove_launch_hook(self, hook: Callable[[LaunchEvent], object]) -> None:
+        """Do not call a hook any more."""
+        require(hook in self._hooks, "{}: given a hook that was not added",
+                self.signature.kernel, error=BlockValueError)
+        self._hooks.remove(hook)
+
+    def compile(self, specialization: Specialization, constants: Mapping[str, object]) -> Compiled:
+        """The code for a specialization, compiled once however many threads ask.
+
+        constants: the values whose frozen form is in the specialization.
+        """
+        compiled = self._compiled.get(specialization)
+        if compiled is None:
+            with self._lock:
+                lock = self._compiling.setdefault(specialization, Lock())
+            with lock:  # of this specialization: others compile meanwhile
+                compiled = self._compiled.get(specialization)
+                if compiled is None:
+                    with COMPILATIONS.running():
+                        compiled = compile_function(self.python_function, specialization,
+                                                    constants)
+                    # else something changed meanwhile: nobody knows what the code has of it
+                    if self.captures(constants).values == specialization.captured:
+                        self._compiled[specialization] = compiled
+        return compiled
+
+    def prepare(self, bound: Mapping[str, object], options: Options) -> Call:
+        """Read the arguments of a call, given by name, and find or compile the code for them."""
+        arguments = read_arguments(self.signature, bound)
+        driver, device = place_of(self.signature, arguments, options)
+        target = None if driver is None else target_of(driver, device)
+        arrays = arguments.arrays
+        specialization, captures = self.specialize(arguments_of(self.signature, arguments.facts),
+                                                   arguments.constants, options, target,
+                                                   target is not None
+                                                   and are_disjoint(arrays.values()))
+        compiled = self._code_for(specialization, arguments)
+        if target is not None and not specialization.disjoint and stores_are_apart(
+                arrays, compiled.effects.stored):
+            compiled = self._code_for(replace(specialization, disjoint=True), arguments)
+        return Call(self.signature, arguments, captures, compiled, driver, device)
+
+    def _code_for(self, specialization: Specialization, arguments: Arguments) -> Compiled:
+        """The code for a call; other code where its numbers describe no array as the best wants.
+
+        They hardly ever do not: extents of 0, negative strides.
+        """
+        compiled = self.compile(specialization, arguments.constants)
+        if compiled.is_for(arguments.facts):
+            return compiled
+        return self.compile(replace(specialization, numbers_describe=False), arguments.constants)
+
+    def captures(self, constants: Mapping[str, object]) -> Captures:
+        """What the code reads now besides its arguments.
+
+        constants: of objects among them it reads attributes, of which strings may be the names.
+        """
+        read = {name: value for name, value in constants.items()
+                if isinstance(value, str) or not is_settled(value)}
+        key = tuple((name, identify(value, name)) for name, value in read.items())
+        found = self._captures.get(key)
+        if found is None or not found.is_current():
+            if len(self._captures) >= MAX_PLANS:
+                self._captures.clear()  # objects that never come back must not fill the memory
+            found = self._captures[key] = capture(self.python_function, read)
+        return found
+
+    def specialize(self, arguments: tuple, constants: Mapping[str, object], options: Options,
+                   target: Target | None, disjoint: bool) -> tuple[Specialization, Captures]:
+        """The key of the code for arguments given as (name, Argument) pairs.
+
+        disjoint: no array that is stored to shares memory with another; the interpreter does not
+            care.
+        """
+        frozen = tuple((name, freeze(value, f"{self.signature.kernel}: argument {name}"))
+                       for name, value in constants.items())
+        captures = self.captures(constants)
+        if options.interpret:
+            options = options.override({"interpret": False})  # the target says it
+        return Specialization(arguments, frozen, captures.values, options, target,
+                              disjoint and target is not None), captures
+
+    def inspect_tile(self) -> dict[Specialization, str]:
+        """The tile IR of all code so far."""
+        return self._texts("tile")
+
+    def inspect_llvm(self) -> dict[Specialization, str]:
+        """The NVVM IR of all code so far, under Numba's name; not of interpreted kernels."""
+        return self._texts("nvvm")
+
+    def inspect_asm(self) -> dict[Specialization, str]:
+        """The PTX of all code so far, under Numba's name; not of interpreted kernels."""
+        return self._texts("ptx")
+
+    def inspect_sass(self) -> dict[Specialization, str]:
+        """The machine code of all code so far, under Numba's name; not of interpreted kernels."""
+        return self._texts("sass")
+
+    def remake(self) -> tuple[type, tuple]:
+        """See Named.remake."""
+        return Kernel, (self.python_function, self.options)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.signature.kernel}({', '.join(self.signature.names)})>"
+
+    def _texts(self, level: str) -> dict[Specialization, str]:
+        return {specialization: compiled.asm[level]
+                for specialization, compiled in self._compiled.items() if level in compiled.asm}
+
+    def _newest_form(self, configuration: object, /, *arguments: object,
+                     stream: object = None, **keywords: object) -> Compiled:
+        """What is called by launches that were made before any form was met."""
+        try:
+            return self._chain.front(configuration, *arguments, stream=stream, **keywords)
+        except Exception as error:
+            leave_out_our_frames(error)
+            raise
+
+    def _any_form(self, configuration: object, /, *arguments: object,
+                  stream: object = None, **keywords: object) -> Compiled:
+        """The launch that knows nothing of its arguments beforehand: it looks the form up.
+
+        arguments, keywords: some may be MISSING.
+        """
+        try:
+            launcher, arguments, keywords = self._looked_up(arguments, keywords)
+            return launcher(configuration, *arguments, stream=stream, **keywords)
+        except Exception as error:
+            leave_out_our_frames(error)
+            raise
+
+    def _looked_up(self, arguments: tuple, keywords: dict[str, object],
+                   ) -> tuple[Launch, tuple, dict[str, object]]:
+        """The launcher of a form of call, and the arguments that are not MISSING."""
+        arguments, keywords = self._passed(arguments, keywords)
+        places = dict(zip(self._places, arguments))
+        if len(places) < len(arguments) or not places.keys().isdisjoint(keywords):
+            self.signature.bind(arguments, keywords)  # raises
+        form = (frozenset([(name, type(value)) for name, value in (places | keywords).items()]),
+                self._maybe_options.intersection(keywords))
+        launcher = self._launchers.get(form)
+        if launcher is None:
+            launcher = self._launchers[form] = self._launcher(arguments, keywords)
+        elif launcher != self._run_slowly:
+            self._begin_with(self._chain.met(launcher))
+        return launcher, arguments, keywords
+
+    def _begin_with(self, launcher: Launch) -> None:
+        """Try a launcher first from now on; or look forms up."""
+        self._front = launcher
+        self._kept, self._tries_left = _NOTHING_KEPT, MAX_TRIES
+
+    def _keep(self, configuration: object) -> None:
+        """Keep what is in the brackets if it is the same object as before; give up some time."""
+        if configuration is self._latest:
+            self._kept = configuration, MethodType(self._front, configuration)
+        elif not self._tries_left:
+            self._kept = object(), self._front  # equal to nothing, and not to be replaced
+        else:
+            self._tries_left -= 1
+            if type(configuration) in (int, tuple):  # a function might keep arrays alive
+                self._latest = configuration
+
+    def _passed(self, arguments: tuple, keywords: dict[str, object]) -> tuple[tuple, dict]:
+        """The arguments that are not MISSING; those after one that is were passed by name."""
+        for count, value in enumerate(arguments):
+            if value is MISSING:
+                keywords = dict(zip(self._places[count:], arguments[count:])) | keywords
+                arguments = arguments[:count]
+                break
+        return arguments, {name: value for name, value in keywords.items() if value is not MISSING}
+
+    def _launcher(self, arguments: tuple, keywords: Mapping[str, object]) -> Launch:
+        """The function that serves all calls of a form; later launches try it first."""
+        signature = self.signature
+        _, changes = signature.bind(arguments, keywords)
+        given = dict(zip(signature.places, map(type, arguments)))
+        given |= {name: type(value) for name, value in keywords.items()}
+        options = self.options.override(changes)
+        driver = find_driver()
+        if driver is None or SETTINGS.interpret or "interpret" in changes or options.interpret:
+            return self._run_slowly
+        link = self._chain.link()
+        launcher = generate_launcher(driver, signature, given, tuple(sorted(changes)),
+                                     self._miss, link, self._hooks)
+        if launcher is None:
+            return self._run_slowly
+        self._chain.add(launcher, link)
+        self._begin_with(launcher)
+        return launcher
+
+    def _miss(self, plans: dict[Key, FormPlans], key: Key, configuration: object, stream: object,
+              bound: dict[str, object], changes: dict[str, object]) -> Compiled:
+        """A call that a generated launcher has no plan for; the next like it finds one."""
+        plan, call = self._run(*grid_and_stream(configuration, stream), bound, changes)
+        if plan is not None:
+            if len(plans) >= MAX_PLANS:
+                plans.clear()
+            forms = plans.get(key)
+            if forms is None:
+                forms = plans[key] = FormPlans(
+                    call.arguments.arrays, call.compiled.effects.stored, call.arguments.constants)
+            forms.add(plan)
+        return call.compiled
+
+    def _run_slowly(self, configuration: object, /, *arguments: object,
+                    stream: object = None, **keywords: object) -> Compiled:
+        """A call of a form that needs every argument read, each time."""
+        return self._run(*grid_and_stream(configuration, stream),
+                         *self.signature.bind(arguments, keywords))[1].compiled
+
+    def _run(self, grid: object, stream: object, bound: dict[str, object],
+             changes: dict[str, object]) -> tuple[Plan | None, Call]:
+        options = self.options.override(changes)
+        extents = resolve_grid(grid, self.signature, bound, options)
+        call = self.prepare(bound, options)
+        if not self._hooks:
+            return call.run(extents, stream), call
+        event = LaunchEvent(self.signature.kernel, call.compiled, extents, stream, dict(bound))
+        with ExitStack() as after:
+            for hook in tuple(self._hooks):
+                done = called(f"{event.kernel}: a launch hook", hook, event)
+                require(done is None or callable(done), "{}: a launch hook returned {!r}, accepted "
+                        "None or a function", self.signature.kernel, done)
+                if done is not None:
+                    after.callback(done)
+            return call.run(extents, stream), call
+
+
+@without_our_frames
+def jit(function: FunctionType | None = None, /, **options: object) -> Kernel | Callable:
+    """Make a kernel of a Python function: `@bn.jit` or `@bn.jit(num_warps=8)`.
+
+    options: see Options.
+    Errors: BlockTypeError for an option that does not exist.
+    """
+    require_options("jit", options)
+    chosen = Options(**options)
+    if function is None:
+        return without_our_frames(lambda inner: Kernel(inner, chosen))
+    return Kernel(function, chosen)
+
+
+def default_target() -> Target | None:
+    """The GPU that a launch without arrays goes to; None for the interpreter."""
+    driver = find_driver()
+    if driver is None or SETTINGS.interpret:
+        return None
+    return target_of(driver, driver.current_device())
+
+
+@functools.cache
+def target_of(driver: Driver, device: int) -> Target:
+    """What a device is."""
+    return Target.of_capability(driver.capability(device))

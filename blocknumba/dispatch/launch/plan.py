@@ -1,0 +1,172 @@
+"""Launch plans: all that a launch needs and that does not change from call to call."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from collections.abc import Collection, Mapping, Sequence
+
+from blocknumba.dispatch.compile.captures import Captures
+from blocknumba.dispatch.compile.compiled import Compiled
+from blocknumba.dispatch.launch.arrays import ArrayFacts
+from blocknumba.dispatch.launch.driver import Driver, status_of
+from blocknumba.dispatch.launch.grid import Grid, grid_of
+from blocknumba.dispatch.launch.launch_buffer import SLOT_BYTES, LaunchBuffer, LaunchShape
+from blocknumba.dispatch.launch.tensor_maps import EncodedMaps, Facts
+from blocknumba.errors import LaunchError, ResourceError
+from blocknumba.nvvm_lower.target import Capability
+from blocknumba.tile_ir.ir.function import Parameter
+
+_WORD = (1 << 64) - 1
+
+class Plan:
+    """One compiled kernel with the extents and strides of one set of arrays.
+
+    What varies between calls, pointers and numbers, goes to the slots of a buffer; extents and
+    strides are written once, here, and only pointed at.
+
+    driver, device: where it runs.
+    compiled: the code.
+    handle: the kernel in the driver.
+    shape: of its launches.
+    captures: the globals that the code captured, which must be what they were.
+    slot_count: run-time arguments.
+    maps: the tensor maps among the parameters: position, slots of the array and of numbers that
+        describe it, what encodes them.
+    """
+
+    def __init__(self, driver: Driver, compiled: Compiled, device: int,
+                 arguments: Mapping[str, Facts], captures: Captures):
+        self.driver = driver
+        self.compiled = compiled
+        self.device = device
+        self.captures = captures
+        self.handle = compiled.handle(driver, device)
+        self.shape = _launch_shape(compiled)
+        self.slot_count = len(arguments)
+        self._local = threading.local()
+        self._slots = {name: slot for slot, name in enumerate(arguments)}
+        self._parameters = compiled.machine.parameters
+        sizes = [_size_of(parameter, arguments) for parameter in self._parameters]
+        self._sizes = (ctypes.c_uint64 * len(sizes))(*sizes)
+        encoded = [(position, EncodedMaps(driver, parameter, arguments))
+                   for position, parameter in enumerate(self._parameters)
+                   if parameter.kind == "tensor_map"]
+        self.maps = tuple((position, tuple([self._slots[name] for name in maps.arguments]), maps)
+                          for position, maps in encoded)
+
+    def launch(self, grid: Grid, stream: int, slots: Sequence[int]) -> None:
+        """Launch with arguments given as the bits of their slots, whatever device is current."""
+        try:
+            buffer = self._local.buffer
+        except AttributeError:
+            buffer = self._local.buffer = LaunchBuffer(self)
+        buffer.fill(slots)
+        buffer.aim(grid, stream)
+        self.run(buffer)
+
+    def run(self, buffer: LaunchBuffer) -> None:
+        """Launch what is in a buffer, whatever device is current."""
+        with self.driver.on_device(self.device):
+            try:
+                status = buffer.submit()
+            except Exception as error:
+                status = status_of(error)
+        if status:
+            self._fail(status, buffer)
+
+    def recover(self, status: int, buffer: LaunchBuffer) -> None:
+        """Launch once more when the first try failed for want of a context; else raise."""
+        if status != self.driver.api.CUresult.CUDA_ERROR_INVALID_CONTEXT:
+            self._fail(status, buffer)
+        self.driver.enter_thread(self.device)
+        self.run(buffer)
+
+    def addresses(self, slots: int) -> list[int]:
+        """Where each kernel parameter is, when the slots are at an address."""
+        sizes = ctypes.addressof(self._sizes)
+        return [slots + self._slots[parameter.argument] * SLOT_BYTES
+                if parameter.kind in ("pointer", "value") else sizes + position * SLOT_BYTES
+                for position, parameter in enumerate(self._parameters)]
+
+    def _fail(self, status: int, buffer: LaunchBuffer) -> None:
+        """Raise the error that a launch came back with."""
+        name = self.compiled.name
+        message = (f"{name}: launch of {grid_of(buffer.grid, name)} programs failed: "
+                   f"{self.driver.describe(status)}")
+        if status == self.driver.api.CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES:
+            raise ResourceError(message, hint="use fewer num_warps, smaller tiles or maxnreg=")
+        raise LaunchError(message)
+
+
+class FormPlans:
+    """The plans of all calls with one key of a launcher, whatever their pointers.
+
+    Arrays that no program stores to may share memory: nobody can tell.
+
+    limits: for each pair of arrays two distances from pointer to pointer: the arrays share
+        memory when the distance is strictly between them.  Pairs in the order of combinations.
+    disjoint: the plan for when they share none.  overlapping: the plan that works always.
+    constants: what the key may know by nothing but its id, kept alive with it.
+    """
+
+    __slots__ = ("limits", "disjoint", "overlapping", "constants", "_count")
+
+    def __init__(self, arrays: Mapping[str, ArrayFacts], stored: Collection[str],
+                 constants: Mapping[str, object]):
+        self._count, self.constants = len(arrays), constants
+        self.limits = tuple(
+            limit for (one, first), (other, second) in itertools.combinations(arrays.items(), 2)
+            for limit in (_sharing_limits(first, second) if one in stored or other in stored
+                          else (0, 0)))
+        self.disjoint: Plan | None = None
+        self.overlapping: Plan | None = None
+
+    def pairs(self) -> list[tuple[int, int, int, int]]:
+        """The pairs of arrays that can share memory: two numbers of arrays, and their limits."""
+        both = itertools.combinations(range(self._count), 2)
+        return [(first, second, low, high) for (first, second), low, high in
+                zip(both, self.limits[::2], self.limits[1::2], strict=True) if low < high]
+
+    def add(self, plan: Plan) -> None:
+        """Remember a plan for the calls that it is for."""
+        if plan.compiled.specialization.disjoint:
+            self.disjoint = plan
+        else:
+            self.overlapping = plan
+
+
+def _launch_shape(compiled: Compiled) -> LaunchShape:
+    machine, specialization = compiled.machine, compiled.specialization
+    options, target = specialization.options, specialization.target
+    return LaunchShape(machine.threads, machine.shared_bytes, machine.cluster,
+                       options.launch_cooperative_grid,
+                       options.launch_pdl and target.has(Capability.LAUNCH_DEPENDENTS))
+
+
+def _sharing_limits(first: ArrayFacts, second: ArrayFacts) -> tuple[int, int]:
+    """Between which distances `second.pointer - first.pointer` arrays like these share memory.
+
+    It says what are_disjoint says.
+    """
+    if not first.size or not second.size:
+        return 0, 0
+    distance = second.pointer - first.pointer
+    (first_low, first_high), (second_low, second_high) = first.byte_range(), second.byte_range()
+    return distance - (second_high - first_low), distance + first_high - second_low
+
+
+def slot_bits(facts: Facts) -> int:
+    """What the slot of an argument holds."""
+    return facts.pointer if isinstance(facts, ArrayFacts) else facts.bits
+
+
+def _size_of(parameter: Parameter, arguments: Mapping[str, Facts]) -> int:
+    """The extent or the stride that a parameter is, as 64 bits; 0 for the other kinds."""
+    facts = arguments[parameter.argument]
+    if parameter.kind == "extent":
+        return facts.shape[parameter.axis]
+    if parameter.kind == "stride":
+        return facts.strides[parameter.axis] & _WORD
+    return 0

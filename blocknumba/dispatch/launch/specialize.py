@@ -1,0 +1,248 @@
+"""What of a call's arguments a compiled kernel depends on: the key of the code cache."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import itertools
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from types import (
+    BuiltinFunctionType, FunctionType, GetSetDescriptorType, MethodDescriptorType, ModuleType,
+    WrapperDescriptorType,
+)
+
+import numpy as np
+
+from blocknumba.dispatch.compile.options import Options
+from blocknumba.dispatch.launch.arrays import ArrayFacts
+from blocknumba.dispatch.launch.scalars import ScalarFacts
+from blocknumba.dispatch.launch.signature import Signature
+from blocknumba.errors import BlockTypeError
+from blocknumba.nvvm_lower.target import Target
+from blocknumba.tile_ir.ir.arguments import Argument, ArrayArgument, ScalarArgument
+from blocknumba.tile_ir.ir.tensor_map import MAX_EXTENT, MAX_RANK, STRIDE_LIMIT_BYTES
+from blocknumba.tile_ir.ir.types import int32
+from blocknumba.wording import shown
+
+ALIGNMENT = 16  # bytes: the widest access of one thread that every target has
+DIVISIBILITY = 16  # elements: enough for a 16-byte access of any dtype; smaller powers count too
+TILE_DIVISIBILITY = 256  # of what remainders are taken by: enough for the extents of most tiles
+# int32 offsets are exact up to 2**31 - 1; a tile may reach past the last element
+NARROW_OFFSETS = 2**31 - 2**20
+_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE, which few classes of C have
+_OF_C = (MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType)
+
+
+@dataclass(frozen=True, slots=True)
+class Specialization:
+    """Everything that one compilation of a kernel depends on; hashable.
+
+    arguments: (name, facts) of the arguments that exist at run time.
+    constants: (name, frozen value) of the others.
+    captured: (path, frozen value) of the globals and closure variables that the code reads.
+    options: compile options.
+    target: the GPU; None for the interpreter.
+    disjoint: no array that is stored to shares memory with another, which the launch has checked.
+    numbers_describe: tensor maps can be made of the numbers that are given, which the launch has
+        checked as far as the code makes some.
+    """
+
+    arguments: tuple[tuple[str, Argument], ...]
+    constants: tuple[tuple[str, Hashable], ...]
+    captured: tuple[tuple[str, Hashable], ...]
+    options: Options
+    target: Target | None
+    disjoint: bool = False
+    numbers_describe: bool = True
+
+
+def arguments_of(signature: Signature, facts: Mapping[str, ArrayFacts | ScalarFacts],
+                 ) -> tuple[tuple[str, Argument], ...]:
+    """What a compiled kernel may rely on of the arguments that exist at run time, by name."""
+    divisors = {formal.name for formal in signature.formals if formal.is_divisor}
+    return tuple((name, argument_of(fact, name in divisors)) for name, fact in facts.items())
+
+
+def argument_of(facts: ArrayFacts | ScalarFacts, is_divisor: bool = False) -> Argument:
+    """What a compiled kernel may rely on of an argument with these facts.
+
+    is_divisor: remainders are taken by it: whether tiles are whole between its multiples matters.
+    """
+    if isinstance(facts, ArrayFacts):
+        return _array_argument(facts)
+    if not facts.weak or facts.dtype.is_float:
+        return ScalarArgument(facts.dtype, weak=facts.weak)
+    value = int(facts.value)
+    if value == 1:
+        return ScalarArgument(facts.dtype, value=1, weak=True)
+    if is_divisor and 0 < value <= int32.maximum:
+        return ScalarArgument(facts.dtype, None, _divisibility(value, TILE_DIVISIBILITY), 1,
+                              weak=True)
+    return ScalarArgument(facts.dtype, divisibility=_divisibility(value), weak=True)
+
+
+def are_disjoint(arrays: Iterable[ArrayFacts]) -> bool:
+    """Whether no two arrays share memory; strided arrays that interleave count as sharing."""
+    ranges = sorted(array.byte_range() for array in arrays if array.size)
+    return all(high <= low for (_, high), (low, _) in zip(ranges, ranges[1:]))
+
+
+def stores_are_apart(arrays: Mapping[str, ArrayFacts], stored: Collection[str]) -> bool:
+    """Whether no array that is stored to shares memory with another; others may."""
+    ranges = {name: array.byte_range() for name, array in arrays.items() if array.size}
+    return all(high <= other_low or other_high <= low
+               for (name, (low, high)), (other, (other_low, other_high))
+               in itertools.combinations(ranges.items(), 2) if name in stored or other in stored)
+
+
+class Same:
+    """Stands for an object, equal for the same object only."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: object):
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+
+def freeze(value: object, where: str) -> Hashable:
+    """A key that is equal for equal constants of equal types, and for those only.
+
+    Unlike ==, it tells 1 from True and 1.0, and 0.0 from -0.0, and NaN is equal to itself.
+    where: the kernel and the parameter, for messages.
+    Errors: BlockTypeError for a value that cannot be a constant.
+    """
+    return _frozen(value, where, lambda own: (type(own), own))
+
+
+def identify(value: object, where: str) -> Hashable:
+    """A key that is equal for constants of which everything that a kernel may read is equal.
+
+    Unlike freeze, it tells objects of a user's classes apart that are equal, as their attributes
+    need not be: by their attributes where objects are compared by what they hold, else by which
+    object it is.
+    """
+    return _frozen(value, where, _of_object)
+
+
+def is_identified(cls: type) -> bool:
+    """Whether identify tells an object of a class apart by which one it is."""
+    known = cls.__module__.partition(".")[0] in ("builtins", "blocknumba", "numpy")
+    return not (known or issubclass(cls, (tuple, float, enum.Enum)) or _is_compared(cls))
+
+
+def _of_object(value: object) -> Hashable:
+    cls = type(value)
+    if is_identified(cls):
+        return Same(value)
+    if _is_compared(cls):
+        attributes = vars(value)
+        return cls, *attributes, *map(_attribute, attributes.values())
+    return cls, value
+
+
+def _attribute(value: object) -> Hashable:
+    """The key of an attribute; of mutable objects which it is, as they may hold each other."""
+    cls = type(value)
+    if cls.__hash__ is None or _is_compared(cls) and not _is_frozen(cls):
+        return Same(value)
+    try:
+        return _frozen(value, "", _of_object)
+    except BlockTypeError:  # a tuple of what has no hash
+        return Same(value)
+
+
+def _is_frozen(cls: type) -> bool:
+    parameters = getattr(cls, "__dataclass_params__", None)
+    return parameters is not None and parameters.frozen
+
+
+@functools.cache
+def _is_compared(cls: type) -> bool:
+    """Whether objects of a class are compared by what they hold, all of which vars() knows."""
+    return (cls.__eq__ is not object.__eq__ and cls.__dictoffset__ != 0 and is_transparent(cls)
+            and not any(vars(base).get("__slots__") for base in cls.__mro__))
+
+
+def is_transparent(cls: type) -> bool:
+    """Whether all that is in an object of a class are its attributes: no class is written in C."""
+    return all(base is object or base.__flags__ & _MADE_BY_PYTHON and not any(
+        isinstance(member, _OF_C) for name, member in vars(base).items()
+        if name not in ("__dict__", "__weakref__")) for base in cls.__mro__)
+
+
+def _frozen(value: object, where: str, of_object: Callable[[object], Hashable]) -> Hashable:
+    """of_object: the key of a value that is none of NumPy, no tuple and no function."""
+    if isinstance(value, float):
+        return type(value), float.hex(value)
+    if isinstance(value, (np.generic, np.ndarray)):
+        return type(value), value.dtype.str, value.dtype.name, value.shape, value.tobytes()
+    if isinstance(value, tuple):
+        return type(value), tuple(_frozen(item, where, of_object) for item in value)
+    if isinstance(value, (type, FunctionType, BuiltinFunctionType, ModuleType)):
+        return value
+    if isinstance(value, (complex, range, frozenset)):  # 0.0 and True are equal to others in them
+        parts = (value if isinstance(value, frozenset) else (value.real, value.imag)
+                 if isinstance(value, complex) else (value.start, value.stop, value.step))
+        kind = frozenset if isinstance(value, frozenset) else tuple
+        return type(value), kind(_frozen(item, where, of_object) for item in parts)
+    try:
+        hash(value)
+    except TypeError:
+        raise BlockTypeError(
+            f"{where}: given {shown(value)}, accepted hashable constants",
+            hint="pass a tuple" if isinstance(value, (list, set)) else "") from None
+    return of_object(value)
+
+
+def integer_class(value: int) -> int:
+    """A small int that is equal for ints that specialise a kernel in the same way.
+
+    Only for ints beyond 32 bits: the generated launcher handles the others itself.  -1 beyond
+    64 bits, which no plan is made for.
+    """
+    if not -(2**63) <= value < 2**64:
+        return -1
+    return (DIVISIBILITY if value < 2**63 else 2 * DIVISIBILITY) + _divisibility(value)
+
+
+def _array_argument(facts: ArrayFacts) -> ArrayArgument:
+    low, high = facts.offsets()
+    wide = (low < -NARROW_OFFSETS or high > NARROW_OFFSETS
+            or any(extent > NARROW_OFFSETS for extent in facts.shape))
+    aligned = facts.pointer % ALIGNMENT == 0
+    return ArrayArgument(
+        facts.dtype,
+        strides=tuple(stride if stride in (0, 1) else None for stride in facts.strides),
+        extents=(None,) * len(facts.shape),
+        alignment=ALIGNMENT if aligned else facts.dtype.bytes,
+        stride_divisibility=tuple(map(_divisibility, facts.strides)),
+        # of an axis along which vectors lie, for their masks; what is known besides is of no use
+        extent_divisibility=tuple(_divisibility(extent) if stride == 1 else 1
+                                  for extent, stride in zip(facts.shape, facts.strides)),
+        wide=wide, mappable=_is_mappable(facts))
+
+
+def _is_mappable(facts: ArrayFacts) -> bool:
+    """Whether the copy engine can be told of an array of several axes.
+
+    Strides of 0 count as not: the driver's documentation says nothing of them.
+    Source: CUDA Driver API, cuTensorMapEncodeTiled.
+    """
+    strides_bytes = [stride * facts.dtype.bytes for stride in facts.strides if stride != 1]
+    return (2 <= len(facts.shape) <= MAX_RANK and 1 in facts.strides
+            and facts.pointer % ALIGNMENT == 0
+            and all(1 <= extent <= MAX_EXTENT for extent in facts.shape)
+            and all(0 < stride < STRIDE_LIMIT_BYTES and stride % ALIGNMENT == 0
+                    for stride in strides_bytes))
+
+
+def _divisibility(value: int, most: int = DIVISIBILITY) -> int:
+    """The greatest power of two up to another one that divides value."""
+    return value & -value & most - 1 or most

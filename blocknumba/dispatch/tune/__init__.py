@@ -1,0 +1,1 @@
+"""Kernels that choose some of their arguments themselves, and measurements."""

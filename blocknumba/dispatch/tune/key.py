@@ -1,0 +1,217 @@
+"""Keys of tuned choices: what they depend on besides the code, and launches like earlier ones."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType, NoneType
+
+import numpy as np
+
+from blocknumba.dispatch.launch.arrays import ArrayFacts, library_of
+from blocknumba.dispatch.launch.call import Arguments
+from blocknumba.dispatch.launch.driver import Driver, find_driver, host_pointer
+from blocknumba.dispatch.launch.launcher import MAX_PLANS
+from blocknumba.dispatch.launch.signature import Formal, Signature
+from blocknumba.dispatch.launch.specialize import ALIGNMENT, argument_of, freeze
+from blocknumba.dispatch.tune.config import Config
+from blocknumba.errors import BlockTypeError, BlockValueError, require
+from blocknumba.tile_ir.ir.arguments import ArrayArgument
+from blocknumba.tile_ir.ir.types import DType
+from blocknumba.wording import did_you_mean, shown
+
+# read from an array's facts: alike for the arrays of every library
+_FACTS = {"shape": lambda facts: facts.shape, "dtype": lambda facts: facts.dtype,
+          "strides": lambda facts: facts.strides, "size": lambda facts: facts.size,
+          "ndim": lambda facts: len(facts.shape)}
+
+
+@dataclass(frozen=True, slots=True)
+class TuningKey:
+    """What one choice is for; hashable.
+
+    text: readable, and the same in every process.
+    exact: what text does not tell apart: functions of the same name.
+    """
+
+    text: str
+    exact: Hashable
+
+
+def require_keys(keys: Sequence[str], signature: Signature, chosen: frozenset[str]) -> None:
+    """Check that keys name arguments, "n" or "a.shape", that are not tuned themselves."""
+    require(not isinstance(keys, str), "autotune: given the key {!r}, accepted a list of names",
+            keys)
+    known = [name for name in signature.names if name not in chosen]
+    for key in keys:
+        require(isinstance(key, str), "autotune: given the key {!r}, accepted names of arguments",
+                key)
+        name = key.partition(".")[0]
+        if name not in known:
+            raise BlockValueError(f"autotune: given the key {shown(key)}, accepted arguments of "
+                                  f"{signature.kernel} that are not tuned: {', '.join(known)}",
+                                  hint=did_you_mean(name, known))
+
+
+def tuning_key(arguments: Arguments, bound: Mapping[str, object], keys: Sequence[str],
+               options: Mapping[str, object], kernel: str) -> TuningKey:
+    """The key of a call.
+
+    It always holds the dtypes, strides and alignment of arrays as far as code is specialised on
+    them, the kinds of numbers, constants and options; and the values that keys name.
+    arguments: those that are not tuned.  bound: their values.  options: of the launch.
+    """
+    words = [f"{name}: {_kind(facts)}" for name, facts in arguments.facts.items()]
+    words += [f"{name}={_word(value)}" for name, value in arguments.constants.items()]
+    words += [f"{name}={value!r}" for name, value in options.items()]
+    words += [f"{key}={_word(_named_value(key, arguments, bound, kernel))}" for key in keys
+              if key not in arguments.constants]
+    exact = tuple(freeze(value, f"{kernel}: argument {name}")
+                  for name, value in arguments.constants.items())
+    return TuningKey(", ".join(words), exact)
+
+
+def _kind(facts: object) -> str:
+    """An argument's class: float32[:*16, ::1]:16 for a matrix whose rows are aligned.
+
+    A Python number, whose dtype is weak, is "float (float64)", or "int (int32)" and the like.
+    """
+    argument = argument_of(facts)
+    if not isinstance(argument, ArrayArgument):
+        python = "float" if argument.dtype.is_float else "int"
+        return f"{python} ({argument.dtype})" if argument.weak else str(argument.dtype)
+    axes = [f"::{stride}" if stride is not None else f":*{divisor}"
+            for stride, divisor in zip(argument.strides, argument.stride_divisibility)]
+    wide = ", wide" * argument.wide
+    return f"{argument.dtype}[{', '.join(axes)}]:{argument.alignment}{wide}"
+
+
+def _named_value(key: str, arguments: Arguments, bound: Mapping[str, object],
+                 kernel: str) -> object:
+    name, _, attribute = key.partition(".")
+    facts = arguments.facts.get(name)
+    is_array = isinstance(facts, ArrayFacts)
+    if not attribute:
+        require(not is_array, "{}: the key {!r} is an array, accepted numbers and attributes",
+                kernel, key, hint=f"use {name}.shape or {name}.dtype")
+        return bound[name]
+    if is_array and attribute in _FACTS:
+        return _FACTS[attribute](facts)
+    try:
+        return operator.attrgetter(attribute)(bound[name])
+    except AttributeError:
+        raise BlockTypeError(f"{kernel}: argument {name} has no {attribute}, which is in the key "
+                             "to tune by") from None
+
+
+def _word(value: object) -> str:
+    """A value as text that is the same in every process."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_word, value))})"
+    return getattr(value, "__qualname__", None) or str(value)
+
+
+# constants of these classes are equal only when they mean the same
+_EXACT = (int, bool, str, NoneType, type, FunctionType, BuiltinFunctionType, DType, np.dtype)
+
+Form = tuple[Hashable, ...]
+
+
+class Memo:
+    """The configurations of earlier launches of one tuned kernel.
+
+    keys: what the user wants to be told apart.
+    """
+
+    def __init__(self, signature: Signature, keys: Sequence[str]):
+        self._signature, self._keys = signature, keys
+        self._functions: dict[Form, Callable[..., Hashable] | None] = {}
+        self._configs: dict[tuple[Form, Hashable], Config] = {}
+
+    def key(self, arguments: tuple, keywords: Mapping[str, object]) -> Hashable | None:
+        """The key of a launch; None when its arguments must be read."""
+        form = (len(arguments), *map(type, arguments), *keywords, *map(type, keywords.values()))
+        try:
+            function = self._functions[form]
+        except KeyError:
+            places = self._signature.names[:len(arguments)]
+            if len(places) < len(arguments) or not keywords.keys().isdisjoint(places):
+                return None  # a mistake that binding reports
+            given = dict(zip(self._signature.names, map(type, arguments)))
+            given |= {name: type(value) for name, value in keywords.items()}
+            function = _key_function(find_driver(), self._signature, given, len(arguments),
+                                     self._keys)
+            self._functions[form] = function
+        if function is None:
+            return None
+        try:
+            key = form, function(*arguments, **keywords)
+            hash(key)
+        except (AttributeError, TypeError):
+            return None  # a mistake that reading the arguments reports, or a value without a hash
+        return key
+
+    def find(self, key: Hashable | None) -> Config | None:
+        """What add was told of a key."""
+        return self._configs.get(key)
+
+    def add(self, key: Hashable | None, config: Config) -> None:
+        """Remember the configuration of launches with a key."""
+        if key is None:
+            return
+        if len(self._configs) >= MAX_PLANS:
+            self._configs.clear()
+        self._configs[key] = config
+
+
+def _key_function(driver: Driver | None, signature: Signature, given: Mapping[str, type],
+                  positional: int, keys: Sequence[str]) -> Callable[..., Hashable] | None:
+    """given: class of every argument, in the order in which it is passed, keywords after the
+    first `positional`."""
+    if any(name.startswith("_") for name in given):
+        return None
+    formals = {formal.name: formal for formal in signature.formals}
+    devices = driver.device_count if driver is not None else 0
+    expressions = ["_current_device()"] if devices > 1 else []
+    for name, cls in given.items():
+        found = _expressions(name, formals.get(name, Formal(name, is_constant=True)), cls, devices,
+                             name in keys)
+        if found is None:
+            return None
+        expressions += found
+    getters = {f"_get{number}": operator.attrgetter(key.partition(".")[2])
+               for number, key in enumerate(keys) if "." in key}
+    expressions += [f"_get{number}({key.partition('.')[0]})" for number, key in enumerate(keys)
+                    if "." in key and key.partition(".")[0] in given]
+    names = list(given)
+    passed = [*names[:positional], *(["*"] if len(names) > positional else []),
+              *names[positional:]]
+    scope = {"_freeze": freeze, "_host_pointer": host_pointer,
+             "_current_device": driver and driver.current_device,
+             "_pointer_device": driver and driver.pointer_device, **getters}
+    return eval(f"lambda {', '.join(passed)}: ({''.join(f'{e}, ' for e in expressions)})", scope)
+
+
+def _expressions(name: str, formal: Formal, cls: type, devices: int,
+                 is_key: bool) -> list[str] | None:
+    """What of an argument may change the choice; None when it must be read to know."""
+    if formal.is_constant or cls is NoneType:
+        return [name if issubclass(cls, _EXACT) else f"_freeze({name}, {name!r})"]
+    library = library_of(cls)
+    if library is None:
+        if cls not in (int, bool, float) and not issubclass(cls, np.generic):
+            return None
+        # a small int is an int32 whatever its value
+        small = f"-2147483648 <= {name} <= 2147483647"
+        return [name if is_key else f"{small} or {name}" if cls is int else "0"]
+    if not library.is_fast and library.name != "numpy":
+        return None
+    pointer = library.pointer.format(name) or f"_host_pointer({name})"
+    found = [text.format(name) for text in (library.dtype, library.shape, library.strides)]
+    found.append(f"{pointer} & {ALIGNMENT - 1}")
+    if library.name == "torch":
+        found.append(library.device.format(name))
+    elif devices > 1 and library.name != "numpy":
+        found.append(library.device.format(name) or f"_pointer_device({pointer})")
+    return found

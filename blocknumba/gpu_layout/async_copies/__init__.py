@@ -1,0 +1,1 @@
+"""Copies to shared memory beside computation: TMA with rings and roles, and cp.async."""

@@ -1,0 +1,164 @@
+"""Boxes of arrays as the copy engine moves them: through tensor maps that the launch makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from blocknumba.gpu_layout.clusters.multicast import Portion, portion_of
+from blocknumba.gpu_layout.layouts.shared import PATTERN_ROWS, recognized, swizzled
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.placement.planner import element_bits
+from blocknumba.tile_ir.analysis.boxes import Box, BoxAxis
+from blocknumba.tile_ir.ir.function import Function, Parameter, Value
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.rebuild import Rebuilder
+from blocknumba.tile_ir.ir.tensor_map import MAX_BOX, MAX_EXTENT, STRIDE_LIMIT_BYTES, TensorMap
+from blocknumba.tile_ir.ir.types import PointerType, TileType, int32
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A kernel parameter that describes an array to the copy engine."""
+
+    argument: str
+    type: TileType
+    tensor_map: TensorMap
+
+    @property
+    def parameter(self) -> Parameter:
+        """The kernel's parameter."""
+        return Parameter("tensor_map", self.argument, tensor_map=self.tensor_map)
+
+    @property
+    def hint(self) -> str:
+        """Its name in the text of the kernel."""
+        return f"{self.argument}_map"
+
+
+@dataclass(frozen=True, slots=True)
+class BoxCopy:
+    """A tile that the copy engine moves between an array and a buffer.
+
+    axes: of the box, in the order of the map.  buffer: the type of the buffer.
+    tile_starts: where the buffer's part begins in the whole tile, per axis of the tile.
+    portion: what this block brings, where the other blocks of the program bring the rest of the
+        buffer; None where it brings all of it.
+    """
+
+    map: Map
+    axes: tuple[BoxAxis, ...]
+    buffer: TileType
+    tile_starts: tuple[int, ...]
+    portion: Portion | None = None
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks what is fetched goes to."""
+        return 1 if self.portion is None else self.portion.blocks
+
+    def starts(self, rebuilder: Rebuilder, rank: Value | None = None) -> list[Value]:
+        """Where the box begins, in the order of the map's axes, made of a rebuilder's values.
+
+        rank: of this block, for portions.
+        """
+        builder, starts = rebuilder.builder, []
+        for axis in self.axes:
+            start, place = axis.emit_start(rebuilder), axis.tile_axis
+            if place is not None:
+                moved = builder.constant(self.tile_starts[place], int32)
+                start = builder.emit(OPS["add"], start, moved)
+            if place is not None and self.portion is not None:
+                moved = self.portion.emit_start(builder, rank, place)
+                start = builder.emit(OPS["add"], start, moved)
+            starts.append(start)
+        return starts
+
+    def divided(self, blocks: int) -> BoxCopy | str:
+        """The same copy, of which each of some blocks brings a portion, or why they cannot."""
+        portion = portion_of(self.buffer, blocks)
+        if isinstance(portion, str):
+            return portion
+        description, extents = self.map.tensor_map, portion.tile.shape
+        box = tuple(
+            extent if axis.tile_axis is None else min(extent, extents[axis.tile_axis])
+            for extent, axis in zip(description.box, self.axes, strict=True))
+        smaller = replace(self.map, tensor_map=replace(description, box=box))
+        return replace(self, map=smaller, portion=portion)
+
+    def parts(self, most_bytes: int) -> list[BoxCopy]:
+        """The same copy, panel by panel, as parts of at most that many bytes if panels allow."""
+        tile, bits = self.buffer, element_bits(self.buffer)
+        minor_axis, swizzle = recognized(tile.layout, bits)
+        panel, extent = swizzle * 8 // bits, tile.shape[minor_axis]
+        row_bytes = tile.size // extent * bits // 8
+        while extent > panel and row_bytes * extent > most_bytes:
+            extent //= 2
+        shape = (*tile.shape[:minor_axis], extent, *tile.shape[minor_axis + 1 :])
+        layout = swizzled(shape, minor_axis, bits, swizzle)
+        return [
+            replace(
+                self,
+                buffer=TileType(tile.dtype, shape, layout),
+                tile_starts=tuple(start * (axis == minor_axis) for axis in range(len(shape))),
+            )
+            for start in range(0, tile.shape[minor_axis], extent)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Describable:
+    """Which arrays a launch can describe to the copy engine.
+
+    arguments: those that are mappable.
+    numbers_describe: as of LayoutOptions.
+    """
+
+    arguments: frozenset[str]
+    numbers_describe: bool
+
+    @staticmethod
+    def of(fn: Function, options: LayoutOptions) -> Describable:
+        """The arrays of a kernel."""
+        arguments = frozenset(p.argument for p in fn.parameters if p.mappable)
+        return Describable(arguments, options.numbers_describe)
+
+    def refusal(self, box: Box) -> str | None:
+        """Why the array of a box is none of them."""
+        of_argument = any(number.argument == box.argument for number in box.numbers)
+        if of_argument and box.argument not in self.arguments:
+            return f"no tensor map can describe {box.argument}: see its address and strides"
+        if not box.is_own and not self.numbers_describe:
+            listed = ", ".join(sorted(number.spelled for number in box.numbers))
+            return f"no tensor map can describe {box.argument} with what is given: {listed}"
+        element_bytes = box.base.type.dtype.pointee.bytes
+        if any(stride.factor * element_bytes >= STRIDE_LIMIT_BYTES for stride in box.strides) or (
+                any(axis.bound and axis.bound.factor > MAX_EXTENT for axis in box.axes)):
+            return f"{box.argument} is too large for a tensor map"
+        return None
+
+
+def box_copy(box: Box, buffer: TileType, as_tf32: bool = False) -> BoxCopy | str:
+    """How the copy engine moves a box by way of a buffer that swizzled laid out, or why not.
+
+    as_tf32: float32 elements are rounded on their way, as the tensor cores take them.
+    """
+    bits = element_bits(buffer)
+    found = recognized(buffer.layout, bits)
+    if found is None:
+        return "the tile is not laid out as the copy engine does it"
+    minor_axis, swizzle = found
+    if not swizzle:
+        return "rows of the tile are shorter than 32 bytes"
+    if buffer.size * bits // 8 % (PATTERN_ROWS * swizzle):
+        return f"the tile has fewer than {PATTERN_ROWS} rows"  # its copies would lie askew
+    if box.axes[0].tile_axis != minor_axis:
+        return "the tile is transposed on its way"
+    row = swizzle * 8 // bits
+    extents = (row, *(min(axis.extent, MAX_BOX) for axis in box.axes[1:]))
+    tensor_map = TensorMap(box.extents, box.strides, extents, swizzle, as_tf32)
+    return BoxCopy(
+        Map(box.argument, TileType(PointerType(buffer.dtype)), tensor_map),
+        box.axes,
+        buffer,
+        (0,) * len(buffer.shape),
+    )

@@ -1,0 +1,420 @@
+"""Products of pipelined loops whose operands are in registers before their round begins: the plan.
+
+The product of a round is cut along its depth into parts.  Before a part is multiplied, the operands
+of the next one are read from shared memory: before the last part of a round, those of the first
+part of the next round.  So tensor cores are idle neither for a read nor at the barrier of a round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from blocknumba.gpu_layout.async_copies.ops import buffer_view, shared_part, stage, tma_store, wgmma
+from blocknumba.gpu_layout.async_copies.reads import Slice, slice_of
+from blocknumba.gpu_layout.async_copies.residency import MOST_REGISTERS
+from blocknumba.gpu_layout.dots.mma import WORD_BITS, Instruction, Order, matrix_plan
+from blocknumba.gpu_layout.dots.ops import mma
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.registers import log2, register_count
+from blocknumba.gpu_layout.layouts.shared import contiguous_run, swizzled
+from blocknumba.gpu_layout.ops import shared_allocate
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.placement.planner import element_bits, tile_bytes
+from blocknumba.tile_ir.analysis.axis_info import AxisInfos
+from blocknumba.tile_ir.analysis.provenance import Origins, origins
+from blocknumba.tile_ir.ir.builder import constant_of
+from blocknumba.tile_ir.ir.carried import carried, is_loop
+from blocknumba.tile_ir.ir.function import Attr, Function, Op, Region, Value, walk
+from blocknumba.tile_ir.ir.opdef import WRITES, attribute
+from blocknumba.tile_ir.ir.types import TileType
+from blocknumba.tile_ir.ops.debug import assert_, check_index
+from blocknumba.tile_ir.ops.memory import load
+
+SETS = 2  # of fragments: of the part that is multiplied, and of the next
+# Addresses, masks, counters: ptxas takes 42 to 60 of GEMMs of float16 for sm_80.
+OTHER_REGISTERS = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Prefetch:
+    """A product that is done part by part.
+
+    product: an mma of two buffers.  depth: of a part, in elements.
+    """
+
+    product: Op
+    depth: int
+
+    @property
+    def parts(self) -> int:
+        """How many there are."""
+        return self.product.operands[0].type.shape[-1] // self.depth
+
+    @property
+    def attrs(self) -> Mapping[str, Attr]:
+        """Of the product of a part: the instructions come in the same order along the depth."""
+        return {**self.product.attrs, "depths": _inner(self.product, self.depth)}
+
+    def place(self, operand: int, part: int) -> Mapping[str, int]:
+        """Where a part of operand 0 or 1 is, as shared_part says it."""
+        rank = len(self.product.operands[operand].type.shape)
+        return {"axis": rank - 1 - operand, "start": part * self.depth, "extent": self.depth}
+
+    def held(self, operand: int) -> TileType:
+        """A part of operand 0 or 1."""
+        tile = self.product.operands[operand].type
+        axis = self.place(operand, 0)["axis"]
+        return TileType(tile.dtype, (*tile.shape[:axis], self.depth, *tile.shape[axis + 1:]))
+
+
+def prefetch_of(loop: Op, readers: Iterable[Op], stages: Iterable[Op]) -> Prefetch | None:
+    """The product of a loop that is done part by part; None if there is none.
+
+    readers: all that reads the tiles that begin early.  stages: the ops that stand for them.
+    """
+    product, *others = dict.fromkeys(readers) or (None,)
+    if others or product is None or product.opdef is not mma or product not in loop.regions[0].ops:
+        return None
+    known = set(stages)
+    if any(staged_by(operand) not in known for operand in product.operands[:2]):
+        return None
+    if attribute(product, "precision") == "tf32x3":
+        return None  # it sums up several steps apart
+    depth = _part_depth(product)
+    if depth is None or _registers(product, depth) > MOST_REGISTERS:
+        return None
+    return Prefetch(product, depth)
+
+
+def continues(product: Op) -> Op | None:
+    """The op that does the part before the one that an op does; None if it does no later part."""
+    first, _, acc = (value.owner for value in product.operands)
+    is_later = first is not None and first.opdef is shared_part
+    return acc if is_later and acc is not None and acc.opdef is mma else None
+
+
+def staged_by(operand: Value) -> Op | None:
+    """The op that put an operand into shared memory."""
+    while operand.owner is not None and operand.owner.opdef is buffer_view:
+        (operand,) = operand.owner.operands
+    return operand.owner
+
+
+def _part_depth(product: Op) -> int | None:
+    """The least depth of a part; None if that is the whole depth.
+
+    A part is a range of the depth, whose instructions come one after the other.
+    """
+    bits = log2(product.operands[0].type.shape[-1])
+    order: Order = attribute(product, "depths") or tuple(range(bits))
+    least = log2(Instruction.parse(product.attrs["instruction"]).depth)
+    for inner in range(least, bits):
+        if sorted(order[:inner]) + list(order[inner:]) == list(range(bits)):
+            return 1 << inner
+    return None
+
+
+def _inner(product: Op, depth: int) -> Order:
+    """The order of the depth within a part."""
+    return attribute(product, "depths")[:log2(depth)]
+
+
+def _registers(product: Op, depth: int) -> int:
+    """The registers of a thread that does a product in parts of a depth."""
+    a, b, acc = (value.type for value in product.operands)
+    attrs = product.attrs
+    orders = attribute(product, "rows"), attribute(product, "columns"), _inner(product, depth)
+    plan = matrix_plan(Instruction.parse(attrs["instruction"]), acc.shape, depth, attrs["warps"],
+                       attrs["num_warps"], attribute(product, "swapped"), orders)
+
+    def words(layout: LinearLayout, tile: TileType) -> int:
+        return register_count(layout) * tile.dtype.bits // WORD_BITS
+
+    fragments = words(plan.a.layout, a) + words(plan.b.layout, b)
+    return words(plan.layout, acc) + SETS * fragments + OTHER_REGISTERS
+
+
+STAGES = 3  # copies of a tile where nobody says how many
+STAGES_OF_MUCH = 4  # where there is much shared memory
+PAIRED_WARPS = 4  # up to which a program leaves half of a multiprocessor to another one
+MUCH_SHARED_BYTES = 160 * 1024
+LEAST_COPY_BYTES = 4  # PTX ISA, "cp.async": cp-size
+VOLATILE_CACHE = ".cv"  # fetch again: another program may have written it
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class EarlyLoad:
+    """A load that begins rounds before its tile is needed, and comes through shared memory.
+
+    load: the op.  layouts: of the buffers it comes to.  stages: the ops that stand for these
+    buffers now.  is_read: whether the tile is needed in registers too.
+    """
+
+    load: Op
+    layouts: tuple[LinearLayout, ...]
+    stages: tuple[Op, ...]
+    is_read: bool
+
+    @property
+    def places(self) -> tuple[Value, ...]:
+        """The pointers, and the mask if there is one."""
+        return self.load.operands[:2]
+
+    @property
+    def other(self) -> Value | None:
+        """What stands where the mask is false, if it is not zero."""
+        other = self.load.operands[2] if len(self.load.operands) > 2 else None
+        return None if other is None or _is_zero(other) else other
+
+    @property
+    def size_bytes(self) -> int:
+        """Of one copy of its buffers."""
+        return len(self.layouts) * tile_bytes(self.load.result.type)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Pipeline:
+    """A loop whose loads begin stages - 1 rounds early, or a little earlier with prefetch.
+
+    loop: a `for`.  stages: copies of every buffer.  addresses: what the places of the loads are
+    computed by, and `advance` the carried values among it.
+    is_read_by_engines: whether it is not only threads that read the buffers.
+    prefetch: the product, if its operands are read ahead.
+    """
+
+    loop: Op
+    loads: tuple[EarlyLoad, ...]
+    stages: int
+    addresses: Slice
+    advance: Slice
+    is_read_by_engines: bool
+    prefetch: Prefetch | None
+
+
+@dataclass(slots=True)
+class Pipelining:
+    """pipelines: the loops.  reasons: per load that stays as it is, why."""
+
+    pipelines: list[Pipeline] = field(default_factory=list)
+    reasons: dict[Op, str] = field(default_factory=dict)
+
+
+def pipelining_of(fn: Function, options: LayoutOptions) -> Pipelining:
+    """Which loops of a function are pipelined, and how.
+
+    Those are innermost loops with products, and loops that somebody gave num_stages for: of the
+    option, innermost ones.
+    """
+    return _Planning(fn, options).found
+
+
+class _Planning:
+    """Looks at loops, inner ones first; a loop around a pipelined one is not pipelined."""
+
+    def __init__(self, fn: Function, options: LayoutOptions):
+        self._fn = fn
+        self._options = options
+        self._users: dict[Value, list[Op]] = {}
+        for op in walk(fn.body):
+            for value in op.operands:
+                self._users.setdefault(value, []).append(op)
+        self.found = Pipelining()
+        self._region(fn.body, None, 0)
+
+    @cached_property
+    def _infos(self) -> AxisInfos:
+        return AxisInfos(self._fn)
+
+    @cached_property
+    def _origins(self) -> dict[Value, Origins]:
+        return origins(self._fn)
+
+    def _region(self, region: Region, loop: Op | None, taken: int) -> bool:
+        """Plan the loops of a region; whether one is pipelined.
+
+        loop: the innermost one that the region is in.
+        taken: bytes of shared memory that are in use all the while.
+        """
+        found = False
+        for op in region.ops:
+            around = op if is_loop(op) else loop
+            if any([self._region(inner, around, taken) for inner in op.regions]):
+                found = True
+                self._refuse(self._direct_loads(op), "a loop within its loop is pipelined")
+            elif op.name == "for":
+                found = self._loop(op, taken) or found
+            elif is_loop(op):
+                self._refuse(self._direct_loads(op), "its loop does not count")
+            elif loop is not None and region is not loop.regions[0] and self._is_staged(op):
+                self.found.reasons[op] = "it is in a branch"
+            taken += _held_bytes(op)
+        return found
+
+    def _refuse(self, loads: Iterable[Op], reason: str) -> None:
+        self.found.reasons.update(dict.fromkeys(filter(self._is_staged, loads), reason))
+
+    def _direct_loads(self, op: Op) -> list[Op]:
+        """The loads of tiles that a loop does in every round."""
+        if not is_loop(op):
+            return []
+        return [o for o in op.regions[0].ops if o.opdef is load and o.result.type.shape]
+
+    # what a tile is used for ------------------------------------------------------------------
+    def _is_staged(self, op: Op) -> bool:
+        """Whether an op is a load of a tile that is an operand of a product."""
+        if op.opdef is not load:
+            return False
+        return any(self._is_operand(user) for user in self._users.get(op.result, ()))
+
+    def _is_operand(self, op: Op) -> bool:
+        """Whether an op stages an operand of a product, not something that is stored from there."""
+        if op.opdef is not stage:
+            return False
+        return all(reader.opdef is not tma_store for reader in self._readers(op.result))
+
+    def _readers(self, buffer: Value) -> Iterator[Op]:
+        """The ops that read a buffer."""
+        for op in self._users.get(buffer, ()):
+            if op.opdef is buffer_view:
+                yield from self._readers(op.result)
+            else:
+                yield op
+
+    def _early_load(self, op: Op) -> EarlyLoad:
+        users = self._users.get(op.result, ())
+        stages = tuple(user for user in users if self._is_operand(user))
+        layouts = tuple(dict.fromkeys(user.result.type.layout for user in stages))
+        return EarlyLoad(op, layouts or (self._as_in_memory(op),), stages, len(stages) < len(users))
+
+    def _as_in_memory(self, op: Op) -> LinearLayout:
+        """The layout of a buffer whose rows run along the axis that is contiguous in memory."""
+        tile = op.result.type
+        axes = self._infos[op.operands[0]].axes
+        minor = max(range(len(axes)), key=lambda axis: (
+            min(axes[axis].contiguity, tile.shape[axis]), axis))
+        return swizzled(tile.shape, minor, element_bits(tile), 0)
+
+    # one loop -----------------------------------------------------------------------------------
+    def _loop(self, loop: Op, taken: int) -> bool:
+        """Plan one loop; whether it is pipelined."""
+        if not self._is_wanted(loop):
+            return False
+        loads = []
+        for op in self._direct_loads(loop):
+            early = self._early_load(op)
+            reason = self._refusal(loop, early)
+            if reason:
+                self.found.reasons[op] = reason
+            else:
+                loads.append(early)
+        if not loads:
+            return False
+        stages = self._stages(loop, loads, taken)
+        if stages < 2:
+            reason = "two copies of its tile do not fit into shared memory"
+            self.found.reasons.update({early.load: reason for early in loads})
+            return False
+        addresses = slice_of(loop, [value for early in loads for value in early.places])
+        following = carried(loop).following
+        advance = slice_of(loop, [following[place] for place in addresses.carried])
+        staged = [op for early in loads for op in early.stages]
+        readers = [reader for op in staged for reader in self._readers(op.result)]
+        by_engines = any(reader.opdef is wgmma for reader in readers)
+        is_read = any(early.is_read for early in loads)
+        prefetch = None if is_read else prefetch_of(loop, readers, staged)
+        self.found.pipelines.append(
+            Pipeline(loop, tuple(loads), stages, addresses, advance, by_engines, prefetch))
+        return True
+
+    def _is_wanted(self, loop: Op) -> bool:
+        if attribute(loop, "num_stages") is not None:
+            return True
+        inner = [op for op in walk(loop.regions[0]) if is_loop(op)]
+        within = {op for around in inner for op in walk(around.regions[0])}
+        if any(self._is_operand(op) for op in walk(loop.regions[0]) if op not in within):
+            return True
+        return self._options.num_stages is not None and not inner
+
+    def _asked(self, loop: Op) -> int | None:
+        """num_stages, if somebody gave it."""
+        return attribute(loop, "num_stages") or self._options.num_stages
+
+    def _stages(self, loop: Op, loads: list[EarlyLoad], taken: int) -> int:
+        """As many copies as are wanted, or as fit: where two programs would fit, beside another."""
+        much = self._options.shared_bytes >= MUCH_SHARED_BYTES
+        wanted = self._asked(loop) or (STAGES_OF_MUCH if much else STAGES)
+        early = {op for load_ in loads for op in load_.stages}
+        others = sum(_held_bytes(op) for op in walk(loop.regions[0]) if op not in early)
+        room = self._options.room_bytes - taken - others
+        size_bytes = sum(load_.size_bytes for load_ in loads)
+        fitting = room // size_bytes
+        beside = (room - self._options.shared_bytes // 2) // size_bytes
+        if self._options.num_warps <= PAIRED_WARPS and beside > 1 and self._asked(loop) is None:
+            fitting = beside
+        bounds = [constant_of(value) for value in loop.operands[:3]]
+        rounds = wanted if None in bounds else len(range(*map(int, bounds)))
+        return min(wanted, fitting, rounds)
+
+    # one load -----------------------------------------------------------------------------------
+    def _refusal(self, loop: Op, early: EarlyLoad) -> str:
+        """Why a load cannot begin early, or has no use of it; "" if nothing speaks against it."""
+        if "cp_async" not in self._options.features:
+            return "the target has no asynchronous copies"
+        if self._asked(loop) == 1:
+            return "num_stages is 1"
+        op = early.load
+        if attribute(op, "volatile") or attribute(op, "cache") == VOLATILE_CACHE:
+            return "it is volatile"
+        if early.stages and early.other is not None:
+            return "what is masked is not zero"
+        if min(self._copy_bytes(op, layout) for layout in early.layouts) < LEAST_COPY_BYTES:
+            return "its threads would copy less than 4 bytes at a time"
+        if slice_of(loop, early.places) is None:
+            return "its place depends on what was loaded"
+        return self._order_refusal(loop, op)
+
+    def _order_refusal(self, loop: Op, op: Op) -> str:
+        """Why a load cannot be done before what else a round does."""
+        read = self._origins[op.operands[0]]
+        for other in walk(loop.regions[0]):
+            if other.opdef in (assert_, check_index):
+                return "a check comes before it"
+            if "semantics" in other.opdef.attributes and attribute(other, "semantics") != "relaxed":
+                return "an atomic of the loop keeps it in order"
+            if other is not op and other.opdef is load and attribute(other, "volatile"):
+                return "a volatile load of the loop keeps it in order"
+            if not other.opdef.has(WRITES) and other.opdef is not tma_store:
+                continue
+            if not self._options.arrays_are_disjoint:
+                return "arrays may share memory"
+            common = read & self._origins[other.operands[0]]
+            if common:
+                return f"{min(common)} is written in the loop"
+        return ""
+
+    def _copy_bytes(self, op: Op, layout: LinearLayout) -> int:
+        """How much of a tile one copy can bring to a buffer: contiguous in both, under one mask."""
+        pointer, tile = op.operands[0], op.result.type
+        mask = op.operands[1] if len(op.operands) > 1 else None
+        width = max(
+            min(contiguous_run(layout, axis), self._infos.access_width(pointer, mask, axis))
+            for axis in range(len(tile.shape)))
+        share = max(1, tile.size // self._options.threads)
+        return min(width, share) * element_bits(tile) // 8
+
+
+def _held_bytes(op: Op) -> int:
+    """Shared memory that an op makes use of for what comes after it."""
+    if op.opdef is stage:
+        return tile_bytes(op.result.type)
+    if op.opdef is shared_allocate:
+        return tile_bytes(op.result.type) * attribute(op, "copies")
+    return 0
+
+
+def _is_zero(value: Value) -> bool:
+    """Whether all bits of all elements are known to be 0."""
+    known = constant_of(value)
+    return known is not None and not any(known.tobytes())

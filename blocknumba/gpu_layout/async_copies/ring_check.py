@@ -1,0 +1,225 @@
+"""A static check that the rings of a kernel balance: nobody waits for ever.
+
+Both roles run the same control flow.  If they meet the same rings in the same places, every slot
+that is filled is waited for, and every one that is waited for is released once, then each role's
+waits are for something that the other one does, in the order in which it does it.
+
+Of a lone role, every round of a loop fills, waits for and releases each slot as often, and before
+the loop as many slots are filled as rounds run ahead.
+
+Blocks of a program run the same roles.  Where they fill each other's slots, a slot is empty when
+the warps of all of them have released it, in all of them; none begins before the barriers of all
+are ready, and none ends before all have done all of that.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from blocknumba.gpu_layout.async_copies.ops import (
+    blocks_done, mbarrier_arrive, mbarrier_expect, mbarrier_wait, mbarriers_ready, slot, tma_load,
+    warp_roles,
+)
+from blocknumba.gpu_layout.placement.planner import tile_bytes
+from blocknumba.tile_ir.ir.carried import is_loop
+from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.ir.opdef import attribute
+
+# What a region does with rings: (ring, ...) for an event, (kind of op, its regions) for control.
+Trace = tuple[tuple, ...]
+
+
+def ring_problems(fn: Function, num_warps: int) -> list[str]:
+    """What is wrong with the rings of a function; nothing if it has none.
+
+    num_warps: of the program in each block.
+    """
+    roles = [op for op in walk(fn.body) if op.opdef is warp_roles]
+    if roles:
+        problems = [problem for op in roles for problem in _Check(op).problems]
+    else:
+        problems = _problems_of_lone_role(fn)
+    return problems + _problems_among_blocks(fn, num_warps)
+
+
+class _Check:
+    """The check of one warp_roles."""
+
+    def __init__(self, roles: Op):
+        consumer, producer = roles.regions
+        self.problems: list[str] = []
+        self._empty_of: dict[Op, Op] = {}
+        fills = self._fills(producer)
+        waits = self._waits(consumer)
+        if fills != waits:
+            self.problems.append(f"the producer fills {fills}, the consumers wait for {waits}")
+        if self._releases(consumer):
+            self.problems.append("a slot is released late that no loop waited for")
+
+    def _fills(self, region: Region) -> Trace:
+        """The slots that a region fills: wait for empty, expect bytes, copies of these bytes."""
+        trace: list[tuple] = []
+        acquired: Op | None = None
+        expected = 0
+        for op in region.ops:
+            if op.opdef is mbarrier_wait:
+                acquired = _ring(op.operands[0])
+            elif op.opdef is mbarrier_expect:
+                full = _ring(op.operands[0])
+                if acquired is None or self._empty_of.setdefault(full, acquired) is not acquired:
+                    self.problems.append("a slot is filled that was not waited for")
+                expected, acquired = op.attrs["size_bytes"], None
+                trace.append((full,))
+            elif op.opdef is tma_load:
+                # each block brings a portion
+                expected -= tile_bytes(op.operands[1].type) * attribute(op, "blocks")
+            trace += self._within(op, self._fills)
+        if expected:
+            self.problems.append(f"{expected} more bytes are expected than come")
+        return tuple(trace)
+
+    def _waits(self, region: Region) -> Trace:
+        """The slots that a region waits for."""
+        trace: list[tuple] = []
+        for op in region.ops:
+            if op.opdef is mbarrier_wait:
+                trace.append((_ring(op.operands[0]),))
+            trace += self._within(op, self._waits)
+        return tuple(trace)
+
+    @staticmethod
+    def _within(op: Op, trace_of) -> Trace:
+        """The control op as part of a trace, if there is anything in it."""
+        traces = tuple(trace_of(inner) for inner in op.regions)
+        return ((op.name, *traces),) if any(traces) else ()
+
+    def _releases(self, region: Region) -> list[Op]:
+        """Check that a region releases what it waits for; the rings that it releases late.
+
+        A loop may release a round later, under a condition; then its last slot is released after
+        it, under another one.
+        """
+        balance: dict[Op, int] = {}
+        owed: list[Op] = []
+        late: list[Op] = []
+        for op in region.ops:
+            if op.opdef is mbarrier_wait:
+                empty = self._empty_of.get(_ring(op.operands[0]))
+                balance[empty] = balance.get(empty, 0) + 1
+            elif op.opdef is mbarrier_arrive:
+                empty, is_late = _ring(op.operands[0]), len(op.operands) > 1
+                if is_late and empty in owed:
+                    owed.remove(empty)
+                    continue
+                balance[empty] = balance.get(empty, 0) - 1
+                late += [empty] * is_late
+            for inner in op.regions:
+                left = self._releases(inner)
+                owed += left
+                if left and not is_loop(op):
+                    self.problems.append("a slot is released late that no loop waited for")
+        if any(balance.values()) or owed:
+            self.problems.append("a region does not release each slot once")
+        return late
+
+
+def _problems_of_lone_role(fn: Function) -> list[str]:
+    """What is wrong where the warps that wait for slots fill them."""
+    loops = [op for op in walk(fn.body) if is_loop(op)]
+    within = [_counts(walk(loop.regions[0])) for loop in loops]
+    whole, problems = _counts(walk(fn.body)), []
+    for ring, (fills, waits, releases) in whole.items():
+        ahead = ring.attrs["copies"] - 1
+        for counts in within:
+            here = counts.get(ring, (0, 0, 0))
+            if len(set(here)) > 1:
+                problems.append(f"a round fills, awaits and releases {here} slots")
+            fills -= here[0] * ahead
+        if not fills == waits == releases:
+            problems.append(f"{fills} fetches, {waits} waits and {releases} releases")
+    return problems
+
+
+def _counts(ops: Iterable[Op]) -> dict[Op, tuple[int, int, int]]:
+    """Per ring, by the allocation of its `full`: how often slots are filled, awaited, released.
+
+    Those are told by what is waited for: `empty` before a fill, `full` before a read.
+    """
+    ops = list(ops)
+    fills, waits, releases = (
+        Counter(_ring(op.operands[0]) for op in ops if op.opdef is opdef)
+        for opdef in (mbarrier_expect, mbarrier_wait, mbarrier_arrive))
+    empty_of = _empty_of(ops)
+    fulls = dict.fromkeys((*empty_of, *waits))
+    for empty in empty_of.values():
+        fulls.pop(empty, None)
+    return {full: (fills[full], waits[full], releases[empty_of.get(full)]) for full in fulls}
+
+
+def _empty_of(ops: Iterable[Op]) -> dict[Op, Op]:
+    """Per allocation of `full` that of the `empty` that was waited for before the fill."""
+    found: dict[Op, Op] = {}
+    waited: Op | None = None
+    for op in ops:
+        if op.opdef is mbarrier_wait:
+            waited = _ring(op.operands[0])
+        elif op.opdef is mbarrier_expect:
+            found[_ring(op.operands[0])] = waited
+    return found
+
+
+def _problems_among_blocks(fn: Function, num_warps: int) -> list[str]:
+    """What is wrong with how the blocks of a program fill each other's slots.
+
+    Who fills slots of others must wait until the warps of all of them have released it.
+    """
+    ops, problems = list(walk(fn.body)), []
+    reach = _reach(ops)
+    for empty, blocks in reach.items():
+        arrivals = attribute(empty, "arrivals")
+        if arrivals != num_warps * blocks:
+            problems.append(f"a slot that {blocks} blocks of {num_warps} warps read is empty after "
+                            f"{arrivals} releases")
+    for op in ops:
+        blocks = reach.get(_ring(op.operands[0])) if op.opdef is mbarrier_arrive else None
+        if blocks is not None and attribute(op, "blocks") != blocks:
+            problems.append(f"a slot that {blocks} blocks fill is released in "
+                            f"{attribute(op, 'blocks')}")
+    most = max(reach.values(), default=1)
+    begins = [attribute(op, "blocks") for op in ops if op.opdef in (mbarriers_ready, warp_roles)]
+    if most > 1 and begins != [most]:
+        problems.append("a block may begin before the barriers of the others are ready")
+    if most > 1 and not _ends_with_others(fn):
+        problems.append("a block may end while others reach it")
+    return problems
+
+
+def _reach(ops: Iterable[Op]) -> dict[Op, int]:
+    """Per allocation of `empty`, how many blocks fill each other's slots of that ring."""
+    ops = list(ops)
+    filled: dict[Op, int] = {}
+    for op in ops:
+        if op.opdef is tma_load:
+            full = _ring(op.operands[2])
+            filled[full] = max(filled.get(full, 1), attribute(op, "blocks"))
+    return {empty: filled.get(full, 1) for full, empty in _empty_of(ops).items()}
+
+
+def _ends_with_others(fn: Function) -> bool:
+    """Whether the warps that read slots wait for the other blocks after all else about rings."""
+    roles = [op for op in fn.body.ops if op.opdef is warp_roles]
+    ops = roles[0].regions[0].ops if roles else fn.body.ops
+    places = [place for place, op in enumerate(ops) if op.opdef is blocks_done]
+    if len(places) != 1:
+        return False
+    after = Region((), ops[places[0] + 1:])
+    return not any(op.opdef in (mbarrier_wait, mbarrier_arrive) for op in walk(after))
+
+
+def _ring(barrier: Value) -> Op:
+    """The allocation that a barrier object is of."""
+    owner = barrier.owner
+    while owner.opdef is slot:
+        owner = owner.operands[0].owner
+    return owner

@@ -1,0 +1,121 @@
+"""The pass that gives a kernel's fetches to a warp of their own."""
+
+from __future__ import annotations
+
+from blocknumba.gpu_layout.async_copies.ops import (
+    WARPGROUP, mbarrier_allocate, mbarriers_ready, pin, warp_roles, wgmma,
+)
+from blocknumba.gpu_layout.async_copies.reads import Reads
+from blocknumba.gpu_layout.async_copies.residency import (
+    PRODUCER_REGISTERS, SHARED_REGISTERS, can_share, products_need, share_processor,
+    without_sharing,
+)
+from blocknumba.gpu_layout.async_copies.roles import Buffers, Consumer, Given, Producer
+from blocknumba.gpu_layout.async_copies.schedule import Ring, Schedule, plan_schedule, ring_uses
+from blocknumba.gpu_layout.async_copies.single_role import LoneRole, fetching_loops
+from blocknumba.gpu_layout.ops import shared_allocate
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.function import Function, walk
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.passes.contract import declared
+from blocknumba.tile_ir.passes.dce import dce
+
+PRODUCER_WARPS = 1
+
+
+@declared(reads=("ops",), writes=("ops",))
+def specialize_warps(fn: Function, options: LayoutOptions) -> Function:
+    """A producer warp runs what places the fetches, and fetches; the other warps run the rest.
+
+    Both run the control flow of the kernel, so that they meet the same fetches in the same order;
+    what they do not need is left out.  Where several programs are to share a multiprocessor, warps
+    have one role: they compute, and the first of them fetches.  Nothing changes where the copy
+    engine fetches nothing in a loop.
+    """
+    schedule = plan_schedule(fn, options)
+    if not schedule.rings:
+        return fn
+    return dce(_Specializer(fn, schedule, options).function())
+
+
+class _Specializer:
+    """Emits the common part of a specialised kernel, and its roles."""
+
+    def __init__(self, fn: Function, schedule: Schedule, options: LayoutOptions):
+        self._fn = fn
+        self._schedule = schedule
+        self._options = options
+        self._builder = Builder(folding=True)
+
+    def function(self) -> Function:
+        """The specialised kernel, which has a tensor map parameter more for every map."""
+        fn, builder = self._fn, self._builder
+        maps = self._schedule.maps
+        types = [arg.type for arg in fn.body.args] + [map_.type for map_ in maps]
+        hints = [arg.hint for arg in fn.body.args] + [map_.hint for map_ in maps]
+        builder.loc = fn.loc
+        with builder.region(*types, hints=hints) as (body, args):
+            given = Given(
+                dict(zip(fn.body.args, args, strict=False)),
+                dict(zip(maps, args[len(fn.body.args) :], strict=True)),
+                {ring: self._allocate(ring) for ring in self._schedule.rings},
+            )
+            self._emit_roles(given)
+            builder.emit(OPS["return"])
+        parameters = fn.parameters + tuple(map_.parameter for map_ in maps)
+        return Function(fn.name, parameters, body, fn.loc)
+
+    def _emit_roles(self, given: Given) -> None:
+        """Producer and consumers, or the lone role of all."""
+        fn, builder, schedule = self._fn, self._builder, self._schedule
+        uses = ring_uses(fn, schedule.rings)
+        loops = fetching_loops(fn, schedule) if share_processor(fn, self._options) else None
+        if loops is not None:
+            builder.emit(mbarriers_ready, blocks=schedule.blocks)
+            LoneRole(builder, given, schedule.stores, uses, loops, Reads(fn)).run(fn.body)
+            return
+        roles = (
+            Consumer(builder, given, schedule.stores, uses).region_of(fn.body),
+            Producer(builder, given).region_of(fn.body),
+        )
+        builder.loc = fn.loc
+        builder.emit(warp_roles, regions=roles, blocks=schedule.blocks, **self._warps())
+
+    def _warps(self) -> dict[str, object]:
+        """One producer, or a warpgroup whose registers the products of the program need."""
+        num_warps = self._options.num_warps
+        overlapping = [
+            [op.result.type for op in region.ops if op.opdef is wgmma]
+            for loop in walk(self._fn.body)
+            for region in loop.regions
+            if any(op.opdef is pin for op in region.ops)
+        ]
+        need = max((products_need(*pair, num_warps) for pair in overlapping), default=0)
+        if need > without_sharing(num_warps) and can_share(self._options):
+            registers = PRODUCER_REGISTERS, SHARED_REGISTERS
+            return {"producers": WARPGROUP, "registers": registers}
+        return {"producers": PRODUCER_WARPS}
+
+    def _allocate(self, ring: Ring) -> Buffers:
+        emit, tiles = self._builder.emit, []
+        for fetch, tile in zip(ring.groups[0].fetches, ring.buffers, strict=True):
+            self._builder.loc = fetch.stage.loc
+            tiles.append(
+                emit(
+                    shared_allocate,
+                    dtype=str(tile.dtype),
+                    shape=tile.shape,
+                    layout=tile.layout,
+                    copies=ring.copies,
+                    hint=fetch.stage.result.hint,
+                )
+            )
+        full = emit(mbarrier_allocate, copies=ring.copies, arrivals=1, hint="full")
+        empty = emit(
+            mbarrier_allocate,
+            copies=ring.copies,
+            arrivals=self._options.num_warps * ring.blocks,
+            hint="empty",
+        )
+        return Buffers(tuple(tiles), full, empty)

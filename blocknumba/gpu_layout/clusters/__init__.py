@@ -1,0 +1,1 @@
+"""Programs partitioned over the blocks of a cluster."""

@@ -1,0 +1,369 @@
+"""Which parts of which tiles a block computes, where a program is spread over several.
+
+Every product is spread by its rows.  So a tile that is computed from a product is there in parts
+alone; one that a product is computed from is made in parts, whole, or both, as it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from blocknumba.gpu_layout.clusters.axes import (
+    ROWS, Axis, NotSpread, axes_of_operands, axis_of_result,
+)
+from blocknumba.gpu_layout.ops import block_rank
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.tile_ir.analysis.provenance import origins
+from blocknumba.tile_ir.ir.carried import carried, controls, is_loop
+from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.ir.opdef import EFFECT, OPS, TERMINATOR, WRITES, attribute
+from blocknumba.tile_ir.ir.rebuild import Rebuilder
+from blocknumba.tile_ir.ir.types import TileType, int32
+from blocknumba.tile_ir.ops.create import arange
+from blocknumba.tile_ir.ops.debug import print_
+from blocknumba.tile_ir.ops.dot import dot
+from blocknumba.tile_ir.ops.memory import load
+from blocknumba.tile_ir.passes.contract import declared
+from blocknumba.tile_ir.passes.cse import cse
+from blocknumba.tile_ir.passes.dce import dce
+from blocknumba.tile_ir.passes.hoist_invariants import hoist_invariants
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a block computes.
+
+    axes: per value that is needed, the axes along which its parts lie, None for the whole.
+    writes: per op that writes, the axis of what it writes.
+    """
+
+    axes: Mapping[Value, tuple[Axis, ...]]
+    writes: Mapping[Op, int]
+
+    def axis(self, value: Value) -> Axis:
+        """The axis of a value that a loop carries, or that a branch yields."""
+        (axis,) = self.axes[value]
+        return axis
+
+
+def parts_of(fn: Function) -> Parts:
+    """The parts that a block of a program computes.
+
+    Errors: NotSpread.
+    """
+    search = _Search(fn, products_in_parts(fn))
+    search.run()
+    return Parts({value: tuple(axes) for value, axes in search.wanted.items()}, search.writes)
+
+
+# forwards: what is computed from a product -----------------------------------------------------
+def products_in_parts(fn: Function) -> dict[Value, int]:
+    """Per value that is computed from products, the axis along which its parts lie.
+
+    Errors: NotSpread.
+    """
+    found: dict[Value, int] = {}
+    known = -1
+    while known < len(found):  # until no loop carries more
+        known = len(found)
+        _forwards(fn.body, found)
+    return found
+
+
+def _forwards(region: Region, found: dict[Value, int]) -> None:
+    for op in region.ops:
+        for inner in op.regions:
+            _forwards(inner, found)
+        given = {place: found[v] for place, v in enumerate(op.operands) if v in found}
+        if is_loop(op):
+            own = carried(op)
+            for arg, result, *sources in zip(own.args, op.results, own.initial, own.following,
+                                             strict=True):
+                _join(found, (arg, result), sources)
+        elif op.regions:
+            yields = [inner.terminator.operands for inner in op.regions]
+            for result, *sources in zip(op.results, *yields, strict=True):
+                _join(found, (result,), sources)
+        elif op.opdef is dot:
+            if given:
+                axis_of_result(op, given)
+            _note(found, op.result, len(op.result.type.shape) + ROWS)
+        elif given and not op.opdef.has(TERMINATOR):
+            axis = axis_of_result(op, given)
+            for result in op.results:
+                _note(found, result, axis)
+
+
+def _join(found: dict[Value, int], values: Iterable[Value], sources: Iterable[Value]) -> None:
+    for source in sources:
+        if source in found:
+            for value in values:
+                _note(found, value, found[source])
+
+
+def _note(found: dict[Value, int], value: Value, axis: int) -> None:
+    if found.setdefault(value, axis) != axis:
+        raise NotSpread(f"{value.hint or 'a tile'} has parts along two axes")
+
+
+# backwards: what that needs --------------------------------------------------------------------
+class _Search:
+    """Finds all that the effects of a function need."""
+
+    def __init__(self, fn: Function, products: Mapping[Value, int]):
+        self._fn = fn
+        self._products = products
+        self._handed: dict[Value, tuple[Value, ...]] = {}  # with it, or to it
+        self._waiting: list[tuple[Value, Axis]] = []
+        self.wanted: dict[Value, dict[Axis, None]] = {}
+        self.writes: dict[Op, int] = {}
+
+    def run(self) -> None:
+        """Fill wanted and writes."""
+        loops = []
+        for op in walk(self._fn.body):
+            if is_loop(op):
+                loops.append(op)
+                self._want(controls(op), None)
+                self._note_carried(op)
+            elif op.regions:
+                self._want(op.operands, None)
+                yields = [inner.terminator.operands for inner in op.regions]
+                self._handed.update(zip(op.results, zip(*yields, strict=True), strict=True))
+            elif op.opdef.has(WRITES):
+                self._want_written(op)
+            elif op.opdef is print_:
+                raise NotSpread("every block would print")
+            elif op.opdef.has(EFFECT):
+                self._want(op.operands, None)
+        self._drain()
+        for loop in loops:  # what nobody needs is carried all the same
+            for result in loop.results:
+                if result not in self.wanted:
+                    self._want((result,), self._products.get(result))
+                    self._drain()
+
+    def _note_carried(self, loop: Op) -> None:
+        own = carried(loop)
+        for together in zip(own.initial, own.args, own.following, loop.results, strict=True):
+            _, arg, _, result = together
+            self._handed[arg] = self._handed[result] = together
+
+    def _want_written(self, op: Op) -> None:
+        given = {place: self._products[value] for place, value in enumerate(op.operands)
+                 if value in self._products}
+        if not given:
+            raise NotSpread(f"{op.name} is not of a product: every block would do it")
+        axis = self.writes[op] = axis_of_result(op, given)
+        for value, part in zip(op.operands, axes_of_operands(op, axis), strict=True):
+            self._want((value,), part)
+
+    def _want(self, values: Iterable[Value], axis: Axis) -> None:
+        for value in values:
+            if self._products.get(value, axis) != axis:
+                raise NotSpread(f"{value.hint or 'a tile'} is needed whole")
+            axes = self.wanted.setdefault(value, {})
+            if axis not in axes:
+                if axes and value in self._handed:
+                    raise NotSpread(f"{value.hint or 'a tile'} is carried whole and in parts")
+                axes[axis] = None
+                self._waiting.append((value, axis))
+
+    def _drain(self) -> None:
+        while self._waiting:
+            value, axis = self._waiting.pop()
+            op = value.owner
+            if value in self._handed:
+                self._want(self._handed[value], axis)
+            elif op is not None and axis is None:
+                self._want(op.operands, None)
+            elif op is not None:
+                for operand, part in zip(op.operands, axes_of_operands(op, axis), strict=True):
+                    self._want((operand,), part)
+
+
+FEATURES = frozenset(("multicast", "wgmma"))
+MOST_BLOCKS = 8  # of a cluster, on every GPU.  Source: CUDA Programming Guide, "Clusters"
+LEAST_ROWS = 64  # of a product, that a block has.  Source: PTX ISA, "wgmma.mma_async"
+
+
+@declared(reads=("ops",), writes=("ops",))
+def spread_blocks(fn: Function, options: LayoutOptions) -> Function:
+    """Each of several blocks computes some rows of a program's products; they share what they read.
+
+    The blocks run one control flow.  What differs is which part of a tile a block has: the first
+    index of an arange whose elements are shared out moves on with block_rank.
+    """
+    if options.num_ctas == 1 or refusal(fn, options):
+        return fn
+    spread = _Spreader(parts_of(fn), blocks_for(fn, options)).function(fn)
+    return dce(cse(hoist_invariants(spread)))
+
+
+def refusal(fn: Function, options: LayoutOptions) -> str:
+    """Why a program cannot be spread over several blocks; empty where it can."""
+    missing = sorted(FEATURES - options.features)
+    if missing:
+        return f"the target has no {missing[0]}"
+    if not any(op.opdef is dot for op in walk(fn.body)):
+        return "blocks share operands of products, and there are none"
+    if blocks_for(fn, options) == 1:
+        return f"fewer than {2 * LEAST_ROWS} rows of a product cannot be shared out"
+    if any(op.opdef is load and attribute(op, "volatile") for op in walk(fn.body)):
+        return "what is loaded is volatile"
+    if not options.arrays_are_disjoint or _order_matters(fn):
+        return "what one block writes, others could read or write"
+    try:
+        parts_of(fn)
+    except NotSpread as error:
+        return str(error)
+    return ""
+
+
+def _order_matters(fn: Function) -> bool:
+    """Whether an array that is written is also loaded, or written by two ops."""
+    arrays, loaded, written = origins(fn), set(), set()
+    for op in walk(fn.body):
+        touched = {name for value in op.operands for name in arrays.get(value, ())}
+        if op.opdef is load:
+            loaded |= touched
+        elif op.opdef.has(WRITES):
+            if written & touched:
+                return True
+            written |= touched
+    return bool(loaded & written)
+
+
+def blocks_for(fn: Function, options: LayoutOptions) -> int:
+    """How many blocks there are rows for, a power of two; no more than asked for."""
+    rows = min(op.result.type.shape[ROWS] for op in walk(fn.body) if op.opdef is dot)
+    return min(options.num_ctas, MOST_BLOCKS, max(rows // LEAST_ROWS, 1))
+
+
+class _Spreader(Rebuilder):
+    """Re-emits a function as one of several blocks runs it."""
+
+    def __init__(self, parts: Parts, blocks: int):
+        super().__init__()
+        self._wanted, self._blocks = parts, blocks
+        self._parts: dict[tuple[Value, int], Value] = {}
+
+    def function(self, fn: Function) -> Function:
+        """What a block runs."""
+        types, hints = [arg.type for arg in fn.body.args], [arg.hint for arg in fn.body.args]
+        self.builder.loc = fn.loc
+        with self.builder.region(*types, hints=hints) as (body, args):
+            for old, new in zip(fn.body.args, args, strict=True):
+                self[old] = new
+            self._rank = self.builder.emit(block_rank, blocks=self._blocks, hint="rank")
+            self.ops(fn.body.ops)
+        return Function(fn.name, fn.parameters, body, fn.loc)
+
+    def op(self, op: Op) -> None:
+        """Copies of one op: of each part of its results that is needed."""
+        self.builder.loc = op.loc
+        if is_loop(op):
+            self._loop(op)
+        elif op.regions:
+            self._choice(op)
+        elif op.opdef.has(WRITES):
+            self._part(op, self._wanted.writes[op])
+        elif op.opdef.has(EFFECT | TERMINATOR):
+            super().op(op)
+        else:
+            wanted = [axes for v in op.results for axes in self._wanted.axes.get(v, ())]
+            for axis in dict.fromkeys(wanted):
+                if axis is None:
+                    super().op(op)
+                else:
+                    self._part(op, axis)
+
+    def _part(self, op: Op, axis: int) -> None:
+        """The part of one op's results along an axis."""
+        if op.opdef is arange:
+            made = self._part_of_arange(op)
+        else:
+            attrs = dict(op.attrs)
+            if "shape" in attrs:
+                attrs["shape"] = self._type(op.result, axis).shape
+            operands = [self._at(operand, part) for operand, part
+                        in zip(op.operands, axes_of_operands(op, axis), strict=True)]
+            made = self.builder.emit(op.opdef, *operands, **attrs)
+        self._bind(op.results, (axis,) * len(op.results), made)
+
+    def _part_of_arange(self, op: Op) -> Value:
+        """The indices of this block's part."""
+        emit, size = self.builder.emit, attribute(op, "size") // self._blocks
+        first = emit(OPS["mul"], self._rank, self.builder.constant(size, int32))
+        within = emit(arange, start=attribute(op, "start"), size=size)
+        return emit(OPS["add"], within, emit(OPS["splat"], first, shape=(size,)))
+
+    # control flow ------------------------------------------------------------------------------
+    def _loop(self, loop: Op) -> None:
+        """A loop that carries parts."""
+        (region,), own = loop.regions, carried(loop)
+        axes = [self._wanted.axis(arg) for arg in own.args]
+
+        def along(values: Sequence[Value]) -> list[Axis]:
+            """Of values that end with the carried ones: what decides the rounds is whole."""
+            return [None] * (len(values) - len(axes)) + axes
+
+        of_args, handed = along(region.args), region.terminator.operands
+        types, hints = map(self._type, region.args, of_args), [arg.hint for arg in region.args]
+        with self.builder.region(*types, hints=hints) as (copy, args):
+            self._bind(region.args, of_args, args)
+            self._run(region, map(self._at, handed, along(handed)))
+        self._emit(loop, map(self._at, loop.operands, along(loop.operands)), [copy],
+                   loop.results, axes)
+
+    def _choice(self, op: Op) -> None:
+        """An `if` that yields parts."""
+        places = [i for i, value in enumerate(op.results) if value in self._wanted.axes]
+        kept = [op.results[i] for i in places]
+        axes, regions = [self._wanted.axis(value) for value in kept], []
+        for region in op.regions:
+            yielded = [region.terminator.operands[i] for i in places]
+            with self.builder.region() as (copy, _):
+                self._run(region, map(self._at, yielded, axes))
+            regions.append(copy)
+        self._emit(op, map(self._at, op.operands, [None]), regions, kept, axes)
+
+    def _run(self, region: Region, handed: Iterable[Value]) -> None:
+        """What a region does; handed is asked for when all of it is there."""
+        self.ops(region.ops[:-1])
+        self.builder.loc = region.terminator.loc
+        self.builder.emit(region.terminator.opdef, *handed)
+
+    def _emit(self, op: Op, operands: Iterable[Value], regions: Sequence[Region],
+              results: Sequence[Value], axes: Sequence[Axis]) -> None:
+        """A control op whose results are parts of those that are kept."""
+        types, attrs = tuple(map(self._type, results, axes)), dict(op.attrs)
+        if "result_types" in attrs:
+            attrs["result_types"] = types
+        self.builder.loc = op.loc
+        made = self.builder.emit(op.opdef, *operands, regions=regions, types=types, **attrs)
+        self._bind(results, axes, made)
+
+    # values and their parts --------------------------------------------------------------------
+    def _at(self, value: Value, axis: Axis) -> Value:
+        """The new value that stands for an old one, or for its part along an axis."""
+        return self[value] if axis is None else self._parts[value, axis]
+
+    def _type(self, value: Value, axis: Axis) -> TileType:
+        """The type of a part."""
+        shape = list(value.type.shape)
+        if axis is not None:
+            shape[axis] //= self._blocks
+        return value.type.shaped(tuple(shape))
+
+    def _bind(self, olds: Sequence[Value], axes: Sequence[Axis],
+              news: Value | Sequence[Value] | None) -> None:
+        """Let new values stand for the parts of old ones."""
+        made = (news,) if isinstance(news, Value) else news or ()
+        for old, axis, new in zip(olds, axes, made, strict=True):
+            new.hint = new.hint or old.hint
+            if axis is None:
+                self[old] = new
+            else:
+                self._parts[old, axis] = new

@@ -1,0 +1,1 @@
+"""Products of tiles: which instruction multiplies them, and in which layouts."""

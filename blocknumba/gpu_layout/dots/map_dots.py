@@ -1,0 +1,320 @@
+"""In which order the rows, the columns and the depth of tiles go into matrix instructions.
+
+A sum is the same in any order of the depth, if both operands have it; and any row of a tile may be
+any row of an instruction, if the accumulator has it there too.  So the orders are free, and are
+chosen such that operands are read from shared memory by wide accesses without bank conflicts.  The
+natural ones suit ldmatrix, which reads 16-bit elements either way round, and others along the
+depth only.  Where it cannot read an operand, neighbours in memory should be in one thread, hence in
+several instructions, and the lanes of an instruction in different chunks of 16 bytes.
+
+Elements of 64 bits go into instructions as they were read.  An instruction takes an operand from
+consecutive registers, as a wide access gives them: what such an access reads should be neighbours
+in the fragment too, or is moved once more.  Narrower elements are packed or rounded anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from blocknumba.gpu_layout.dots.fma import accumulator_layout
+from blocknumba.gpu_layout.dots.mma import (
+    COLUMNS, NATURAL, WORD_BITS, MatrixPlan, Order, Orders, Pieces, instruction_for, matrix_plan,
+    share_warps,
+)
+from blocknumba.gpu_layout.dots.operands import (
+    Root, StagingRebuilder, computed_from, contiguous_axis, is_ieee_float32, root_of,
+)
+from blocknumba.gpu_layout.dots.ops import fma_dot, mma
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.movement import move_cost
+from blocknumba.gpu_layout.layouts.registers import REGISTER, log2
+from blocknumba.gpu_layout.layouts.shared import (
+    BANK_BYTES, VECTOR_BYTES, SharedAccess, access, matrix_access, swizzled, widest_swizzle,
+)
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.tile_ir.analysis.axis_info import AxisInfos
+from blocknumba.tile_ir.ir.function import Attr, Function, Op, Value, walk
+from blocknumba.tile_ir.ir.opdef import OpDef, attribute
+from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
+from blocknumba.tile_ir.ir.types import float16
+from blocknumba.tile_ir.ops.cast import cast
+from blocknumba.tile_ir.ops.dot import dot
+from blocknumba.tile_ir.passes.contract import declared
+
+LANE_ROWS = 3  # bits of the index of a row that are lanes
+LANE_DEPTHS = 2  # bits of the index along the depth that are lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an operand comes from.
+
+    layout: in shared memory or, of what was computed from a product, in registers.
+    is_along_depth: whether neighbours in shared memory are neighbours along the depth.
+    fixed: whether its rows keep their order.
+    """
+
+    layout: LinearLayout
+    is_along_depth: bool = True
+    fixed: bool = False
+
+
+def best_orders(
+    plan: Callable[[Orders], MatrixPlan], a: Source, b: Source, element_bits: int
+) -> Orders:
+    """The orders in which both operands are read in the least time; the natural ones of equals.
+
+    plan: the plan of the product with given orders.
+    """
+    of_rows, of_columns, depth = plan(NATURAL).extents
+    found: dict[Orders, float] = {}
+    for depths in _depth_orders(log2(depth), element_bits):
+        rows = min(
+            _side_orders(of_rows, a, element_bits),
+            key=lambda order: _cost(plan((order, (), depths)).a, a, element_bits),
+        )
+        columns = min(
+            _side_orders(of_columns, b, element_bits),
+            key=lambda order: _cost(plan(((), order, depths)).b, b, element_bits),
+        )
+        orders = rows, columns, depths
+        found[orders] = operands_cost(plan(orders), a, b, element_bits)
+    return min(found, key=found.get)
+
+
+def operands_cost(plan: MatrixPlan, a: Source, b: Source, element_bits: int) -> float:
+    """Issue slots of one warp to have both operands of a product in registers."""
+    return _cost(plan.a, a, element_bits) + _cost(plan.b, b, element_bits)
+
+
+def _depth_orders(bits: int, element_bits: int) -> tuple[Order, ...]:
+    """Candidates for the depth: lanes along its lowest bits, or along those after the next one."""
+    in_word = log2(max(1, 8 * BANK_BYTES // element_bits))
+    if bits < in_word + LANE_DEPTHS + 1:
+        return ((),)
+    lowest = (*range(in_word), in_word + 1, in_word + 2)
+    return (), _completed(lowest, bits)
+
+
+def _side_orders(extent: int, source: Source, element_bits: int) -> tuple[Order, ...]:
+    """Candidates for rows or columns.
+
+    Along the depth, different rows should be in different chunks.  Across it, neighbours that
+    one access reads go to several instructions, and lanes lie along the bits above.
+    """
+    bits = log2(extent)
+    if source.fixed or bits < LANE_ROWS:
+        return ((),)
+    if source.is_along_depth:
+        return (), _completed((1, 2, 0), bits), _completed((2, 0, 1), bits)
+    most = min(log2(8 * VECTOR_BYTES // element_bits), bits - LANE_ROWS)
+    turned = (_completed((i, i + 1, i + 2), bits) for i in range(1, most + 1))
+    return (), *turned
+
+
+def _completed(lowest: tuple[int, ...], bits: int) -> Order:
+    """All bits, these first."""
+    return (*lowest, *(bit for bit in range(bits) if bit not in lowest))
+
+
+def _cost(pieces: Pieces, source: Source, element_bits: int) -> float:
+    """Issue slots of one warp to have an operand: instructions, wavefronts and moves."""
+    layout = pieces.layout
+    if REGISTER in dict(source.layout.ins):
+        return move_cost(source.layout, layout, element_bits)
+    by_matrices = matrix_access(layout, source.layout, element_bits)
+    if by_matrices is not None:
+        instructions = 1 << by_matrices.addresses.bits(REGISTER)
+        return instructions * (1 + by_matrices.matrices * by_matrices.degree)
+    read = access(layout, source.layout, element_bits)
+    return len(read.groups) + read.wavefronts + _moves(pieces, read)
+
+
+def _moves(pieces: Pieces, read: SharedAccess) -> int:
+    """Words that are not read where the instruction takes them."""
+    words = read.element_bits // WORD_BITS
+    if words <= 1 or pieces.size == 1:
+        return 0
+    misplaced = (group for group in read.groups
+                 if group != tuple(range(group[0], group[0] + read.vector)))
+    return words * sum(map(len, misplaced))
+
+
+@declared(reads=("ops",), writes=("ops",))
+def map_dots(fn: Function, options: LayoutOptions) -> Function:
+    """Every dot becomes a product by matrix instructions, or by plain arithmetic for IEEE float32.
+
+    What the products multiply is put into shared memory, the way it lies in global memory,
+    transposed or not.  A first operand that is computed from another product stays in registers.
+    """
+    if not any(op.opdef is dot for op in walk(fn.body)):
+        return fn
+    if "fp8_mma" not in options.features:
+        fn = rebuild(fn, _widen, folding=False)
+    return _with_products(fn, _Planning(fn, options).products)
+
+
+def _widen(rebuilder: Rebuilder, op: Op) -> tuple[Value, ...] | None:
+    """A dot of 8-bit floats as one of float16, which holds them exactly."""
+    if op.opdef is not dot or op.operands[0].type.dtype.bits != 8:
+        return None
+    if not op.operands[0].type.dtype.is_float:
+        return None
+    a, b, acc = rebuilder.operands(op)
+    wide = (rebuilder.builder.emit(cast, value, dtype=float16.name) for value in (a, b))
+    return (rebuilder.builder.emit(dot, *wide, acc, hint=op.result.hint),)
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """An operand that is read from shared memory.
+
+    root: what is put there; layout: of the operand in these bytes.
+    is_along_depth: whether neighbours there are neighbours along the depth.
+    """
+
+    root: Root
+    layout: LinearLayout
+    is_along_depth: bool
+
+    @property
+    def stored(self) -> LinearLayout:
+        """The layout of the root."""
+        return self.root.stored(self.layout)
+
+    def source(self, fixed: bool) -> Source:
+        """The operand to be read; fixed: with its rows, or columns, in their order."""
+        return Source(self.layout, self.is_along_depth, fixed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """What becomes of a dot.
+
+    operands: a and b; None for one that stays in registers.
+    """
+
+    opdef: OpDef
+    attrs: Mapping[str, Attr]
+    operands: tuple[_Operand | None, _Operand | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A way to do a dot by matrix instructions.   attrs: of the mma."""
+
+    plan: MatrixPlan
+    attrs: Mapping[str, Attr]
+
+
+def _orientations(op: Op, in_rows_of_warp: bool) -> tuple[bool, ...]:
+    """Whether a dot may be done with its operands swapped: the choices.
+
+    The longer side of instructions lies along the rows, unless there are too few.  Where both
+    would do, it matters to elements of 64 bits, as matrix_orders says.
+    """
+    *_, rows, columns = op.result.type.shape
+    if in_rows_of_warp or columns <= COLUMNS:
+        return (False,)
+    if rows <= COLUMNS:
+        return (True,)
+    return (False, True) if op.operands[0].type.dtype.bits > WORD_BITS else (False,)
+
+
+def _with_products(fn: Function, products: Mapping[Op, _Product]) -> Function:
+    """A function with products in place of its dots."""
+
+    def rewrite(rebuilder: StagingRebuilder, op: Op) -> tuple[Value] | None:
+        product = products.get(op)
+        if product is None:
+            return None
+        *operands, acc = op.operands
+        values = [
+            rebuilder[value] if operand is None else rebuilder.buffer(operand.root, operand.stored)
+            for value, operand in zip(operands, product.operands, strict=True)
+        ]
+        builder, acc = rebuilder.builder, rebuilder[acc]
+        return (builder.emit(product.opdef, *values, acc, hint=op.result.hint, **product.attrs),)
+
+    placed = (operand for product in products.values() for operand in product.operands)
+    staged = [(operand.root, operand.stored) for operand in placed if operand is not None]
+    return StagingRebuilder(rewrite, staged).function(fn)
+
+
+class _Planning:
+    """Decides what becomes of every dot of a function.
+
+    products: by dot.
+    """
+
+    def __init__(self, fn: Function, options: LayoutOptions):
+        self._options = options
+        self._infos = AxisInfos(fn)
+        dots = [op for op in walk(fn.body) if op.opdef is dot]
+        by_matrices = {op for op in dots if not is_ieee_float32(op)}
+        self._producers = {op: computed_from(op.operands[0], by_matrices) for op in by_matrices}
+        self._plans: dict[Op, MatrixPlan] = {}
+        self.products = {
+            op: self._matrix(op) if op in by_matrices else self._arithmetic(op) for op in dots
+        }
+
+    def _matrix(self, op: Op) -> _Product:
+        """A dot by matrix instructions."""
+        producer, feeds = self._producers[op], op in self._producers.values()
+        in_rows_of_warp = feeds or producer is not None
+        first = None if producer is not None else self._operand(op, 0)
+        second = self._operand(op, 1)
+        held = None if producer is None else self._plans[producer].layout
+        sources = (
+            Source(held, fixed=True) if first is None else first.source(in_rows_of_warp),
+            second.source(feeds),
+        )
+        way = min(
+            (self._way(op, swapped, in_rows_of_warp, sources)
+             for swapped in _orientations(op, in_rows_of_warp)),
+            key=lambda way: operands_cost(way.plan, *sources, op.operands[0].type.dtype.bits),
+        )
+        self._plans[op] = way.plan
+        return _Product(mma, way.attrs, (first, second))
+
+    def _way(self, op: Op, swapped: bool, in_rows_of_warp: bool,
+             sources: tuple[Source, Source]) -> _Way:
+        """The best way to do a dot by matrix instructions in one orientation."""
+        a, b, acc = (value.type for value in op.operands)
+        *batch, rows, columns = acc.shape
+        num_warps = self._options.num_warps
+        kinds = (b.dtype, a.dtype) if swapped else (a.dtype, b.dtype)
+        instruction = instruction_for(*kinds, acc.dtype, a.shape[-1], self._options.features)
+        assert instruction is not None, f"no instruction for {a.dtype} and {b.dtype}"
+        sides = (COLUMNS, instruction.rows) if swapped else (instruction.rows, COLUMNS)
+        extents = (batch[0] if batch else 1, rows, columns)
+        warps = share_warps(num_warps, extents, (1, *sides), in_rows_of_warp)
+
+        def plan(orders: Orders) -> MatrixPlan:
+            return matrix_plan(instruction, acc.shape, a.shape[-1], warps, num_warps, swapped,
+                               orders)
+
+        orders = best_orders(plan, *sources, a.dtype.bits)
+        attrs = {"instruction": str(instruction), "warps": warps, "num_warps": num_warps,
+                 "precision": attribute(op, "precision"), "swapped": swapped,
+                 **dict(zip(("rows", "columns", "depths"), orders))}
+        return _Way(plan(orders), attrs)
+
+    def _arithmetic(self, op: Op) -> _Product:
+        """A dot by multiplications and additions."""
+        a, _, acc = (value.type for value in op.operands)
+        operands = self._operand(op, 0), self._operand(op, 1)
+        vector = VECTOR_BYTES // a.dtype.bytes
+        vectors = tuple(1 if operand.is_along_depth else vector for operand in operands)
+        layout = accumulator_layout(acc.shape, self._options.num_warps, vectors)
+        return _Product(fma_dot, {"layout": layout}, operands)
+
+    def _operand(self, op: Op, place: int) -> _Operand:
+        """Operand a or b as it is in shared memory: along the axis along which it was loaded."""
+        value = op.operands[place]
+        bits, shape = value.type.dtype.bits, value.type.shape
+        depth_axis = len(shape) - 1 - place
+        minor = contiguous_axis(value, self._infos, depth_axis)
+        layout = swizzled(shape, minor, bits, widest_swizzle(shape[minor], bits))
+        return _Operand(root_of(value), layout, minor == depth_axis)

@@ -1,0 +1,139 @@
+"""The pass that gives dots to the asynchronous tensor cores of Hopper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blocknumba.gpu_layout.async_copies.ops import stage, wgmma, wgmma_wait
+from blocknumba.gpu_layout.async_copies.schedule import plan_schedule
+from blocknumba.gpu_layout.dots.operands import Root, StagingRebuilder, contiguous_axis, root_of
+from blocknumba.gpu_layout.dots.wgmma import refusal
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.shared import swizzled, widest_swizzle
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.placement.planner import element_bits
+from blocknumba.tile_ir.analysis.axis_info import AxisInfos
+from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
+from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.rebuild import Values
+from blocknumba.tile_ir.ir.types import TileType, float32
+from blocknumba.tile_ir.ops.dot import dot
+from blocknumba.tile_ir.ops.memory import load
+from blocknumba.tile_ir.passes.contract import declared
+
+FREE_MAJOR_BITS = 16  # operands of this size may lie either way.  Source: PTX ISA, "wgmma"
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """An operand of a dot that is read from shared memory.
+
+    root: what is put there; minor: the axis of that along which its rows run.
+    """
+
+    root: Root
+    minor: int
+
+    @property
+    def staged(self) -> LinearLayout:
+        """The layout of the root in shared memory."""
+        tile = self.root.value.type
+        bits = element_bits(tile)
+        swizzle = widest_swizzle(tile.shape[self.minor], bits)
+        return swizzled(tile.shape, self.minor, bits, swizzle)
+
+    @property
+    def type(self) -> TileType:
+        """The operand, as a view of the same bytes."""
+        tile = self.root.value.type
+        shape = tuple(tile.shape[axis] for axis in self.root.axes)
+        return TileType(tile.dtype, shape, self.root.viewed(self.staged))
+
+
+@declared(reads=("ops",), writes=("ops",))
+def map_wgmma(fn: Function, options: LayoutOptions) -> Function:
+    """Dots that the asynchronous tensor cores can do become stage, wgmma and wgmma_wait.
+
+    Operands that are loaded lie in shared memory the way they lie in global memory, transposed or
+    not; a first operand that is computed stays in registers.
+    """
+    dots = [op for op in walk(fn.body) if op.opdef is dot]
+    if not dots or "wgmma" not in options.features:
+        return fn
+    infos = AxisInfos(fn)
+    found = {op: _operands(op, infos, options) for op in dots}
+    taken = {op: pair for op, pair in found.items() if not isinstance(pair, str)}
+    mapped = _mapped(fn, taken, options)
+    if _are_rounded(mapped, options):
+        return mapped
+    taken = {op: pair for op, pair in taken.items() if op.operands[0].type.dtype != float32}
+    return _mapped(fn, taken, options)
+
+
+def _are_rounded(fn: Function, options: LayoutOptions) -> bool:
+    """Whether the copy engine brings all float32 operands: nobody else rounds them to tf32."""
+    staged = {op for op in walk(fn.body) if op.opdef is stage and op.attrs.get("as_tf32")}
+    if not staged:
+        return True
+    rings = plan_schedule(fn, options).rings
+    fetched = {f.stage for ring in rings for group in ring.groups for f in group.fetches}
+    return staged <= fetched
+
+
+def refusals(fn: Function, options: LayoutOptions) -> dict[Op, str]:
+    """Per dot that the pass leaves as it is, why."""
+    dots = [op for op in walk(fn.body) if op.opdef is dot]
+    if "wgmma" not in options.features:
+        return dict.fromkeys(dots, "the target has no wgmma")
+    infos = AxisInfos(fn)
+    found = {op: _operands(op, infos, options) for op in dots}
+    return {op: reason for op, reason in found.items() if isinstance(reason, str)}
+
+
+def _operands(
+    op: Op, infos: AxisInfos, options: LayoutOptions
+) -> tuple[_Operand | None, _Operand] | str:
+    """Where a dot's operands are, None for registers; or why wgmma does not take it."""
+    a, b, acc = op.operands
+    first, second = _operand(a, 1, infos), _operand(b, 0, infos)
+    owner = first.root.value.owner
+    loaded = owner is not None and owner.opdef is load
+    left = first.type if loaded else a.type
+    reason = refusal(left, second.type, acc.type, attribute(op, "precision"), options.num_warps)
+    if reason:
+        return reason
+    return first if loaded else None, second
+
+
+def _mapped(
+    fn: Function, dots: dict[Op, tuple[_Operand | None, _Operand]], options: LayoutOptions
+) -> Function:
+    """A function in which some dots are done by wgmma."""
+    if not dots:
+        return fn
+
+    def rewrite(rebuilder: StagingRebuilder, op: Op) -> Values | None:
+        if op not in dots:
+            return None
+        placed = [
+            rebuilder[value] if operand is None else rebuilder.buffer(operand.root, operand.staged)
+            for value, operand in zip(op.operands, dots[op], strict=False)
+        ]
+        emit, acc = rebuilder.builder.emit, rebuilder[op.operands[2]]
+        begun = emit(wgmma, *placed, acc, num_warps=options.num_warps)
+        return (emit(wgmma_wait, begun, pending=0, hint=op.result.hint),)
+
+    staged = [(o.root, o.staged) for pair in dots.values() for o in pair if o is not None]
+    return StagingRebuilder(rewrite, staged, as_tf32=True).function(fn)
+
+
+def _operand(value: Value, k_axis: int, infos: AxisInfos) -> _Operand:
+    """How an operand comes from what is put into shared memory.
+
+    k_axis: the axis that the products are summed along.
+    """
+    root = root_of(value)
+    minor = root.axes[k_axis]
+    if root.value.type.dtype.bits == FREE_MAJOR_BITS:
+        minor = contiguous_axis(root.value, infos, minor)
+    return _Operand(root, minor)

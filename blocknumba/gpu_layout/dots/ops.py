@@ -1,0 +1,68 @@
+"""The ops that `dot` becomes: products of tiles by the warps of a program.
+
+Their operands a and b are tiles in shared memory, of which every thread reads what it multiplies,
+or, of mma, tiles in registers.
+"""
+
+from __future__ import annotations
+
+from blocknumba.errors import require
+from blocknumba.gpu_layout.dots.fma import MultiplyAddPlan, multiply_add_plan
+from blocknumba.gpu_layout.dots.mma import Instruction, MatrixPlan, matrix_plan
+from blocknumba.gpu_layout.layouts.shared import is_buffer
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.opdef import EFFECT, attribute, op
+from blocknumba.tile_ir.ir.types import TileType
+from blocknumba.tile_ir.ops.dot import PRECISIONS
+
+
+def _require_fitting(name: str, a: TileType, b: TileType, acc: TileType) -> None:
+    fits = (
+        a.shape[:-2] == b.shape[:-2] == acc.shape[:-2]
+        and (a.shape[-2], b.shape[-1]) == acc.shape[-2:]
+        and a.shape[-1] == b.shape[-2]
+    )
+    require(fits, "{}: given {}, {} and {}, accepted a product", name, a, b, acc)
+
+
+@op(EFFECT)
+def mma(a, b, acc, *, instruction, warps, num_warps, precision="ieee", swapped=False,
+        rows=(), columns=(), depths=()) -> TileType:
+    """acc + a @ b by the matrix instruction of warps.
+
+    a: (..., M, K), b: (..., K, N), each in shared memory or in registers; acc: (..., M, N).
+    instruction: an Instruction as text; warps, num_warps, swapped, and the orders of rows, columns
+    and depths: as of matrix_plan, which gives the layouts.
+    precision: of float32, "tf32" or "tf32x3": operands are rounded as they are read.
+    """
+    _require_fitting("mma", a, b, acc)
+    require(precision in PRECISIONS, "mma: precision must be one of {}, got {!r}", PRECISIONS,
+            precision)
+    return acc
+
+
+@op(EFFECT)
+def fma_dot(a, b, acc, *, layout) -> TileType:
+    """acc + a @ b by multiplications and additions that round once, in order along K.
+
+    a: (..., M, K), b: (..., K, N), in shared memory; acc: (..., M, N).
+    layout: of acc and the result; every thread reads what it needs of a and b.
+    """
+    _require_fitting("fma_dot", a, b, acc)
+    for tile in (a, b):
+        require(is_buffer(tile), "fma_dot: given {}, accepted a tile in shared memory", tile)
+    return acc
+
+
+PRODUCTS = (mma, fma_dot)
+
+
+def plan_of(product: Op) -> MatrixPlan | MultiplyAddPlan:
+    """The plan of an mma or an fma_dot."""
+    a, _, acc = (value.type for value in product.operands)
+    if product.opdef is fma_dot:
+        return multiply_add_plan(attribute(product, "layout"), a.shape[-1])
+    attrs = product.attrs
+    orders = tuple(attribute(product, name) for name in ("rows", "columns", "depths"))
+    return matrix_plan(Instruction.parse(attrs["instruction"]), acc.shape, a.shape[-1],
+                       attrs["warps"], attrs["num_warps"], attribute(product, "swapped"), orders)

@@ -1,0 +1,318 @@
+"""Layouts of tiles in registers: how they are made, and how they follow the shape of a tile.
+
+A register layout maps (register, lane, warp) to the axes of a tile.  Its outputs are packed last
+axis first, so a packed output is the element's index in C order: reshape keeps every column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from blocknumba.gpu_layout.layouts import gf2
+from blocknumba.gpu_layout.layouts.linear_layout import Dims, LinearLayout
+
+REGISTER, LANE, WARP = "register", "lane", "warp"
+LANE_BITS = 5  # CUDA Programming Guide, 'SIMT Architecture': a warp is 32 lanes
+WARP_SIZE = 1 << LANE_BITS
+
+
+def log2(size: int) -> int:
+    """The exponent of a power of two."""
+    assert size > 0 and size & size - 1 == 0, f"{size} is not a power of two"
+    return size.bit_length() - 1
+
+
+def dims_of(shape: tuple[int, ...]) -> Dims:
+    """The output dimensions of a tile: its axes, last first."""
+    return tuple((f"dim{axis}", log2(shape[axis])) for axis in reversed(range(len(shape))))
+
+
+def shape_of(layout: LinearLayout) -> tuple[int, ...]:
+    """The shape of the tile that a register layout is of."""
+    return tuple(1 << bits for _, bits in reversed(layout.outs))
+
+
+def register_count(layout: LinearLayout) -> int:
+    """How many elements each thread holds."""
+    return 1 << layout.bits(REGISTER)
+
+
+def warp_count(layout: LinearLayout) -> int:
+    """How many warps there are."""
+    return 1 << layout.bits(WARP)
+
+
+def from_columns(
+    shape: tuple[int, ...], register: gf2.Matrix, lane: gf2.Matrix, warp: gf2.Matrix
+) -> LinearLayout:
+    """The layout with these columns, each a C-order element index."""
+    ins = ((REGISTER, len(register)), (LANE, len(lane)), (WARP, len(warp)))
+    return LinearLayout(ins, dims_of(shape), register + lane + warp)
+
+
+@lru_cache(maxsize=1024)
+def blocked(
+    shape: tuple[int, ...],
+    order: tuple[int, ...],
+    vector: int,
+    num_warps: int,
+    warp_order: tuple[int, ...] | None = None,
+) -> LinearLayout:
+    """Neighbours along order[0] in one thread, then across lanes, then across warps, then again.
+
+    shape: of the tile, which is covered exactly.  order: axes, fastest first.
+    vector: elements of one thread that are neighbours along order[0]; fewer if the axis is shorter.
+    warp_order: the axes that warps are laid along, first choice first; `order` by default.
+
+    A tile with fewer elements than threads is replicated: the threads left over hold copies.  In a
+    bigger one, registers take the rest: register bit groups go over the whole tile, so that the
+    first access of all threads is one run of neighbours.
+    """
+    free = FreeBits(shape)
+    register = free.take(order[:1], log2(vector))
+    lane = free.take(order, LANE_BITS)
+    warp_bits = log2(num_warps)
+    warp = free.take(warp_order or order, warp_bits)
+    warp += free.take(order, warp_bits - len(warp))
+    register += free.take(order, len(free))
+    lane += (0,) * (LANE_BITS - len(lane))
+    warp += (0,) * (warp_bits - len(warp))
+    return from_columns(shape, register, lane, warp)
+
+
+def in_rows(shape: tuple[int, ...], num_warps: int) -> LinearLayout:
+    """A layout for tiles that nothing else decides: C order, one element after the other."""
+    return blocked(shape, tuple(reversed(range(len(shape)))), 1, num_warps)
+
+
+def within_warps(shape: tuple[int, ...], axis: int, num_warps: int) -> LinearLayout:
+    """A layout in which every warp holds whole runs along an axis, as copies if it must."""
+    others = tuple(other for other in reversed(range(len(shape))) if other != axis)
+    layout = blocked(shape, (axis, *others), 1, num_warps, others)
+    along = collapse(layout, others)
+    if not any(along[WARP]):
+        return layout
+    return blocked(shape, (axis, *others), 1, 1).with_columns(WARP, (0,) * log2(num_warps))
+
+
+def replicated(shape: tuple[int, ...], num_warps: int) -> LinearLayout:
+    """Every thread holds the whole tile."""
+    size = sum(bits for _, bits in dims_of(shape))
+    return from_columns(shape, gf2.identity(size), (0,) * LANE_BITS, (0,) * log2(num_warps))
+
+
+class FreeBits:
+    """The index bits of a tile that are not given away yet."""
+
+    def __init__(self, shape: tuple[int, ...]):
+        place, self._bits = 0, {}
+        for axis in reversed(range(len(shape))):
+            bits = log2(shape[axis])
+            self._bits[axis] = list(range(place, place + bits))
+            place += bits
+
+    def __len__(self) -> int:
+        return sum(map(len, self._bits.values()))
+
+    def left(self, axis: int) -> int:
+        """How many bits of an axis are left."""
+        return len(self._bits[axis])
+
+    def take(self, axes: tuple[int, ...], count: int) -> gf2.Matrix:
+        """Up to count columns, the lowest bits of the first axes first."""
+        columns = []
+        for axis in axes:
+            bits = self._bits[axis]
+            while bits and len(columns) < count:
+                columns.append(1 << bits.pop(0))
+        return tuple(columns)
+
+
+def reshape(layout: LinearLayout, shape: tuple[int, ...]) -> LinearLayout:
+    """The layout of the same elements, in C order, as another shape."""
+    return LinearLayout(layout.ins, dims_of(shape), layout.columns)
+
+
+def transpose(layout: LinearLayout, axes: tuple[int, ...]) -> LinearLayout:
+    """The layout after NumPy's transpose(axes): axis i of the result is axis axes[i]."""
+    shape = shape_of(layout)
+    moved = layout.with_outs(
+        tuple((f"dim{axis}", log2(shape[axis])) for axis in reversed(axes))
+    )
+    return reshape(moved, tuple(shape[axis] for axis in axes))
+
+
+def inverse_axes(axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes that undo transpose(axes)."""
+    return tuple(axes.index(axis) for axis in range(len(axes)))
+
+
+def collapse(layout: LinearLayout, axes: tuple[int, ...]) -> LinearLayout:
+    """The layout of a tile whose extent along axes became 1: threads that differ there hold copies.
+
+    Copies within one thread are dropped.
+    """
+    shape = shape_of(layout)
+    kept = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
+    keep_mask, place = 0, 0
+    for axis in reversed(range(len(shape))):
+        bits = log2(shape[axis])
+        if axis not in axes:
+            keep_mask |= ((1 << bits) - 1) << place
+        place += bits
+    masked = LinearLayout(
+        layout.ins, layout.outs, tuple(column & keep_mask for column in layout.columns)
+    )
+    outs = dims_of(kept)
+    columns = tuple(_compressed(column, keep_mask) for column in masked.columns)
+    return without_register_copies(LinearLayout(layout.ins, outs, columns))
+
+
+def _compressed(value: int, mask: int) -> int:
+    """The bits of value that mask selects, moved together."""
+    packed, place = 0, 0
+    while mask:
+        low = mask & -mask
+        if value & low:
+            packed |= 1 << place
+        place += 1
+        mask ^= low
+    return packed
+
+
+def part(layout: LinearLayout, shape: tuple[int, ...]) -> LinearLayout | None:
+    """The layout of an aligned part of a tile, whose threads hold what they held of the tile.
+
+    shape: of the part.  None where threads or warps differ in which part they hold.
+    """
+    removed, place = 0, 0
+    for axis in reversed(range(len(shape))):
+        inner, bits = log2(shape[axis]), log2(shape_of(layout)[axis])
+        removed |= (1 << place + bits) - (1 << place + inner)
+        place += bits
+    register = tuple(column for column in layout[REGISTER] if not column & removed)
+    left_out = [column for column in layout[REGISTER] if column & removed]
+    threads = layout[LANE] + layout[WARP]
+    if any(column & removed for column in threads) or any(c & ~removed for c in left_out):
+        return None
+    kept = ~removed & (1 << place) - 1
+    columns = [_compressed(column, kept) for column in register + threads]
+    lanes = len(register) + LANE_BITS
+    return from_columns(shape, tuple(columns[: len(register)]),
+                        tuple(columns[len(register) : lanes]), tuple(columns[lanes:]))
+
+
+def drop_axis(layout: LinearLayout, axis: int) -> LinearLayout:
+    """The layout of a tile reduced over an axis, which is gone."""
+    collapsed = collapse(layout, (axis,))
+    shape = shape_of(collapsed)
+    return reshape(collapsed, shape[:axis] + shape[axis + 1 :])
+
+
+def insert_axis(layout: LinearLayout, axis: int) -> LinearLayout:
+    """The layout of a tile with a new axis of extent 1 at this place."""
+    shape = shape_of(layout)
+    return reshape(layout, shape[:axis] + (1,) + shape[axis:])
+
+
+def stretch(layout: LinearLayout, shape: tuple[int, ...]) -> LinearLayout:
+    """The layout of a tile broadcast to shape: along its axes of extent 1 each thread holds all.
+
+    The new elements take the registers above those of the tile.
+    """
+    old = shape_of(layout)
+    wider = layout.with_outs(dims_of(shape))
+    place, added = 0, ()
+    for axis in reversed(range(len(shape))):
+        bits = log2(shape[axis])
+        if old[axis] != shape[axis]:
+            added += tuple(1 << place + bit for bit in range(bits))
+        place += bits
+    return wider.with_columns(REGISTER, wider[REGISTER] + added)
+
+
+def join(layout: LinearLayout) -> LinearLayout:
+    """The layout of two tiles joined along a new last axis: the lowest register bit chooses."""
+    shape = shape_of(layout)
+    shifted = tuple(column << 1 for column in layout.columns)
+    wide = LinearLayout(layout.ins, dims_of((*shape, 2)), shifted)
+    return wide.with_columns(REGISTER, (1, *wide[REGISTER]))
+
+
+def split(layout: LinearLayout) -> LinearLayout:
+    """The layout of either half of a tile split along its last axis, of extent 2.
+
+    The last axis must be a register bit of its own (see can_split).
+    """
+    assert can_split(layout), f"{layout} does not hold the last axis in registers"
+    shape = shape_of(layout)
+    halves = tuple(column for column in layout[REGISTER] if column != 1)
+    columns = tuple(column >> 1 for column in halves + layout[LANE] + layout[WARP])
+    ins = ((REGISTER, len(halves)), *layout.ins[1:])
+    return LinearLayout(ins, dims_of(shape[:-1]), columns)
+
+
+def can_split(layout: LinearLayout) -> bool:
+    """Whether a register bit is the last axis, of extent 2, and no other bit touches it."""
+    odd = [column for column in layout.columns if column & 1]
+    return odd == [1] and 1 in layout[REGISTER]
+
+
+def without_register_copies(layout: LinearLayout) -> LinearLayout:
+    """The layout with as few registers as hold the same elements in every thread."""
+    return layout.with_columns(REGISTER, gf2.independent(layout[REGISTER]))
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """Which of the copies of an element count: those where every masked bit is 0.
+
+    register, lane, warp: masks.  Each element has exactly one such holder, so a store or an atomic
+    does its work once if registers with `number & register` are skipped and threads with
+    `lane_id & lane or warp_id & warp` do nothing.
+    """
+
+    register: int
+    lane: int
+    warp: int
+
+    def __bool__(self) -> bool:
+        return bool(self.register or self.lane or self.warp)
+
+
+@lru_cache(maxsize=1024)
+def replication(layout: LinearLayout) -> Replication:
+    """The bits of each input dimension that only make copies, registers kept before threads."""
+    echelon = gf2.Echelon()
+    masks = []
+    for name in (REGISTER, LANE, WARP):
+        mask = 0
+        for bit, column in enumerate(layout[name]):
+            if not echelon.add(column)[0]:
+                mask |= 1 << bit
+        masks.append(mask)
+    return Replication(*masks)
+
+
+def contiguous_registers(layout: LinearLayout, axis: int) -> int:
+    """How many registers from register 0 on are neighbours along an axis, the same in every thread.
+
+    A run is aligned to its own length along that axis.
+    """
+    shape = shape_of(layout)
+    step = 1
+    for extent in shape[axis + 1 :]:
+        step *= extent
+    bits = 0
+    registers = layout[REGISTER]
+    limit = log2(shape[axis])
+    while bits < len(registers) and bits < limit and registers[bits] == step << bits:
+        bits += 1
+    low = sum(step << bit for bit in range(bits))
+    others = registers[bits:] + layout[LANE] + layout[WARP]
+    while bits and any(column & low for column in others):
+        bits -= 1
+        low ^= step << bits
+        others += (step << bits,)
+    return 1 << bits

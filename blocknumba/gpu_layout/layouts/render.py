@@ -1,0 +1,220 @@
+"""Pictures of layouts, as text and as SVG, and the command that draws them."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from blocknumba.errors import BlockValueError, require
+from blocknumba.gpu_layout.layouts import gf2
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout, unpack
+from blocknumba.gpu_layout.layouts.registers import (
+    LANE, REGISTER, WARP, WARP_SIZE, blocked, shape_of,
+)
+from blocknumba.gpu_layout.layouts.shared import BANKS, OFFSET
+from blocknumba.text_files import write_text
+from blocknumba.wording import quoted
+
+MAX_CELLS = 1 << 20  # of a picture; more than anybody looks at
+_NUMBER = re.compile(r"[0-9]{1,18}")
+CELL_WIDTH, CELL_HEIGHT = 46, 18  # SVG units
+WARP_HUES = 8  # warps whose colours can be told apart
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One element of a tile.
+
+    label: where it is: warp.lane:register, or an offset.
+    holders: how many copies there are.  hue: from 0 to 360, shade: from 0 to 1: who holds it.
+    """
+
+    label: str
+    holders: int
+    hue: int
+    shade: float
+
+
+def text(layout: LinearLayout, limit: int = 64) -> str:
+    """A layout as a table: rows are the elements of the last axis, all other axes run downwards.
+
+    A cell of a register layout is warp.lane:register of the first holder, with a + if there are
+    more; a cell of a shared layout is the offset.  limit: rows and columns that are shown.
+    """
+    grid = _grid(layout)
+    shown = [[_plain(cell) for cell in row[:limit]] for row in grid[:limit]]
+    width = max(len(label) for row in shown for label in row)
+    lines = [*_summary(layout), ""]
+    for row, full in zip(shown, grid, strict=False):
+        more = " ..." if len(full) > limit else ""
+        lines.append(" ".join(label.rjust(width) for label in row) + more)
+    if len(grid) > limit:
+        lines.append("...")
+    return "\n".join(lines) + "\n"
+
+
+def svg(layout: LinearLayout) -> str:
+    """A layout as an SVG picture: a hue per warp, a shade per lane; or a shade per bank.
+
+    Banks are those of 4-byte elements.
+    """
+    grid = _grid(layout)
+    width, height = len(grid[0]) * CELL_WIDTH, len(grid) * CELL_HEIGHT
+    top = 2 * CELL_HEIGHT
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height + top}"'
+        ' font-family="monospace" font-size="10" text-anchor="middle">',
+        f"<title>{layout}</title>",
+        f'<text x="4" y="{CELL_HEIGHT}" text-anchor="start" font-size="12">'
+        f"{'x'.join(map(str, shape_of(layout)))}: {layout}</text>",
+    ]
+    for row, cells in enumerate(grid):
+        for column, cell in enumerate(cells):
+            x, y = column * CELL_WIDTH, row * CELL_HEIGHT + top
+            lightness = 92 - round(40 * cell.shade)
+            parts.append(
+                f'<rect x="{x}" y="{y}" width="{CELL_WIDTH}" height="{CELL_HEIGHT}"'
+                f' fill="hsl({cell.hue},60%,{lightness}%)" stroke="white"/>'
+                f'<text x="{x + CELL_WIDTH // 2}" y="{y + CELL_HEIGHT - 5}">{_plain(cell)}</text>'
+            )
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _plain(cell: Cell) -> str:
+    return cell.label + ("+" if cell.holders > 1 else "")
+
+
+def _summary(layout: LinearLayout) -> list[str]:
+    shape = "x".join(map(str, shape_of(layout)))
+    lines = [f"{shape}: {layout}"]
+    if OFFSET in dict(layout.ins):
+        return [*lines, "cells: offset in shared memory, elements"]
+    copies = 1 << layout.in_bits - layout.rank
+    lines.append(
+        f"{1 << layout.bits(REGISTER)} registers, {1 << layout.bits(LANE)} lanes,"
+        f" {1 << layout.bits(WARP)} warps, {copies} of each element"
+    )
+    return [*lines, "cells: warp.lane:register" + (" of the first holder" if copies > 1 else "")]
+
+
+def _grid(layout: LinearLayout) -> list[list[Cell]]:
+    """The cells of a tile; the last axis runs to the right, all others downwards."""
+    shape = shape_of(layout)
+    columns = shape[-1] if shape else 1
+    rows = math.prod(shape) // columns
+    cells: dict[int, list[int]] = {}
+    for place, element in enumerate(gf2.images(layout.columns)):
+        cells.setdefault(element, []).append(place)
+    return [
+        [_cell(layout, cells[row * columns + column]) for column in range(columns)]
+        for row in range(rows)
+    ]
+
+
+def _cell(layout: LinearLayout, places: list[int]) -> Cell:
+    """The cell of an element that is in these packed places."""
+    where = unpack(layout.ins, places[0])
+    if OFFSET in where:
+        bank = where[OFFSET] % BANKS
+        return Cell(str(where[OFFSET]), len(places), 210, bank / BANKS)
+    warp, lane = where[WARP], where[LANE]
+    label = f"{warp}.{lane}:{where[REGISTER]}"
+    hue = 360 * (warp % WARP_HUES) // WARP_HUES
+    return Cell(label, len(places), hue, lane / WARP_SIZE)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `python -m blocknumba layout`."""
+    parser.add_argument(
+        "layout",
+        help="'blocked', or the text of a layout, such as "
+        "'register:1.2;lane:4..64;warp:128.256/dim0:9'",
+    )
+    parser.add_argument("--shape", default="32x32", help="of the tile, such as 64x32")
+    parser.add_argument("--order", help="axes, fastest first, such as 1,0; C order by default")
+    parser.add_argument("--vector", type=_number, default=1, help="neighbours in one thread")
+    parser.add_argument("--warps", type=_number, default=4)
+    parser.add_argument("--limit", type=_number, default=64, help="rows and columns of the text")
+    parser.add_argument("--svg", metavar="FILE", help="draw to a file instead of as text")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Draw the layout that the arguments of add_arguments describe; the exit status.
+
+    Errors: BlockValueError for an argument that is not what its help says.
+    """
+    layout = _described(arguments)
+    _require_drawable(layout)
+    if arguments.svg is None:
+        sys.stdout.write(text(layout, arguments.limit))
+    else:
+        write_text(arguments.svg, svg(layout), "layout")
+    return 0
+
+
+def _require_drawable(layout: LinearLayout) -> None:
+    """Errors: BlockValueError for a layout of other things, of too many, or with holes."""
+    held = dict(layout.ins)
+    require(OFFSET in held or {REGISTER, LANE, WARP} <= held.keys(),
+            "layout: given {}, accepted a layout of register, lane and warp, or of offset",
+            layout, error=BlockValueError)
+    require(1 << layout.in_bits <= MAX_CELLS, "layout: given {}, accepted at most {} registers of "
+            "all lanes and warps", layout, MAX_CELLS, error=BlockValueError)
+    require(layout.is_surjective, "layout: given {}, which does not hold every element", layout,
+            error=BlockValueError)
+
+
+def _described(arguments: argparse.Namespace) -> LinearLayout:
+    if arguments.layout != "blocked":
+        try:
+            return LinearLayout.parse(arguments.layout)
+        except ValueError as error:
+            raise BlockValueError(str(error)) from error
+    shape = _numbers("--shape", arguments.shape, "x")
+    order = tuple(reversed(range(len(shape))))
+    if arguments.order is not None:
+        order = _numbers("--order", arguments.order, ",")
+    require(
+        sorted(order) == list(range(len(shape))),
+        "--order: given {}, accepted the axes of {}, fastest first",
+        arguments.order,
+        arguments.shape,
+        error=BlockValueError,
+    )
+    counts = (*shape, arguments.vector, arguments.warps)
+    require(
+        all(number > 0 and number & number - 1 == 0 for number in counts)
+        and math.prod(counts) <= MAX_CELLS,
+        "blocked: given shape {}, vector {} and {} warps, accepted powers of two, all together "
+        "up to {}",
+        arguments.shape,
+        arguments.vector,
+        arguments.warps,
+        MAX_CELLS,
+        error=BlockValueError,
+    )
+    return blocked(shape, order, arguments.vector, arguments.warps)
+
+
+def _numbers(name: str, given: str, separator: str) -> Sequence[int]:
+    parts = given.split(separator)
+    require(
+        all(map(_NUMBER.fullmatch, parts)),
+        "{}: given {}, accepted ints separated by {!r}",
+        name,
+        quoted(given),
+        separator,
+        error=BlockValueError,
+    )
+    return tuple(map(int, parts))
+
+
+def _number(text: str) -> int:
+    """A positive int.  Errors: ArgumentTypeError."""
+    if not _NUMBER.fullmatch(text) or not int(text):
+        raise argparse.ArgumentTypeError(f"given {quoted(text)}, accepted a positive int")
+    return int(text)

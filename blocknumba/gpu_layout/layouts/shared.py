@@ -1,0 +1,330 @@
+"""Layouts of tiles in shared memory: accesses, bank conflicts, and the swizzles that avoid them."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import lru_cache
+
+from blocknumba.gpu_layout.layouts import gf2
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout, pack
+from blocknumba.gpu_layout.layouts.registers import (
+    LANE, LANE_BITS, REGISTER, WARP, dims_of, log2, replication,
+)
+from blocknumba.tile_ir.ir.types import TileType
+
+OFFSET = "offset"
+BANKS = 32  # CUDA Programming Guide, 'Shared Memory': 32 banks
+BANK_BYTES = 4  # of 4 bytes each, so one wavefront moves 128 bytes
+ROW_BITS, MATRIX_BITS = 3, 2  # PTX ISA, 'ldmatrix': up to four matrices of eight rows
+VECTOR_BYTES = 16  # PTX ISA, 'Vectors': the widest access of one thread
+
+
+def is_buffer(tile: TileType) -> bool:
+    """Whether a value of this type is in shared memory."""
+    return isinstance(tile.layout, LinearLayout) and OFFSET in dict(tile.layout.ins)
+
+
+def in_registers(tile: TileType) -> bool:
+    """Whether a value of this type is a tile that has, or needs, a layout in registers."""
+    return bool(tile.shape) and not is_buffer(tile)
+
+
+def offset_of(shared: LinearLayout, index: dict[int, int]) -> int:
+    """Where an element is in a shared layout; index: by axis, 0 where left out."""
+    element = pack(shared.outs, {f"dim{axis}": place for axis, place in index.items()})
+    return gf2.apply(gf2.right_inverse(shared.columns, shared.out_bits), element)
+
+
+def contiguous_run(shared: LinearLayout, axis: int) -> int:
+    """How many neighbours along an axis lie side by side, in every aligned run of so many."""
+    run = 1
+    while run < 1 << shared.bits(OFFSET):
+        place = shared(offset=run)
+        if place.pop(f"dim{axis}") != run or any(place.values()):
+            break
+        run *= 2
+    return run
+
+
+def conflict_degree(lanes: gf2.Matrix) -> int:
+    """Bank conflicts of one 4-byte access: how many times the hardware repeats it (1 = none).
+
+    lanes: per lane bit, the shared word (4 bytes) it moves the access by.  Lanes that read the same
+    word do not conflict.   Source: CUDA Programming Guide, 'Shared Memory'.
+    """
+    return 1 << gf2.rank(lanes) - gf2.rank(tuple(word % BANKS for word in lanes))
+
+
+@dataclass(frozen=True, slots=True)
+class SharedAccess:
+    """How each thread writes or reads its registers.
+
+    offsets: register, lane, warp -> offset, in elements.
+    element_bits: size of an element in memory.
+    vector: elements per instruction.
+    groups: one tuple of `vector` registers per instruction, in the order of their offsets; the
+        offset of the first one is a multiple of vector, in every thread.
+    degree: bank conflict degree of each instruction.
+    """
+
+    offsets: LinearLayout
+    element_bits: int
+    vector: int
+    groups: tuple[tuple[int, ...], ...]
+    degree: int
+
+    @property
+    def wavefronts(self) -> int:
+        """Passes through shared memory that one warp needs for the whole tile."""
+        words = max(1, self.vector * self.element_bits // (8 * BANK_BYTES))
+        return len(self.groups) * words * self.degree
+
+
+@lru_cache(maxsize=4096)
+def access(layout: LinearLayout, shared: LinearLayout, element_bits: int) -> SharedAccess:
+    """How a register layout reads or writes a tile that lies in shared memory.
+
+    Registers that are copies of others in the same thread are left out.
+    """
+    offsets = layout.then_inverse(shared)
+    vector_bits = _vector_bits(offsets, element_bits)
+    vector = 1 << vector_bits
+    copies = replication(layout).register
+    groups: dict[int, dict[int, int]] = {}
+    for register, offset in enumerate(gf2.images(offsets[REGISTER])):
+        if not register & copies:
+            groups.setdefault(offset >> vector_bits, {})[offset % vector] = register
+    ordered = tuple(tuple(group[i] for i in range(vector)) for group in groups.values())
+    return SharedAccess(
+        offsets, element_bits, vector, ordered, _degree(offsets, vector, element_bits)
+    )
+
+
+def _vector_bits(offsets: LinearLayout, element_bits: int) -> int:
+    """log2 of the widest access: low offset bits that registers reach and threads leave alone."""
+    registers = gf2.Echelon(offsets[REGISTER])
+    threads = offsets[LANE] + offsets[WARP]
+    limit = log2(8 * VECTOR_BYTES // element_bits)
+    bits = 0
+    while bits < min(limit, offsets.out_bits):
+        if not registers.spans(1 << bits) or any(column >> bits & 1 for column in threads):
+            break
+        bits += 1
+    return bits
+
+
+def _degree(offsets: LinearLayout, vector: int, element_bits: int) -> int:
+    """The conflict degree of one instruction.
+
+    The hardware serves a vector access for as many lanes at a time as move 128 bytes together.
+    """
+    words = vector * element_bits // (8 * BANK_BYTES)
+    together = LANE_BITS - (log2(words) if words > 1 else 0)
+    bytes_ = element_bits // 8
+    return conflict_degree(
+        tuple(column * bytes_ // BANK_BYTES for column in offsets[LANE][:together])
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixAccess:
+    """How ldmatrix reads the registers of each thread, 8 rows of 16 bytes to a matrix.
+
+    addresses: number of the instruction (register), lane, warp -> offset of the row whose address
+        the lane gives, in elements.
+    matrices: per instruction: 1, 2 or 4, one for each 32-bit word of a thread; the words of an
+        instruction are consecutive registers.
+    transposed: whether a thread gets what is in one column of two rows.
+    element_bits: size of an element in memory.
+    """
+
+    addresses: LinearLayout
+    matrices: int
+    transposed: bool
+    element_bits: int
+
+    @property
+    def elements(self) -> int:
+        """Registers that one instruction reads."""
+        return self.matrices * 8 * BANK_BYTES // self.element_bits
+
+    @property
+    def degree(self) -> int:
+        """The bank conflict degree of each matrix."""
+        size = self.element_bits // 8
+        words = tuple(column * size // BANK_BYTES for column in self.addresses[LANE][:ROW_BITS])
+        return conflict_degree(words)
+
+
+@lru_cache(maxsize=4096)
+def matrix_access(
+    layout: LinearLayout, shared: LinearLayout, element_bits: int
+) -> MatrixAccess | None:
+    """How ldmatrix reads a tile that lies in shared memory; None if it cannot.
+
+    It gives lane l the 4 bytes at place l % 4 of row l / 4; transposed, of 16-bit elements, it
+    gives the elements of rows 2 * (l % 4) and the next one in column l / 4.
+    Source: PTX ISA, "ldmatrix".
+    """
+    offsets = layout.then_inverse(shared)
+    register, lane = offsets[REGISTER], offsets[LANE]
+    inner = log2(max(1, 8 * BANK_BYTES // element_bits))  # bits of a place in a word
+    if element_bits > 8 * BANK_BYTES or len(register) < inner:
+        return None
+    chunk = 8 * VECTOR_BYTES // element_bits
+    words = register[inner:]
+    if register[:inner] + lane[:2] == tuple(1 << bit for bit in range(inner + 2)):
+        transposed, rows = False, lane[2:]
+    elif element_bits == 16 and lane[2:] == (1, 2, 4):
+        transposed, rows = True, (register[0], *lane[:2])
+    else:
+        return None
+    if any(column % chunk for column in (*words, *rows, *offsets[WARP])):
+        return None
+    together = min(len(words), MATRIX_BITS)
+    lanes = rows + words[:together] + (0,) * (MATRIX_BITS - together)
+    ins = ((REGISTER, len(words) - together), *offsets.ins[1:])
+    addresses = LinearLayout(ins, offsets.outs, words[together:] + lanes + offsets[WARP])
+    return MatrixAccess(addresses, 1 << together, transposed, element_bits)
+
+
+def in_order(layout: LinearLayout) -> LinearLayout:
+    """The shared layout in C order, for tiles of the shape of a layout."""
+    return LinearLayout(((OFFSET, layout.out_bits),), layout.outs, gf2.identity(layout.out_bits))
+
+
+@lru_cache(maxsize=1024)
+def best_shared(writer: LinearLayout, reader: LinearLayout, element_bits: int) -> LinearLayout:
+    """The shared layout through which a tile goes from writer to reader in the fewest wavefronts.
+
+    Candidates differ in which registers become vectors; the rest of each is computed.  Among equals
+    the one with fewer instructions is taken, then C order, which has the cheapest addresses.
+    """
+    limit = log2(8 * VECTOR_BYTES // element_bits)
+    both = gf2.intersection(writer[REGISTER], reader[REGISTER])[:limit]
+    vectors = (
+        both + gf2.extension(both, writer[REGISTER])[: limit - len(both)],
+        both + gf2.extension(both, reader[REGISTER])[: limit - len(both)],
+        both,
+    )
+    candidates = [in_order(writer)]
+    candidates += [_swizzled(writer, reader, element_bits, vector) for vector in vectors]
+
+    def cost(shared: LinearLayout) -> tuple[int, int]:
+        accesses = (access(writer, shared, element_bits), access(reader, shared, element_bits))
+        return sum(a.wavefronts for a in accesses), sum(len(a.groups) for a in accesses)
+
+    return min(candidates, key=cost)
+
+
+def _swizzled(
+    writer: LinearLayout, reader: LinearLayout, element_bits: int, vector: gf2.Matrix
+) -> LinearLayout:
+    """The shared layout whose lowest offset bits are `vector`, and whose rows avoid conflicts.
+
+    The offset is (row, bank, place in the vector).  Two lanes conflict when they differ in the row
+    only, so rows are spanned by what neither the writer's nor the reader's lanes reach together.
+    """
+    size = writer.out_bits
+    row_bits = log2(8 * BANKS * BANK_BYTES // element_bits)
+    write = _wavefront(writer, reader, vector, element_bits)
+    read = _wavefront(reader, writer, vector, element_bits)
+    rows = gf2.extension(vector, gf2.avoiding_basis(size, write, read))[: max(0, size - row_bits)]
+    lanes = writer[LANE] + reader[LANE] + gf2.identity(size)
+    banks = gf2.extension(vector + rows, lanes)
+    return LinearLayout(((OFFSET, size),), writer.outs, vector + banks + rows)
+
+
+def _wavefront(
+    layout: LinearLayout, other: LinearLayout, vector: gf2.Matrix, element_bits: int
+) -> gf2.Matrix:
+    """What one wavefront moves: the part of `vector` that one thread holds, and lanes.
+
+    Lanes that are not threads of the other layout come first: a row that sums a part of its vector
+    and one of its threads would tear the vector apart.
+    """
+    registers = gf2.Echelon(layout[REGISTER])
+    held = tuple(itertools.takewhile(registers.spans, vector))
+    words = (element_bits << len(held)) // (8 * BANK_BYTES)
+    lanes = layout[LANE][: LANE_BITS - (log2(words) if words > 1 else 0)]
+    threads = gf2.Echelon(other[LANE] + other[WARP])
+    return held + tuple(sorted(lanes, key=threads.spans))
+
+
+SWIZZLES = (128, 64, 32, 0)  # bytes of a row, the widest first; 0: rows as long as the minor axis
+CHUNK_BYTES = 16  # what a swizzle moves as a whole
+PATTERN_ROWS = 8  # after which a swizzle repeats.  Source: PTX ISA, "Swizzling Modes"
+_CHUNK_BIT = log2(CHUNK_BYTES)
+_ROW_BIT = 7  # chunk numbers are combined with the address bits from here on: 128-byte rows
+
+
+@lru_cache(maxsize=1024)
+def in_panels(
+    shape: tuple[int, ...], minor_axis: int, element_bits: int, swizzle_bytes: int
+) -> LinearLayout:
+    """What swizzled gives, but with the chunks of every row in order.
+
+    This is how a copy engine or a tensor core counts: it permutes the addresses at last.
+    """
+    assert swizzle_bytes in SWIZZLES, f"a swizzle of {swizzle_bytes} bytes"
+    first_bits = {}
+    place = 0
+    for axis in reversed(range(len(shape))):
+        first_bits[axis], place = place, place + log2(shape[axis])
+
+    def bits(axis: int) -> gf2.Matrix:
+        return tuple(1 << first_bits[axis] + i for i in range(log2(shape[axis])))
+
+    minor = bits(minor_axis)
+    row_bits = log2(swizzle_bytes * 8 // element_bits) if swizzle_bytes else len(minor)
+    assert row_bits <= len(minor), f"rows of {swizzle_bytes} bytes in {shape}, {element_bits} bits"
+    others = [axis for axis in reversed(range(len(shape))) if axis != minor_axis]
+    rows = tuple(column for axis in others for column in bits(axis))
+    columns = minor[:row_bits] + rows + minor[row_bits:]
+    return LinearLayout(((OFFSET, place),), dims_of(shape), columns)
+
+
+@lru_cache(maxsize=1024)
+def swizzled(
+    shape: tuple[int, ...], minor_axis: int, element_bits: int, swizzle_bytes: int
+) -> LinearLayout:
+    """The layout of a tile in panels of rows, their chunks permuted as addresses say.
+
+    shape: of the tile; rows follow each other in C order of the other axes, panels come last.
+    minor_axis: the axis that a row runs along, of at least swizzle_bytes.
+    swizzle_bytes: one of SWIZZLES.  The buffer starts at a multiple of 8 * swizzle_bytes.
+    """
+    layout = in_panels(shape, minor_axis, element_bits, swizzle_bytes)
+    if not swizzle_bytes:
+        return layout
+    columns = _permuted(layout.columns, element_bits, log2(swizzle_bytes // CHUNK_BYTES))
+    return LinearLayout(layout.ins, layout.outs, columns)
+
+
+def _permuted(columns: gf2.Matrix, element_bits: int, chunk_bits: int) -> gf2.Matrix:
+    """Columns of offset bits, each bit from _ROW_BIT on also changing a bit of the chunk."""
+    element_bit = log2(element_bits // 8)
+    chunk, row = _CHUNK_BIT - element_bit, _ROW_BIT - element_bit
+    changed = list(columns)
+    for i in range(min(chunk_bits, len(columns) - row)):
+        changed[row + i] ^= columns[chunk + i]
+    return tuple(changed)
+
+
+def widest_swizzle(extent: int, element_bits: int) -> int:
+    """The widest swizzle whose rows an axis of this extent fills; 0 if there is none."""
+    size_bytes = extent * element_bits // 8
+    return next(swizzle for swizzle in SWIZZLES if swizzle <= size_bytes)
+
+
+@lru_cache(maxsize=1024)
+def recognized(layout: LinearLayout, element_bits: int) -> tuple[int, int] | None:
+    """The (minor axis, swizzle bytes) of a layout that swizzled gave; None for other layouts."""
+    shape = tuple(1 << bits for _, bits in reversed(layout.outs))
+    for minor_axis in reversed(range(len(shape))):
+        for swizzle in SWIZZLES:
+            fits = swizzle <= shape[minor_axis] * element_bits // 8
+            if fits and swizzled(shape, minor_axis, element_bits, swizzle) == layout:
+                return minor_axis, swizzle
+    return None

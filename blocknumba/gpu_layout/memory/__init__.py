@@ -1,0 +1,1 @@
+"""Shared memory of a program: chunks, offsets and barriers."""

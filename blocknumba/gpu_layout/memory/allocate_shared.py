@@ -1,0 +1,177 @@
+"""The pass that gives buffers in shared memory their places."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blocknumba.gpu_layout.async_copies.ops import (
+    blocks_done, buffer_portion, buffer_view, mbarrier_allocate, slot, tma_load, tma_store,
+    tma_store_wait, wgmma, wgmma_wait,
+)
+from blocknumba.gpu_layout.layouts.shared import is_buffer
+from blocknumba.gpu_layout.ops import shared_allocate
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.placement.planner import element_bits
+from blocknumba.tile_ir.ir.carried import is_loop
+from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.ir.opdef import OpDef
+from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
+from blocknumba.tile_ir.passes.contract import declared
+
+ALIGNMENT = 16  # bytes; of the widest shared access
+SWIZZLE_ALIGNMENT = 1024  # bytes; of what engines access.  Source: PTX ISA, "Swizzling Modes"
+ALLOCATIONS = (shared_allocate, mbarrier_allocate)
+READ_UNTIL = {wgmma: wgmma_wait, tma_store: tma_store_wait}  # engines read until the wait for them
+ENGINES = (*READ_UNTIL, tma_load)
+SPREAD_BYTES = 4096  # small buffers get places of their own up to here: reuse costs a barrier
+
+
+@dataclass(frozen=True, slots=True)
+class _Life:
+    """A buffer: its size, and the ops between which it is in use, numbered in program order."""
+
+    op: Op
+    size_bytes: int
+    first: int
+    last: int
+    alignment: int
+
+
+@declared(reads=("shared_memory",), writes=("offsets",))
+def allocate_shared(fn: Function, _options: LayoutOptions) -> Function:
+    """Every allocation gets an offset; buffers that are in use together do not overlap.
+
+    What an engine reads is in use until the wait for it.  Buffers that are not in use together
+    share bytes, but only once SPREAD_BYTES are taken: two that do not share need no barrier between
+    them.
+    """
+    offsets = _places(_lives(fn))
+    if not offsets:
+        return fn
+
+    def rewrite(rebuilder: Rebuilder, op: Op) -> tuple[Value] | None:
+        if op.opdef not in ALLOCATIONS:
+            return None
+        attrs = {**op.attrs, "offset": offsets[op]}
+        return (rebuilder.builder.emit(op.opdef, hint=op.result.hint, **attrs),)
+
+    return rebuild(fn, rewrite, folding=False)
+
+
+def size_bytes(allocation: Op) -> int:
+    """The bytes of an allocation."""
+    tile = allocation.result.type
+    return tile.size * element_bits(tile) // 8 * allocation.attrs.get("copies", 1)
+
+
+def allocation_of(buffer: Value) -> Op:
+    """The allocation that a buffer, a slot of a ring, a portion or a view of either is of."""
+    owner = buffer.owner
+    while owner.opdef in (slot, buffer_portion, buffer_view):
+        owner = owner.operands[0].owner
+    return owner
+
+
+def shared_bytes(fn: Function) -> int:
+    """The shared memory a program needs, after allocate_shared; 0 if it uses none."""
+    ends = [
+        op.attrs["offset"] + size_bytes(op) for op in walk(fn.body) if op.opdef in ALLOCATIONS
+    ]
+    return max(ends, default=0)
+
+
+def _lives(fn: Function) -> list[_Life]:
+    numbering = _Numbering()
+    numbering.region(fn.body)
+    numbering.finish()
+    aligned = numbering.of_engines
+    return [
+        _Life(op, size_bytes(op), start, numbering.last.get(op, start),
+              SWIZZLE_ALIGNMENT if op in aligned else ALIGNMENT)
+        for op, start in numbering.first.items()
+    ]
+
+
+class _Numbering:
+    """Numbers the ops of a function in order.
+
+    first, last: of an allocation, where it is and where it was last in use.
+    of_engines: allocations that the copy engine or the tensor cores access.
+    """
+
+    def __init__(self):
+        self.first: dict[Op, int] = {}
+        self.last: dict[Op, int] = {}
+        self.of_engines: set[Op] = set()
+        self._being_read: dict[OpDef, set[Op]] = {wait: set() for wait in READ_UNTIL.values()}
+        self._at = 0
+
+    def region(self, region: Region) -> None:
+        """Number a region; a buffer from outside a loop is in use until the loop ends."""
+        for op in region.ops:
+            self._at += 1
+            if op.opdef in ALLOCATIONS:
+                self.first[op] = self._at
+            self._use(op)
+            start = self._at
+            for inner in op.regions:
+                self.region(inner)
+            if op.regions:
+                outer = [a for a, end in self.last.items() if end > start and self.first[a] < start]
+                self.last.update(dict.fromkeys(outer, self._at))
+            if is_loop(op):  # the next round begins while they are read
+                self.first.update((a, start) for begun in self._being_read.values()
+                                  for a in begun if self.first[a] > start)
+
+    def finish(self) -> None:
+        """What is still being read at the end is in use to the end."""
+        for begun in self._being_read.values():
+            self.last.update(dict.fromkeys(begun, self._at + 1))
+
+    def _use(self, op: Op) -> None:
+        buffers = [allocation_of(value) for value in op.operands if is_buffer(value.type)]
+        self.last.update(dict.fromkeys(buffers, self._at))
+        if op.opdef in ENGINES:
+            self.of_engines.update(a for a in buffers if a.opdef is shared_allocate)
+        if op.opdef is blocks_done:  # until here other blocks arrive at barriers
+            barriers = [a for a in self.first if a.opdef is mbarrier_allocate]
+            self.last.update(dict.fromkeys(barriers, self._at))
+        if op.opdef in READ_UNTIL:
+            self._being_read[READ_UNTIL[op.opdef]].update(buffers)
+        elif op.opdef in self._being_read and not op.attrs.get("pending"):
+            begun = self._being_read[op.opdef]
+            self.last.update(dict.fromkeys(begun, self._at))
+            begun.clear()
+
+
+def _places(lives: list[_Life]) -> dict[Op, int]:
+    """An offset for every buffer: the next free bytes, from the start again after SPREAD_BYTES."""
+    offsets: dict[Op, int] = {}
+    placed: list[tuple[_Life, int]] = []
+    top = 0
+    for life in lives:
+        busy = sorted(
+            (offset, offset + other.size_bytes)
+            for other, offset in placed
+            if other.last >= life.first
+        )
+        if top + life.size_bytes > SPREAD_BYTES:
+            top = 0
+        offset = _gap(busy, top, life)
+        offsets[life.op] = offset
+        placed.append((life, offset))
+        top = _aligned(offset + life.size_bytes, ALIGNMENT)
+    return offsets
+
+
+def _gap(busy: list[tuple[int, int]], start: int, life: _Life) -> int:
+    """The lowest offset from start on where a buffer does not touch busy bytes."""
+    offset = _aligned(start, life.alignment)
+    for low, high in busy:
+        if low < offset + life.size_bytes and offset < high:
+            offset = _aligned(high, life.alignment)
+    return offset
+
+
+def _aligned(offset: int, alignment: int) -> int:
+    return -(-offset // alignment) * alignment

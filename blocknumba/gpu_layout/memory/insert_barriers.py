@@ -1,0 +1,228 @@
+"""The pass that orders accesses of different threads to the same memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from blocknumba.gpu_layout.async_copies.ops import shared_part, slot
+from blocknumba.gpu_layout.dots.ops import PRODUCTS
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.movement import stays_in_warp
+from blocknumba.gpu_layout.layouts.registers import replication
+from blocknumba.gpu_layout.layouts.shared import is_buffer
+from blocknumba.gpu_layout.memory.allocate_shared import READ_UNTIL, allocation_of, size_bytes
+from blocknumba.gpu_layout.ops import barrier, shared_read, shared_write
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.tile_ir.analysis.provenance import Origins, origins
+from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.ir.opdef import READS, WRITES, OpDef, attribute
+from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
+from blocknumba.tile_ir.ops.atomic import atomic_rmw
+from blocknumba.tile_ir.passes.contract import declared
+
+PROGRAM, WARP = "program", "warp"
+ORDERED_ATOMICS = ("exchange",)  # kinds of atomic_rmw whose last one wins
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """One access to memory that no barrier follows yet.
+
+    writes: whether it changes the memory (reads only matter to later writes).
+    start, stop: bytes of shared memory; 0, 0 for global memory.
+    buffer: of shared memory, the allocation; of global memory, the tile of pointers: accesses with
+        equal buffer and layout are made by the same threads; None if another round made it.
+    layout: the registers' layout; None for scalars, which one thread writes and every thread reads.
+    arrays: of global memory, the arrays it may be in.
+    commutes: of an atomic whose result nothing needs, its kind, if such may come in any order.
+    ring: the ring that the buffer is a slot of; who made it orders its accesses among themselves.
+    """
+
+    writes: bool
+    start: int = 0
+    stop: int = 0
+    buffer: Value | None = None
+    layout: LinearLayout | None = None
+    arrays: Origins = frozenset()
+    commutes: str = ""
+    ring: Op | None = None
+
+
+# What was accessed, and the widest barrier that came since: none (""), or one within warps.
+_Pending = dict[_Access, str]
+
+
+@declared(reads=("shared_memory", "offsets"), writes=("ops", "barriers"))
+def insert_barriers(fn: Function, options: LayoutOptions) -> Function:
+    """A barrier before every access that depends on one of another thread since the last barrier.
+
+    Dependence is a write and a read, or two writes, in either order, of bytes that may be the same:
+    of shared memory by its offsets, of global memory by the arrays the pointers come from.  No
+    barrier is needed where every thread depends on itself only or between atomics in which order
+    does not matter; one of each warp for itself suffices where what a warp reads was written by it.
+    """
+    found = _Finder(fn, options)
+
+    def rewrite(rebuilder: Rebuilder, op: Op) -> tuple[Value, ...] | None:
+        scope = found.barriers.get(op)
+        if scope is None:
+            return None
+        rebuilder.builder.emit(barrier, scope=scope)
+        return rebuilder.again(op)
+
+    return rebuild(fn, rewrite, folding=False) if found.barriers else fn
+
+
+class _Finder:
+    """Finds the ops that need a barrier before them.
+
+    barriers: the scope of the barrier before an op.
+    """
+
+    def __init__(self, fn: Function, options: LayoutOptions):
+        self._disjoint = options.arrays_are_disjoint
+        self._origins = origins(fn)
+        self._rings = {
+            allocation_of(op.operands[0]) for op in walk(fn.body) if op.opdef is slot
+        }
+        self._being_read: dict[OpDef, list[_Access]] = {wait: [] for wait in READ_UNTIL.values()}
+        self._used = {value for op in walk(fn.body) for value in op.operands}
+        self._found: dict[tuple, tuple[_Pending, dict[OpDef, list[_Access]]]] = {}
+        self.barriers: dict[Op, str] = {}
+        self._region(fn.body, {})
+
+    def _region(self, region: Region, pending: _Pending) -> _Pending:
+        """pending after a region, given it before."""
+        for op in region.ops:
+            if op.regions:
+                pending = self._control(op, pending)
+                continue
+            if op.opdef is barrier and attribute(op, "scope") == PROGRAM:
+                pending = {}
+            pending = self._after(op, pending)
+        return pending
+
+    def _control(self, op: Op, pending: _Pending) -> _Pending:
+        """pending after a loop or an `if`; found once, for the iterations of loops around it."""
+        given = op, frozenset(pending.items()), tuple(map(tuple, self._being_read.values()))
+        if given not in self._found:
+            self._found[given] = self._through(op, pending), self._being_read
+        after, being_read = self._found[given]
+        self._being_read = {wait: [*accesses] for wait, accesses in being_read.items()}
+        return after
+
+    def _through(self, op: Op, pending: _Pending) -> _Pending:
+        """Either region of an `if`; the rounds of a loop, each after any other."""
+        if not op.regions[0].args:
+            after = [self._region(region, dict(pending)) for region in op.regions]
+            return {access: "" for ends in after for access in ends}
+        (region,) = op.regions
+        once = self._region(region, dict(pending))
+        again = pending | dict.fromkeys(map(_of_another_round, once), "")
+        # a region that a `for` runs no time leaves what was before
+        return self._region(region, dict(again)) | pending
+
+    def _after(self, op: Op, pending: _Pending) -> _Pending:
+        """pending after the accesses of one op, with a barrier before it if one needs it."""
+        accesses = self._accesses(op)
+        scopes = set()
+        for earlier, passed in pending.items():
+            needed = {self._scope(earlier, access) for access in accesses}
+            scopes |= needed - {passed}
+        if PROGRAM in scopes:
+            self.barriers[op] = PROGRAM
+            pending = {}
+        elif WARP in scopes:
+            self.barriers.setdefault(op, WARP)
+            pending = dict.fromkeys(pending, WARP)
+        return pending | dict.fromkeys(accesses, "")
+
+    def _accesses(self, op: Op) -> list[_Access]:
+        """What an op does to memory."""
+        if op.opdef in (shared_read, shared_part, shared_write):
+            buffer = op.operands[0]
+            held = op.operands[1] if op.opdef is shared_write else op.result
+            access = _Access(op.opdef is shared_write, 0, 0, buffer, held.type.layout)
+            return self._shared(buffer, access)
+        if op.opdef in PRODUCTS:
+            buffers = [value for value in op.operands if is_buffer(value.type)]
+            return [access for buffer in buffers
+                    for access in self._shared(buffer, _Access(False, buffer=buffer))]
+        if op.opdef in READ_UNTIL:
+            buffers = [value for value in op.operands if is_buffer(value.type)]
+            begun = [access for buffer in buffers
+                     for access in self._shared(buffer, _Access(False))]
+            self._being_read[READ_UNTIL[op.opdef]] += begun
+            return begun
+        if op.opdef in self._being_read and not op.attrs.get("pending"):
+            # a barrier in between did not say that they are done
+            ended, self._being_read[op.opdef] = self._being_read[op.opdef], []
+            return ended
+        if not op.opdef.has(READS | WRITES):
+            return []
+        pointer = op.operands[0]
+        return [
+            _Access(
+                op.opdef.has(WRITES),
+                buffer=pointer,
+                layout=pointer.type.layout,
+                arrays=self._origins.get(pointer, frozenset()),
+                commutes=self._commutes(op),
+            )
+        ]
+
+    def _shared(self, buffer: Value, access: _Access) -> list[_Access]:
+        """An access to a buffer, with its bytes: of a slot, those of the ring."""
+        allocation = allocation_of(buffer)
+        start = allocation.attrs["offset"]
+        ring = allocation if allocation in self._rings else None
+        return [replace(access, start=start, stop=start + size_bytes(allocation), ring=ring)]
+
+    def _commutes(self, op: Op) -> str:
+        if op.opdef is not atomic_rmw or op.result in self._used:
+            return ""
+        return "" if op.attrs["kind"] in ORDERED_ATOMICS else op.attrs["kind"]
+
+    def _scope(self, earlier: _Access, later: _Access) -> str:
+        """The barrier that two accesses need between them: none (""), of warps, of the program."""
+        if not earlier.writes and not later.writes:
+            return ""
+        is_shared = bool(later.stop)
+        if is_shared != bool(earlier.stop):
+            return ""
+        same = earlier.buffer is not None and earlier.buffer is later.buffer
+        if not is_shared:
+            return self._global_scope(earlier, later, same)
+        if earlier.stop <= later.start or later.stop <= earlier.start:
+            return ""
+        if earlier.ring is not None and earlier.ring is later.ring:
+            return ""
+        if same and earlier.writes and later.writes and earlier.layout == later.layout:
+            return ""
+        return WARP if same and _within_warp(earlier, later) else PROGRAM
+
+    def _global_scope(self, earlier: _Access, later: _Access, same: bool) -> str:
+        if self._disjoint and not earlier.arrays & later.arrays:
+            return ""
+        if earlier.commutes and earlier.commutes == later.commutes:
+            return ""
+        if earlier.writes and later.writes and earlier.layout is None and later.layout is None:
+            return ""  # the first thread does both
+        if same and earlier.layout is not None and earlier.layout == later.layout:
+            masks = replication(earlier.layout)
+            if not masks.lane and not masks.warp:
+                return ""
+        return PROGRAM
+
+
+def _of_another_round(access: _Access) -> _Access:
+    """An access as a later round sees it: buffers stay where they are, pointers may have moved."""
+    return access if access.stop else replace(access, buffer=None)
+
+
+def _within_warp(earlier: _Access, later: _Access) -> bool:
+    """Whether every thread depends on its own warp only, for accesses to one buffer."""
+    writer, reader = (earlier, later) if earlier.writes else (later, earlier)
+    if writer.layout is None or reader.layout is None or reader.writes:
+        return False
+    return stays_in_warp(writer.layout, reader.layout)

@@ -1,1 +1,0 @@
-"""Passes of the GPU-layout IR: (fn, options) -> fn; they change nothing they were given."""

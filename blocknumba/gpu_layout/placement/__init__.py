@@ -1,0 +1,1 @@
+"""The choice of a layout for every tile: coalescing, rules of ops, conversions, reductions."""

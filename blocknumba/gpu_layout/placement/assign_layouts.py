@@ -1,0 +1,123 @@
+"""The pass that gives every tile a layout."""
+
+from __future__ import annotations
+
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.shared import is_buffer
+from blocknumba.gpu_layout.ops import convert_layout
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.placement.coalescing import Accesses
+from blocknumba.gpu_layout.placement.planner import Homes, Layout, Planner
+from blocknumba.gpu_layout.placement.rule import placement_of
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
+from blocknumba.tile_ir.ir.opdef import TERMINATOR
+from blocknumba.tile_ir.ir.types import TileType
+from blocknumba.tile_ir.passes.contract import declared
+
+
+@declared(reads=("ops",), writes=("ops", "layouts"))
+def assign_layouts(fn: Function, options: LayoutOptions) -> Function:
+    """Every tile gets a layout, every op operands in the layouts its placement asks for.
+
+    Where a tile is wanted in several layouts, it is computed again in each or moved, whichever
+    costs less; both happen where the tile is defined, so never more often than it is made.  Ops
+    whose results nothing needs are left out.
+    """
+    accesses = Accesses(fn, options)
+    homes = Homes(fn, accesses, options)
+    return _Emitter(Planner(fn, accesses, homes, options.num_warps), homes).function(fn)
+
+
+class _Emitter:
+    """Emits every op once for each of its layouts; remembers each value in each of its layouts."""
+
+    def __init__(self, planner: Planner, homes: Homes):
+        self._planner = planner
+        self._homes = homes
+        self._builder = Builder(folding=False)
+        self._made: dict[tuple[Value, Layout], Value] = {}
+
+    def function(self, fn: Function) -> Function:
+        """fn with layouts."""
+        return Function(fn.name, fn.parameters, self._region(fn.body), fn.loc)
+
+    def _region(self, region: Region, results: tuple[Value, ...] = ()) -> Region:
+        """region with layouts; it hands on results."""
+        types = tuple(_laid(arg.type, self._homes[arg]) for arg in region.args)
+        hints = [arg.hint for arg in region.args]
+        with self._builder.region(*types, hints=hints) as (new, args):
+            for old, arg in zip(region.args, args, strict=True):
+                self._made[old, _place(arg.type)] = arg
+                self._move(old)
+            for op in region.ops:
+                self._builder.loc = op.loc
+                self._op(op, results)
+        return new
+
+    def _op(self, op: Op, handed_on: tuple[Value, ...]) -> None:
+        if op.regions:
+            self._control(op)
+        elif op.opdef.has(TERMINATOR):
+            first = len(op.operands) - len(handed_on)
+            layouts = (None,) * first + tuple(self._homes[value] for value in handed_on)
+            self._emit(op, layouts, ())
+        else:
+            for layout in self._planner.layouts.get(op, ()):
+                self._compute(op, layout)
+        for value in op.results:
+            self._move(value)
+
+    def _compute(self, op: Op, layout: Layout) -> None:
+        """One op in one layout."""
+        if layout is None:
+            self._emit(op, (None,) * len(op.operands), (None,) * len(op.results))
+            return
+        placement = placement_of(op)
+        made = placement.result(op, layout) if op.results else None
+        self._emit(op, placement.operands(op, layout), (made,) * len(op.results))
+
+    def _control(self, op: Op) -> None:
+        homes = tuple(self._homes[value] for value in op.results)
+        regions = tuple(self._region(region, op.results) for region in op.regions)
+        carried = len(homes) if op.regions[0].args else 0
+        scalars = len(op.operands) - carried
+        self._builder.loc = op.loc
+        self._emit(op, (None,) * scalars + homes[:carried], homes, regions)
+
+    def _emit(
+        self,
+        op: Op,
+        operands: tuple[Layout, ...],
+        results: tuple[Layout, ...],
+        regions: tuple[Region, ...] = (),
+    ) -> None:
+        """op with its operands and results in these layouts."""
+        values = [self._made[pair] for pair in zip(op.operands, operands, strict=True)]
+        types = tuple(_laid(v.type, layout) for v, layout in zip(op.results, results, strict=True))
+        attrs = dict(op.attrs)
+        if "result_types" in attrs:
+            attrs["result_types"] = types
+        new = self._builder.make(op.opdef, values, regions, "", types, attrs)
+        self._builder.append(new)
+        for old, value in zip(op.results, new.results, strict=True):
+            value.hint = old.hint
+            self._made[old, _place(value.type)] = value
+
+    def _move(self, value: Value) -> None:
+        """Bring a value to the layouts that it is moved to."""
+        plan = self._planner.values.get(value)
+        for source, destination in plan.moves if plan is not None else ():
+            moved = self._builder.emit(
+                convert_layout, self._made[value, source], layout=destination, hint=value.hint
+            )
+            self._made[value, destination] = moved
+
+
+def _place(tile: TileType) -> LinearLayout | None:
+    """What a plan calls the layout of a value: None for scalars and buffers."""
+    return None if is_buffer(tile) else tile.layout
+
+
+def _laid(tile: TileType, layout: LinearLayout | None) -> TileType:
+    return tile if is_buffer(tile) else TileType(tile.dtype, tile.shape, layout)

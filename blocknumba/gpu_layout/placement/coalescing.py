@@ -1,0 +1,185 @@
+"""Layouts in which accesses to memory are coalesced, and what other layouts cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from blocknumba.gpu_layout.async_copies.ops import shared_tile
+from blocknumba.gpu_layout.layouts import gf2
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.registers import (
+    LANE, blocked, contiguous_registers, log2, register_count,
+)
+from blocknumba.gpu_layout.layouts.shared import access as shared_access, contiguous_run
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.tile_ir.analysis.axis import Axis
+from blocknumba.tile_ir.analysis.axis_info import AxisInfos
+from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, PURE, READS, WRITES
+
+VECTOR_BYTES = 16  # PTX ISA, 'ld': the widest access of one thread
+LINE_BYTES = 128  # CUDA Best Practices Guide, 'Coalesced Access': one L1 wavefront
+WRITE_FACTOR = 2  # stores go through to L2, at half the rate
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """One load, store or atomic of a tile, or the reading of a buffer.
+
+    order: axes, most contiguous first.  width: neighbours along order[0] that one instruction may
+    take.  value: what shares its layout: the result of a load, the operand of a store.
+    """
+
+    op: Op
+    order: tuple[int, ...]
+    width: int
+    value: Value
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the tile."""
+        return self.op.operands[0].type.shape
+
+    @property
+    def element_bytes(self) -> int:
+        """The size of an element in memory."""
+        return self.op.operands[0].type.dtype.pointee.bytes
+
+
+class Accesses:
+    """The tile accesses of a function: which layout suits each, and what the others cost.
+
+    Accesses whose data meet in elementwise ops get one layout if they agree on the order of axes:
+    the widest vector of any of them, so that nothing has to move between them.
+    """
+
+    def __init__(self, fn: Function, options: LayoutOptions):
+        self._options = options
+        self._infos = AxisInfos(fn)
+        self._accesses: dict[Op, _Access] = {}
+        self._components = _Components()
+        reduced: list[tuple[Value, int]] = []
+        for op in walk(fn.body):
+            self._components.add(op)
+            if "axis" in op.attrs and op.opdef.has(PURE) and op.operands:
+                reduced.append((op.operands[0], op.attrs["axis"]))
+            if op.opdef is shared_tile:
+                self._accesses[op] = _buffer_access(op)
+            elif op.opdef.has(READS | WRITES) and op.operands[0].type.shape:
+                self._accesses[op] = self._access(op)
+        self._reduced: dict[Value, set[int]] = {}
+        for value, axis in reduced:
+            self._reduced.setdefault(self._components.root(value), set()).add(axis)
+        self._vectors: dict[tuple[Value, tuple[int, ...]], int] = {}
+        for access in self._accesses.values():
+            key = (self._components.root(access.value), access.order)
+            self._vectors[key] = max(self._vectors.get(key, 1), access.width)
+
+    def layout(self, op: Op) -> LinearLayout | None:
+        """The coalesced layout of an access to a tile; None for other ops."""
+        access = self._accesses.get(op)
+        if access is None:
+            return None
+        root = self._components.root(access.value)
+        share = max(1, math.prod(access.shape) // self._options.threads)
+        vector = min(self._vectors[root, access.order], share)
+        axes = self._reduced.get(root)
+        warp_order = None
+        if axes:
+            # rows that a reduction combines should not be split over warps
+            warp_order = tuple(sorted(access.order, key=lambda axis: axis in axes))
+        return blocked(access.shape, access.order, vector, self._options.num_warps, warp_order)
+
+    def is_scattered(self, op: Op) -> bool:
+        """Whether the addresses have no order that a layout could follow."""
+        access = self._accesses.get(op)
+        if access is None:
+            return False
+        return all(axis.contiguity == axis.constancy == 1 for axis in self._axes(access))
+
+    def slots(self, op: Op, layout: LinearLayout) -> int:
+        """Issue slots of one warp for an access in a layout: instructions and wavefronts."""
+        if op.opdef is shared_tile:
+            buffer = op.operands[0].type
+            return shared_access(layout, buffer.layout, buffer.dtype.bits).wavefronts
+        access = self._accesses[op]
+        axis = access.order[0]
+        vector = min(access.width, contiguous_registers(layout, axis))
+        instructions = register_count(layout) // vector
+        factor = WRITE_FACTOR if op.opdef.has(WRITES) else 1
+        return instructions * (1 + factor * self._lines(access, layout))
+
+    def _access(self, op: Op) -> _Access:
+        pointer = op.operands[0]
+        axes = self._infos[pointer].axes
+        order = tuple(
+            sorted(
+                reversed(range(len(axes))),
+                key=lambda axis: min(axes[axis].contiguity, pointer.type.shape[axis]),
+                reverse=True,
+            )
+        )
+        limit = max(1, VECTOR_BYTES // pointer.type.dtype.pointee.bytes)
+        width = min(limit, self._infos.access_width(pointer, None, order[0]))
+        value = op.results[0] if op.results else op.operands[1]
+        return _Access(op, order, width, value)
+
+    def _axes(self, access: _Access) -> tuple[Axis, ...]:
+        return self._infos[access.op.operands[0]].axes
+
+    def _lines(self, access: _Access, layout: LinearLayout) -> int:
+        """Distinct cache lines of one instruction: lane bits that leave the line of lane 0."""
+        near = LINE_BYTES // access.element_bytes
+        same, place = 0, 0
+        for axis, along in reversed(list(enumerate(self._axes(access)))):
+            run = min(access.shape[axis], max(min(along.contiguity, near), along.constancy))
+            same |= ((1 << log2(run)) - 1) << place
+            place += log2(access.shape[axis])
+        return 1 << gf2.rank(tuple(column & ~same for column in layout[LANE]))
+
+
+def _buffer_access(op: Op) -> _Access:
+    """The reading of a buffer, along its rows."""
+    buffer = op.operands[0].type
+    runs = [contiguous_run(buffer.layout, axis) for axis in range(len(buffer.shape))]
+    order = tuple(sorted(reversed(range(len(runs))), key=runs.__getitem__, reverse=True))
+    width = min(runs[order[0]], VECTOR_BYTES // buffer.dtype.bytes)
+    return _Access(op, order, width, op.result)
+
+
+class _Components:
+    """Tiles that elementwise ops bring together, and that therefore want one layout."""
+
+    def __init__(self):
+        self._parent: dict[Value, Value] = {}
+
+    def root(self, value: Value) -> Value:
+        """The tile that stands for all tiles that meet this one."""
+        parent = self._parent.get(value, value)
+        while parent is not value:
+            value, parent = parent, self._parent.get(parent, parent)
+        return value
+
+    def add(self, op: Op) -> None:
+        """Join what an op, or the region that an op ends, brings together."""
+        if op.opdef.has(ELEMENTWISE):
+            self._join(op.operands + op.results)
+        for region in op.regions:
+            carried = len(op.results)
+            if not carried:
+                continue
+            for values in zip(
+                op.results,
+                region.terminator.operands[-carried:],
+                region.args[-carried:] or op.results,
+                op.operands[-carried:] if region.args else op.results,
+                strict=True,
+            ):
+                self._join(values)
+
+    def _join(self, values: tuple[Value, ...]) -> None:
+        tiles = [value for value in values if value.type.shape]
+        for tile in tiles[1:]:
+            if tile.type.shape == tiles[0].type.shape:
+                self._parent[self.root(tile)] = self.root(tiles[0])

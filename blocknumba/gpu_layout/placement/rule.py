@@ -1,0 +1,96 @@
+"""Placement: how the layouts of an op's operands and results depend on each other.
+
+Every op on tiles is done in one layout, the op's layout.  For most ops it is the layout of the
+result; for reductions, that of the operand.  rules/ holds one table entry per op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.registers import in_rows
+from blocknumba.gpu_layout.layouts.shared import in_registers
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, OpDef
+
+Layouts = tuple[LinearLayout | None, ...]
+
+
+def same_for_tiles(op: Op, layout: LinearLayout) -> Layouts:
+    """Every tile in registers in the op's layout; scalars and buffers have none."""
+    return tuple(layout if in_registers(value.type) else None for value in op.operands)
+
+
+def itself(_op: Op, layout: LinearLayout) -> LinearLayout:
+    """The result is in the op's layout."""
+    return layout
+
+
+def first_home(_op: Op, homes: Layouts) -> LinearLayout | None:
+    """The layout of the first operand that has one."""
+    return next((home for home in homes if home is not None), None)
+
+
+def nowhere(_op: Op, _homes: Layouts) -> None:
+    """No layout is better than another: the op is done where its result is wanted."""
+    return None
+
+
+def in_rows_of_first_tile(op: Op, num_warps: int) -> LinearLayout:
+    """C order, of the first tile among results and operands."""
+    tiles = (value.type.shape for value in op.results + op.operands if value.type.shape)
+    return in_rows(next(tiles), num_warps)
+
+
+def in_rows_of_operand(op: Op, num_warps: int) -> LinearLayout:
+    """C order, of the first operand."""
+    return in_rows(op.operands[0].type.shape, num_warps)
+
+
+def everywhere(_op: Op, _layout: LinearLayout) -> bool:
+    """The op can be done in every layout."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """One op's placement.
+
+    operands: (op, op's layout) -> the layout it needs of each operand, None for scalars.
+    result: (op, op's layout) -> the layout of every tile result.
+    natural: (op, layouts that the operands have) -> the op's layout that suits them, or None.
+    accepts: (op, layout) -> whether the op can be done in it.
+    fallback: (op, number of warps) -> a layout that it can be done in.
+    inverts: whether the op's layout is its result's, so that it can be done where that is wanted.
+    slots: issue slots of one warp per register.   Source: throughput of instructions, CUDA
+        Programming Guide, 'Arithmetic Instructions'.
+    """
+
+    operands: Callable[[Op, LinearLayout], Layouts] = same_for_tiles
+    result: Callable[[Op, LinearLayout], LinearLayout | None] = itself
+    natural: Callable[[Op, Layouts], LinearLayout | None] = first_home
+    accepts: Callable[[Op, LinearLayout], bool] = everywhere
+    fallback: Callable[[Op, int], LinearLayout] = in_rows_of_first_tile
+    inverts: bool = True
+    slots: int = 1
+
+
+PLACEMENTS: dict[str, Placement] = {}
+_ELEMENTWISE = Placement()
+
+
+def place(opdef: OpDef, placement: Placement) -> None:
+    """Enter the placement of an op."""
+    assert opdef.name not in PLACEMENTS, f"{opdef.name} has two placements"
+    PLACEMENTS[opdef.name] = placement
+
+
+def placement_of(op: Op) -> Placement:
+    """The placement of an op; elementwise ops need no entry."""
+    placement = PLACEMENTS.get(op.name)
+    if placement is None:
+        assert op.opdef.has(ELEMENTWISE), f"{op.name} has no placement"
+        return _ELEMENTWISE
+    return placement

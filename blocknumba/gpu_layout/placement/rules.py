@@ -1,0 +1,305 @@
+"""Placement of every op: the layouts that it wants of its operands and gives its results."""
+
+from __future__ import annotations
+
+from blocknumba.gpu_layout.async_copies.ops import (
+    async_copy, pin, shared_part, shared_tile, stage, wgmma, wgmma_wait,
+)
+from blocknumba.gpu_layout.dots.ops import fma_dot, mma, plan_of
+from blocknumba.gpu_layout.dots.wgmma import accumulator_layout, operand_layout
+from blocknumba.gpu_layout.layouts import gf2, registers
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.registers import (
+    LANE, REGISTER, WARP, drop_axis, in_rows, shape_of, warp_count,
+)
+from blocknumba.gpu_layout.layouts.shared import in_registers
+from blocknumba.gpu_layout.ops import block_rank
+from blocknumba.gpu_layout.placement.reductions import is_separable
+from blocknumba.gpu_layout.placement.rule import (
+    Layouts, Placement, in_rows_of_operand, nowhere, place,
+)
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ops.atomic import atomic_cas, atomic_rmw
+from blocknumba.tile_ir.ops.cast import bitcast, cast
+from blocknumba.tile_ir.ops.create import arange, constant, num_programs, program_id, undefined
+from blocknumba.tile_ir.ops.debug import assert_, assume, check_index, print_
+from blocknumba.tile_ir.ops.memory import load, store
+from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
+from blocknumba.tile_ir.ops.shape import (
+    broadcast, extract, flip, join, reshape, splat, split, transpose,
+)
+
+# Issue slots of one warp per register, where it is not 1.
+_SLOTS = {
+    8: "exp exp2 log log2 rsqrt",
+    16: "div sqrt log10 sin cos mod floordiv popc clz ffs umulhi",
+    40: "expm1 log1p cbrt tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 hypot erf erfc",
+    80: "power gamma lgamma nextafter",
+}
+
+for _slots, _names in _SLOTS.items():
+    for _name in _names.split():
+        place(OPS[_name], Placement(slots=_slots))
+
+
+place(cast, Placement(slots=2))
+place(bitcast, Placement(slots=0))
+
+
+for _opdef in (arange, block_rank, constant, num_programs, program_id, undefined):
+    place(_opdef, Placement(natural=nowhere, slots=0))
+
+
+for _opdef in (load, store):
+    place(_opdef, Placement())
+
+
+for _opdef in (atomic_cas, atomic_rmw):
+    place(_opdef, Placement())
+
+
+def _print_operands(op: Op, layout: LinearLayout) -> Layouts:
+    """Tiles of the layout's shape in it, others in rows; scalars have none."""
+    layouts: list[LinearLayout | None] = []
+    for value in op.operands:
+        shape = value.type.shape
+        if not shape:
+            layouts.append(None)
+        elif shape == shape_of(layout):
+            layouts.append(layout)
+        else:
+            layouts.append(in_rows(shape, warp_count(layout)))
+    return tuple(layouts)
+
+
+for _opdef in (assert_, assume, check_index):
+    place(_opdef, Placement())
+place(print_, Placement(operands=_print_operands))
+
+
+def _dot_planned(op: Op, _: Layouts | int) -> LinearLayout:
+    return plan_of(op).layout
+
+
+def _dot_accepts(op: Op, layout: LinearLayout) -> bool:
+    return layout == plan_of(op).layout
+
+
+def _matrix_operands(op: Op, layout: LinearLayout) -> Layouts:
+    """Operands in registers are in fragments; warps along the other axis hold copies."""
+    plan, (a, b, _) = plan_of(op), op.operands
+    return (
+        plan.a.layout if in_registers(a.type) else None,
+        plan.b.layout if in_registers(b.type) else None,
+        layout,
+    )
+
+
+def _arithmetic_operands(_op: Op, layout: LinearLayout) -> Layouts:
+    return None, None, layout
+
+
+for _opdef, _dot_operands in ((mma, _matrix_operands), (fma_dot, _arithmetic_operands)):
+    place(
+        _opdef,
+        Placement(operands=_dot_operands, natural=_dot_planned, accepts=_dot_accepts,
+                  fallback=_dot_planned),
+    )
+
+
+def _result(op: Op, layout: LinearLayout) -> LinearLayout | None:
+    """Scalars have no layout."""
+    if op.result.type.is_scalar:
+        return None
+    return drop_axis(layout, op.attrs["axis"])
+
+
+def _reduce_accepts(op: Op, layout: LinearLayout) -> bool:
+    return is_separable(layout, op.attrs["axis"])
+
+
+for _opdef in (reduce, arg_reduce):
+    place(
+        _opdef,
+        Placement(
+            result=_result,
+            accepts=_reduce_accepts,
+            fallback=in_rows_of_operand,
+            inverts=False,
+            slots=2,
+        ),
+    )
+
+
+def _in_shared(_op: Op, _layout: LinearLayout) -> None:
+    """The result is in shared memory: it has no layout in registers."""
+    return None
+
+
+def _products(op: Op, _homes: Layouts) -> LinearLayout:
+    return accumulator_layout(op.result.type.shape, op.attrs["num_warps"])
+
+
+def _of_warps(op: Op, num_warps: int) -> LinearLayout:
+    return accumulator_layout(op.result.type.shape, num_warps)
+
+
+def _is_accumulator(op: Op, layout: LinearLayout) -> bool:
+    return layout == _of_warps(op, warp_count(layout))
+
+
+def _product_operands(op: Op, layout: LinearLayout) -> Layouts:
+    """The first operand, where it is in registers, and the accumulator."""
+    a = op.operands[0].type
+    first = operand_layout(a.shape, a.dtype, warp_count(layout)) if in_registers(a) else None
+    return (first, None, layout)
+
+
+place(stage, Placement(result=_in_shared, inverts=False))
+for _opdef in (shared_tile, shared_part):
+    place(_opdef, Placement(natural=nowhere))
+for _opdef in (async_copy, pin):
+    place(_opdef, Placement())
+place(
+    wgmma,
+    Placement(
+        operands=_product_operands,
+        natural=_products,
+        accepts=_is_accumulator,
+        fallback=_of_warps,
+        slots=0,
+    ),
+)
+# what is under way cannot be moved: it is waited for where it is
+place(wgmma_wait, Placement(accepts=_is_accumulator, fallback=_of_warps, slots=0))
+
+
+def _no_tiles(op: Op, _layout: LinearLayout) -> Layouts:
+    return (None,) * len(op.operands)
+
+
+def _broadcast_operands(op: Op, layout: LinearLayout) -> Layouts:
+    old, new = op.operands[0].type.shape, op.result.type.shape
+    axes = tuple(axis for axis, extent in enumerate(old) if extent != new[axis])
+    return (registers.collapse(layout, axes),)
+
+
+def _reshape_operands(op: Op, layout: LinearLayout) -> Layouts:
+    shape = op.operands[0].type.shape
+    return (registers.reshape(layout, shape) if shape else None,)
+
+
+def _reshape_natural(op: Op, homes: Layouts) -> LinearLayout | None:
+    (home,) = homes
+    shape = op.result.type.shape
+    return registers.reshape(home, shape) if home is not None and shape else None
+
+
+def _reshape_result(op: Op, layout: LinearLayout) -> LinearLayout | None:
+    """Scalars have no layout."""
+    return layout if op.result.type.shape else None
+
+
+def _transpose_operands(op: Op, layout: LinearLayout) -> Layouts:
+    return (registers.transpose(layout, registers.inverse_axes(op.attrs["axes"])),)
+
+
+def _transpose_natural(op: Op, homes: Layouts) -> LinearLayout | None:
+    (home,) = homes
+    return registers.transpose(home, op.attrs["axes"]) if home is not None else None
+
+
+def _join_operands(op: Op, layout: LinearLayout) -> Layouts:
+    half = registers.split(layout)
+    return (half, half)
+
+
+def _join_natural(_op: Op, homes: Layouts) -> LinearLayout | None:
+    home = homes[0] if homes[0] is not None else homes[1]
+    return registers.join(home) if home is not None else None
+
+
+def _join_accepts(_op: Op, layout: LinearLayout) -> bool:
+    return registers.can_split(layout)
+
+
+def _join_fallback(op: Op, num_warps: int) -> LinearLayout:
+    return registers.join(registers.in_rows(op.operands[0].type.shape, num_warps))
+
+
+def _split_operands(_op: Op, layout: LinearLayout) -> Layouts:
+    return (registers.join(layout),)
+
+
+def _split_natural(_op: Op, homes: Layouts) -> LinearLayout | None:
+    (home,) = homes
+    return registers.split(home) if home is not None and registers.can_split(home) else None
+
+
+def _extract_operands(op: Op, layout: LinearLayout) -> Layouts:
+    """The part's layout, and what lies outside it in further registers of the same thread."""
+    old, part = op.operands[0].type.shape, op.result.type.shape
+    outs = registers.dims_of(old)
+    wide = layout.with_outs(outs)
+    place_, added = 0, ()
+    for axis in reversed(range(len(old))):
+        bits, inner = registers.log2(old[axis]), registers.log2(part[axis])
+        added += tuple(1 << place_ + bit for bit in range(inner, bits))
+        place_ += bits
+    return (wide.with_columns(REGISTER, wide[REGISTER] + added),)
+
+
+def _extract_natural(op: Op, homes: Layouts) -> LinearLayout | None:
+    """Where the part is held already, if every thread holds some of it."""
+    (home,) = homes
+    return registers.part(home, op.result.type.shape) if home is not None else None
+
+
+def flip_source(layout: LinearLayout, axis: int) -> int | None:
+    """Where `flip` along an axis finds its elements: a packed (register, lane) to xor with.
+
+    None if the axis lies across warps.
+    """
+    mask, place_ = 0, 0
+    for name, bits in layout.outs:
+        if name == f"dim{axis}":
+            mask = ((1 << bits) - 1) << place_
+        place_ += bits
+    if any(column & mask for column in layout[WARP]):
+        return None
+    return gf2.solve(layout[REGISTER] + layout[LANE], mask)
+
+
+def _flip_fallback(op: Op, num_warps: int) -> LinearLayout:
+    return registers.within_warps(op.result.type.shape, op.attrs["axis"], num_warps)
+
+
+def _flip_accepts(op: Op, layout: LinearLayout) -> bool:
+    return flip_source(layout, op.attrs["axis"]) is not None
+
+
+place(splat, Placement(operands=_no_tiles, natural=nowhere, slots=0))
+place(broadcast, Placement(operands=_broadcast_operands, natural=nowhere, slots=0))
+place(
+    reshape,
+    Placement(
+        operands=_reshape_operands, result=_reshape_result, natural=_reshape_natural, slots=0
+    ),
+)
+place(
+    transpose, Placement(operands=_transpose_operands, natural=_transpose_natural, slots=0)
+)
+place(
+    join,
+    Placement(
+        operands=_join_operands,
+        natural=_join_natural,
+        accepts=_join_accepts,
+        fallback=_join_fallback,
+        slots=0,
+    ),
+)
+place(split, Placement(operands=_split_operands, natural=_split_natural, slots=0))
+place(extract, Placement(operands=_extract_operands, natural=_extract_natural, slots=0))
+place(flip, Placement(accepts=_flip_accepts, fallback=_flip_fallback, slots=2))

@@ -1,0 +1,228 @@
+"""The pass that makes traffic through shared memory explicit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from blocknumba.gpu_layout.async_copies.ops import (
+    ONE_ELEMENT, buffer_view, fence_async, shared_tile, stage, tma_store, wgmma,
+)
+from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.movement import SharedMove, plan_move
+from blocknumba.gpu_layout.layouts.registers import log2, replication
+from blocknumba.gpu_layout.layouts.shared import best_shared
+from blocknumba.gpu_layout.memory.chunks import cut, part_layout
+from blocknumba.gpu_layout.ops import (
+    convert_layout, join_parts, shared_allocate, shared_read, shared_write, take_part,
+)
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.placement.planner import element_bits
+from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
+from blocknumba.tile_ir.ir.opdef import PURE, READS, WRITES
+from blocknumba.tile_ir.ir.rebuild import Rebuilder
+from blocknumba.tile_ir.ir.types import TileType
+from blocknumba.tile_ir.passes.contract import declared
+
+STAGING = (stage, shared_tile)
+PART_BYTES = 1 << 14  # of a conversion, where it can be done in parts
+READ_BY_ENGINES = (wgmma, tma_store)
+
+
+@declared(reads=("layouts",), writes=("ops", "shared_memory"))
+def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
+    """Conversions that need shared memory become an allocation, a write and a read.
+
+    `stage` becomes the first two, with a fence where an engine will read, and `shared_tile` the
+    last.  So do the results of atomics, and of volatile loads of a scalar: one thread per element
+    does the access, so the threads that hold copies have to be told.  Conversions that do not
+    depend on each other are done together, so that one barrier serves them all.  What is larger
+    than PART_BYTES goes part by part, if every thread holds some of every part.
+    """
+    used = {value for op in walk(fn.body) for value in op.operands}
+    told = {
+        op
+        for op in walk(fn.body)
+        if op.opdef.has(READS) and not used.isdisjoint(op.results) and _has_one_reader(op)
+    }
+    if not told and not any(_needs_shared(op) or op.opdef in STAGING for op in walk(fn.body)):
+        return fn
+    return _Stager(told, _read_by_engines(fn)).function(fn)
+
+
+class _Stager(Rebuilder):
+    """Re-emits a function.
+
+    told: ops whose results go from one thread to all.
+    seen: buffers that the tensor cores or the copy engine read.
+    """
+
+    def __init__(self, told: set[Op], seen: set[Value]):
+        super().__init__(folding=False)
+        self._told = told
+        self._seen = seen
+
+    def ops(self, ops: Sequence[Op]) -> None:
+        """Copies of ops, conversions through shared memory grouped."""
+        for group in _grouped(ops):
+            if _needs_shared(group[0]):
+                self._convert(group)
+            else:
+                self.op(group[0])
+
+    def op(self, op: Op) -> None:
+        """A copy of one op; its result read back by all threads if it must be told."""
+        if op.opdef is stage:
+            self._stage(op)
+            return
+        if op.opdef is shared_tile:
+            self.builder.loc = op.loc
+            (buffer,) = self.operands(op)
+            self[op.result] = _read(self.builder, buffer, op.result.type, op.result.hint)
+            return
+        super().op(op)
+        if op in self._told:
+            value = self[op.result]
+            buffer = _written(self.builder, value, _own_shared(value.type))
+            self[op.result] = _read(self.builder, buffer, value.type, op.result.hint)
+
+    def _stage(self, op: Op) -> None:
+        """Write a tile into a buffer of its own, for threads or for engines."""
+        self.builder.loc = op.loc
+        (x,) = self.operands(op)
+        self[op.result] = _written(self.builder, x, op.attrs["layout"])
+        if op.result in self._seen:
+            self.builder.emit(fence_async)
+
+    def _convert(self, group: Sequence[Op]) -> None:
+        """Write what a group of conversions moves, then read it."""
+        buffers = []
+        for op in group:
+            self.builder.loc = op.loc
+            (x,) = self.operands(op)
+            bits = _cut(op)
+            if bits:
+                self._convert_parts(x, op, bits)
+                continue
+            move = plan_move(x.type.layout, op.result.type.layout, element_bits(x.type))
+            buffers.append(_written(self.builder, x, move.shared))
+        whole = [op for op in group if not _cut(op)]
+        for op, buffer in zip(whole, buffers, strict=True):
+            self.builder.loc = op.loc
+            self[op.result] = _read(self.builder, buffer, op.result.type, op.result.hint)
+
+    def _convert_parts(self, x: Value, op: Op, bits: tuple[int, ...]) -> None:
+        """Write and read one part of a tile after the other.
+
+        Two buffers take turns: while one is read the other is written, behind one barrier.
+        """
+        emit, made, parts = self.builder.emit, op.result.type, []
+        wanted = part_layout(made.layout, bits)
+        move = plan_move(part_layout(x.type.layout, bits), wanted, element_bits(x.type))
+        buffers: dict[int, Value] = {}
+        for index in range(1 << len(bits)):
+            part = emit(take_part, x, bits=bits, index=index)
+            if not isinstance(move, SharedMove):
+                parts.append(emit(convert_layout, part, layout=wanted))
+                continue
+            turn = index % 2
+            if turn not in buffers:
+                buffers[turn] = _allocated(self.builder, part.type, move.shared)
+            emit(shared_write, buffers[turn], part)
+            parts.append(emit(shared_read, buffers[turn], layout=wanted))
+        self[op.result] = emit(join_parts, *parts, shape=made.shape, layout=made.layout, bits=bits,
+                               hint=op.result.hint)
+
+
+def _cut(op: Op) -> tuple[int, ...]:
+    """The bits that the parts of a conversion differ in; none if it is done at once."""
+    tile = op.result.type
+    size_bytes = tile.size * element_bits(tile) // 8
+    wanted = log2(max(1, size_bytes // PART_BYTES))
+    return cut(op.operands[0].type.layout, tile.layout, wanted) if wanted else ()
+
+
+def _grouped(ops: Sequence[Op]) -> Iterator[tuple[Op, ...]]:
+    """ops one by one, but conversions through shared memory together where nothing is between.
+
+    What depends on a conversion waits until an op comes that cannot pass it, being not pure; what
+    does not depend on it goes before.
+    """
+    together: list[Op] = []
+    waiting: list[Op] = []
+    late: set[Value] = set()
+    for op in ops:
+        if not op.opdef.has(PURE):
+            yield from _released(together, waiting)
+            together, waiting, late = [], [], set()
+            yield (op,)
+            continue
+        depends = any(value in late for value in op.operands)
+        if not depends and not _needs_shared(op):
+            yield (op,)
+            continue
+        (waiting if depends else together).append(op)
+        late.update(op.results)
+    yield from _released(together, waiting)
+
+
+def _released(together: list[Op], waiting: list[Op]) -> Iterator[tuple[Op, ...]]:
+    """A group of conversions, then what waited for it, grouped in turn."""
+    if together:
+        yield tuple(together)
+    if waiting:
+        yield from _grouped(waiting)
+
+
+def _needs_shared(op: Op) -> bool:
+    if op.opdef is not convert_layout:
+        return False
+    source, destination = op.operands[0].type, op.result.type
+    move = plan_move(source.layout, destination.layout, element_bits(source))
+    return isinstance(move, SharedMove)
+
+
+def _read_by_engines(fn: Function) -> set[Value]:
+    """The buffers, and views of them, that the tensor cores or the copy engine read."""
+    seen: set[Value] = set()
+    for op in reversed(tuple(walk(fn.body))):
+        if op.opdef in READ_BY_ENGINES:
+            seen.update(op.operands)
+        elif op.opdef is buffer_view and op.result in seen:
+            seen.update(op.operands)
+    return seen
+
+
+def _has_one_reader(op: Op) -> bool:
+    """Whether only one of the threads that hold an element of the result gets it from memory."""
+    made = op.result.type
+    if op.opdef.has(WRITES):
+        masks = None if made.is_scalar else replication(made.layout)
+        return masks is None or bool(masks.lane or masks.warp)
+    return made.is_scalar and bool(op.attrs.get("volatile"))
+
+
+def _own_shared(tile: TileType) -> LinearLayout:
+    """The shared layout through which a tile goes back to its own layout."""
+    if tile.is_scalar:
+        return ONE_ELEMENT
+    return best_shared(tile.layout, tile.layout, element_bits(tile))
+
+
+def _written(builder: Builder, value: Value, shared: LinearLayout) -> Value:
+    """A new buffer with a value in it."""
+    buffer = _allocated(builder, value.type, shared)
+    builder.emit(shared_write, buffer, value)
+    return buffer
+
+
+def _allocated(builder: Builder, tile: TileType, shared: LinearLayout) -> Value:
+    """A new buffer for a tile."""
+    return builder.emit(
+        shared_allocate, dtype=str(tile.dtype), shape=tile.shape or (1,), layout=shared
+    )
+
+
+def _read(builder: Builder, buffer: Value, wanted: TileType, hint: str) -> Value:
+    """What is in a buffer, as a tile of that type."""
+    return builder.emit(shared_read, buffer, layout=wanted.layout, hint=hint)

@@ -1,0 +1,1 @@
+"""Values, ops and functions of the tile IR, and how they are made, copied and checked."""

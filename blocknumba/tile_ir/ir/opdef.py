@@ -1,0 +1,153 @@
+"""Definitions of ops: one OpDef per op in one registry, declared by its type rule."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from blocknumba.errors import require
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.types import ANY, DType, TileType, bool_
+
+
+# What a pass may assume of an op without knowing it: sets of words, joined by |.
+Traits = frozenset[str]
+NO_TRAITS: Traits = frozenset()
+# no effect but its results; equal operands give equal results
+PURE: Traits = frozenset(("pure",))
+# element i of the result depends on element i of the operands only
+ELEMENTWISE: Traits = frozenset(("elementwise",))
+TERMINATOR: Traits = frozenset(("terminator",))  # ends a region
+READS: Traits = frozenset(("reads",))  # reads global memory
+WRITES: Traits = frozenset(("writes",))  # writes global memory
+EFFECT: Traits = frozenset(("effect",))  # must happen, in order with other effects (print, assert)
+CONTROL: Traits = frozenset(("control",))  # runs its regions
+
+Types = TileType | tuple[TileType, ...] | None
+Fold = Callable[..., object]
+
+
+@dataclass(eq=False)
+class OpDef:
+    """One op: its name, its operands, and the meaning that does not depend on hardware.
+
+    operands: names of the positional operands; those after `required` may be left out (from the
+        right), and `variadic` ones may repeat: then the last name stands for any number.
+    attributes: names of the compile-time attributes; defaults holds those that may be left out,
+        attribute_names the same names as a set.
+    infer: operand types and attributes -> result types; raises BlockTypeError.
+    evaluate: the meaning of a pure op on NumPy arrays of shape (programs, *tile shape); the
+        leading axis has length 1 where all programs agree.
+    execute: the meaning of an op that needs the interpreter (memory, control, program ids).
+    folds: (builder, op) -> Value, or tuple of Values, or None; local algebra.
+    doc: shapes, dtypes, errors, source.
+    """
+
+    name: str
+    operands: tuple[str, ...]
+    required: int
+    variadic: bool
+    attributes: tuple[str, ...]
+    defaults: dict[str, object]
+    traits: Traits
+    doc: str
+    infer: Callable[..., Types]
+    evaluate: Callable | None = None
+    execute: Callable | None = None
+    folds: list[Fold] = field(default_factory=list)
+    attribute_names: frozenset[str] = field(init=False)
+
+    def __post_init__(self):
+        self.attribute_names = frozenset(self.attributes)
+
+    def has(self, traits: Traits) -> bool:
+        """Whether the op has any of these traits."""
+        return not self.traits.isdisjoint(traits)
+
+    def numpy(self, function: Callable) -> Callable:
+        """Decorator: the NumPy meaning of a pure op."""
+        self.evaluate = function
+        return function
+
+    def interpreted(self, function: Callable) -> Callable:
+        """Decorator: the meaning of an op that needs the interpreter: (machine, op, *arrays)."""
+        self.execute = function
+        return function
+
+    def fold(self, function: Fold) -> Fold:
+        """Decorator: one more local simplification."""
+        self.folds.append(function)
+        return function
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+OPS: dict[str, OpDef] = {}
+
+
+def op(traits: Traits = NO_TRAITS) -> Callable[[Callable[..., Types]], OpDef]:
+    """Declare an op by its type rule.
+
+    The rule takes the operands' types by position and the attributes by keyword, and returns
+    the result type, a tuple of them, or None.  A trailing underscore of its name is dropped.
+    """
+
+    def declare(rule: Callable[..., Types]) -> OpDef:
+        positional, keyword, variadic = [], {}, False
+        required = 0
+        for parameter in inspect.signature(rule).parameters.values():
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                keyword[parameter.name] = parameter.default
+                continue
+            positional.append(parameter.name)
+            repeats = parameter.kind is parameter.VAR_POSITIONAL
+            variadic = variadic or repeats
+            required += parameter.default is parameter.empty and not repeats
+        defaults = {k: d for k, d in keyword.items() if d is not inspect.Parameter.empty}
+        return register(OpDef(rule.__name__.rstrip("_"), tuple(positional), required, variadic,
+                              tuple(keyword), defaults, traits, inspect.getdoc(rule) or "", rule))
+
+    return declare
+
+
+def register(opdef: OpDef) -> OpDef:
+    assert opdef.name not in OPS, f"two ops named {opdef.name}"
+    OPS[opdef.name] = opdef
+    return opdef
+
+
+def elementwise(name: str, operands: str, numpy: Callable, domain: frozenset[DType], doc: str,
+                *, result: DType | None = None) -> OpDef:
+    """Declare one row of the elementwise table.
+
+    operands: names, separated by spaces; all have one type, and so has the result unless its
+    dtype is given.  domain: the dtypes accepted.
+    """
+    names = tuple(operands.split())
+    accepted = ", ".join(sorted(map(str, domain)))
+
+    def infer(*types: TileType) -> TileType:
+        first = types[0]
+        require(all(t == first for t in types), "{}: given {}, accepted operands of one type",
+                name, " and ".join(map(str, types)))
+        require(first.dtype in domain, "{}: given {}, accepted {}", name, first.dtype, accepted)
+        return first if result is None else first.of(result)
+
+    note = f"{doc}\n\n{', '.join(names)}: tiles of one shape and dtype ({accepted})."
+    if result is not None:
+        note += f"  The result is {result}."
+    return register(OpDef(name, names, len(names), False, (), {}, PURE | ELEMENTWISE, note, infer,
+                          evaluate=numpy))
+
+
+def predicate(name: str, operands: str, numpy: Callable, doc: str,
+              domain: frozenset[DType] = ANY) -> OpDef:
+    """Declare an elementwise op whose result is a bool."""
+    return elementwise(name, operands, numpy, domain, doc, result=bool_)
+
+
+def attribute(op_: Op, name: str) -> object:
+    """An attribute of an op, or its default."""
+    return op_.attrs[name] if name in op_.attrs else op_.opdef.defaults[name]

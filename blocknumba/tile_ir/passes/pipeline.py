@@ -1,0 +1,39 @@
+"""The passes of the tile level, in order."""
+
+from __future__ import annotations
+
+from blocknumba.tile_ir.ir.function import Function
+from blocknumba.tile_ir.ir.verifier import TILE
+from blocknumba.tile_ir.passes.accumulate_dots import accumulate_dots
+from blocknumba.tile_ir.passes.canonicalize import canonicalize
+from blocknumba.tile_ir.passes.contract import Observer, check_order, run_passes
+from blocknumba.tile_ir.passes.cse import cse
+from blocknumba.tile_ir.passes.dce import dce
+from blocknumba.tile_ir.passes.hoist_invariants import hoist_invariants
+from blocknumba.tile_ir.passes.scalar_remainders import scalar_remainders
+from blocknumba.tile_ir.passes.simplify_masks import simplify_masks
+
+TILE_PASSES = (
+    canonicalize,
+    # before simplify_masks: it pairs bounds of one index, which must be one value
+    cse,
+    # after cse: a product that is written twice is used twice
+    accumulate_dots,
+    # before hoisting: what remains is of scalars, and the same in every round
+    scalar_remainders,
+    # before hoisting: what it emits for the bounds is mostly invariant
+    simplify_masks,
+    hoist_invariants,
+    # after hoisting: what was in two loops is now side by side
+    cse,
+    dce,
+)
+check_order(TILE_PASSES)
+
+
+def optimise(fn: Function, *, verify: bool = False, observer: Observer | None = None) -> Function:
+    """The function after all machine-independent passes.
+
+    verify: check the function after each pass.  observer: see run_passes.
+    """
+    return run_passes(fn, TILE_PASSES, level=TILE if verify else None, observer=observer)

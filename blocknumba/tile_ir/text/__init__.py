@@ -1,0 +1,1 @@
+"""The text of functions: one syntax for all ops."""

@@ -1,0 +1,325 @@
+"""Inlining of the Python functions that a kernel calls, in Numba IR."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import types
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from numba.core import ir
+
+from blocknumba.errors import BlockTypeError, Loc, UnsupportedError
+from blocknumba.typing.function import keyword_hint, python_function, signature_text
+from blocknumba.typing.numba_ir import folding, renaming
+from blocknumba.typing.numba_ir.bytecode import (
+    Activation, Source, SourceLoc, assignment_place, source_of,
+)
+from blocknumba.typing.numba_ir.constants import Knowledge, constant_node, tuple_item
+from blocknumba.typing.numba_ir.folding import Closure
+from blocknumba.typing.numba_ir.nested import (
+    Nested, is_made, keep_values, kept_value, written_cells,
+)
+from blocknumba.typing.numba_ir.unrolling import require_few_statements, statement_count
+
+MAX_DEPTH = 900  # of calls within calls; Python's own limit is of the same order
+MAX_RECURSION = 64  # of calls of a function within itself
+MAX_RECURSIVE_CALLS = 2048
+OPEN = "open"  # a keyword of call expressions: the number of a call that is left for later
+_LIBRARY = "blocknumba.library"
+_NEVER_IN_KERNELS = ("blocknumba.dispatch.", "blocknumba.testing")  # bn.jit, bn.compile ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that can be inlined.
+
+    receiver: for a bound method, the object it is bound to, else None.
+    nested: for a function that is defined in a kernel, what it is; else None.
+    cells: free variables of the callee that are variables of the caller.
+    """
+
+    function: types.FunctionType
+    receiver: object = None
+    nested: Nested | None = None
+    cells: Mapping[str, ir.Var] = field(default_factory=dict)
+
+
+class Inliner:
+    """Replaces calls by the bodies of their callees, each with variables of its own.
+
+    A call of a function in itself is left open when it is given the same constants as a call around
+    it: what ends such a recursion, if anything does, is a type.
+    """
+
+    def __init__(self, blocks: dict[int, ir.Block]):
+        self._blocks = blocks
+        self._numbers = itertools.count(1)
+        self._recursive_calls = 0
+        self.open_calls: dict[int, Loc] = {}
+        self._functions: dict[types.CodeType, types.FunctionType] = {}
+        self._statements = 0
+
+    def inline_calls(self, knowledge: Knowledge,
+                     typed: Mapping[int, tuple] = MappingProxyType({})) -> bool:
+        """Inline every call whose callee is known, one level deep; whether there was one.
+
+        typed: numbers of open calls that are made after all -> the types of their arguments.
+        Errors: recursion that does not end.
+        """
+        found, self.open_calls = False, {}
+        self._statements = statement_count(self._blocks)
+        for label in list(self._blocks):
+            block = self._blocks[label]
+            body, block.body = block.body, []
+            for statement in body:
+                call = self._call_of(statement, knowledge)
+                if call is None or _starred(statement, knowledge) is None:
+                    block.append(statement)
+                    continue
+                of_types = typed.get(statement.value._kws.get(OPEN))
+                activation = self._activation(statement, call, knowledge, of_types)
+                if activation is None:
+                    self._leave_open(statement)
+                    block.append(statement)
+                    continue
+                found = True
+                block = self._inline(block, statement, call, knowledge, activation)
+        return found
+
+    def _activation(self, statement: ir.Assign, call: Call, knowledge: Knowledge,
+                    of_types: tuple | None) -> Activation | None:
+        """The activation of a call; None when it repeats one around it, as far as is known."""
+        caller, code = statement.loc.activation, call.function.__code__
+        given = knowledge.given.get(id(statement), ())
+        depth = 1 if caller is None else caller.depth + 1
+        same = [a for a in caller.around() if a.code is code] if caller is not None else []
+        self._recursive_calls += bool(same)
+        name, loc = call.function.__name__, _outermost(statement.loc.place)
+        if depth > MAX_DEPTH:
+            raise UnsupportedError(f"{name}: more than {MAX_DEPTH} calls within calls", loc=loc)
+        if len(same) > MAX_RECURSION or self._recursive_calls > MAX_RECURSIVE_CALLS:
+            raise _endless(name, loc)
+        if of_types is not None:
+            if any(a.types == of_types for a in same):
+                raise _endless(name, loc)
+        elif any(folding.same(a.given, given) for a in same):
+            return None
+        return Activation(next(self._numbers), code, given, of_types, caller, depth)
+
+    def _leave_open(self, statement: ir.Assign) -> None:
+        number = statement.value._kws.setdefault(OPEN, next(self._numbers))
+        self.open_calls[number] = statement.loc.place
+
+    def refuse_open_calls(self, knowledge: Knowledge) -> None:
+        """Raise when a call is left because what its * argument is made of is not known."""
+        for block in self._blocks.values():
+            for statement in block.body:
+                if (_starred(statement, knowledge) is None
+                        and self._call_of(statement, knowledge) is not None):
+                    raise UnsupportedError("a call with *: accepted a tuple whose length is known",
+                                           loc=statement.loc.place)
+
+    def _call_of(self, statement: ir.Stmt, knowledge: Knowledge) -> Call | None:
+        callee = knowledge.callees.get(id(statement))
+        if callee is None:
+            return None
+        if isinstance(callee, Closure):
+            cells = dict(zip(callee.nested.cells, callee.cells))
+            return Call(self._function_of(callee.nested), None, callee.nested, cells)
+        if isinstance(callee, types.MethodType) and isinstance(callee.__func__, types.FunctionType):
+            return Call(callee.__func__, callee.__self__)
+        function = python_function(callee)
+        if function is None or (function.__module__ or "").startswith(_NEVER_IN_KERNELS):
+            return None
+        return Call(function)
+
+    def _function_of(self, nested: Nested) -> types.FunctionType:
+        code = nested.code
+        if code not in self._functions:
+            cells = tuple(types.CellType() for _ in code.co_freevars)
+            self._functions[code] = types.FunctionType(code, nested.globals, code.co_name, None,
+                                                       cells)
+        return self._functions[code]
+
+    def _inline(self, block: ir.Block, statement: ir.Assign, call: Call, knowledge: Knowledge,
+                activation: Activation) -> ir.Block:
+        """Append the callee's body to block; give the block in which the caller goes on."""
+        site = statement.loc.place
+        source = source_of(call.function)
+        refuse_assigned_cells(source, call.cells)
+        self._statements += statement_count(source.blocks)
+        require_few_statements(self._statements, _outermost(site))
+        body = _Body(source, call, block.scope, site, activation)
+        starred = [self._item(block, statement, index)
+                   for index in range(_starred(statement, knowledge))]
+        block.body += body.variables(statement.value.func)
+        arguments = _bind(source, call, statement.value, starred, site)
+        if len(source.blocks) == 1 and isinstance(source.blocks[source.entry].body[-1], ir.Return):
+            block.body += body.statements(source.entry, arguments)
+            value = block.body.pop().value
+            block.append(ir.Assign(value, statement.target, statement.loc))
+            return block
+        first = max(self._blocks) + 1
+        labels = {label: first + i for i, label in enumerate(sorted(source.blocks))}
+        after = first + len(labels)
+        body.label = labels.__getitem__
+        block.append(ir.Jump(labels[source.entry], statement.loc))
+        for label, new in labels.items():
+            place = body.place(source.blocks[label].loc)
+            inlined = self._blocks[new] = ir.Block(block.scope, place)
+            inlined.body = body.statements(label, arguments)
+            if isinstance(last := inlined.body[-1], ir.Return):
+                inlined.body[-1:] = [ir.Assign(last.value, statement.target, last.loc),
+                                     ir.Jump(after, last.loc)]
+        rest = self._blocks[after] = ir.Block(block.scope, statement.loc)
+        return rest
+
+    def _item(self, block: ir.Block, statement: ir.Assign, index: int) -> ir.Var:
+        """A variable that holds an item of the * argument of a call."""
+        loc, variable = statement.loc, ir.Var(block.scope, f"$starred@{next(self._numbers)}",
+                                              statement.loc)
+        block.append(ir.Assign(tuple_item(statement.value.vararg, index, loc), variable, loc))
+        return variable
+
+
+class _Body:
+    """Copies of a callee's statements in terms of the caller."""
+
+    def __init__(self, source: Source, call: Call, scope: ir.Scope, site: Loc,
+                 activation: Activation):
+        self._source, self._call, self._activation = source, call, activation
+        self._suffix, self._scope, self._site = f"@{activation.number}", scope, site
+        self._variables: dict[str, ir.Var] = {}
+        self._places: dict[SourceLoc, SourceLoc] = {}
+        self.label = lambda label: label
+
+    def statements(self, label: int, arguments: dict[str, ir.Var | object]) -> list[ir.Stmt]:
+        """The statements of a block, parameters being assigned from arguments."""
+        return [self._statement(s, arguments) for s in self._source.blocks[label].body]
+
+    def place(self, loc: SourceLoc) -> SourceLoc:
+        """A location in the callee, with the call it was reached by."""
+        if id(loc) not in self._places:
+            hidden = self._source.function.__module__ == _LIBRARY
+            place = self._site if hidden else _called_from(loc.place, self._site)
+            self._places[id(loc)] = SourceLoc(place, self._activation)
+        return self._places[id(loc)]
+
+    def _statement(self, statement: ir.Stmt, arguments: dict[str, object]) -> ir.Stmt:
+        if isinstance(statement, ir.Assign):
+            node, loc = statement.value, self.place(statement.loc)
+            target = self._variable(statement.target)
+            if isinstance(node, ir.Arg):
+                given = arguments[node.name]
+                if not isinstance(given, (ir.Var, ir.Expr)):
+                    given = constant_node(given, node.name, loc)
+                return ir.Assign(given, target, loc)
+            if isinstance(node, ir.Global):
+                return ir.Assign(self._source.global_node(node.name, loc), target, loc)
+        copy = renaming.rename_statement(statement, self._variable, self._variable, self.label,
+                                         self.place)
+        if self._call.nested is not None and is_made(copy):
+            # what this function keeps never changes: the inner one can keep it as well
+            keep_values(copy.value, frozenset(self._call.nested.values))
+        return copy
+
+    def variables(self, callee: ir.Var) -> list[ir.Stmt]:
+        """Assignments of the callee's free variables that are no variables of the caller."""
+        loc, nested = self.place(self._source.first_loc), self._call.nested
+        if nested is None:
+            return [ir.Assign(value, self._named(value.name, loc), loc)
+                    for value in self._source.closure_values()]
+        first = nested.defaults + len(nested.keywords)
+        return [ir.Assign(kept_value(callee, first + i, loc), self._named(name, loc), loc)
+                for i, name in enumerate(nested.values)]
+
+    def _named(self, name: str, loc: SourceLoc) -> ir.Var:
+        return self._variable(ir.Var(self._scope, name, loc))
+
+    def _variable(self, variable: ir.Var) -> ir.Var:
+        name = variable.name
+        if name in self._call.cells:
+            return self._call.cells[name]
+        if name not in self._variables:
+            self._variables[name] = ir.Var(self._scope, name + self._suffix, variable.loc)
+        return self._variables[name]
+
+
+def _bind(source: Source, call: Call, expression: ir.Expr, starred: Sequence[ir.Var],
+          site: Loc) -> dict[str, object]:
+    """Parameter name -> variable, or value, or the expression that makes the tuple of *args."""
+    positional = [*expression.args, *starred]
+    if call.receiver is not None:
+        positional.insert(0, call.receiver)
+    signature = source.signature
+    if call.nested is not None:
+        signature = _with_defaults(signature, call.nested, expression.func, SourceLoc(site))
+    try:
+        bound = signature.bind(*positional, **dict(expression.kws))
+    except TypeError as error:
+        raise BlockTypeError(f"{call.function.__name__}: {error}, accepted "
+                             f"{call.function.__name__}{signature_text(source.signature)}",
+                             loc=site,
+                             hint=keyword_hint(dict(expression.kws), signature)) from None
+    bound.apply_defaults()
+    for parameter in signature.parameters.values():
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            items = bound.arguments[parameter.name]
+            bound.arguments[parameter.name] = ir.Expr.build_tuple(list(items), SourceLoc(site))
+        elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            raise UnsupportedError(f"{call.function.__name__}: ** parameters are not supported",
+                                   loc=site)
+    return bound.arguments
+
+
+def _with_defaults(signature: inspect.Signature, nested: Nested, callee: ir.Var,
+                   loc: SourceLoc) -> inspect.Signature:
+    """The signature of a nested function, each default being what the function keeps of it."""
+    by_place = [p.name for p in signature.parameters.values()
+                if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    named = (*by_place[len(by_place) - nested.defaults:], *nested.keywords)
+    defaults = {name: kept_value(callee, i, loc) for i, name in enumerate(named)}
+    parameters = [p.replace(default=defaults[p.name]) if p.name in defaults else p
+                  for p in signature.parameters.values()]
+    return signature.replace(parameters=parameters)
+
+
+def _starred(statement: ir.Stmt, knowledge: Knowledge) -> int | None:
+    """How many items the * argument of a call has; None when that is not known."""
+    if id(statement) not in knowledge.starred:
+        return 0
+    value = knowledge.starred[id(statement)]
+    items = value if isinstance(value, tuple) else folding.items_of(value)
+    return None if items is None else len(items)
+
+
+def refuse_assigned_cells(source: Source, cells: Container[str]) -> None:
+    """Raise when a function assigns a variable of a function that runs outside of the kernel."""
+    outside = [name for name in sorted(written_cells(source.function.__code__))
+               if name not in cells]
+    if outside:
+        raise UnsupportedError(
+            f"nonlocal: given {outside[0]!r}, a variable of a function around the kernel, accepted "
+            "a variable of the kernel", loc=assignment_place(source, outside[0]),
+            hint="return the value, or store it to an array")
+
+
+def _called_from(place: Loc, site: Loc) -> Loc:
+    """place, its outermost caller being site."""
+    caller = site if place.caller is None else _called_from(place.caller, site)
+    return replace(place, caller=caller)
+
+
+def _endless(name: str, loc: Loc) -> UnsupportedError:
+    return UnsupportedError(
+        f"{name}: recursion that does not end at compile time", loc=loc,
+        hint="let a compile-time constant or the shape of a tile end it, or write a loop")
+
+
+def _outermost(place: Loc) -> Loc:
+    while place.caller is not None:
+        place = place.caller
+    return place
