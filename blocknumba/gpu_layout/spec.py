@@ -87,11 +87,12 @@ def _agrees(op: Op) -> str | None:
 def _stays_in_warp(op: Op) -> str | None:
     """What is left of conversions and reductions needs no shared memory."""
     if op.opdef is convert_layout:
-        source, made = op.operands[0].type, op.result.type
+        source, made = op.x.type, op.result.type
         move = plan_move(source.layout, made.layout, element_bits(made))
         return "needs shared memory" if isinstance(move, SharedMove) else None
     if op.opdef in (reduce, arg_reduce, finish_arg_reduce):
-        layout, axis = op.operands[0].type.layout, op.attrs["axis"]
+        tile = op.values if op.opdef is finish_arg_reduce else op.x
+        layout, axis = tile.type.layout, op.attrs["axis"]
         if not is_separable(layout, axis) or reduction_plan(layout, axis).warps > 1:
             return "crosses warps"
     return None

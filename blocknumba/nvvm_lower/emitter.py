@@ -18,8 +18,8 @@ from blocknumba.nvvm_lower.services.address import Threads
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS, raises
 from blocknumba.tile_ir.analysis.axis_info import axis_info
-from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
-from blocknumba.tile_ir.ir.opdef import OPS, TERMINATOR, OpDef
+from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value, walk
+from blocknumba.tile_ir.ir.opdef import OPS, TERMINATOR
 from blocknumba.tile_ir.ir.types import DType, TileType
 
 

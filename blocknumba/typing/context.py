@@ -10,8 +10,8 @@ import numpy as np
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir import ops  # noqa: F401  fills the registry
 from blocknumba.tile_ir.ir.builder import Builder
-from blocknumba.tile_ir.ir.function import Value
-from blocknumba.tile_ir.ir.opdef import OPS, OpDef
+from blocknumba.tile_ir.ir.function import OpDef, Value
+from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import DType, PointerType, dtype_of, int32, int64
 from blocknumba.typing import promotion
 from blocknumba.typing.values import Array, Number, Reference, Span, Structure

@@ -30,18 +30,17 @@ def is_nonnegative(value: Value, known: Set[Value], depth: int = 0) -> bool:
         return True
     if op.name == "arange":
         return op.attrs["start"] >= 0
-    operands = op.operands
     if op.name == "cast":
-        source, target = operands[0].type.dtype, value.type.dtype
+        source, target = op.x.type.dtype, value.type.dtype
         if source.is_float or source.bits > target.bits - (source.is_signed < target.is_signed):
             return False
-        return source.kind == "bool" or is_nonnegative(operands[0], known, depth + 1)
+        return source.kind == "bool" or is_nonnegative(op.x, known, depth + 1)
     if op.name == "mod":
-        return is_nonnegative(operands[1], known, depth + 1)
+        return is_nonnegative(op.y, known, depth + 1)
     if op.name == "select":
-        return all(is_nonnegative(v, known, depth + 1) for v in operands[1:])
+        return all(is_nonnegative(v, known, depth + 1) for v in (op.x, op.y))
     if op.name == "reduce" and op.attrs["kind"] in ("sum", "max", "min", "prod"):
-        return is_nonnegative(operands[0], known, depth + 1)
+        return is_nonnegative(op.x, known, depth + 1)
     if op.name in _ALL:
-        return all(is_nonnegative(v, known, depth + 1) for v in operands)
-    return op.name in _ANY and any(is_nonnegative(v, known, depth + 1) for v in operands)
+        return all(is_nonnegative(v, known, depth + 1) for v in op.operands)
+    return op.name in _ANY and any(is_nonnegative(v, known, depth + 1) for v in op.operands)

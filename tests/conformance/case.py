@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from blocknumba.tile_ir.ir.builder import Builder
-from blocknumba.tile_ir.ir.function import Function, Parameter, Value
-from blocknumba.tile_ir.ir.opdef import OPS, OpDef
+from blocknumba.tile_ir.ir.function import Function, OpDef, Parameter, Value
+from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import PointerType, TileType, dtype_of
 
 

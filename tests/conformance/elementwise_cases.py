@@ -8,7 +8,8 @@ from functools import partial
 import ml_dtypes
 import numpy as np
 
-from blocknumba.tile_ir.ir.opdef import OPS, OpDef
+from blocknumba.tile_ir.ir.function import OpDef
+from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import DTYPES, DType, TileType, float32
 from blocknumba.tile_ir.ops.elementwise import ERROR_OF_ONE, ERROR_ULPS
 

@@ -8,7 +8,8 @@ from blocknumba.gpu_layout.pipeline import LAYOUT_PASSES  # noqa: F401  fills th
 from blocknumba.gpu_layout.placement.rule import PLACEMENTS
 from blocknumba.gpu_layout.spec import LAID_OUT, READY
 from blocknumba.tile_ir import ops as tile_ops
-from blocknumba.tile_ir.ir.opdef import CONTROL, ELEMENTWISE, OPS, TERMINATOR, OpDef
+from blocknumba.tile_ir.ir.function import OpDef
+from blocknumba.tile_ir.ir.opdef import CONTROL, ELEMENTWISE, OPS, TERMINATOR
 from blocknumba.tile_ir.ir.verifier import problems
 from blocknumba.tile_ir.text.parser import parse
 

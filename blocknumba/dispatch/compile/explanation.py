@@ -166,8 +166,8 @@ class _Explaining:
         self._schedule = planned if fetches(self._final) else Schedule(reasons=planned.reasons)
         self._not_fetched = _by_place(planned.reasons)
         self._not_early = _by_place(pipelining_of(specialized, options).reasons)
-        self._staged = {op.operands[0].owner.loc for op in walk(self._mapped.body)
-                        if op.opdef is stage and op.operands[0].owner is not None}
+        self._staged = {op.x.owner.loc for op in walk(self._mapped.body)
+                        if op.opdef is stage and op.x.owner is not None}
 
     def explanation(self) -> Explanation:
         """All that is known."""
@@ -189,23 +189,23 @@ class _Explaining:
         """What the copy engine does."""
         groups = (group for ring in self._schedule.rings for group in ring.groups)
         for fetch in (fetch for group in groups for fetch in group.fetches):
-            (loaded,) = fetch.stage.operands
+            loaded = fetch.stage.x
             source = loaded.owner
             yield Access("load", fetch.copy.map.argument, _tile(loaded.type), source.loc, TMA, 0,
                          (), blocks=fetch.copy.blocks,
                          undivided=self._schedule.undivided.get(source, ""))
         for op, parts in self._schedule.stores.items():
-            yield Access("store", parts[0].map.argument, _tile(op.operands[1].type), op.loc, TMA,
+            yield Access("store", parts[0].map.argument, _tile(op.value.type), op.loc, TMA,
                          0, ())
 
     def _by_threads(self) -> Iterator[Access]:
         """What threads do."""
         infos, pointees = AxisInfos(self._final), origins(self._final)
         for op in walk(self._final.body):
-            if op.opdef not in (load, store, async_copy) or not op.operands[0].type.shape:
+            if op.opdef not in (load, store, async_copy) or not op.pointer.type.shape:
                 continue
             way, width_bytes, cut_bytes = _widths(op, infos)
-            pointer = op.operands[0]
+            pointer = op.pointer
             kind = "store" if op.opdef is store else "load"
             tile = TileType(pointer.type.dtype.pointee, pointer.type.shape)
             reasons = [self._why_not_copied(op.loc, kind)]
@@ -237,7 +237,7 @@ class _Explaining:
                 whole[op] = whole.get(continues(op), op)
                 parts[whole[op]] = parts.get(whole[op], 0) + 1
         for op, count in parts.items():
-            a, b, sums = (value.type for value in op.operands)
+            a, b, sums = op.a.type, op.b.type, op.acc.type
             way = op.name if op.opdef is wgmma else "multiply-add"
             if op.opdef is mma:
                 way = f"mma {attribute(op, 'instruction')}"
@@ -262,10 +262,10 @@ def _by_place(reasons: dict[Op, str]) -> dict[Loc, str]:
 
 def _widths(op: Op, infos: AxisInfos) -> tuple[str, int, int]:
     """How threads do an access, and how many bytes each moves at once: usually, and if cut."""
-    pointer = op.operands[0].type
+    pointer = op.pointer.type
     width, bits = access_width(infos, op), element_bits(pointer.dtype.pointee)
     if op.opdef is async_copy:
-        plan = access(pointer.layout, op.operands[1].type.layout, bits)
+        plan = access(pointer.layout, op.buffer.type.layout, bits)
         copied_bytes = copied_at_once(plan, width) * bits // 8
         if copied_bytes in SIZES:
             return ASYNCHRONOUS, copied_bytes, 0

@@ -54,7 +54,7 @@ class _Growths:
         self._rebuilder = rebuilder
         self._inside = set(loop.regions[0].ops)
         self._counter, *self._carried = loop.regions[0].args
-        self._step = rebuilder[loop.operands[2]]
+        self._step = rebuilder[loop.step]
 
     def of(self, value: Value) -> Value | None:
         """The growth of a value that varies."""
@@ -65,7 +65,7 @@ class _Growths:
             return self._step
         if op not in self._inside or not (op.name in _SUMS or op.name == "mul"):
             return None
-        left, right = op.operands
+        left, right = (op.pointer, op.count) if op.name == "offset" else (op.x, op.y)
         if self._varies(left) and self._varies(right):
             return None if op.name == "mul" else self._sum(op, self.of(left), self.of(right))
         varying, other = (left, right) if self._varies(left) else (right, left)
@@ -189,7 +189,7 @@ class _Pipeliner(Rebuilder):
         values = (*(self[value] for value in carried(loop).initial), *state.values)
         region = self._body(pipeline, state)
         self.builder.loc = loop.loc
-        bounds = (self[value] for value in loop.operands[:3])
+        bounds = (self[value] for value in (loop.start, loop.stop, loop.step))
         attrs = {name: attr for name, attr in loop.attrs.items() if name != "num_stages"}
         made = emit(loop.opdef, *bounds, *values, regions=(region,), **attrs)
         for old, new in zip(loop.results, made, strict=False):
@@ -260,7 +260,7 @@ class _Pipeliner(Rebuilder):
             return
         tile = emit(shared_tile, slots[0], hint=result.hint)
         if early.other is not None:
-            tile = emit(OPS["select"], self[early.load.operands[1]], tile, self[early.other])
+            tile = emit(OPS["select"], self[early.load.mask], tile, self[early.other])
         self[result] = tile
 
     def _index(self, place: int) -> Value:
@@ -282,7 +282,7 @@ class _Pipeliner(Rebuilder):
         """
         prefetch, (index,) = pipeline.prefetch, self._state.slots
         self.builder.loc = product.loc
-        acc = self[product.operands[2]]
+        acc = self[product.acc]
         for part in range(1, prefetch.parts):
             acc = self._part(product, prefetch, acc, self._read(prefetch, part, index))
         self._await(pipeline, pipeline.stages - 2)
@@ -307,13 +307,13 @@ class _Pipeliner(Rebuilder):
         return tuple(
             self.builder.emit(shared_part, self._buffer(operand, index),
                               **prefetch.place(place, part))
-            for place, operand in enumerate(prefetch.product.operands[:2]))
+            for place, operand in enumerate((prefetch.product.a, prefetch.product.b)))
 
     def _buffer(self, operand: Value, index: Value) -> Value:
         """An operand of a product in a slot."""
         op = operand.owner
         if op.opdef is buffer_view:
-            return self.builder.emit(buffer_view, self._buffer(op.operands[0], index), **op.attrs)
+            return self.builder.emit(buffer_view, self._buffer(op.buffer, index), **op.attrs)
         return self.builder.emit(slot, self._ring_of[op], index)
 
     def _first_parts(self, prefetch: Prefetch, exists: Value) -> Values:
@@ -381,7 +381,7 @@ class _Pipeliner(Rebuilder):
         emit, loop = self.builder.emit, pipeline.loop
         addresses, (counter, *_) = pipeline.addresses, loop.regions[0].args
         self.builder.loc = loop.loc
-        start, stop, _ = (self[value] for value in loop.operands[:3])
+        start, stop, _ = (self[value] for value in (loop.start, loop.stop, loop.step))
         exists = emit(OPS["select"], self._counts_up(loop), emit(OPS["lt"], start, stop),
                       emit(OPS["gt"], start, stop))
         initial = carried(loop).initial
@@ -393,7 +393,7 @@ class _Pipeliner(Rebuilder):
 
     def _next(self, loop: Op, round_: _Round, following: Values) -> _Round:
         """The round after one."""
-        emit, step = self.builder.emit, self[loop.operands[2]]
+        emit, step = self.builder.emit, self[loop.step]
         is_followed = self._is_followed(loop, round_.counter)
         return _Round(emit(OPS["add"], round_.counter, step),
                       emit(OPS["and"], round_.exists, is_followed), following)
@@ -405,7 +405,7 @@ class _Pipeliner(Rebuilder):
         step; so nothing is wrong where counter + step overflows.
         """
         emit = self.builder.emit
-        _, stop, step = (self[value] for value in loop.operands[:3])
+        _, stop, step = (self[value] for value in (loop.start, loop.stop, loop.step))
         up = self._counts_up(loop)
         zero = self.builder.constant(0, step.type.dtype)
         distance = emit(OPS["select"], up, emit(OPS["sub"], stop, counter),
@@ -414,7 +414,7 @@ class _Pipeliner(Rebuilder):
         return emit(OPS["gt"], self._unsigned(distance), self._unsigned(size))
 
     def _counts_up(self, loop: Op) -> Value:
-        step = self[loop.operands[2]]
+        step = self[loop.step]
         return self.builder.emit(OPS["gt"], step, self.builder.constant(0, step.type.dtype))
 
     def _unsigned(self, value: Value) -> Value:

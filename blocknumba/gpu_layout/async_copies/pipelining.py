@@ -50,21 +50,25 @@ class Prefetch:
     @property
     def parts(self) -> int:
         """How many there are."""
-        return self.product.operands[0].type.shape[-1] // self.depth
+        return self.product.a.type.shape[-1] // self.depth
 
     @property
     def attrs(self) -> Mapping[str, Attr]:
         """Of the product of a part: the instructions come in the same order along the depth."""
         return {**self.product.attrs, "depths": _inner(self.product, self.depth)}
 
+    @property
+    def _operands(self) -> tuple[Value, Value]:
+        return self.product.a, self.product.b
+
     def place(self, operand: int, part: int) -> Mapping[str, int]:
         """Where a part of operand 0 or 1 is, as shared_part says it."""
-        rank = len(self.product.operands[operand].type.shape)
+        rank = len(self._operands[operand].type.shape)
         return {"axis": rank - 1 - operand, "start": part * self.depth, "extent": self.depth}
 
     def held(self, operand: int) -> TileType:
         """A part of operand 0 or 1."""
-        tile = self.product.operands[operand].type
+        tile = self._operands[operand].type
         axis = self.place(operand, 0)["axis"]
         return TileType(tile.dtype, (*tile.shape[:axis], self.depth, *tile.shape[axis + 1:]))
 
@@ -78,7 +82,7 @@ def prefetch_of(loop: Op, readers: Iterable[Op], stages: Iterable[Op]) -> Prefet
     if others or product is None or product.opdef is not mma or product not in loop.regions[0].ops:
         return None
     known = set(stages)
-    if any(staged_by(operand) not in known for operand in product.operands[:2]):
+    if any(staged_by(operand) not in known for operand in (product.a, product.b)):
         return None
     if attribute(product, "precision") == "tf32x3":
         return None  # it sums up several steps apart
@@ -90,7 +94,7 @@ def prefetch_of(loop: Op, readers: Iterable[Op], stages: Iterable[Op]) -> Prefet
 
 def continues(product: Op) -> Op | None:
     """The op that does the part before the one that an op does; None if it does no later part."""
-    first, _, acc = (value.owner for value in product.operands)
+    first, acc = product.a.owner, product.acc.owner
     is_later = first is not None and first.opdef is shared_part
     return acc if is_later and acc is not None and acc.opdef is mma else None
 
@@ -98,7 +102,7 @@ def continues(product: Op) -> Op | None:
 def staged_by(operand: Value) -> Op | None:
     """The op that put an operand into shared memory."""
     while operand.owner is not None and operand.owner.opdef is buffer_view:
-        (operand,) = operand.owner.operands
+        operand = operand.owner.buffer
     return operand.owner
 
 
@@ -107,7 +111,7 @@ def _part_depth(product: Op) -> int | None:
 
     A part is a range of the depth, whose instructions come one after the other.
     """
-    bits = log2(product.operands[0].type.shape[-1])
+    bits = log2(product.a.type.shape[-1])
     order: Order = attribute(product, "depths") or tuple(range(bits))
     least = log2(Instruction.parse(product.attrs["instruction"]).depth)
     for inner in range(least, bits):
@@ -123,7 +127,7 @@ def _inner(product: Op, depth: int) -> Order:
 
 def _registers(product: Op, depth: int) -> int:
     """The registers of a thread that does a product in parts of a depth."""
-    a, b, acc = (value.type for value in product.operands)
+    a, b, acc = product.a.type, product.b.type, product.acc.type
     attrs = product.attrs
     orders = attribute(product, "rows"), attribute(product, "columns"), _inner(product, depth)
     plan = matrix_plan(Instruction.parse(attrs["instruction"]), acc.shape, depth, attrs["warps"],
@@ -160,12 +164,13 @@ class EarlyLoad:
     @property
     def places(self) -> tuple[Value, ...]:
         """The pointers, and the mask if there is one."""
-        return self.load.operands[:2]
+        load = self.load
+        return (load.pointer,) if load.mask is None else (load.pointer, load.mask)
 
     @property
     def other(self) -> Value | None:
         """What stands where the mask is false, if it is not zero."""
-        other = self.load.operands[2] if len(self.load.operands) > 2 else None
+        other = self.load.other
         return None if other is None or _is_zero(other) else other
 
     @property
@@ -291,7 +296,7 @@ class _Planning:
     def _as_in_memory(self, op: Op) -> LinearLayout:
         """The layout of a buffer whose rows run along the axis that is contiguous in memory."""
         tile = op.result.type
-        axes = self._infos[op.operands[0]].axes
+        axes = self._infos[op.pointer].axes
         minor = max(range(len(axes)), key=lambda axis: (
             min(axes[axis].contiguity, tile.shape[axis]), axis))
         return swizzled(tile.shape, minor, element_bits(tile), 0)
@@ -353,7 +358,7 @@ class _Planning:
         beside = (room - self._options.shared_bytes // 2) // size_bytes
         if self._options.num_warps <= PAIRED_WARPS and beside > 1 and self._asked(loop) is None:
             fitting = beside
-        bounds = [constant_of(value) for value in loop.operands[:3]]
+        bounds = [constant_of(value) for value in (loop.start, loop.stop, loop.step)]
         rounds = wanted if None in bounds else len(range(*map(int, bounds)))
         return min(wanted, fitting, rounds)
 
@@ -377,7 +382,7 @@ class _Planning:
 
     def _order_refusal(self, loop: Op, op: Op) -> str:
         """Why a load cannot be done before what else a round does."""
-        read = self._origins[op.operands[0]]
+        read = self._origins[op.pointer]
         for other in walk(loop.regions[0]):
             if other.opdef in (assert_, check_index):
                 return "a check comes before it"
@@ -389,17 +394,16 @@ class _Planning:
                 continue
             if not self._options.arrays_are_disjoint:
                 return "arrays may share memory"
-            common = read & self._origins[other.operands[0]]
+            common = read & self._origins[other.pointer]
             if common:
                 return f"{min(common)} is written in the loop"
         return ""
 
     def _copy_bytes(self, op: Op, layout: LinearLayout) -> int:
         """How much of a tile one copy can bring to a buffer: contiguous in both, under one mask."""
-        pointer, tile = op.operands[0], op.result.type
-        mask = op.operands[1] if len(op.operands) > 1 else None
+        pointer, tile = op.pointer, op.result.type
         width = max(
-            min(contiguous_run(layout, axis), self._infos.access_width(pointer, mask, axis))
+            min(contiguous_run(layout, axis), self._infos.access_width(pointer, op.mask, axis))
             for axis in range(len(tile.shape)))
         share = max(1, tile.size // self._options.threads)
         return min(width, share) * element_bits(tile) // 8

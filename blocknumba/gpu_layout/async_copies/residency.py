@@ -90,6 +90,6 @@ def _staged_bytes(fn: Function) -> int:
 def _chain(loop: Op) -> tuple[Op, Op] | None:
     """The two products of a loop, if that is all there is and one reads what the other gave."""
     products = [op for op in walk(loop.regions[0]) if op.opdef is wgmma]
-    if len(products) != 2 or is_buffer(products[1].operands[0].type):
+    if len(products) != 2 or is_buffer(products[1].a.type):
         return None
     return products[0], products[1]

@@ -64,16 +64,16 @@ class _Check:
         expected = 0
         for op in region.ops:
             if op.opdef is mbarrier_wait:
-                acquired = _ring(op.operands[0])
+                acquired = _ring(op.barrier)
             elif op.opdef is mbarrier_expect:
-                full = _ring(op.operands[0])
+                full = _ring(op.barrier)
                 if acquired is None or self._empty_of.setdefault(full, acquired) is not acquired:
                     self.problems.append("a slot is filled that was not waited for")
                 expected, acquired = op.attrs["size_bytes"], None
                 trace.append((full,))
             elif op.opdef is tma_load:
                 # each block brings a portion
-                expected -= tile_bytes(op.operands[1].type) * attribute(op, "blocks")
+                expected -= tile_bytes(op.buffer.type) * attribute(op, "blocks")
             trace += self._within(op, self._fills)
         if expected:
             self.problems.append(f"{expected} more bytes are expected than come")
@@ -84,7 +84,7 @@ class _Check:
         trace: list[tuple] = []
         for op in region.ops:
             if op.opdef is mbarrier_wait:
-                trace.append((_ring(op.operands[0]),))
+                trace.append((_ring(op.barrier),))
             trace += self._within(op, self._waits)
         return tuple(trace)
 
@@ -105,10 +105,10 @@ class _Check:
         late: list[Op] = []
         for op in region.ops:
             if op.opdef is mbarrier_wait:
-                empty = self._empty_of.get(_ring(op.operands[0]))
+                empty = self._empty_of.get(_ring(op.barrier))
                 balance[empty] = balance.get(empty, 0) + 1
             elif op.opdef is mbarrier_arrive:
-                empty, is_late = _ring(op.operands[0]), len(op.operands) > 1
+                empty, is_late = _ring(op.barrier), op.condition is not None
                 if is_late and empty in owed:
                     owed.remove(empty)
                     continue
@@ -148,7 +148,7 @@ def _counts(ops: Iterable[Op]) -> dict[Op, tuple[int, int, int]]:
     """
     ops = list(ops)
     fills, waits, releases = (
-        Counter(_ring(op.operands[0]) for op in ops if op.opdef is opdef)
+        Counter(_ring(op.barrier) for op in ops if op.opdef is opdef)
         for opdef in (mbarrier_expect, mbarrier_wait, mbarrier_arrive))
     empty_of = _empty_of(ops)
     fulls = dict.fromkeys((*empty_of, *waits))
@@ -163,9 +163,9 @@ def _empty_of(ops: Iterable[Op]) -> dict[Op, Op]:
     waited: Op | None = None
     for op in ops:
         if op.opdef is mbarrier_wait:
-            waited = _ring(op.operands[0])
+            waited = _ring(op.barrier)
         elif op.opdef is mbarrier_expect:
-            found[_ring(op.operands[0])] = waited
+            found[_ring(op.barrier)] = waited
     return found
 
 
@@ -182,7 +182,7 @@ def _problems_among_blocks(fn: Function, num_warps: int) -> list[str]:
             problems.append(f"a slot that {blocks} blocks of {num_warps} warps read is empty after "
                             f"{arrivals} releases")
     for op in ops:
-        blocks = reach.get(_ring(op.operands[0])) if op.opdef is mbarrier_arrive else None
+        blocks = reach.get(_ring(op.barrier)) if op.opdef is mbarrier_arrive else None
         if blocks is not None and attribute(op, "blocks") != blocks:
             problems.append(f"a slot that {blocks} blocks fill is released in "
                             f"{attribute(op, 'blocks')}")
@@ -201,7 +201,7 @@ def _reach(ops: Iterable[Op]) -> dict[Op, int]:
     filled: dict[Op, int] = {}
     for op in ops:
         if op.opdef is tma_load:
-            full = _ring(op.operands[2])
+            full = _ring(op.barrier)
             filled[full] = max(filled.get(full, 1), attribute(op, "blocks"))
     return {empty: filled.get(full, 1) for full, empty in _empty_of(ops).items()}
 
@@ -221,5 +221,5 @@ def _ring(barrier: Value) -> Op:
     """The allocation that a barrier object is of."""
     owner = barrier.owner
     while owner.opdef is slot:
-        owner = owner.operands[0].owner
+        owner = owner.ring.owner
     return owner

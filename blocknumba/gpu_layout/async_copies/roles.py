@@ -297,7 +297,7 @@ class Consumer(Role):
         parts = self._stores[op]
         for copy in parts:
             part = emit(
-                extract, self[op.operands[1]], starts=copy.tile_starts, shape=copy.buffer.shape
+                extract, self[op.value], starts=copy.tile_starts, shape=copy.buffer.shape
             )
             emit(tma_store_wait)
             buffer = emit(stage, part, layout=copy.buffer.layout)
@@ -310,10 +310,10 @@ class Consumer(Role):
         """Wait for the round before this one, and release what it had read."""
         overlap = self._uses.late_waits[op]
         self.builder.loc = op.loc
-        (value,) = self.operands(op)
-        self[op.result] = self.builder.emit(wgmma_wait, value, pending=len(overlap.waits))
+        value, pending = self[op.value], len(overlap.waits)
+        self[op.result] = self.builder.emit(wgmma_wait, value, pending=pending)
         if op is overlap.waits[-1]:
-            round_, start = self[overlap.loop.regions[0].args[0]], self[overlap.loop.operands[0]]
+            round_, start = self[overlap.loop.regions[0].args[0]], self[overlap.loop.start]
             later = self.builder.emit(OPS["ne"], round_, start)
             self._release(overlap.ring, self._before(overlap.ring, self._held[overlap.ring]), later)
 
@@ -322,6 +322,6 @@ class Consumer(Role):
         for wait in overlap.waits:
             result = overlap.result(wait)
             self[result] = self.builder.emit(wgmma_wait, self[result], pending=0, hint=result.hint)
-        any_round = self.builder.emit(OPS["lt"], self[op.operands[0]], self[op.operands[1]])
+        any_round = self.builder.emit(OPS["lt"], self[op.start], self[op.stop])
         following, _ = self._at[overlap.ring]
         self._release(overlap.ring, self._before(overlap.ring, following), any_round)

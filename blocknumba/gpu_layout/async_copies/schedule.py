@@ -171,7 +171,7 @@ class _Planning:
 
     def _drop(self, reason: str) -> None:
         """The copy engine does nothing."""
-        loads = (op.operands[0].owner for op in self._fetches)
+        loads = (op.x.owner for op in self._fetches)
         for op in (*loads, *self.schedule.stores):
             self.schedule.reasons.setdefault(op, reason)
         self.schedule.rings.clear()
@@ -182,7 +182,7 @@ class _Planning:
         """Per stage of a load that is a box, the fetch."""
         found = {}
         for op in walk(self._fn.body):
-            source = op.operands[0].owner if op.opdef is stage else None
+            source = op.x.owner if op.opdef is stage else None
             if source is None or source.opdef is not load:
                 continue
             box = self._box(source)
@@ -241,7 +241,7 @@ class _Planning:
         for op in walk(self._fn.body):
             if op.opdef is not wgmma and op.opdef not in PRODUCTS:
                 continue
-            own = [_stage_of(value) for value in op.operands[:2]]
+            own = [_stage_of(value) for value in (op.a, op.b)]
             own = [s for s in own if s in self._fetches and s not in grouped]
             for region in dict.fromkeys(self._reads.regions(s)[0] for s in own):
                 together = [s for s in own if self._reads.regions(s)[0] is region]
@@ -267,10 +267,10 @@ class _Planning:
     def _find_stores(self) -> None:
         """Stores of tiles that the copy engine can do."""
         for op in walk(self._fn.body):
-            if op.opdef is not store or not op.operands[1].type.shape:
+            if op.opdef is not store or not op.value.type.shape:
                 continue
             box = self._box(op)
-            copy = box if isinstance(box, str) else _store_copy(box, op.operands[1].type)
+            copy = box if isinstance(box, str) else _store_copy(box, op.value.type)
             if isinstance(copy, str):
                 self.schedule.reasons[op] = copy
             else:
@@ -315,7 +315,7 @@ def _stage_of(value: Value) -> Op | None:
     """The `stage` whose buffer an operand of a product is, or is read from; None if there is none.
     """
     while value.owner is not None and value.owner.opdef in (buffer_view, shared_tile):
-        (value,) = value.owner.operands
+        value = value.owner.buffer
     return value.owner
 
 
@@ -372,7 +372,7 @@ def _overlap(ring: Ring, group: Group, reads: Reads) -> Overlap | None:
     loop = reads.owner(group.regions[0])
     if loop is None or loop.name != "for" or ring.copies < 2:
         return None
-    step = constant_of(loop.operands[2])
+    step = constant_of(loop.step)
     stages = [fetch.stage for fetch in group.fetches]
     read = reads.of_staged(stages)
     waits = [op for op in read if op.opdef is wgmma_wait]
@@ -384,8 +384,8 @@ def _overlap(ring: Ring, group: Group, reads: Reads) -> Overlap | None:
     every = [op for op in walk(region) if op.opdef is wgmma_wait]
     if waits != every or not all(_only_accumulates(op, loop, reads) for op in waits):
         return None
-    begun = [wait.operands[0].owner for wait in waits]
-    if not all(_lasts(value, stages, region) for op in begun for value in op.operands[:2]):
+    begun = [wait.value.owner for wait in waits]
+    if not all(_lasts(value, stages, region) for op in begun for value in (op.a, op.b)):
         return None
     return Overlap(loop, ring, tuple(waits))
 
@@ -393,15 +393,15 @@ def _overlap(ring: Ring, group: Group, reads: Reads) -> Overlap | None:
 def _lasts(operand: Value, stages: list[Op], region: Region) -> bool:
     """Whether what a wgmma reads is still there in the next round: of the ring, or of no round."""
     while operand.owner is not None and operand.owner.opdef is buffer_view:
-        (operand,) = operand.owner.operands
+        operand = operand.owner.buffer
     return operand.owner in stages or operand.owner not in set(walk(region))
 
 
 def _only_accumulates(wait: Op, loop: Op, reads: Reads) -> bool:
     """Whether a wgmma adds to a value that the loop carries and that nothing else in it touches."""
-    begun = wait.operands[0].owner
+    begun = wait.value.owner
     values, end = carried(loop), loop.regions[0].terminator
-    accumulator = begun.operands[2]
+    accumulator = begun.acc
     if accumulator not in values.args or reads.users(accumulator) != [begun]:
         return False
     place = values.args.index(accumulator)

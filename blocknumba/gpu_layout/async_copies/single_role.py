@@ -60,7 +60,7 @@ def fetching_loops(fn: Function, schedule: Schedule) -> dict[Op, FetchingLoop] |
         fetched.setdefault(loop, []).append((ring, group))
     found = {}
     for loop, here in fetched.items():
-        step = constant_of(loop.operands[2])
+        step = constant_of(loop.step)
         places = slice_of(loop, _start_values(group for _, group in here))
         if step is None or step <= 0 or places is None or places.carried:
             return None
@@ -159,7 +159,7 @@ class LoneRole(Consumer):
 
     def _fetch_first(self, fetching: FetchingLoop) -> None:
         """What the first rounds of a loop need."""
-        start = self[fetching.loop.operands[0]]
+        start = self[fetching.loop.start]
         places = {ring: self._at[ring] for ring, _ in fetching.fetched}
         for distance in range(fetching.distance):
             self._fetch_round(fetching, start, distance, places)
@@ -171,7 +171,7 @@ class LoneRole(Consumer):
         """Fetch what the round needs that is `distance` rounds after one; places: in the rings."""
         emit, loop = self.builder.emit, fetching.loop
         self.builder.loc = loop.loc
-        _, stop, step = (self[value] for value in loop.operands[:3])
+        _, stop, step = (self[value] for value in (loop.start, loop.stop, loop.step))
         ahead = distance * int(constant_of(step))
         wide = (emit(OPS["cast"], value, dtype=int64.name) for value in (stop, counter))
         exists = emit(OPS["gt"], emit(OPS["sub"], *wide), self.builder.constant(ahead, int64))

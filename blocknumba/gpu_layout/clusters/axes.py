@@ -63,7 +63,7 @@ def _each(op: Op, axis: int) -> tuple[Axis, ...]:
 # ops that change shapes ------------------------------------------------------------------------
 def _repeated(op: Op, axis: int) -> tuple[Axis, ...]:
     """Of a broadcast: what is repeated along the axis is there whole."""
-    return (None if op.operands[0].type.shape[axis] == 1 else axis,)
+    return (None if op.x.type.shape[axis] == 1 else axis,)
 
 
 def _reshaped(before: tuple[int, ...], after: tuple[int, ...], axis: int) -> Axis:
@@ -76,11 +76,11 @@ def _reshaped(before: tuple[int, ...], after: tuple[int, ...], axis: int) -> Axi
 
 
 def _axis_after_reshape(op: Op, _place: int, axis: int) -> Axis:
-    return _reshaped(op.operands[0].type.shape, op.result.type.shape, axis)
+    return _reshaped(op.x.type.shape, op.result.type.shape, axis)
 
 
 def _axis_before_reshape(op: Op, axis: int) -> tuple[Axis, ...]:
-    found = _reshaped(op.result.type.shape, op.operands[0].type.shape, axis)
+    found = _reshaped(op.result.type.shape, op.x.type.shape, axis)
     if found is None:
         raise NotSpread("reshape takes the rows of a product apart")
     return (found,)

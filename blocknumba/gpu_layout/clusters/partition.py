@@ -323,7 +323,7 @@ class _Spreader(Rebuilder):
         kept = [op.results[i] for i in places]
         axes, regions = [self._wanted.axis(value) for value in kept], []
         for region in op.regions:
-            yielded = [region.terminator.operands[i] for i in places]
+            yielded = [region.terminator.values[i] for i in places]
             with self.builder.region() as (copy, _):
                 self._run(region, map(self._at, yielded, axes))
             regions.append(copy)

@@ -34,8 +34,8 @@ from blocknumba.gpu_layout.layouts.shared import (
 )
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
-from blocknumba.tile_ir.ir.function import Attr, Function, Op, Value, walk
-from blocknumba.tile_ir.ir.opdef import OpDef, attribute
+from blocknumba.tile_ir.ir.function import Attr, Function, Op, OpDef, Value, walk
+from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
 from blocknumba.tile_ir.ir.types import float16
 from blocknumba.tile_ir.ops.cast import cast
@@ -157,11 +157,11 @@ def map_dots(fn: Function, options: LayoutOptions) -> Function:
 
 def _widen(rebuilder: Rebuilder, op: Op) -> tuple[Value, ...] | None:
     """A dot of 8-bit floats as one of float16, which holds them exactly."""
-    if op.opdef is not dot or op.operands[0].type.dtype.bits != 8:
+    if op.opdef is not dot or op.a.type.dtype.bits != 8:
         return None
-    if not op.operands[0].type.dtype.is_float:
+    if not op.a.type.dtype.is_float:
         return None
-    a, b, acc = rebuilder.operands(op)
+    a, b, acc = rebuilder[op.a], rebuilder[op.b], rebuilder[op.acc]
     wide = (rebuilder.builder.emit(cast, value, dtype=float16.name) for value in (a, b))
     return (rebuilder.builder.emit(dot, *wide, acc, hint=op.result.hint),)
 
@@ -219,7 +219,7 @@ def _orientations(op: Op, in_rows_of_warp: bool) -> tuple[bool, ...]:
         return (False,)
     if rows <= COLUMNS:
         return (True,)
-    return (False, True) if op.operands[0].type.dtype.bits > WORD_BITS else (False,)
+    return (False, True) if op.a.type.dtype.bits > WORD_BITS else (False,)
 
 
 def _with_products(fn: Function, products: Mapping[Op, _Product]) -> Function:
@@ -229,12 +229,11 @@ def _with_products(fn: Function, products: Mapping[Op, _Product]) -> Function:
         product = products.get(op)
         if product is None:
             return None
-        *operands, acc = op.operands
         values = [
             rebuilder[value] if operand is None else rebuilder.buffer(operand.root, operand.stored)
-            for value, operand in zip(operands, product.operands, strict=True)
+            for value, operand in zip((op.a, op.b), product.operands, strict=True)
         ]
-        builder, acc = rebuilder.builder, rebuilder[acc]
+        builder, acc = rebuilder.builder, rebuilder[op.acc]
         return (builder.emit(product.opdef, *values, acc, hint=op.result.hint, **product.attrs),)
 
     placed = (operand for product in products.values() for operand in product.operands)
@@ -253,7 +252,7 @@ class _Planning:
         self._infos = AxisInfos(fn)
         dots = [op for op in walk(fn.body) if op.opdef is dot]
         by_matrices = {op for op in dots if not is_ieee_float32(op)}
-        self._producers = {op: computed_from(op.operands[0], by_matrices) for op in by_matrices}
+        self._producers = {op: computed_from(op.a, by_matrices) for op in by_matrices}
         self._plans: dict[Op, MatrixPlan] = {}
         self.products = {
             op: self._matrix(op) if op in by_matrices else self._arithmetic(op) for op in dots
@@ -263,8 +262,8 @@ class _Planning:
         """A dot by matrix instructions."""
         producer, feeds = self._producers[op], op in self._producers.values()
         in_rows_of_warp = feeds or producer is not None
-        first = None if producer is not None else self._operand(op, 0)
-        second = self._operand(op, 1)
+        first = None if producer is not None else self._operand(op.a, -1)
+        second = self._operand(op.b, -2)
         held = None if producer is None else self._plans[producer].layout
         sources = (
             Source(held, fixed=True) if first is None else first.source(in_rows_of_warp),
@@ -273,7 +272,7 @@ class _Planning:
         way = min(
             (self._way(op, swapped, in_rows_of_warp, sources)
              for swapped in _orientations(op, in_rows_of_warp)),
-            key=lambda way: operands_cost(way.plan, *sources, op.operands[0].type.dtype.bits),
+            key=lambda way: operands_cost(way.plan, *sources, op.a.type.dtype.bits),
         )
         self._plans[op] = way.plan
         return _Product(mma, way.attrs, (first, second))
@@ -281,7 +280,7 @@ class _Planning:
     def _way(self, op: Op, swapped: bool, in_rows_of_warp: bool,
              sources: tuple[Source, Source]) -> _Way:
         """The best way to do a dot by matrix instructions in one orientation."""
-        a, b, acc = (value.type for value in op.operands)
+        a, b, acc = op.a.type, op.b.type, op.acc.type
         *batch, rows, columns = acc.shape
         num_warps = self._options.num_warps
         kinds = (b.dtype, a.dtype) if swapped else (a.dtype, b.dtype)
@@ -303,18 +302,20 @@ class _Planning:
 
     def _arithmetic(self, op: Op) -> _Product:
         """A dot by multiplications and additions."""
-        a, _, acc = (value.type for value in op.operands)
-        operands = self._operand(op, 0), self._operand(op, 1)
+        a, acc = op.a.type, op.acc.type
+        operands = self._operand(op.a, -1), self._operand(op.b, -2)
         vector = VECTOR_BYTES // a.dtype.bytes
         vectors = tuple(1 if operand.is_along_depth else vector for operand in operands)
         layout = accumulator_layout(acc.shape, self._options.num_warps, vectors)
         return _Product(fma_dot, {"layout": layout}, operands)
 
-    def _operand(self, op: Op, place: int) -> _Operand:
-        """Operand a or b as it is in shared memory: along the axis along which it was loaded."""
-        value = op.operands[place]
+    def _operand(self, value: Value, depth: int) -> _Operand:
+        """Operand a or b as it is in shared memory: along the axis along which it was loaded.
+
+        depth: its axis that is summed over, from the end.
+        """
         bits, shape = value.type.dtype.bits, value.type.shape
-        depth_axis = len(shape) - 1 - place
+        depth_axis = len(shape) + depth
         minor = contiguous_axis(value, self._infos, depth_axis)
         layout = swizzled(shape, minor, bits, widest_swizzle(shape[minor], bits))
         return _Operand(root_of(value), layout, minor == depth_axis)

@@ -66,7 +66,7 @@ def map_wgmma(fn: Function, options: LayoutOptions) -> Function:
     mapped = _mapped(fn, taken, options)
     if _are_rounded(mapped, options):
         return mapped
-    taken = {op: pair for op, pair in taken.items() if op.operands[0].type.dtype != float32}
+    taken = {op: pair for op, pair in taken.items() if op.a.type.dtype != float32}
     return _mapped(fn, taken, options)
 
 
@@ -94,7 +94,7 @@ def _operands(
     op: Op, infos: AxisInfos, options: LayoutOptions
 ) -> tuple[_Operand | None, _Operand] | str:
     """Where a dot's operands are, None for registers; or why wgmma does not take it."""
-    a, b, acc = op.operands
+    a, b, acc = op.a, op.b, op.acc
     first, second = _operand(a, 1, infos), _operand(b, 0, infos)
     owner = first.root.value.owner
     loaded = owner is not None and owner.opdef is load
@@ -119,7 +119,7 @@ def _mapped(
             rebuilder[value] if operand is None else rebuilder.buffer(operand.root, operand.staged)
             for value, operand in zip(op.operands, dots[op], strict=False)
         ]
-        emit, acc = rebuilder.builder.emit, rebuilder[op.operands[2]]
+        emit, acc = rebuilder.builder.emit, rebuilder[op.acc]
         begun = emit(wgmma, *placed, acc, num_warps=options.num_warps)
         return (emit(wgmma_wait, begun, pending=0, hint=op.result.hint),)
 

@@ -39,7 +39,7 @@ class Root:
 
 def is_ieee_float32(product: Op) -> bool:
     """Whether a dot is one that tensor cores are not exact enough for."""
-    return (product.operands[0].type.dtype == float32
+    return (product.a.type.dtype == float32
             and attribute(product, "precision") == "ieee")
 
 
@@ -49,7 +49,7 @@ def root_of(value: Value) -> Root:
     while value.owner is not None and value.owner.opdef is transpose:
         of_value = value.owner.attrs["axes"]
         axes = tuple(of_value[axis] for axis in axes)
-        (value,) = value.owner.operands
+        value = value.owner.x
     return Root(value, axes)
 
 
@@ -80,7 +80,7 @@ def contiguous_axis(value: Value, infos: AxisInfos, otherwise: int) -> int:
     source = loaded(value)
     if source is None:
         return otherwise
-    axes = infos[source.value.owner.operands[0]].axes
+    axes = infos[source.value.owner.pointer].axes
     runs = [axes[axis].contiguity for axis in source.axes]
     return otherwise if runs[otherwise] == max(runs) else runs.index(max(runs))
 

@@ -59,7 +59,7 @@ PRODUCTS = (mma, fma_dot)
 
 def plan_of(product: Op) -> MatrixPlan | MultiplyAddPlan:
     """The plan of an mma or an fma_dot."""
-    a, _, acc = (value.type for value in product.operands)
+    a, acc = product.a.type, product.acc.type
     if product.opdef is fma_dot:
         return multiply_add_plan(attribute(product, "layout"), a.shape[-1])
     attrs = product.attrs

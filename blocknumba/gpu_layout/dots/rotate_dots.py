@@ -11,7 +11,7 @@ from blocknumba.gpu_layout.async_copies.residency import (
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.ir.builder import constant_of
-from blocknumba.tile_ir.ir.carried import carried
+from blocknumba.tile_ir.ir.carried import carried, controls
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import EFFECT, OPS, PURE, WRITES
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values
@@ -85,7 +85,7 @@ def _fits_registers(found: _Products, options: LayoutOptions) -> bool:
 
 def _match(loop: Op) -> _Products | None:
     """The products of a loop, if it can be rotated."""
-    step = constant_of(loop.operands[2]) if loop.name == "for" else None
+    step = constant_of(loop.step) if loop.name == "for" else None
     if step is None or step <= 0 or any(op.regions for op in loop.regions[0].ops):
         return None
     (region,) = loop.regions
@@ -94,12 +94,12 @@ def _match(loop: Op) -> _Products | None:
         return None
     first, first_wait, second, second_wait = effects
     uses = _Uses(region)
-    narrow = uses.owner(second.operands[0])
+    narrow = uses.owner(second.a)
     place = uses.place_handed_on(second_wait.result)
     if narrow is None or narrow.opdef is not cast or place is None:
         return None
     accumulator = carried(loop).args[place]
-    late = uses.between(accumulator, second.operands[2])
+    late = uses.between(accumulator, second.acc)
     fetch, only_fetch = _fetch(loop, uses, second)
     walking = _walking(loop, fetch)
     if (
@@ -119,13 +119,13 @@ def _fetch(loop: Op, uses: _Uses, second: Op) -> tuple[tuple[Op, ...], tuple[Op,
 
     Nothing where more than a load and pure ops is needed, or the load is for others too.
     """
-    (region,), needed = loop.regions, {second.operands[1]}
+    (region,), needed = loop.regions, {second.b}
     fetch = []
     for op in reversed(region.ops):
         if not needed.isdisjoint(op.results):
             fetch.append(op)
             needed.update(op.operands)
-    only_fetch = uses.only_for(second.operands[1], second)
+    only_fetch = uses.only_for(second.b, second)
     if any(not op.opdef.has(PURE) and (op.opdef is not load or op not in only_fetch)
            for op in fetch):
         return (), ()
@@ -141,9 +141,9 @@ def _walking(loop: Op, fetch: tuple[Op, ...]) -> dict[Value, Op] | None:
     for arg, following in zip(values.args, values.following, strict=True):
         if arg in used:
             op = following.owner
-            if op not in inside or op.opdef is not offset or op.operands[0] is not arg:
+            if op not in inside or op.opdef is not offset or op.pointer is not arg:
                 return None
-            if op.operands[1].owner in inside or op.operands[1] in loop.regions[0].args:
+            if op.count.owner in inside or op.count in loop.regions[0].args:
                 return None
             found[arg] = op
     return found
@@ -224,7 +224,8 @@ class _Rotator(Rebuilder):
     def _choice(self, loop: Op, parts: _Products) -> Values:
         """The rotated loop where there is a round, else what the loop begins with."""
         emit, types = self.builder.emit, tuple(value.type for value in loop.results)
-        start, stop, step, *initial = self.operands(loop)
+        start, stop, step = (self[value] for value in controls(loop))
+        initial = [self[value] for value in loop.initial]
         self._scratch = emit(shared_allocate, dtype="int32", shape=(1,), layout=ONE_ELEMENT)
         with self.builder.region() as (some, _):
             emit(OPS["yield"], *self._rotated(loop, parts, (start, stop, step), initial))
@@ -281,8 +282,8 @@ class _Rotator(Rebuilder):
         for op in region.ops[:-1]:
             self.builder.loc = op.loc
             if op is parts.first_wait:
-                (value,) = self.operands(op)
-                self[op.result] = emit(wgmma_wait, value, pending=int(begun is not None))
+                pending = int(begun is not None)
+                self[op.result] = emit(wgmma_wait, self[op.value], pending=pending)
             elif op not in delayed:
                 self.op(op)
             if op is parts.first and earlier is not None:
@@ -304,14 +305,14 @@ class _Rotator(Rebuilder):
             for arg, value in round_.items():
                 self[arg] = value
             self.ops(parts.fetch)
-            operand = self[parts.second.operands[1]]
+            operand = self[parts.second.b]
         self.builder.loc = parts.second.loc
         return self.builder.emit(wgmma, narrowed, operand, scaled, **parts.second.attrs)
 
     def _wait_for_second(self, region: Region, parts: _Products, begun: Value) -> None:
         """Wait behind all that the scores are for, before anything is made for a product."""
-        emit, (wide,) = self.builder.emit, parts.narrow.operands
-        made = [op for op in region.ops if op.opdef is reduce and op.operands[0] is wide]
+        emit, wide = self.builder.emit, parts.narrow.x
+        made = [op for op in region.ops if op.opdef is reduce and op.x is wide]
         emit(pin, self[made[0].result if made else wide], self._scratch)
         self[parts.accumulator] = emit(wgmma_wait, begun, pending=0)
         self[wide] = emit(wgmma_wait, self[wide], pending=0)
@@ -319,14 +320,14 @@ class _Rotator(Rebuilder):
     def _state(self, loop: Op, parts: _Products, place: int) -> list[Value]:
         """What a round hands to the next one, and the first operand of its second product."""
         state = [self[value] for value in carried(loop).following[:place]]
-        state.append(self[parts.second.operands[2]])
+        state.append(self[parts.second.acc])
         state += [self[value] for value in carried(loop).following[place + 1 :]]
         return [*state, self[parts.narrow.result]]
 
     def _back(self, pointers: Value, advance: Op) -> Value:
         """Where pointers were a round before."""
         emit = self.builder.emit
-        return emit(offset, pointers, emit(OPS["neg"], self[advance.operands[1]]))
+        return emit(offset, pointers, emit(OPS["neg"], self[advance.count]))
 
     def _last(
         self, loop: Op, parts: _Products, bounds: tuple[Value, Value, Value], initial: list[Value]
@@ -342,7 +343,7 @@ class _Rotator(Rebuilder):
         last = {loop.regions[0].args[0]: emit(OPS["add"], start, emit(OPS["mul"], rounds, step))}
         for arg, value in zip(carried(loop).args, initial, strict=True):
             if arg in parts.walking:
-                count = self[parts.walking[arg].operands[1]]
+                count = self[parts.walking[arg].count]
                 wide = emit(OPS["cast"], rounds, dtype=int64.name)
                 if count.type.shape:
                     wide = emit(OPS["splat"], wide, shape=count.type.shape)

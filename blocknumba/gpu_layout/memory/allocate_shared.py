@@ -13,8 +13,7 @@ from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.planner import element_bits
 from blocknumba.tile_ir.ir.carried import is_loop
-from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
-from blocknumba.tile_ir.ir.opdef import OpDef
+from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value, walk
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
 from blocknumba.tile_ir.passes.contract import declared
 
@@ -68,7 +67,7 @@ def allocation_of(buffer: Value) -> Op:
     """The allocation that a buffer, a slot of a ring, a portion or a view of either is of."""
     owner = buffer.owner
     while owner.opdef in (slot, buffer_portion, buffer_view):
-        owner = owner.operands[0].owner
+        owner = (owner.ring if owner.opdef is slot else owner.buffer).owner
     return owner
 
 

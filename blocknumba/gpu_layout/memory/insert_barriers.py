@@ -14,8 +14,8 @@ from blocknumba.gpu_layout.memory.allocate_shared import READ_UNTIL, allocation_
 from blocknumba.gpu_layout.ops import barrier, shared_read, shared_write
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
-from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
-from blocknumba.tile_ir.ir.opdef import READS, WRITES, OpDef, attribute
+from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value, walk
+from blocknumba.tile_ir.ir.opdef import READS, WRITES, attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
 from blocknumba.tile_ir.ops.atomic import atomic_rmw
 from blocknumba.tile_ir.passes.contract import declared
@@ -83,7 +83,7 @@ class _Finder:
         self._disjoint = options.arrays_are_disjoint
         self._origins = origins(fn)
         self._rings = {
-            allocation_of(op.operands[0]) for op in walk(fn.body) if op.opdef is slot
+            allocation_of(op.ring) for op in walk(fn.body) if op.opdef is slot
         }
         self._being_read: dict[OpDef, list[_Access]] = {wait: [] for wait in READ_UNTIL.values()}
         self._used = {value for op in walk(fn.body) for value in op.operands}
@@ -140,8 +140,8 @@ class _Finder:
     def _accesses(self, op: Op) -> list[_Access]:
         """What an op does to memory."""
         if op.opdef in (shared_read, shared_part, shared_write):
-            buffer = op.operands[0]
-            held = op.operands[1] if op.opdef is shared_write else op.result
+            buffer = op.buffer
+            held = op.value if op.opdef is shared_write else op.result
             access = _Access(op.opdef is shared_write, 0, 0, buffer, held.type.layout)
             return self._shared(buffer, access)
         if op.opdef in PRODUCTS:
@@ -160,7 +160,7 @@ class _Finder:
             return ended
         if not op.opdef.has(READS | WRITES):
             return []
-        pointer = op.operands[0]
+        pointer = op.pointer
         return [
             _Access(
                 op.opdef.has(WRITES),

@@ -15,6 +15,7 @@ from blocknumba.gpu_layout.layouts.shared import access as shared_access, contig
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.analysis.axis import Axis
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
+from blocknumba.tile_ir.ir.carried import carried, is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, PURE, READS, WRITES
 
@@ -27,11 +28,13 @@ WRITE_FACTOR = 2  # stores go through to L2, at half the rate
 class _Access:
     """One load, store or atomic of a tile, or the reading of a buffer.
 
-    order: axes, most contiguous first.  width: neighbours along order[0] that one instruction may
-    take.  value: what shares its layout: the result of a load, the operand of a store.
+    base: the pointers, or the buffer.  order: axes, most contiguous first.
+    width: neighbours along order[0] that one instruction may take.
+    value: what shares its layout: the result of a load, the operand of a store.
     """
 
     op: Op
+    base: Value
     order: tuple[int, ...]
     width: int
     value: Value
@@ -39,12 +42,12 @@ class _Access:
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the tile."""
-        return self.op.operands[0].type.shape
+        return self.base.type.shape
 
     @property
     def element_bytes(self) -> int:
         """The size of an element in memory."""
-        return self.op.operands[0].type.dtype.pointee.bytes
+        return self.base.type.dtype.pointee.bytes
 
 
 class Accesses:
@@ -63,10 +66,10 @@ class Accesses:
         for op in walk(fn.body):
             self._components.add(op)
             if "axis" in op.attrs and op.opdef.has(PURE) and op.operands:
-                reduced.append((op.operands[0], op.attrs["axis"]))
+                reduced.append((op.x, op.attrs["axis"]))
             if op.opdef is shared_tile:
                 self._accesses[op] = _buffer_access(op)
-            elif op.opdef.has(READS | WRITES) and op.operands[0].type.shape:
+            elif op.opdef.has(READS | WRITES) and op.pointer.type.shape:
                 self._accesses[op] = self._access(op)
         self._reduced: dict[Value, set[int]] = {}
         for value, axis in reduced:
@@ -101,7 +104,7 @@ class Accesses:
     def slots(self, op: Op, layout: LinearLayout) -> int:
         """Issue slots of one warp for an access in a layout: instructions and wavefronts."""
         if op.opdef is shared_tile:
-            buffer = op.operands[0].type
+            buffer = op.buffer.type
             return shared_access(layout, buffer.layout, buffer.dtype.bits).wavefronts
         access = self._accesses[op]
         axis = access.order[0]
@@ -111,7 +114,7 @@ class Accesses:
         return instructions * (1 + factor * self._lines(access, layout))
 
     def _access(self, op: Op) -> _Access:
-        pointer = op.operands[0]
+        pointer = op.pointer
         axes = self._infos[pointer].axes
         order = tuple(
             sorted(
@@ -122,11 +125,12 @@ class Accesses:
         )
         limit = max(1, VECTOR_BYTES // pointer.type.dtype.pointee.bytes)
         width = min(limit, self._infos.access_width(pointer, None, order[0]))
-        value = op.results[0] if op.results else op.operands[1]
-        return _Access(op, order, width, value)
+        # a store's value, or an async_copy's buffer, is laid out as the pointers are
+        value = op.result if op.results else op.value if op.name == "store" else op.buffer
+        return _Access(op, pointer, order, width, value)
 
     def _axes(self, access: _Access) -> tuple[Axis, ...]:
-        return self._infos[access.op.operands[0]].axes
+        return self._infos[access.base].axes
 
     def _lines(self, access: _Access, layout: LinearLayout) -> int:
         """Distinct cache lines of one instruction: lane bits that leave the line of lane 0."""
@@ -141,11 +145,11 @@ class Accesses:
 
 def _buffer_access(op: Op) -> _Access:
     """The reading of a buffer, along its rows."""
-    buffer = op.operands[0].type
+    buffer = op.buffer.type
     runs = [contiguous_run(buffer.layout, axis) for axis in range(len(buffer.shape))]
     order = tuple(sorted(reversed(range(len(runs))), key=runs.__getitem__, reverse=True))
     width = min(runs[order[0]], VECTOR_BYTES // buffer.dtype.bytes)
-    return _Access(op, order, width, op.result)
+    return _Access(op, op.buffer, order, width, op.result)
 
 
 class _Components:
@@ -165,17 +169,12 @@ class _Components:
         """Join what an op, or the region that an op ends, brings together."""
         if op.opdef.has(ELEMENTWISE):
             self._join(op.operands + op.results)
+        if not op.results:
+            return
+        entering = carried(op) if is_loop(op) else None
         for region in op.regions:
-            carried = len(op.results)
-            if not carried:
-                continue
-            for values in zip(
-                op.results,
-                region.terminator.operands[-carried:],
-                region.args[-carried:] or op.results,
-                op.operands[-carried:] if region.args else op.results,
-                strict=True,
-            ):
+            sides = (entering.initial, entering.args) if entering else ()
+            for values in zip(op.results, region.terminator.values, *sides, strict=True):
                 self._join(values)
 
     def _join(self, values: tuple[Value, ...]) -> None:

@@ -33,9 +33,9 @@ def lower_reductions(fn: Function, _options: LayoutOptions) -> Function:
 
 def _rewrite(rebuilder: Rebuilder, op: Op) -> tuple[Value] | None:
     if op.opdef is reduce:
-        return (_reduce(rebuilder.builder, op, rebuilder[op.operands[0]]),)
+        return (_reduce(rebuilder.builder, op, rebuilder[op.x]),)
     if op.opdef is arg_reduce:
-        return (_arg_reduce(rebuilder.builder, op, rebuilder[op.operands[0]]),)
+        return (_arg_reduce(rebuilder.builder, op, rebuilder[op.x]),)
     return None
 
 

@@ -12,6 +12,7 @@ from blocknumba.gpu_layout.layouts.shared import in_registers
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.coalescing import Accesses
 from blocknumba.gpu_layout.placement.rule import placement_of
+from blocknumba.tile_ir.ir.carried import controls, is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
 from blocknumba.tile_ir.ir.opdef import PURE, READS, TERMINATOR, WRITES
 from blocknumba.tile_ir.ir.types import TileType
@@ -68,12 +69,12 @@ class Homes:
         tiles = [i for i in range(count) if in_registers(op.results[i].type)]
         for region in op.regions:
             self._forward(region)
-        yields = [region.terminator.operands[-count:] for region in op.regions]
+        yields = [region.terminator.values for region in op.regions]
         for i in tiles:
             made = (self._homes.get(values[i]) for values in yields)
             home = next((layout for layout in made if layout is not None), None)
-            if home is None and op.regions[0].args:
-                home = self._homes.get(op.operands[-count:][i])
+            if home is None and is_loop(op):
+                home = self._homes.get(op.initial[i])
             self._homes[op.results[i]] = home
         if not tiles or not op.regions[0].args:
             return
@@ -105,11 +106,10 @@ class Homes:
         """Give every tile that a control op hands on a home, from inside or from after it."""
         count = len(op.results)
         for region in op.regions:
-            values = region.terminator.operands[-count:] if count else ()
             known = tuple(
                 self._homes.get(value) or self._wants.get(value) for value in op.results
             )
-            self._want(values, known)
+            self._want(region.terminator.values, known)
             self._backward(region)
         args = op.regions[0].args[-count:] if op.regions[0].args and count else ()
         for i, result in enumerate(op.results):
@@ -121,7 +121,7 @@ class Homes:
             self._homes[result] = home
             if args:
                 self._homes[args[i]] = home
-                self._want((op.operands[-count:][i],), (home,))
+                self._want((op.initial[i],), (home,))
 
 
 Layout = LinearLayout | None
@@ -200,21 +200,17 @@ class Planner:
 
     def _control(self, op: Op) -> None:
         """What a control op hands on is in one layout inside, and is moved from that outside."""
-        count = len(op.results)
         homes = tuple(self._homes[value] for value in op.results)
         for value, home in zip(op.results, homes, strict=True):
             self._move_from(value, home)
-        for region in op.regions:
-            for value in region.terminator.operands[: len(region.terminator.operands) - count]:
-                self._want(value, None)
-            if count:
-                for value, home in zip(region.terminator.operands[-count:], homes, strict=True):
-                    self._want(value, home)
-            self._region(region)
-        carried = count if op.regions[0].args else 0
-        for value in op.operands[: len(op.operands) - carried]:
+        # before the regions: what ends an iteration is made in them
+        for value in controls(op) if is_loop(op) else op.operands:
             self._want(value, None)
-        for value, home in zip(op.operands[len(op.operands) - carried :], homes):
+        for region in op.regions:
+            for value, home in zip(region.terminator.values, homes, strict=True):
+                self._want(value, home)
+            self._region(region)
+        for value, home in zip(op.initial if is_loop(op) else (), homes):
             self._want(value, home)
 
     def _move_from(self, value: Value, home: Layout) -> None:

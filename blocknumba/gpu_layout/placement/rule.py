@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import in_rows
 from blocknumba.gpu_layout.layouts.shared import in_registers
-from blocknumba.tile_ir.ir.function import Op
-from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, OpDef
+from blocknumba.tile_ir.ir.function import Op, OpDef
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE
 
 Layouts = tuple[LinearLayout | None, ...]
 
@@ -46,7 +46,7 @@ def in_rows_of_first_tile(op: Op, num_warps: int) -> LinearLayout:
 
 def in_rows_of_operand(op: Op, num_warps: int) -> LinearLayout:
     """C order, of the first operand."""
-    return in_rows(op.operands[0].type.shape, num_warps)
+    return in_rows(op.x.type.shape, num_warps)
 
 
 def everywhere(_op: Op, _layout: LinearLayout) -> bool:

@@ -88,7 +88,7 @@ def _dot_accepts(op: Op, layout: LinearLayout) -> bool:
 
 def _matrix_operands(op: Op, layout: LinearLayout) -> Layouts:
     """Operands in registers are in fragments; warps along the other axis hold copies."""
-    plan, (a, b, _) = plan_of(op), op.operands
+    plan, (a, b) = plan_of(op), (op.a, op.b)
     return (
         plan.a.layout if in_registers(a.type) else None,
         plan.b.layout if in_registers(b.type) else None,
@@ -151,7 +151,7 @@ def _is_accumulator(op: Op, layout: LinearLayout) -> bool:
 
 def _product_operands(op: Op, layout: LinearLayout) -> Layouts:
     """The first operand, where it is in registers, and the accumulator."""
-    a = op.operands[0].type
+    a = op.a.type
     first = operand_layout(a.shape, a.dtype, warp_count(layout)) if in_registers(a) else None
     return (first, None, layout)
 
@@ -180,13 +180,13 @@ def _no_tiles(op: Op, _layout: LinearLayout) -> Layouts:
 
 
 def _broadcast_operands(op: Op, layout: LinearLayout) -> Layouts:
-    old, new = op.operands[0].type.shape, op.result.type.shape
+    old, new = op.x.type.shape, op.result.type.shape
     axes = tuple(axis for axis, extent in enumerate(old) if extent != new[axis])
     return (registers.collapse(layout, axes),)
 
 
 def _reshape_operands(op: Op, layout: LinearLayout) -> Layouts:
-    shape = op.operands[0].type.shape
+    shape = op.x.type.shape
     return (registers.reshape(layout, shape) if shape else None,)
 
 
@@ -225,7 +225,7 @@ def _join_accepts(_op: Op, layout: LinearLayout) -> bool:
 
 
 def _join_fallback(op: Op, num_warps: int) -> LinearLayout:
-    return registers.join(registers.in_rows(op.operands[0].type.shape, num_warps))
+    return registers.join(registers.in_rows(op.x.type.shape, num_warps))
 
 
 def _split_operands(_op: Op, layout: LinearLayout) -> Layouts:
@@ -239,7 +239,7 @@ def _split_natural(_op: Op, homes: Layouts) -> LinearLayout | None:
 
 def _extract_operands(op: Op, layout: LinearLayout) -> Layouts:
     """The part's layout, and what lies outside it in further registers of the same thread."""
-    old, part = op.operands[0].type.shape, op.result.type.shape
+    old, part = op.x.type.shape, op.result.type.shape
     outs = registers.dims_of(old)
     wide = layout.with_outs(outs)
     place_, added = 0, ()

@@ -77,8 +77,8 @@ class _Stager(Rebuilder):
             return
         if op.opdef is shared_tile:
             self.builder.loc = op.loc
-            (buffer,) = self.operands(op)
-            self[op.result] = _read(self.builder, buffer, op.result.type, op.result.hint)
+            buffer, tile = self[op.buffer], op.result
+            self[tile] = _read(self.builder, buffer, tile.type, tile.hint)
             return
         super().op(op)
         if op in self._told:
@@ -89,8 +89,7 @@ class _Stager(Rebuilder):
     def _stage(self, op: Op) -> None:
         """Write a tile into a buffer of its own, for threads or for engines."""
         self.builder.loc = op.loc
-        (x,) = self.operands(op)
-        self[op.result] = _written(self.builder, x, op.attrs["layout"])
+        self[op.result] = _written(self.builder, self[op.x], op.attrs["layout"])
         if op.result in self._seen:
             self.builder.emit(fence_async)
 
@@ -99,8 +98,7 @@ class _Stager(Rebuilder):
         buffers = []
         for op in group:
             self.builder.loc = op.loc
-            (x,) = self.operands(op)
-            bits = _cut(op)
+            x, bits = self[op.x], _cut(op)
             if bits:
                 self._convert_parts(x, op, bits)
                 continue
@@ -139,7 +137,7 @@ def _cut(op: Op) -> tuple[int, ...]:
     tile = op.result.type
     size_bytes = tile.size * element_bits(tile) // 8
     wanted = log2(max(1, size_bytes // PART_BYTES))
-    return cut(op.operands[0].type.layout, tile.layout, wanted) if wanted else ()
+    return cut(op.x.type.layout, tile.layout, wanted) if wanted else ()
 
 
 def _grouped(ops: Sequence[Op]) -> Iterator[tuple[Op, ...]]:
@@ -177,7 +175,7 @@ def _released(together: list[Op], waiting: list[Op]) -> Iterator[tuple[Op, ...]]
 def _needs_shared(op: Op) -> bool:
     if op.opdef is not convert_layout:
         return False
-    source, destination = op.operands[0].type, op.result.type
+    source, destination = op.x.type, op.result.type
     move = plan_move(source.layout, destination.layout, element_bits(source))
     return isinstance(move, SharedMove)
 

@@ -137,7 +137,7 @@ def _(emitter: Emitter, op: Op, whole: Registers, index: Registers) -> Registers
 @code(shared_part)
 def _(emitter: Emitter, op: Op, buffer: Registers) -> Registers:
     """The part of a tile is a tile whose first element is further on; swizzles keep linear."""
-    held, part = op.operands[0].type, op.result.type
+    held, part = op.buffer.type, op.result.type
     layout = part.layout.with_outs(held.layout.outs)
     origin = offset_of(held.layout, {attribute(op, "axis"): attribute(op, "start")})
     tile = tile_in_shared(emitter, part.dtype, layout, buffer[0], held.layout, origin)
@@ -183,13 +183,13 @@ def _(emitter: Emitter, op: Op, barrier: Registers) -> None:
 @code(tma_load)
 def _(emitter: Emitter, op: Op, map_: Registers, buffer: Registers, barrier: Registers,
       *starts: Registers) -> None:
-    load(emitter, map_[0], _description(emitter, op.operands[0]), op.operands[1].type,
+    load(emitter, map_[0], _description(emitter, op.map), op.buffer.type,
              buffer[0], barrier[0], [start for start, in starts], attribute(op, "blocks"))
 
 
 @code(tma_store)
 def _(emitter: Emitter, op: Op, map_: Registers, buffer: Registers, *starts: Registers) -> None:
-    store(emitter, map_[0], _description(emitter, op.operands[0]), op.operands[1].type,
+    store(emitter, map_[0], _description(emitter, op.map), op.buffer.type,
               buffer[0], [start for start, in starts])
 
 
@@ -213,10 +213,10 @@ def _(emitter: Emitter, _op: Op) -> None:
 @code(async_copy)
 def _(emitter: Emitter, op: Op, pointers: Registers, buffer: Registers,
       masks: Registers | None = None) -> None:
-    held = op.operands[1].type
+    held = op.buffer.type
     source = async_copies.Source(
-        op.operands[0].type.layout, pointers, masks, access_width(emitter.axis_infos, op),
-        does_work(emitter, op.operands[0]))
+        op.pointer.type.layout, pointers, masks, access_width(emitter.axis_infos, op),
+        does_work(emitter, op.pointer))
     async_copies.copy(emitter, held.dtype, source, buffer[0], held.layout)
 
 

@@ -121,7 +121,7 @@ def _(emitter: Emitter, op: Op, pointers: Registers, compares: Registers, values
 
 def _predicates(emitter: Emitter, op: Op, count: int, masks: Registers | None) -> Registers:
     return global_memory.with_predicate(emitter, masks or global_memory.always(count),
-                                        does_work(emitter, op.operands[0]))
+                                        does_work(emitter, op.pointer))
 
 
 def _order_before(emitter: Emitter, op: Op) -> None:

@@ -11,12 +11,12 @@ from blocknumba.tile_ir.ops.cast import bitcast, cast
 
 @code(cast)
 def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
-    source, to = op.operands[0].type.dtype, op.result.type.dtype
+    source, to = op.x.type.dtype, op.result.type.dtype
     rounding = attribute(op, "rounding")
     return casts.cast_all(emitter, x, source, to, rounding)
 
 
 @code(bitcast)
 def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
-    source, to = op.operands[0].type.dtype, op.result.type.dtype
+    source, to = op.x.type.dtype, op.result.type.dtype
     return [casts.bitcast(emitter, value, source, to) for value in x]

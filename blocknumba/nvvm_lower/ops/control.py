@@ -87,8 +87,8 @@ def _(emitter: Emitter, op: Op, start: Registers, stop: Registers, step: Registe
       *carried: Registers) -> tuple[Registers, ...]:
     """A counter runs down from the number of rounds, so that nothing overflows."""
     body, (region,) = emitter.body, op.regions
-    index_type = llvm_type(op.operands[0])
-    rounds = _round_count(emitter, op.operands[0], start[0], stop[0], step[0])
+    index_type = llvm_type(op.start)
+    rounds = _round_count(emitter, op.start, start[0], stop[0], step[0])
     head, inside, done = (body.new_label(hint) for hint in ("for", "body", "done"))
     initial = _to_hand_on(emitter, region.args[1:], carried)
     before = body.block

@@ -116,7 +116,7 @@ def _(emitter: Emitter, op: Op, condition: Registers) -> None:
 def _(emitter: Emitter, op: Op, indices: Registers, extents: Registers,
       masks: Registers | None = None) -> None:
     """Taken as unsigned, a negative index is greater than every extent."""
-    body, dtype = emitter.body, op.operands[0].type.dtype
+    body, dtype = emitter.body, op.index.type.dtype
     holds = [body.compare("icmp ult", f"i{dtype.bits}", index, extent)
              for index, extent in zip(indices, extents, strict=True)]
     if masks is not None:

@@ -19,7 +19,7 @@ from blocknumba.nvvm_lower.services.shared_memory import (
     RegisterTile, SharedTile, Tile, elements_of_word, tile_in_shared, word_type,
 )
 from blocknumba.nvvm_lower.services.words import pack, unpack
-from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.types import DType, TileType
 
@@ -203,14 +203,14 @@ def _split(emitter: Emitter, word: str) -> tuple[str, str]:
 
 @code(mma)
 def _(emitter: Emitter, op: Op, a: Registers, b: Registers, acc: Registers) -> Registers:
-    plan, types = plan_of(op), [value.type for value in op.operands]
+    plan, types = plan_of(op), (op.a.type, op.b.type)
     precision = attribute(op, "precision")
     first, second = (
         _operand(emitter, pieces, type_, values, precision)
         for pieces, type_, values in zip((plan.a, plan.b), types, (a, b)))
     if attribute(op, "swapped"):
         first, second = second, first
-    sums = Sums(emitter, plan.accumulator, types[2].dtype, acc)
+    sums = Sums(emitter, plan.accumulator, op.acc.type.dtype, acc)
     multiply(emitter, Instruction.parse(op.attrs["instruction"]), precision, first, second, sums)
     return sums.registers()
 
@@ -229,8 +229,7 @@ def _operand(emitter: Emitter, pieces: Pieces, type_: TileType, values: Register
 def _(emitter: Emitter, op: Op, a: Registers, b: Registers, acc: Registers) -> Registers:
     plan, dtype = plan_of(op), op.result.type.dtype
 
-    def tile(place: int, layout: LinearLayout, buffer: Registers) -> SharedTile:
-        shared = op.operands[place].type.layout
-        return SharedTile(emitter, dtype, layout, buffer[0], shared)
+    def tile(operand: Value, layout: LinearLayout, buffer: Registers) -> SharedTile:
+        return SharedTile(emitter, dtype, layout, buffer[0], operand.type.layout)
 
-    return multiply_add(emitter, plan, dtype, tile(0, plan.a, a), tile(1, plan.b, b), acc)
+    return multiply_add(emitter, plan, dtype, tile(op.a, plan.a, a), tile(op.b, plan.b, b), acc)

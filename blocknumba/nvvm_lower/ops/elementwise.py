@@ -137,7 +137,7 @@ EXACT: dict[str, Element] = {
 
 
 def _code(emitter: Emitter, op: Op, *operands: Registers) -> Registers:
-    dtype = op.operands[0].type.dtype
+    dtype = op.x.type.dtype
     function = element_code(op.name, dtype)
     return [function(emitter, dtype, *values) for values in zip(*operands, strict=True)]
 
@@ -151,7 +151,8 @@ def _(emitter: Emitter, op: Op, x: Registers, y: Registers) -> Registers:
     """Of int32 it may be an index: what its registers have in common is added once."""
     if op.result.type.dtype != int32:
         return _code(emitter, op, x, y)
-    first, second = (emitter.axis_infos.ranges[value] for value in op.operands)
+    ranges = emitter.axis_infos.ranges
+    first, second = ranges[op.x], ranges[op.y]
     bounds = Range(first.low + second.low, first.high + second.high)
     return [added(emitter.body, emitter.threads, a, b, bounds) for a, b in zip(x, y, strict=True)]
 

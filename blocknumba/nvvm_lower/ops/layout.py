@@ -59,13 +59,13 @@ def _matrices(emitter: Emitter, dtype: Dtype, layout: LinearLayout,
 
 @code(convert_layout)
 def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
-    source, wanted = op.operands[0].type, op.result.type
+    source, wanted = op.x.type, op.result.type
     return moved(emitter, source.dtype, x, source.layout, wanted.layout)
 
 
 @code(take_part)
 def _(_emitter: Emitter, op: Op, x: Registers) -> Registers:
-    layout = op.operands[0].type.layout
+    layout = op.x.type.layout
     return [x[i] for i in registers_of_part(layout, op.attrs["bits"], op.attrs["index"])]
 
 
@@ -89,7 +89,7 @@ def _(emitter: Emitter, op: Op) -> Registers:
 
 @code(shared_write)
 def _(emitter: Emitter, op: Op, buffer: Registers, value: Registers) -> None:
-    held, type_ = op.operands[0].type, op.operands[1].type
+    held, type_ = op.buffer.type, op.value.type
     if type_.is_scalar:
         first = emitter.threads.is_first
         shared_memory.write_scalar(emitter, type_.dtype, value[0], buffer[0], first)
@@ -99,7 +99,7 @@ def _(emitter: Emitter, op: Op, buffer: Registers, value: Registers) -> None:
 
 @code(shared_read)
 def _(emitter: Emitter, op: Op, buffer: Registers) -> Registers:
-    held, type_ = op.operands[0].type, op.result.type
+    held, type_ = op.buffer.type, op.result.type
     if type_.is_scalar:
         return [shared_memory.read_scalar(emitter, type_.dtype, buffer[0])]
     return shared_memory.read(emitter, type_.dtype, type_.layout, buffer[0], held.layout)

@@ -129,7 +129,7 @@ VECTOR_BYTES = 16  # PTX ISA, "Vectors": the widest access of one thread
 
 @code(offset)
 def _(emitter: Emitter, op: Op, pointers: Registers, counts: Registers) -> Registers:
-    body, dtype = emitter.body, op.operands[1].type.dtype
+    body, dtype = emitter.body, op.count.type.dtype
     pointer = register_type(op.result.type.dtype)
     element = memory_type(op.result.type.dtype.pointee)
     pairs = zip(pointers, counts, strict=True)
@@ -162,8 +162,8 @@ def _(emitter: Emitter, op: Op, pointers: Registers, masks: Registers | None = N
 def _(emitter: Emitter, op: Op, pointers: Registers, values: Registers,
       masks: Registers | None = None) -> None:
     masks = global_memory.with_predicate(
-        emitter, masks or global_memory.always(len(pointers)), does_work(emitter, op.operands[0]))
-    dtype, hints = op.operands[1].type.dtype, Hints(attribute(op, "cache"),
+        emitter, masks or global_memory.always(len(pointers)), does_work(emitter, op.pointer))
+    dtype, hints = op.value.type.dtype, Hints(attribute(op, "cache"),
                                                     attribute(op, "eviction"))
     width, guarded = access_width(emitter.axis_infos, op), guarded_width(emitter.axis_infos, op)
     if guarded <= width:
@@ -188,7 +188,7 @@ def access_width(infos: AxisInfos, op: Op) -> int:
 
     They are neighbours in the layout and in memory, aligned, under one mask.
     """
-    return _width(op, partial(infos.access_width, op.operands[0], mask_of(op)))
+    return _width(op, partial(infos.access_width, op.pointer, op.mask))
 
 
 def guarded_width(infos: AxisInfos, op: Op) -> int:
@@ -196,21 +196,14 @@ def guarded_width(infos: AxisInfos, op: Op) -> int:
 
     The masks of that many are true up to one of them and false from there on.
     """
-    mask = mask_of(op)
-    if mask is None or op.attrs.get("volatile"):
+    if op.mask is None or op.attrs.get("volatile"):
         return 1
-    return _width(op, partial(infos.guarded_width, op.operands[0], mask))
-
-
-def mask_of(op: Op) -> Value | None:
-    """The mask of a load or store."""
-    place = 1 if op.opdef is load else 2
-    return op.operands[place] if place < len(op.operands) else None
+    return _width(op, partial(infos.guarded_width, op.pointer, op.mask))
 
 
 def _width(op: Op, width_along: Callable[[int], int]) -> int:
     """How many registers one access moves.  width_along: neighbours in memory along an axis."""
-    pointer = op.operands[0].type
+    pointer = op.pointer.type
     if pointer.is_scalar:
         return 1
     widths = (min(contiguous_registers(pointer.layout, axis), width_along(axis))

@@ -105,26 +105,26 @@ class _Best:
 
 @code(reduce, partial_reduce)
 def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
-    type_ = op.operands[0].type
+    type_ = op.x.type
     return reduced(emitter, type_.dtype, x, type_.layout, op.attrs["axis"], op.attrs["kind"])
 
 
 @code(partial_arg_reduce)
 def _(emitter: Emitter, op: Op, x: Registers) -> tuple[Registers, Registers]:
-    type_, axis = op.operands[0].type, op.attrs["axis"]
+    type_, axis = op.x.type, op.attrs["axis"]
     places = coordinates(emitter.body, emitter.threads, type_.layout, axis)
     return arg_reduced(emitter, type_.dtype, x, places, type_.layout, axis, op.attrs["kind"])
 
 
 @code(arg_reduce)
 def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
-    type_, axis = op.operands[0].type, op.attrs["axis"]
+    type_, axis = op.x.type, op.attrs["axis"]
     places = coordinates(emitter.body, emitter.threads, type_.layout, axis)
     return arg_reduced(emitter, type_.dtype, x, places, type_.layout, axis, op.attrs["kind"])[1]
 
 
 @code(finish_arg_reduce)
 def _(emitter: Emitter, op: Op, values: Registers, places: Registers) -> Registers:
-    type_ = op.operands[0].type
+    type_ = op.values.type
     return arg_reduced(emitter, type_.dtype, values, places, type_.layout, op.attrs["axis"],
                        op.attrs["kind"])[1]

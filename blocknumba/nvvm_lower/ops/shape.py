@@ -20,7 +20,7 @@ def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
 
 @code(broadcast)
 def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
-    old = op.operands[0].type
+    old = op.x.type
     kept = tuple(bits if old.shape[int(name[3:])] > 1 else 0 for name, bits in
                  op.result.type.layout.outs)
     wanted = _projected(op.result.type.layout, kept, old.layout)
@@ -29,7 +29,7 @@ def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
 
 @code(reshape)
 def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
-    old, new = op.operands[0].type, op.result.type
+    old, new = op.x.type, op.result.type
     if old.is_scalar or new.is_scalar:
         assert len(x) == count(new) == 1, f"reshape: {old} to {new}"
         return x
@@ -38,7 +38,7 @@ def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
 
 @code(transpose)
 def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
-    old, axes = op.operands[0].type, op.attrs["axes"]
+    old, axes = op.x.type, op.attrs["axes"]
     wanted = layouts.transpose(op.result.type.layout, layouts.inverse_axes(axes))
     return moved(emitter, old.dtype, x, old.layout, wanted)
 
@@ -46,7 +46,7 @@ def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
 @code(join)
 def _(emitter: Emitter, op: Op, x: Registers, y: Registers) -> Registers:
     """The lowest index bit of the result chooses between x and y."""
-    type_, joined = op.operands[0].type, op.result.type.layout
+    type_, joined = op.x.type, op.result.type.layout
     assert not any(column & 1 for column in joined[LANE] + joined[WARP]), f"join in {joined}"
     wanted = LinearLayout(joined.ins, type_.layout.outs,
                           tuple(column >> 1 for column in joined.columns))
@@ -58,7 +58,7 @@ def _(emitter: Emitter, op: Op, x: Registers, y: Registers) -> Registers:
 @code(split)
 def _(emitter: Emitter, op: Op, x: Registers) -> tuple[Registers, Registers]:
     """The lowest index bit of the operand chooses the result."""
-    type_ = op.operands[0].type
+    type_ = op.x.type
     halves = []
     for side, result in enumerate(op.results):
         turned = shifted(emitter, type_.dtype, x, type_.layout, side)
@@ -71,7 +71,7 @@ def _(emitter: Emitter, op: Op, x: Registers) -> tuple[Registers, Registers]:
 @code(flip)
 def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
     """Extents are powers of two, so i becomes i ^ (extent - 1)."""
-    type_, axis = op.operands[0].type, op.attrs["axis"]
+    type_, axis = op.x.type, op.attrs["axis"]
     distance = (type_.shape[axis] - 1) * _step(type_.shape, axis)
     turned = shifted(emitter, type_.dtype, x, type_.layout, distance)
     return moved(emitter, type_.dtype, turned, type_.layout, op.result.type.layout)
@@ -80,7 +80,7 @@ def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
 @code(extract)
 def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
     """Starts are multiples of the part's extents, so i is start ^ (i within the part)."""
-    type_, part = op.operands[0].type, op.result.type
+    type_, part = op.x.type, op.result.type
     distance = sum(start * _step(type_.shape, axis)
                    for axis, start in enumerate(op.attrs["starts"]))
     turned = shifted(emitter, type_.dtype, x, type_.layout, distance)

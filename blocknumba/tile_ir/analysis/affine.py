@@ -77,7 +77,7 @@ class Forms:
         """The number given at launch that a scalar is, promises about it aside."""
         value = atom.value
         while value.owner is not None and value.owner.name == "hint":
-            value = value.owner.operands[0]
+            value = value.owner.x
         return self.parameters.get(value)
 
     def fits_32_bits(self, number: Polynomial) -> bool:
@@ -130,7 +130,7 @@ class Forms:
 
     def _wrapped(self, op: Op) -> str:
         """Why a remainder of a tile has no form: of tiles that are whole, scalars are taken."""
-        divisor = self._found.get(op.operands[1])
+        divisor = self._found.get(op.y)
         terms = divisor.base.terms if isinstance(divisor, Form) and op.result.type.shape else ()
         match terms:
             case (((atom,), 1),) if parameter := self.parameter(atom):
@@ -166,7 +166,7 @@ class Forms:
             return "an index changes from round to round in a way that is no fixed distance"
         if loop.name != "for":
             return "an index moves on in a loop that does not count its rounds"
-        start, step = (self._found[value].base for value in (loop.operands[0], loop.operands[2]))
+        start, step = (self._found[value].base for value in (loop.start, loop.step))
         per_count, rest = moved.base.divided(step)
         if rest:
             return "an index moves by a distance that is no multiple of the loop's step"
@@ -180,14 +180,16 @@ class Forms:
             op = following.owner
             if op is None or op.name not in ("add", "sub", "offset", "hint"):
                 return None
-            following, *moved = op.operands
+            if op.name == "hint":
+                following = op.x
+                continue
+            following, moved = (op.pointer, op.count) if op.name == "offset" else (op.x, op.y)
             if op.name == "add" and following not in inside:
-                following, *moved = reversed(op.operands)
-            for value in moved:
-                distance = self._found.get(value)
-                if value in inside or not isinstance(distance, Form):
-                    return None
-                total = total - distance if op.name == "sub" else total + distance
+                following, moved = moved, following
+            distance = self._found.get(moved)
+            if moved in inside or not isinstance(distance, Form):
+                return None
+            total = total - distance if op.name == "sub" else total + distance
         return total
 
 
@@ -296,7 +298,7 @@ def _(op: Op, x: Form) -> Form | None:
 
     Unsigned ones of the same size or wider have none: they may become negative.
     """
-    source, target = op.operands[0].type.dtype, op.result.type.dtype
+    source, target = op.x.type.dtype, op.result.type.dtype
     if not source.is_integer or not is_index(target):
         return None
     return x if source.is_signed or source.bits < target.bits else None
@@ -326,7 +328,7 @@ def _(op: Op, x: Form) -> Form:
 @rule("reshape")
 def _(op: Op, x: Form) -> Form | None:
     """Axes of extent 1 come and go; others only where all elements are equal."""
-    before, after = op.operands[0].type.shape, op.result.type.shape
+    before, after = op.x.type.shape, op.result.type.shape
     if x.is_uniform:
         return Form(x.base, _none(op.result.type), x.origin)
     if [n for n in before if n > 1] != [n for n in after if n > 1]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from blocknumba.tile_ir.analysis.axis import Axis, AxisInfo, power_of_two_in, unit_of, unknown
 from blocknumba.tile_ir.analysis.axis_rules import RULES, of_unknown_op
 from blocknumba.tile_ir.analysis.ranges import Ranges
+from blocknumba.tile_ir.ir.carried import carried
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
 
 
@@ -48,12 +49,12 @@ class AxisInfos:
 
     def _control(self, op: Op) -> None:
         if op.name == "for":
-            start, step = self[op.operands[0]].axes[0], self[op.operands[2]].axes[0]
+            start, step = self[op.start].axes[0], self[op.step].axes[0]
             counter = Axis(1, min(start.divisibility, step.divisibility), 1)
             self._found[op.regions[0].args[0]] = AxisInfo((counter,))
-            self._loop(op, op.operands[3:], 1, 0)
+            self._loop(op)
         elif op.name == "loop":
-            self._loop(op, op.operands, 0, 1)
+            self._loop(op)
         else:
             self._alternatives(op)
 
@@ -63,19 +64,14 @@ class AxisInfos:
             self._region(region)
         if op.name != "if":
             return
-        one, other = (region.terminator.operands for region in op.regions)
+        one, other = (region.terminator.values for region in op.regions)
         for result, a, b in zip(op.results, one, other, strict=True):
             self._found[result] = self[a].joined(self[b], unit_of(result))
 
-    def _loop(self, op: Op, initial: tuple[Value, ...], first: int, skipped: int) -> None:
-        """Carried values: what holds of the initial ones, weakened until it holds of the next.
-
-        first: index of the first carried argument of the region; skipped: operands of its
-        terminator before the carried ones.
-        """
-        (region,) = op.regions
-        carried = region.args[first:]
-        for arg, value in zip(carried, initial, strict=True):
+    def _loop(self, op: Op) -> None:
+        """Carried values: what holds of the initial ones, weakened until it holds of the next."""
+        (region,), values = op.regions, carried(op)
+        for arg, value in zip(values.args, values.initial, strict=True):
             # an enclosing loop comes here again, knowing less each time
             before = self._found.get(arg, self[value])
             self._found[arg] = before.joined(self[value], unit_of(arg))
@@ -83,15 +79,15 @@ class AxisInfos:
         while weakened:
             self._region(region)
             weakened = False
-            following = region.terminator.operands[skipped:]
-            for arg, value in zip(carried, following, strict=True):
+            for arg, value in zip(values.args, values.following, strict=True):
                 before = self._found[arg]
                 after = before.joined(self[value], unit_of(arg))
                 weakened = weakened or after != before
                 self._found[arg] = after
-        for result, arg, value in zip(op.results, carried, following, strict=True):
-            # `for` may run no round at all; then the results are the initial values
-            self._found[result] = self._found[arg] if first else self[value]
+        # `for` may run no round at all; then the results are the initial values
+        last = values.args if op.name == "for" else values.following
+        for result, value in zip(op.results, last, strict=True):
+            self._found[result] = self[value]
 
 
 def axis_info(fn: Function) -> AxisInfos:

@@ -63,7 +63,8 @@ def _every(info: AxisInfo) -> int:
 
 
 def _pairs(facts: Facts, op: Op, combine: Callable[[Axis, Axis], Axis]) -> AxisInfo:
-    return _pairs_of(facts[op.operands[0]], facts[op.operands[1]], combine)
+    left, right = (op.pointer, op.count) if op.name == "offset" else (op.x, op.y)
+    return _pairs_of(facts[left], facts[right], combine)
 
 
 def _pairs_of(left: AxisInfo, right: AxisInfo,
@@ -121,7 +122,7 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 
 @rule("mul")
 def _(facts: Facts, op: Op) -> AxisInfo:
-    x, y = (facts[value] for value in op.operands)
+    x, y = facts[op.x], facts[op.y]
     if x.value == 1:
         return y
     if y.value == 1:
@@ -140,11 +141,11 @@ def _block(x: Axis, y: Axis) -> int:
 
 @rule("floordiv")
 def _(facts: Facts, op: Op) -> AxisInfo:
-    x, y = (facts[value] for value in op.operands)
+    x, y = facts[op.x], facts[op.y]
     if y.value == 1:
         return x
     # x // -y rounds the other way, and x // 0 is 0
-    positive = op.result.type.dtype.is_integer and facts.ranges[op.operands[1]].low > 0
+    positive = op.result.type.dtype.is_integer and facts.ranges[op.y].low > 0
     exact = power_of_two_in(y.value) if y.value else 0
     exact = exact if exact == y.value else 0
 
@@ -161,7 +162,7 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 def _(facts: Facts, op: Op) -> AxisInfo:
     if not op.result.type.dtype.is_integer:
         return of_unknown_op(facts, op)
-    positive = facts.ranges[op.operands[1]].low > 0
+    positive = facts.ranges[op.y].low > 0
 
     def combine(x: Axis, y: Axis) -> Axis:
         run = _block(x, y) if positive else 1
@@ -174,7 +175,7 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 def _(facts: Facts, op: Op) -> AxisInfo:
     if not op.result.type.dtype.is_integer:
         return of_unknown_op(facts, op)
-    (x,) = (facts[value] for value in op.operands)
+    x = facts[op.x]
     return AxisInfo(tuple(Axis(1, _each(axis), axis.constancy) for axis in x.axes))
 
 
@@ -197,7 +198,7 @@ def _both_falling(x: Axis, y: Axis) -> Axis:
 def _(facts: Facts, op: Op) -> AxisInfo:
     if _is_bool(op):
         return _pairs(facts, op, _both_falling)
-    x, y = (facts[value] for value in op.operands)
+    x, y = facts[op.x], facts[op.y]
     if y.value is None:
         x, y = y, x
     mask = y.value or 0
@@ -217,7 +218,7 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 
 @rule("shl", "shr")
 def _(facts: Facts, op: Op) -> AxisInfo:
-    x, count = (facts[value] for value in op.operands)
+    x, count = facts[op.x], facts[op.y]
     bits = op.result.type.dtype.bits
     shift = count.value if count.value is not None and 0 <= count.value < bits else 0
     left = op.name == "shl"
@@ -244,7 +245,7 @@ def _(facts: Facts, op: Op) -> AxisInfo:
     Where x counts up and y is constant, x < y and x <= y fall.
     """
     swapped = op.name in ("gt", "le")
-    left, right = (facts[value] for value in op.operands)
+    left, right = facts[op.x], facts[op.y]
     if swapped:
         left, right = right, left
     falls = op.name in ("lt", "gt")  # the others are not (x < y)
@@ -259,7 +260,7 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 
 @rule("select")
 def _(facts: Facts, op: Op) -> AxisInfo:
-    condition, x, y = (facts[value] for value in op.operands)
+    condition, x, y = facts[op.condition], facts[op.x], facts[op.y]
     if condition.value is not None:
         return x if condition.value else y
     unit = unit_of(op.result)
@@ -274,7 +275,7 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 
 @rule("cast", "bitcast")
 def _(facts: Facts, op: Op) -> AxisInfo:
-    source, dtype = op.operands[0], op.result.type.dtype
+    source, dtype = op.x, op.result.type.dtype
     x = facts[source]
     keeps_bits = op.name == "cast" or source.type.dtype.kind != "float"
     if not (source.type.dtype.is_integer and dtype.is_integer and keeps_bits):
@@ -306,7 +307,7 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 @rule("hint")
 def _(facts: Facts, op: Op) -> AxisInfo:
     """What is known and what is promised; a promised divisibility is of the longer runs."""
-    x = facts[op.operands[0]]
+    x = facts[op.x]
     axes = []
     for number, (axis, extent) in enumerate(zip(x.axes, op.result.type.shape or (1,), strict=True)):
         divisibility, contiguity, constancy = (
@@ -323,14 +324,14 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 
 @rule("splat")
 def _(facts: Facts, op: Op) -> AxisInfo:
-    x = facts[op.operands[0]]
+    x = facts[op.x]
     axes = (Axis(1, x.axes[0].divisibility, extent) for extent in op.result.type.shape or (1,))
     return AxisInfo(tuple(axes), x.value)
 
 
 @rule("broadcast")
 def _(facts: Facts, op: Op) -> AxisInfo:
-    x, source = facts[op.operands[0]], op.operands[0].type
+    x, source = facts[op.x], op.x.type
     repeated = zip(x.axes, source.shape or (1,), op.result.type.shape or (1,), strict=True)
     return AxisInfo(tuple(axis if old == new else Axis(1, axis.divisibility, new)
                           for axis, old, new in repeated), x.value)
@@ -339,8 +340,8 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 @rule("reshape")
 def _(facts: Facts, op: Op) -> AxisInfo:
     """Axes from the last: those with one product are joined into one run of elements, then cut."""
-    x, unit = facts[op.operands[0]], unit_of(op.result)
-    sources = list(zip(x.axes, op.operands[0].type.shape, strict=False))
+    x, unit = facts[op.x], unit_of(op.result)
+    sources = list(zip(x.axes, op.x.type.shape, strict=False))
     lone = Axis(1, max(axis.start(1, unit) for axis in x.axes), 1)
     axes: list[Axis] = []
     joined, extent = lone, 1  # what is not yet cut up
@@ -380,13 +381,13 @@ def _stepping(axis: Axis, stride: int, lone: Axis) -> Axis:
 
 @rule("transpose")
 def _(facts: Facts, op: Op) -> AxisInfo:
-    x, order = facts[op.operands[0]], attribute(op, "axes")
+    x, order = facts[op.x], attribute(op, "axes")
     return AxisInfo(tuple(x.axes[axis] for axis in order) or x.axes, x.value)
 
 
 @rule("flip")
 def _(facts: Facts, op: Op) -> AxisInfo:
-    x, flipped, unit = facts[op.operands[0]], attribute(op, "axis"), unit_of(op.result)
+    x, flipped, unit = facts[op.x], attribute(op, "axis"), unit_of(op.result)
     axes = list(x.axes)
     axes[flipped] = Axis(1, axes[flipped].start(1, unit), axes[flipped].constancy)
     return AxisInfo(tuple(axes), x.value)
@@ -394,7 +395,7 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 
 @rule("extract")
 def _(facts: Facts, op: Op) -> AxisInfo:
-    x, unit = facts[op.operands[0]], unit_of(op.result)
+    x, unit = facts[op.x], unit_of(op.result)
     extents = op.result.type.shape or (1,)
     return AxisInfo(tuple(_inner(axis, extent, unit)
                           for axis, extent in zip(x.axes, extents, strict=True)), x.value)
@@ -403,7 +404,7 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 @rule("split")
 def _(facts: Facts, op: Op) -> AxisInfo:
     """What holds of both halves; axes other than the last stay as they are."""
-    x, unit = facts[op.operands[0]], unit_of(op.results[0])
+    x, unit = facts[op.x], unit_of(op.results[0])
     if len(x.axes) > 1:
         return AxisInfo(x.axes[:-1], x.value)
     return AxisInfo((Axis(1, x.axes[0].start(1, unit), 1),), x.value)
@@ -411,18 +412,18 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 
 @rule("join")
 def _(facts: Facts, op: Op) -> AxisInfo:
-    x, y = (facts[value] for value in op.operands)
+    x, y = facts[op.x], facts[op.y]
     unit = unit_of(op.result)
     both = x.joined(y, unit)
     last = Axis(1, max(axis.start(1, unit) for axis in both.axes),
-                2 if op.operands[0] is op.operands[1] else 1)
-    return AxisInfo(((*both.axes, last) if op.operands[0].type.shape else (last,)), both.value)
+                2 if op.x is op.y else 1)
+    return AxisInfo(((*both.axes, last) if op.x.type.shape else (last,)), both.value)
 
 
 @rule("reduce")
 def _(facts: Facts, op: Op) -> AxisInfo:
     """Sums and extremes of multiples are multiples; where slices are equal, so are results."""
-    x, dropped = facts[op.operands[0]], attribute(op, "axis")
+    x, dropped = facts[op.x], attribute(op, "axis")
     if not op.result.type.dtype.is_integer:
         return unknown(op.result)
     keeps = attribute(op, "kind") in ("sum", "max", "min", "and", "or", "xor")

@@ -29,12 +29,12 @@ def conditions(forms: Forms, ranges: Ranges, mask: Value) -> list[Form] | str:
     if op.name == "and":
         return _all(forms, ranges, op)
     if op.name in _REARRANGED:
-        inner = conditions(forms, ranges, op.operands[0])
+        inner = conditions(forms, ranges, op.x)
         if isinstance(inner, str):
             return inner
         found = [RULES[op.name](op, form) for form in inner]
         return NO_BOUND if None in found else found
-    if op.name in _COMPARED and op.operands[0].type.dtype.is_integer:
+    if op.name in _COMPARED and op.x.type.dtype.is_integer:
         return _comparison(forms, ranges, op)
     return NO_BOUND
 
@@ -43,7 +43,7 @@ def promises(forms: Forms, ranges: Ranges, body: Region) -> dict[Atom, int]:
     """What scalars are at least, as the `assume` ops of a function's body promise."""
     least: dict[Atom, int] = {}
     for op in body.ops:
-        demands = conditions(forms, ranges, op.operands[0]) if op.name == "assume" else []
+        demands = conditions(forms, ranges, op.condition) if op.name == "assume" else []
         for demand in demands if isinstance(demands, list) else []:
             constant = Polynomial.constant(dict(demand.base.terms).get((), 0))
             match (demand.base - constant).terms:
@@ -63,7 +63,7 @@ def _all(forms: Forms, ranges: Ranges, op: Op) -> list[Form] | str:
 
 
 def _comparison(forms: Forms, ranges: Ranges, op: Op) -> list[Form] | str:
-    smaller, greater = op.operands if op.name in ("lt", "le") else reversed(op.operands)
+    smaller, greater = (op.x, op.y) if op.name in ("lt", "le") else (op.y, op.x)
     if smaller.type.dtype.is_signed:
         left, right = forms[smaller], forms[greater]
     elif ranges[greater].high < 1 << greater.type.dtype.bits - 1:
@@ -84,11 +84,11 @@ def _as_signed(forms: Forms, value: Value) -> Form | str:
     """The form of the signed integers whose bits unsigned ones are."""
     op = value.owner
     if op is not None and op.name == "cast":
-        source = op.operands[0].type.dtype
+        source = op.x.type.dtype
         if is_index(source) and source.bits <= value.type.dtype.bits:
-            return forms[op.operands[0]]
+            return forms[op.x]
     if op is not None and op.name in _REARRANGED:
-        inner = _as_signed(forms, op.operands[0])
+        inner = _as_signed(forms, op.x)
         return inner if isinstance(inner, str) else RULES[op.name](op, inner) or NO_BOUND
     found = forms[value]
     is_known = isinstance(found, Form) and found.base.number is not None
@@ -140,7 +140,7 @@ class LowerBounds:
 
     def _counter(self, loop: Op) -> Bound:
         """A counter that rises is never below where it starts."""
-        start, _, step = loop.operands[:3]
+        start, _, step = (loop.start, loop.stop, loop.step)
         return self.of_value(start) if self.of_value(step) >= 0 else UNKNOWN
 
 
@@ -174,11 +174,11 @@ def _greatest(bounds: LowerBounds, op: Op) -> Bound:
 
 
 def _chosen(bounds: LowerBounds, op: Op) -> Bound:
-    return min(bounds.of_value(value) for value in op.operands[1:])
+    return min(bounds.of_value(value) for value in (op.x, op.y))
 
 
 def _same(bounds: LowerBounds, op: Op) -> Bound:
-    return bounds.of_value(op.operands[0])
+    return bounds.of_value(op.x)
 
 
 def _remainder(_: LowerBounds, __: Op) -> Bound:
@@ -186,11 +186,11 @@ def _remainder(_: LowerBounds, __: Op) -> Bound:
 
 
 def _quotient(bounds: LowerBounds, op: Op) -> Bound:
-    return 0 if bounds.of_value(op.operands[0]) >= 0 else UNKNOWN
+    return 0 if bounds.of_value(op.x) >= 0 else UNKNOWN
 
 
 def _shifted(bounds: LowerBounds, op: Op) -> Bound:
-    least, count = bounds.of_value(op.operands[0]), constant_of(op.operands[1])
+    least, count = bounds.of_value(op.x), constant_of(op.y)
     if least < 0:
         return UNKNOWN
     return 0 if count is None else int(least) >> int(count)

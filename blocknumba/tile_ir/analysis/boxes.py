@@ -192,17 +192,18 @@ class _Scalars:
                 found.append(Line(stride, start=start))
         groups: dict[tuple[Monomial, int], list[tuple[Monomial, int]]] = {}
         left = []
-        for monomial, number in rest.terms:
+        for monomial, coefficient in rest.terms:
             known = tuple(atom for atom in monomial if self.at_launch(atom))
             computed = tuple(atom for atom in monomial if not self.at_launch(atom))
             if computed and (known or numbers):
-                key = known, number if self.apart or not known else 0
-                groups.setdefault(key, []).append((computed, number))
+                key = known, coefficient if self.apart or not known else 0
+                groups.setdefault(key, []).append((computed, coefficient))
             else:
-                left.append((monomial, number))
+                left.append((monomial, coefficient))
         for (known, _), terms in groups.items():
-            factor = gcd(*(number for _, number in terms))
-            start = Polynomial.sum((computed, number // factor) for computed, number in terms)
+            factor = gcd(*(coefficient for _, coefficient in terms))
+            start = Polynomial.sum(
+                (computed, coefficient // factor) for computed, coefficient in terms)
             found.append(Line(Polynomial(((known, factor),)), start=start))
         return found, Polynomial(tuple(left))
 
@@ -425,7 +426,7 @@ class Boxes:
         refusal = _refusal(access)
         if refusal:
             return refusal
-        pointer, mask = access.operands[0], _mask(access)
+        pointer, mask = access.pointer, access.mask
         form = self._forms[pointer]
         if isinstance(form, str):
             return form
@@ -450,13 +451,7 @@ def _refusal(access: Op) -> str | None:
         return None
     if attribute(access, "volatile"):
         return "the load is volatile"
-    others = access.operands[2:]
     zero = zero_of(access.result.type.dtype)
-    if others and not same_number(number(others[0]), zero):
+    if access.other is not None and not same_number(number(access.other), zero):
         return "what the mask leaves out is not 0"
     return None
-
-
-def _mask(access: Op) -> Value | None:
-    place = 1 if access.opdef is load else 2
-    return access.operands[place] if len(access.operands) > place else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from blocknumba.tile_ir.ir.carried import carried, controls, is_loop
-from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
-from blocknumba.tile_ir.ir.opdef import PURE, READS, WRITES, Traits
+from blocknumba.tile_ir.ir.function import Function, Op, Region, Traits, Value, walk
+from blocknumba.tile_ir.ir.opdef import PURE, READS, WRITES
 
 Origins = frozenset[str]
 

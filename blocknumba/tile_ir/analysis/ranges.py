@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from blocknumba.tile_ir.ir.carried import Carried, carried, is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, Parameter, Region, Value
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.types import BOOL, DType, TileType
@@ -63,7 +64,7 @@ class Ranges:
             self._control(op)
             return
         if op.name == "assume":
-            self._assume(op.operands[0].owner)
+            self._assume(op.condition.owner)
             return
         rule = RULES.get(op.name)
         if rule is None or len(op.results) != 1 or not _is_counted(op.result.type):
@@ -78,37 +79,36 @@ class Ranges:
         if op.name == "if":
             for region in op.regions:
                 self._region(region)
-            yielded = [region.terminator.operands for region in op.regions]
+            yielded = [region.terminator.values for region in op.regions]
             self._join(op.results, *yielded)
-        elif op.name in ("for", "loop"):
-            is_for = op.name == "for"
-            self._loop(op, op.operands[3:] if is_for else op.operands, 1 if is_for else 0)
+        elif is_loop(op):
+            self._loop(op)
         else:
             for region in op.regions:
                 self._region(region)
 
-    def _loop(self, op: Op, initial: tuple[Value, ...], first: int) -> None:
+    def _loop(self, op: Op) -> None:
         """Ranges of carried values: grown until they hold, and given up after a few rounds."""
-        (region,) = op.regions
-        carried = region.args[first:]
-        if first:
-            self._found[region.args[0]] = self._induction(*op.operands[:3])
-        for arg, value in zip(carried, initial, strict=True):
+        (region,), values = op.regions, carried(op)
+        if op.name == "for":
+            self._found[region.args[0]] = self._induction(op.start, op.stop, op.step)
+        for arg, value in zip(values.args, values.initial, strict=True):
             if _is_counted(arg.type):
                 # an enclosing loop comes here again, with ranges that have only grown
                 self._found[arg] = self[value].joined(self._found.get(arg, self[value]))
         rounds = 0
-        while self._grow(region, carried, 1 - first, rounds >= _ROUNDS_BEFORE_WIDENING):
+        while self._grow(region, values, rounds >= _ROUNDS_BEFORE_WIDENING):
             rounds += 1
-        following = region.terminator.operands[1 - first:]
-        sources = (initial, following) if first else (following,)
-        self._join(op.results, *sources)
+        if op.name == "for":  # which may run no round at all
+            self._join(op.results, values.initial, values.following)
+        else:
+            self._join(op.results, values.following)
 
-    def _grow(self, region: Region, carried: tuple[Value, ...], skipped: int, widen: bool) -> bool:
+    def _grow(self, region: Region, values: Carried, widen: bool) -> bool:
         """Run a loop's region once; whether a carried value got a wider range from it."""
         self._region(region)
         grown = False
-        for arg, value in zip(carried, region.terminator.operands[skipped:], strict=True):
+        for arg, value in zip(values.args, values.following, strict=True):
             if not _is_counted(arg.type):
                 continue
             before = self[arg]
@@ -144,9 +144,9 @@ class Ranges:
         if op.name == "and":
             for operand in op.operands:
                 self._assume(operand.owner)
-        if op.name not in _MIRRORED or not op.operands[0].type.dtype.is_integer:
+        if op.name not in _MIRRORED or not op.x.type.dtype.is_integer:
             return
-        left, right = op.operands
+        left, right = op.x, op.y
         bounds = self[left], self[right]
         dtype = left.type.dtype
         self._promise(left, _bounded(op.name, dtype, bounds[1]))
@@ -202,7 +202,7 @@ def _corners(combine: Callable[[int, int], int]) -> Rule:
     """The rule of an operation whose extremes are at the bounds of its operands."""
 
     def rule(ranges: Ranges, op: Op) -> Range:
-        left, right = ranges[op.operands[0]], ranges[op.operands[1]]
+        left, right = ranges[op.x], ranges[op.y]
         values = [combine(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
         return Range(min(values), max(values))
 
@@ -210,18 +210,18 @@ def _corners(combine: Callable[[int, int], int]) -> Rule:
 
 
 def _sub(ranges: Ranges, op: Op) -> Range:
-    left, right = ranges[op.operands[0]], ranges[op.operands[1]]
+    left, right = ranges[op.x], ranges[op.y]
     return Range(left.low - right.high, left.high - right.low)
 
 
 def _floordiv(ranges: Ranges, op: Op) -> Range | None:
-    if ranges[op.operands[1]].low <= 0:
+    if ranges[op.y].low <= 0:
         return None
     return _corners(int.__floordiv__)(ranges, op)
 
 
 def _mod(ranges: Ranges, op: Op) -> Range | None:
-    dividend, divisor = ranges[op.operands[0]], ranges[op.operands[1]]
+    dividend, divisor = ranges[op.x], ranges[op.y]
     if divisor.low < 0:
         return None
     high = max(divisor.high - 1, 0)
@@ -234,7 +234,7 @@ def _and(ranges: Ranges, op: Op) -> Range | None:
 
 
 def _or(ranges: Ranges, op: Op) -> Range | None:
-    left, right = (ranges[value] for value in op.operands)
+    left, right = ranges[op.x], ranges[op.y]
     if min(left.low, right.low) < 0:
         return None
     return Range(0, (1 << max(left.high, right.high).bit_length()) - 1)
@@ -242,7 +242,7 @@ def _or(ranges: Ranges, op: Op) -> Range | None:
 
 def _shift(combine: Callable[[int, int], int]) -> Rule:
     def rule(ranges: Ranges, op: Op) -> Range | None:
-        count = ranges[op.operands[1]]
+        count = ranges[op.y]
         if count.low < 0 or count.high >= op.result.type.dtype.bits:
             return None
         return _corners(combine)(ranges, op)
@@ -251,27 +251,27 @@ def _shift(combine: Callable[[int, int], int]) -> Rule:
 
 
 def _absolute(ranges: Ranges, op: Op) -> Range:
-    x = ranges[op.operands[0]]
+    x = ranges[op.x]
     least = 0 if x.low <= 0 <= x.high else min(abs(x.low), abs(x.high))
     return Range(least, max(abs(x.low), abs(x.high)))
 
 
 def _neg(ranges: Ranges, op: Op) -> Range:
-    x = ranges[op.operands[0]]
+    x = ranges[op.x]
     return Range(-x.high, -x.low)
 
 
 def _same(ranges: Ranges, op: Op) -> Range | None:
-    source = op.operands[0]
+    source = op.x
     return ranges[source] if _is_counted(source.type) else None
 
 
 def _select(ranges: Ranges, op: Op) -> Range:
-    return ranges[op.operands[1]].joined(ranges[op.operands[2]])
+    return ranges[op.x].joined(ranges[op.y])
 
 
 def _join(ranges: Ranges, op: Op) -> Range:
-    return ranges[op.operands[0]].joined(ranges[op.operands[1]])
+    return ranges[op.x].joined(ranges[op.y])
 
 
 def _reduce(ranges: Ranges, op: Op) -> Range | None:
@@ -280,7 +280,7 @@ def _reduce(ranges: Ranges, op: Op) -> Range | None:
 
 
 def _arg_reduce(_: Ranges, op: Op) -> Range:
-    return Range(0, op.operands[0].type.shape[attribute(op, "axis")] - 1)
+    return Range(0, op.x.type.shape[attribute(op, "axis")] - 1)
 
 
 def _constant(_: Ranges, op: Op) -> Range:
@@ -303,9 +303,9 @@ def _num_programs(_: Ranges, op: Op) -> Range:
 
 def _compared(ranges: Ranges, op: Op) -> Range | None:
     """[1, 1] where a comparison of integers always holds, [0, 0] where it never does."""
-    if not _is_counted(op.operands[0].type):
+    if not _is_counted(op.x.type):
         return None
-    left, right = (ranges[value] for value in op.operands)
+    left, right = ranges[op.x], ranges[op.y]
     if op.name in ("gt", "ge"):
         left, right = right, left
     if op.name in ("lt", "gt"):
@@ -316,9 +316,9 @@ def _compared(ranges: Ranges, op: Op) -> Range | None:
 
 
 def _always_or_never_equal(ranges: Ranges, op: Op) -> Range | None:
-    if not _is_counted(op.operands[0].type):
+    if not _is_counted(op.x.type):
         return None
-    left, right = (ranges[value] for value in op.operands)
+    left, right = ranges[op.x], ranges[op.y]
     disjoint = left.high < right.low or right.high < left.low
     equal = left == right and left.low == left.high
     if not disjoint and not equal:

@@ -43,7 +43,7 @@ def _constant(spelling: Number | str, dtype: DType) -> Number:
 
 def constant_right(builder: Builder, op: Op) -> Value | None:
     """A constant operand of a commutative op comes second, where other folds look for it."""
-    x, y = op.operands
+    x, y = op.x, op.y
     if number(x) is None or number(y) is not None:
         return None
     return builder.emit(op.opdef, y, x)
@@ -51,7 +51,7 @@ def constant_right(builder: Builder, op: Op) -> Value | None:
 
 def identity(builder: Builder, op: Op) -> Value | None:
     """x + 0, x * 1 and their like are x; x * 0 and its like are constants."""
-    x, y = op.operands
+    x, y = op.x, op.y
     dtype, given = op.result.type.dtype, number(y)
     if given is None:
         return None
@@ -70,7 +70,7 @@ def identity(builder: Builder, op: Op) -> Value | None:
 
 def of_equal(builder: Builder, op: Op) -> Value | None:
     """x - x is 0, x & x is x."""
-    x, y = op.operands
+    x, y = op.x, op.y
     if x is not y or not is_counted(op.result.type):
         return None
     result = _OF_EQUAL[op.name]
@@ -80,14 +80,14 @@ def of_equal(builder: Builder, op: Op) -> Value | None:
 
 def associate(builder: Builder, op: Op) -> Value | None:
     """(x op 2) op 3 is x op (2 op 3), of integers and bools."""
-    inner = made_by(op.operands[0], op.name)
+    inner = made_by(op.x, op.name)
     if inner is None or not is_counted(op.result.type):
         return None
-    first, second = number(inner.operands[1]), number(op.operands[1])
+    first, second = number(inner.y), number(op.y)
     if first is None or second is None:
         return None
     combined = wrapped(op.result.type.dtype, _ASSOCIATIVE[op.name](int(first), int(second)))
-    return builder.emit(op.opdef, inner.operands[0], filled(builder, op.result.type, combined))
+    return builder.emit(op.opdef, inner.x, filled(builder, op.result.type, combined))
 
 
 for _name in ("add", "mul", "and", "or", "xor"):
@@ -103,7 +103,7 @@ for _name in _ASSOCIATIVE:
 @elementwise.sub.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """x - 2 is x + -2, of signed integers: one form, which also suits the analyses."""
-    x, y = op.operands
+    x, y = op.x, op.y
     given, dtype = number(y), op.result.type.dtype
     if given is None or not dtype.is_integer or not dtype.is_signed:
         return None
@@ -114,7 +114,7 @@ def _(builder: Builder, op: Op) -> Value | None:
 @elementwise.div.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """x / c is x * (1 / c) where c is a power of two: both are rounded once, from one value."""
-    x, y = op.operands
+    x, y = op.x, op.y
     divisor = number(y)
     if not divisor or not math.isfinite(divisor):
         return None
@@ -135,7 +135,7 @@ def _log2(value: Number | None) -> int | None:
 @elementwise.floordiv.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """x // 2**k is x >> k: both round down."""
-    x, y = op.operands
+    x, y = op.x, op.y
     count = _log2(number(y))
     if count is None or not op.result.type.dtype.is_integer:
         return None
@@ -145,7 +145,7 @@ def _(builder: Builder, op: Op) -> Value | None:
 @elementwise.mod.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """x % 2**k is x & (2**k - 1): the sign of the divisor, as Python has it."""
-    x, y = op.operands
+    x, y = op.x, op.y
     count = _log2(number(y))
     if count is None or not op.result.type.dtype.is_integer:
         return None
@@ -155,25 +155,25 @@ def _(builder: Builder, op: Op) -> Value | None:
 @elementwise.neg.fold
 def _(_: Builder, op: Op) -> Value | None:
     """-(-x) is x."""
-    inner = made_by(op.operands[0], "neg")
-    return inner and inner.operands[0]
+    inner = made_by(op.x, "neg")
+    return inner and inner.x
 
 
 @elementwise.absolute.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """| |x| | is |x|, and so is |-x|; |x| of an unsigned x is x."""
-    (x,) = op.operands
+    x = op.x
     if made_by(x, "absolute") or not x.type.dtype.is_signed:
         return x
     inner = made_by(x, "neg")
-    return inner and builder.emit(elementwise.absolute, inner.operands[0])
+    return inner and builder.emit(elementwise.absolute, inner.x)
 
 
 @elementwise.invert.fold
 def _(_: Builder, op: Op) -> Value | None:
     """~~x is x."""
-    inner = made_by(op.operands[0], "invert")
-    return inner and inner.operands[0]
+    inner = made_by(op.x, "invert")
+    return inner and inner.x
 
 
 # Bits of the significand, the hidden one included.  Source: IEEE 754, OCP FP8.
@@ -201,14 +201,14 @@ def is_exact(source: DType, target: DType) -> bool:
 @family.cast.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """A cast to the same dtype; a cast of a cast that lost nothing, or less than this one does."""
-    (x,) = op.operands
+    x = op.x
     target = op.result.type.dtype
     if x.type.dtype == target:
         return x
     inner = made_by(x, "cast")
     if inner is None or attribute(op, "rounding") != "nearest":
         return None
-    source, middle = inner.operands[0], x.type.dtype
+    source, middle = inner.x, x.type.dtype
     integers = (source.type.dtype.is_integer and middle.is_integer and target.is_integer)
     truncated = integers and target.bits <= middle.bits
     kept = is_exact(source.type.dtype, middle) and (
@@ -222,7 +222,7 @@ def _(builder: Builder, op: Op) -> Value | None:
 @family.cast.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """A number taken as a bool is whether it is not 0."""
-    (x,) = op.operands
+    x = op.x
     if op.result.type.dtype.kind != BOOL or not x.type.dtype.is_integer:
         return None
     return builder.emit(elementwise.ne, x, filled(builder, x.type, 0))
@@ -231,11 +231,11 @@ def _(builder: Builder, op: Op) -> Value | None:
 @family.bitcast.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """The bits of the bits of x are the bits of x."""
-    (x,) = op.operands
+    x = op.x
     if x.type.dtype == op.result.type.dtype:
         return x
     inner = made_by(x, "bitcast")
-    return inner and builder.emit(op.opdef, inner.operands[0], dtype=op.result.type.dtype.name)
+    return inner and builder.emit(op.opdef, inner.x, dtype=op.result.type.dtype.name)
 
 
 _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
@@ -245,7 +245,7 @@ _WITH_ITSELF = {"eq": True, "le": True, "ge": True, "ne": False, "lt": False, "g
 
 def mirrored(builder: Builder, op: Op) -> Value | None:
     """2 < x is x > 2."""
-    x, y = op.operands
+    x, y = op.x, op.y
     if number(x) is None or number(y) is not None:
         return None
     return builder.emit(OPS[_MIRRORED[op.name]], y, x)
@@ -253,7 +253,7 @@ def mirrored(builder: Builder, op: Op) -> Value | None:
 
 def compared_with_itself(builder: Builder, op: Op) -> Value | None:
     """x < x is false, x <= x is true: of integers, as NaN is not equal to itself."""
-    x, y = op.operands
+    x, y = op.x, op.y
     if x is not y or not is_counted(x.type):
         return None
     return filled(builder, op.result.type, _WITH_ITSELF[op.name])
@@ -261,7 +261,7 @@ def compared_with_itself(builder: Builder, op: Op) -> Value | None:
 
 def half_open(builder: Builder, op: Op) -> Value | None:
     """x <= 7 is x < 8 and x > 7 is x >= 8: one form of each bound of an integer."""
-    x, y = op.operands
+    x, y = op.x, op.y
     bound = number(y)
     if bound is None or not x.type.dtype.is_integer or bound == x.type.dtype.maximum:
         return None
@@ -271,16 +271,16 @@ def half_open(builder: Builder, op: Op) -> Value | None:
 
 def of_bool(builder: Builder, op: Op) -> Value | None:
     """x == True is x, x == False is not x; a bool taken as a number compares with 0 as itself."""
-    x, y = op.operands
+    x, y = op.x, op.y
     given = number(y)
     if given is None or given not in (0, 1):
         return None
     source = x
     if x.type.dtype.kind != BOOL:
         cast = made_by(x, "cast")
-        if cast is None or cast.operands[0].type.dtype.kind != BOOL:
+        if cast is None or cast.x.type.dtype.kind != BOOL:
             return None
-        source = cast.operands[0]
+        source = cast.x
     holds = bool(given) == (op.name == "eq")
     return source if holds else builder.emit(elementwise.invert, source)
 
@@ -297,10 +297,10 @@ for _name in ("eq", "ne"):
 @elementwise.invert.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """not (x < y) is x >= y, of integers; of floats only == and != have an opposite."""
-    inner = op.operands[0].owner
+    inner = op.x.owner
     if inner is None or inner.name not in _OPPOSITE or op.result.type.dtype.kind != BOOL:
         return None
-    if inner.name not in ("eq", "ne") and not is_counted(inner.operands[0].type):
+    if inner.name not in ("eq", "ne") and not is_counted(inner.x.type):
         return None
     return builder.emit(OPS[_OPPOSITE[inner.name]], *inner.operands)
 
@@ -308,7 +308,7 @@ def _(builder: Builder, op: Op) -> Value | None:
 @elementwise.select.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """A choice that is known, or between equals, or between True and False."""
-    condition, x, y = op.operands
+    condition, x, y = op.condition, op.x, op.y
     known = number(condition)
     if known is not None or x is y:
         return y if known is False else x
@@ -325,14 +325,14 @@ def _(builder: Builder, op: Op) -> Value | None:
 @elementwise.select.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """where(not c, x, y) is where(c, y, x); a choice within a choice on one condition is made."""
-    condition, x, y = op.operands
+    condition, x, y = op.condition, op.x, op.y
     if inverted := made_by(condition, "invert"):
-        return builder.emit(op.opdef, inverted.operands[0], y, x)
+        return builder.emit(op.opdef, inverted.x, y, x)
     inner_x, inner_y = made_by(x, "select"), made_by(y, "select")
-    if inner_x and inner_x.operands[0] is condition:
-        x = inner_x.operands[1]
-    if inner_y and inner_y.operands[0] is condition:
-        y = inner_y.operands[2]
-    if (x, y) == op.operands[1:]:
+    if inner_x and inner_x.condition is condition:
+        x = inner_x.x
+    if inner_y and inner_y.condition is condition:
+        y = inner_y.y
+    if (x, y) == (op.x, op.y):
         return None
     return builder.emit(op.opdef, condition, x, y)

@@ -14,7 +14,7 @@ from blocknumba.tile_ir.ops import atomic, control, debug, dot as dot_ops, memor
 @control.if_.fold
 def _(builder: Builder, op: Op) -> tuple[Value, ...] | None:
     """The region that a known condition chooses, in place."""
-    known = number(op.operands[0])
+    known = number(op.condition)
     if known is None:
         return None
     region = op.regions[0 if known else 1]
@@ -28,7 +28,7 @@ def _(builder: Builder, op: Op) -> tuple[Value, ...] | None:
     """Regions without ops: nothing, values of which both regions yield the same, or choices."""
     if any(len(region.ops) > 1 for region in op.regions):
         return None
-    (condition,) = op.operands
+    condition = op.condition
     yielded = list(zip(*(region.terminator.operands for region in op.regions), strict=True))
     if any(x is not y and not x.type.is_scalar for x, y in yielded):
         return None
@@ -39,85 +39,80 @@ def _(builder: Builder, op: Op) -> tuple[Value, ...] | None:
 @control.for_.fold
 def _(_: Builder, op: Op) -> tuple[Value, ...] | None:
     """No round at all: the initial values."""
-    bounds = [number(value) for value in op.operands[:3]]
+    bounds = [number(value) for value in (op.start, op.stop, op.step)]
     if None in bounds or bounds[2] == 0 or len(range(*bounds)) > 0:
         return None
-    return op.operands[3:]
+    return op.initial
 
 
 @debug.assume.fold
 def _(_: Builder, op: Op) -> tuple[()] | None:
     """What is known to hold need not be promised."""
-    return () if number(op.operands[0]) is True else None
+    return () if number(op.condition) is True else None
 
 
 @debug.assert_.fold
 def _(_: Builder, op: Op) -> tuple[()] | None:
     """What is known to hold need not be checked."""
-    return () if number(op.operands[0]) is True else None
+    return () if number(op.condition) is True else None
 
 
 @dot_ops.dot.fold
 def _(_: Builder, op: Op) -> Value | None:
     """A product with zeros adds nothing, of integers: of floats, 0 times infinity is NaN."""
-    a, b, acc = op.operands
+    a, b, acc = op.a, op.b, op.acc
     return acc if is_counted(a.type) and 0 in (number(a), number(b)) else None
 
 
 @memory_ops.offset.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """By 0 elements; by constants, one after the other."""
-    pointer, count = op.operands
+    pointer, count = op.pointer, op.count
     given, inner = number(count), made_by(pointer, "offset")
     if given == 0:
         return pointer
-    before = number(inner.operands[1]) if given is not None and inner else None
+    before = number(inner.count) if given is not None and inner else None
     if before is None:
         return None
     dtype = count.type.dtype
     if not dtype.minimum <= before + given <= dtype.maximum:
         return None
-    return builder.emit(op.opdef, inner.operands[0], filled(builder, count.type, before + given))
+    return builder.emit(op.opdef, inner.pointer, filled(builder, count.type, before + given))
 
 
 @memory_ops.load.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """A mask that is always true is none; one that is never true gives `other`; 0 is implied."""
-    if len(op.operands) == 1:
+    if op.mask is None:
         return None
-    pointer, mask, *other = op.operands
-    known = number(mask)
+    known = number(op.mask)
     if known is True:
-        return builder.emit(op.opdef, pointer, **op.attrs)
+        return builder.emit(op.opdef, op.pointer, **op.attrs)
     zero = zero_of(op.result.type.dtype)
     if known is False and not attribute(op, "volatile"):
-        return other[0] if other else filled(builder, op.result.type, zero)
-    if other and same_number(number(other[0]), zero):
-        return builder.emit(op.opdef, pointer, mask, **op.attrs)
+        return filled(builder, op.result.type, zero) if op.other is None else op.other
+    if op.other is not None and same_number(number(op.other), zero):
+        return builder.emit(op.opdef, op.pointer, op.mask, **op.attrs)
     return None
 
 
 @memory_ops.store.fold
 def _(builder: Builder, op: Op) -> tuple[()] | None:
     """A mask that is always true is none; where it is never true nothing is written."""
-    if len(op.operands) == 2:
+    if op.mask is None:
         return None
-    pointer, value, mask = op.operands
-    known = number(mask)
+    known = number(op.mask)
     if known is True:
-        builder.emit(op.opdef, pointer, value, **op.attrs)
+        builder.emit(op.opdef, op.pointer, op.value, **op.attrs)
     return None if known is None else ()
 
 
 @atomic.atomic_rmw.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """A mask that is always true is none; where it is never true nothing is touched."""
-    if len(op.operands) == 2:
-        return None
-    pointer, value, mask = op.operands
-    known = number(mask)
+    known = None if op.mask is None else number(op.mask)
     if known is None:
         return None
     if known:
-        return builder.emit(op.opdef, pointer, value, **op.attrs)
+        return builder.emit(op.opdef, op.pointer, op.value, **op.attrs)
     return filled(builder, op.result.type, zero_of(op.result.type.dtype))

@@ -17,7 +17,7 @@ def before_splat(builder: Builder, op: Op) -> Value | None:
     splats = [made_by(value, "splat") for value in op.operands]
     if not splats or not all(splats):
         return None
-    scalar = builder.emit(op.opdef, *(splat.operands[0] for splat in splats), **op.attrs)
+    scalar = builder.emit(op.opdef, *(splat.x for splat in splats), **op.attrs)
     return splatted(builder, scalar, op.result.type.shape)
 
 
@@ -33,13 +33,13 @@ def before_repeat(builder: Builder, op: Op) -> Value | None:
         if inner is None or inner.opdef.name not in ("broadcast", "reshape", "splat"):
             return None
         if inner.opdef.name != "splat":
-            name, shape = inner.opdef.name, inner.operands[0].type.shape
+            name, shape = inner.opdef.name, inner.x.type.shape
     if not shape or (name == "reshape" and not _adds_axes(shape, op.result.type.shape)):
         return None
     operands = []
     for value in op.operands:
         inner = value.owner
-        source = inner.operands[0]
+        source = inner.x
         if inner.opdef.name == "splat":
             operands.append(splatted(builder, source, shape))
         elif inner.opdef.name == name and source.type.shape == shape:
@@ -68,20 +68,20 @@ _IDEMPOTENT = ("max", "min", "fmax", "fmin", "and", "or")
 
 def of_same_shape(_: Builder, op: Op) -> Value | None:
     """A rearrangement to the shape that x has."""
-    x = op.operands[0]
+    x = op.x
     return x if x.type.shape == op.result.type.shape else None
 
 
 def of_splat(builder: Builder, op: Op) -> Value | None:
     """Equal elements rearranged are equal elements."""
-    inner = made_by(op.operands[0], "splat")
-    return inner and splatted(builder, inner.operands[0], op.result.type.shape)
+    inner = made_by(op.x, "splat")
+    return inner and splatted(builder, inner.x, op.result.type.shape)
 
 
 def of_itself(builder: Builder, op: Op) -> Value | None:
     """A reshape of a reshape, or a broadcast of a broadcast, is one."""
-    inner = made_by(op.operands[0], op.name)
-    return inner and builder.emit(op.opdef, inner.operands[0], shape=op.result.type.shape)
+    inner = made_by(op.x, op.name)
+    return inner and builder.emit(op.opdef, inner.x, shape=op.result.type.shape)
 
 
 for _opdef in (shape.splat, shape.broadcast, shape.reshape, shape.extract):
@@ -103,17 +103,17 @@ def _(builder: Builder, op: Op) -> Value | None:
 @shape.reshape.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """A scalar with axes is a splat."""
-    x = op.operands[0]
+    x = op.x
     return splatted(builder, x, op.result.type.shape) if x.type.is_scalar else None
 
 
 @shape.transpose.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """A transpose of a transpose is one; one that moves only axes of extent 1 is a reshape."""
-    (x,), axes = op.operands, attribute(op, "axes")
+    x, axes = op.x, attribute(op, "axes")
     if inner := made_by(x, "transpose"):
         before = attribute(inner, "axes")
-        return builder.emit(op.opdef, inner.operands[0], axes=tuple(before[axis] for axis in axes))
+        return builder.emit(op.opdef, inner.x, axes=tuple(before[axis] for axis in axes))
     moved = [axis for axis in axes if x.type.shape[axis] > 1]
     if moved != sorted(moved):
         return None
@@ -123,42 +123,42 @@ def _(builder: Builder, op: Op) -> Value | None:
 @shape.transpose.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """A broadcast is transposed before it is repeated."""
-    inner, axes = made_by(op.operands[0], "broadcast"), attribute(op, "axes")
+    inner, axes = made_by(op.x, "broadcast"), attribute(op, "axes")
     if inner is None:
         return None
-    small = builder.emit(op.opdef, inner.operands[0], axes=axes)
+    small = builder.emit(op.opdef, inner.x, axes=axes)
     return builder.emit(shape.broadcast, small, shape=op.result.type.shape)
 
 
 @shape.flip.fold
 def _(_: Builder, op: Op) -> Value | None:
     """A flip of one element, or of a flip."""
-    (x,), axis = op.operands, attribute(op, "axis")
+    x, axis = op.x, attribute(op, "axis")
     inner = made_by(x, "flip")
     if inner and attribute(inner, "axis") == axis:
-        return inner.operands[0]
+        return inner.x
     return x if x.type.shape[axis] == 1 else None
 
 
 @shape.extract.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """A part of a part is a part."""
-    inner = made_by(op.operands[0], "extract")
+    inner = made_by(op.x, "extract")
     if inner is None:
         return None
     starts = zip(attribute(inner, "starts"), attribute(op, "starts"), strict=True)
-    return builder.emit(op.opdef, inner.operands[0], starts=tuple(a + b for a, b in starts),
+    return builder.emit(op.opdef, inner.x, starts=tuple(a + b for a, b in starts),
                         shape=op.result.type.shape)
 
 
 @shape.split.fold
 def _(builder: Builder, op: Op) -> tuple[Value, Value] | None:
     """The halves of what was joined; the halves of equal elements."""
-    (x,) = op.operands
+    x = op.x
     if joined := made_by(x, "join"):
         return joined.operands
     if splat := made_by(x, "splat"):
-        half = splatted(builder, splat.operands[0], x.type.shape[:-1])
+        half = splatted(builder, splat.x, x.type.shape[:-1])
         return half, half
     return None
 
@@ -166,16 +166,16 @@ def _(builder: Builder, op: Op) -> tuple[Value, Value] | None:
 @shape.join.fold
 def _(_: Builder, op: Op) -> Value | None:
     """The two halves of x, joined, are x."""
-    x, y = (value.owner for value in op.operands)
+    x, y = op.x.owner, op.y.owner
     if x is None or x is not y or x.name != "split" or x.results != op.operands:
         return None
-    return x.operands[0]
+    return x.x
 
 
 @reduce.reduce.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """Along an axis of extent 1 nothing is combined."""
-    (x,), axis = op.operands, attribute(op, "axis")
+    x, axis = op.x, attribute(op, "axis")
     if x.type.shape[axis] != 1:
         return None
     return builder.emit(shape.reshape, x, shape=op.result.type.shape)
@@ -184,13 +184,13 @@ def _(builder: Builder, op: Op) -> Value | None:
 @reduce.reduce.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """Of equal elements: the element, or, of integers, the element times how many there are."""
-    (x,), kind = op.operands, attribute(op, "kind")
+    x, kind = op.x, attribute(op, "kind")
     splat = made_by(x, "splat")
     if splat is None:
         return None
     if kind in _IDEMPOTENT:
-        return splatted(builder, splat.operands[0], op.result.type.shape)
-    scalar = splat.operands[0]
+        return splatted(builder, splat.x, op.result.type.shape)
+    scalar = splat.x
     if kind != "sum" or not is_counted(x.type):
         return None
     count = wrapped(scalar.type.dtype, x.type.shape[attribute(op, "axis")])
@@ -201,6 +201,6 @@ def _(builder: Builder, op: Op) -> Value | None:
 @reduce.arg_reduce.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """Of equal elements the first is chosen."""
-    (x,) = op.operands
+    x = op.x
     same = x.type.shape[attribute(op, "axis")] == 1 or made_by(x, "splat") or number(x) is not None
     return filled(builder, op.result.type, 0) if same else None

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from blocknumba.errors import UNKNOWN, BlockError, Loc, UnsupportedError
-from blocknumba.tile_ir.ir.function import Op, Region, Value
-from blocknumba.tile_ir.ir.opdef import OPS, PURE, OpDef
+from blocknumba.tile_ir.ir.function import Op, OpDef, Region, Value
+from blocknumba.tile_ir.ir.opdef import OPS, PURE
 from blocknumba.tile_ir.ir.types import DType, TileType
 
 MAX_NESTING = 100  # of regions: each takes seven calls of Python in a pass, of which 1000 fit
@@ -57,7 +57,7 @@ class Builder:
         assert attrs.keys() <= opdef.attribute_names, f"{opdef.name}: attributes {sorted(attrs)}"
         if types is None:
             types = self._infer(opdef, operands, attrs)
-        op = Op(opdef, tuple(operands), attrs, (), tuple(regions), self.loc)
+        op = opdef.op_class(opdef, tuple(operands), attrs, (), tuple(regions), self.loc)
         op.results = tuple([Value(t, op, hint) for t in types])
         return op
 

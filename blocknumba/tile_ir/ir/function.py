@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from blocknumba.errors import UNKNOWN, Loc
 from blocknumba.tile_ir.ir.tensor_map import TensorMap
 from blocknumba.tile_ir.ir.types import TileType
 
-if TYPE_CHECKING:
-    from blocknumba.tile_ir.ir.opdef import OpDef
-
 Attr = bool | int | float | str | None | tuple
+Traits = frozenset[str]
+Types = TileType | tuple[TileType, ...] | None
+Fold = Callable[..., object]
 
 
 @dataclass(eq=False, slots=True)
@@ -31,7 +30,8 @@ class Value:
 
 @dataclass(eq=False, slots=True)
 class Op:
-    """One operation.  All ops are of this class; what an op means is in its opdef.
+    """One operation; what it means is in its opdef, which also makes the class of its ops:
+    the same for all, with an accessor for each operand.
 
     A pass never changes an op: it emits new ones (see builder and rebuild).
     """
@@ -52,6 +52,84 @@ class Op:
         """The only result."""
         (value,) = self.results
         return value
+
+
+@dataclass(eq=False)
+class OpDef:
+    """One op: its name, its operands, and the meaning that does not depend on hardware.
+
+    operands: names of the positional operands; those after `required` may be left out (from the
+        right), and `variadic` ones may repeat: then the last name stands for any number.
+    attributes: names of the compile-time attributes; defaults holds those that may be left out,
+        attribute_names the same names as a set.
+    op_class: the class of its ops, which reads operands by name.
+    infer: operand types and attributes -> result types; raises BlockTypeError.
+    evaluate: the meaning of a pure op on NumPy arrays of shape (programs, *tile shape); the
+        leading axis has length 1 where all programs agree.
+    execute: the meaning of an op that needs the interpreter (memory, control, program ids).
+    folds: (builder, op) -> Value, or tuple of Values, or None; local algebra.
+    doc: shapes, dtypes, errors, source.
+    """
+
+    name: str
+    operands: tuple[str, ...]
+    required: int
+    variadic: bool
+    attributes: tuple[str, ...]
+    defaults: dict[str, object]
+    traits: Traits
+    doc: str
+    infer: Callable[..., Types]
+    evaluate: Callable | None = None
+    execute: Callable | None = None
+    folds: list[Fold] = field(default_factory=list)
+    attribute_names: frozenset[str] = field(init=False)
+    op_class: type[Op] = field(init=False)
+
+    def __post_init__(self):
+        self.attribute_names = frozenset(self.attributes)
+        self.op_class = _with_named_operands(self)
+
+    def has(self, traits: Traits) -> bool:
+        """Whether the op has any of these traits."""
+        return not self.traits.isdisjoint(traits)
+
+    def numpy(self, function: Callable) -> Callable:
+        """Decorator: the NumPy meaning of a pure op."""
+        self.evaluate = function
+        return function
+
+    def interpreted(self, function: Callable) -> Callable:
+        """Decorator: the meaning of an op that needs the interpreter: (machine, op, *arrays)."""
+        self.execute = function
+        return function
+
+    def fold(self, function: Fold) -> Fold:
+        """Decorator: one more local simplification."""
+        self.folds.append(function)
+        return function
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+def _with_named_operands(opdef: OpDef) -> type[Op]:
+    """Op with an accessor for each operand: `load.mask`, None where it is left out.
+
+    A variadic operand is the tuple of all that it stands for.
+    """
+    accessors = {}
+    for index, name in enumerate(opdef.operands):
+        assert not hasattr(Op, name), f"{opdef.name}: an operand named {name}"
+        if opdef.variadic and index == len(opdef.operands) - 1:
+            accessors[name] = property(lambda op, first=index: op.operands[first:])
+        elif index < opdef.required:
+            accessors[name] = property(lambda op, index=index: op.operands[index])
+        else:
+            accessors[name] = property(
+                lambda op, index=index: op.operands[index] if index < len(op.operands) else None)
+    return type(opdef.name, (Op,), {"__slots__": (), **accessors})
+
 
 
 @dataclass(eq=False, slots=True)

@@ -1,18 +1,16 @@
-"""Definitions of ops: one OpDef per op in one registry, declared by its type rule."""
+"""Declarations of ops: one OpDef per op in one registry, declared by its type rule."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from blocknumba.errors import require
-from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.function import Op, OpDef, Traits, Types
 from blocknumba.tile_ir.ir.types import ANY, DType, TileType, bool_
 
 
 # What a pass may assume of an op without knowing it: sets of words, joined by |.
-Traits = frozenset[str]
 NO_TRAITS: Traits = frozenset()
 # no effect but its results; equal operands give equal results
 PURE: Traits = frozenset(("pure",))
@@ -23,66 +21,6 @@ READS: Traits = frozenset(("reads",))  # reads global memory
 WRITES: Traits = frozenset(("writes",))  # writes global memory
 EFFECT: Traits = frozenset(("effect",))  # must happen, in order with other effects (print, assert)
 CONTROL: Traits = frozenset(("control",))  # runs its regions
-
-Types = TileType | tuple[TileType, ...] | None
-Fold = Callable[..., object]
-
-
-@dataclass(eq=False)
-class OpDef:
-    """One op: its name, its operands, and the meaning that does not depend on hardware.
-
-    operands: names of the positional operands; those after `required` may be left out (from the
-        right), and `variadic` ones may repeat: then the last name stands for any number.
-    attributes: names of the compile-time attributes; defaults holds those that may be left out,
-        attribute_names the same names as a set.
-    infer: operand types and attributes -> result types; raises BlockTypeError.
-    evaluate: the meaning of a pure op on NumPy arrays of shape (programs, *tile shape); the
-        leading axis has length 1 where all programs agree.
-    execute: the meaning of an op that needs the interpreter (memory, control, program ids).
-    folds: (builder, op) -> Value, or tuple of Values, or None; local algebra.
-    doc: shapes, dtypes, errors, source.
-    """
-
-    name: str
-    operands: tuple[str, ...]
-    required: int
-    variadic: bool
-    attributes: tuple[str, ...]
-    defaults: dict[str, object]
-    traits: Traits
-    doc: str
-    infer: Callable[..., Types]
-    evaluate: Callable | None = None
-    execute: Callable | None = None
-    folds: list[Fold] = field(default_factory=list)
-    attribute_names: frozenset[str] = field(init=False)
-
-    def __post_init__(self):
-        self.attribute_names = frozenset(self.attributes)
-
-    def has(self, traits: Traits) -> bool:
-        """Whether the op has any of these traits."""
-        return not self.traits.isdisjoint(traits)
-
-    def numpy(self, function: Callable) -> Callable:
-        """Decorator: the NumPy meaning of a pure op."""
-        self.evaluate = function
-        return function
-
-    def interpreted(self, function: Callable) -> Callable:
-        """Decorator: the meaning of an op that needs the interpreter: (machine, op, *arrays)."""
-        self.execute = function
-        return function
-
-    def fold(self, function: Fold) -> Fold:
-        """Decorator: one more local simplification."""
-        self.folds.append(function)
-        return function
-
-    def __repr__(self) -> str:
-        return f"<op {self.name}>"
-
 
 OPS: dict[str, OpDef] = {}
 

@@ -35,10 +35,11 @@ def if_(condition, *, result_types) -> tuple[TileType, ...]:
 
 
 @op(CONTROL)
-def for_(start, stop, step, *carried, num_stages=None, unroll=None,
+def for_(start, stop, step, *initial, num_stages=None, unroll=None,
          warp_specialize=None) -> tuple[TileType, ...]:
     """For each i of Python's range(start, stop, step) run regions[0](i, *carried).
 
+    initial: what is carried at first.
     start, stop, step: scalars of one integer dtype; step, of either sign, is not 0.  The region
     yields the next carried values; the results are the last ones.  The number of rounds is
     exact even where start + rounds * step overflows the dtype.
@@ -48,13 +49,13 @@ def for_(start, stop, step, *carried, num_stages=None, unroll=None,
     """
     require(start == stop == step and start.is_scalar and start.dtype.is_integer,
             "range: bounds must be scalar ints of one dtype, got {}, {}, {}", start, stop, step)
-    return carried
+    return initial
 
 
 @op(CONTROL)
-def loop(*carried) -> tuple[TileType, ...]:
-    """Run regions[0](*carried) and, while its `continue_if` says so, again on what that carries.
+def loop(*initial) -> tuple[TileType, ...]:
+    """Run regions[0](*initial) and, while its `continue_if` says so, again on what that carries.
 
     The region runs at least once; the results are the values that the last continue_if carried.
     """
-    return carried
+    return initial

@@ -122,8 +122,9 @@ _MATH = (
 )
 for _name, _function, _doc in _MATH:
     globals()[_name] = elementwise(_name, "x", _function, FLOATS, _doc + _error(_name))
-atan2 = elementwise("atan2", "y x", Wide(np.arctan2), FLOATS,
-                    "Angle of the point (x, y) in radians, in [-pi, pi]." + _error("atan2"))
+atan2 = elementwise("atan2", "x y", Wide(np.arctan2), FLOATS,
+                    "Angle in radians, in [-pi, pi], of the point of abscissa y and ordinate x."
+                    + _error("atan2"))
 hypot = elementwise("hypot", "x y", Wide(np.hypot), FLOATS,
                     "sqrt(x*x + y*y) without overflow; infinite if either is, even beside NaN."
                     + _error("hypot"))

@@ -23,11 +23,11 @@ def accumulate_dots(fn: Function, _: object = None) -> Function:
     def rewrite(rebuilder: Rebuilder, op: Op) -> Values | None:
         if op.name != "add":
             return None
-        for product, other in (op.operands, op.operands[::-1]):
+        for product, other in ((op.x, op.y), (op.y, op.x)):
             dot = _bare_product(product)
             if dot is not None and uses[product] == 1 and homes[dot] is homes[op]:
-                a, b, _ = rebuilder.operands(dot)
-                return (rebuilder.builder.emit(dot.opdef, a, b, rebuilder[other], **dot.attrs),)
+                operands = map(rebuilder.__getitem__, (dot.a, dot.b, other))
+                return (rebuilder.builder.emit(dot.opdef, *operands, **dot.attrs),)
         return None
 
     return rebuild(fn, rewrite)
@@ -36,7 +36,7 @@ def accumulate_dots(fn: Function, _: object = None) -> Function:
 def _bare_product(value: Value) -> Op | None:
     """The dot that made a value, if it was added to zeros."""
     dot = made_by(value, "dot")
-    return dot if dot is not None and number(dot.operands[2]) == 0 else None
+    return dot if dot is not None and number(dot.acc) == 0 else None
 
 
 def _homes(region: Region) -> dict[Op, Region]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from blocknumba.tile_ir.folds.patterns import made_by, number
-from blocknumba.tile_ir.ir.carried import carried, is_loop, keep
+from blocknumba.tile_ir.ir.carried import carried, controls, is_loop, keep
 from blocknumba.tile_ir.ir.function import Function, Op, Value
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
@@ -21,21 +21,21 @@ def _simplified(rebuilder: Rebuilder, op: Op) -> Values | None:
         return None
     if op.name == "for" and _rounds(rebuilder, op) == 1:
         return _only_round(rebuilder, op)
-    if op.name == "for" and _is_remainder(*(rebuilder[value] for value in op.operands[:3])):
+    if op.name == "for" and _is_remainder(*map(rebuilder.__getitem__, controls(op))):
         return _perhaps_round(rebuilder, op)
     return _without_constants(rebuilder, op)
 
 
 def _rounds(rebuilder: Rebuilder, op: Op) -> int | None:
     """How many rounds a `for` makes, when that is known."""
-    bounds = [number(rebuilder[value]) for value in op.operands[:3]]
+    bounds = [number(rebuilder[value]) for value in controls(op)]
     return None if None in bounds or bounds[2] == 0 else len(range(*bounds))
 
 
 def _only_round(rebuilder: Rebuilder, op: Op) -> Values:
     """A loop of exactly one round, in place."""
     (region,) = op.regions
-    for arg, value in zip(region.args, (op.operands[0], *op.operands[3:]), strict=True):
+    for arg, value in zip(region.args, (op.start, *op.initial), strict=True):
         rebuilder[arg] = rebuilder[value]
     rebuilder.ops(region.ops[:-1])
     return tuple(rebuilder.operands(region.terminator))
@@ -44,21 +44,21 @@ def _only_round(rebuilder: Rebuilder, op: Op) -> Values:
 def _is_remainder(start: Value, stop: Value, step: Value) -> bool:
     """Whether a `for` begins at the last multiple of its step up to its end: a round or none."""
     size, product = number(step), made_by(start, "mul")
-    if size is None or size < 1 or product is None or number(product.operands[1]) != size:
+    if size is None or size < 1 or product is None or number(product.y) != size:
         return False
-    quotient = product.operands[0].owner
-    if quotient is None or quotient.operands[:1] != (stop,):
+    quotient = product.x.owner
+    if quotient is None or quotient.name not in ("shr", "floordiv") or quotient.x is not stop:
         return False
     if quotient.name == "shr":
-        return number(quotient.operands[1]) == size.bit_length() - 1 and size.bit_count() == 1
-    return quotient.name == "floordiv" and number(quotient.operands[1]) == size
+        return number(quotient.y) == size.bit_length() - 1 and size.bit_count() == 1
+    return number(quotient.y) == size
 
 
 def _perhaps_round(rebuilder: Rebuilder, op: Op) -> Values:
     """A loop of one round or none, as a branch."""
     builder, emit = rebuilder.builder, rebuilder.builder.emit
-    start, stop, _, *initial = rebuilder.operands(op)
-    any_round = emit(OPS["lt"], start, stop)
+    initial = tuple(rebuilder[value] for value in op.initial)
+    any_round = emit(OPS["lt"], rebuilder[op.start], rebuilder[op.stop])
     with builder.region() as (once, _):
         emit(OPS["yield"], *_only_round(rebuilder, op))
     with builder.region() as (never, _):

@@ -103,7 +103,7 @@ class _Search:
             return
         self._runs((*self._inside[op], op))
         for region in op.regions:
-            yielded = region.terminator.operands
+            yielded = region.terminator.values
             self._needs(yielded[place:place + 1] if op.name == "if" else yielded)
 
 
@@ -153,7 +153,7 @@ def _choice(rebuilder: Rebuilder, op: Op, kept: list[bool]) -> Values:
     regions = [_yielding(rebuilder, region, kept) for region in op.regions]
     types = tuple(value.type for value in compress(op.results, kept))
     rebuilder.builder.loc = op.loc
-    made = rebuilder.builder.emit(op.opdef, *rebuilder.operands(op), regions=regions, types=types,
+    made = rebuilder.builder.emit(op.opdef, rebuilder[op.condition], regions=regions, types=types,
                                   **{**op.attrs, "result_types": types})
     return made if isinstance(made, tuple) else (made,)
 
@@ -162,6 +162,6 @@ def _yielding(rebuilder: Rebuilder, region: Region, kept: list[bool]) -> Region:
     """A region of an `if` that yields some of its values."""
     with rebuilder.builder.region() as (copy, _):
         rebuilder.ops(region.ops[:-1])
-        values: tuple[Value, ...] = tuple(compress(region.terminator.operands, kept))
+        values: tuple[Value, ...] = tuple(compress(region.terminator.values, kept))
         rebuilder.builder.emit(region.terminator.opdef, *(rebuilder[value] for value in values))
     return copy

@@ -34,7 +34,7 @@ class _Remainders:
         self._infos = AxisInfos(fn)
 
     def __call__(self, rebuilder: Rebuilder, op: Op) -> Values | None:
-        index = made_by(op.operands[0], "add") if _is_remainder(op) else None
+        index = made_by(op.x, "add") if _is_remainder(op) else None
         if index is None or not self._is_positive(op):
             return None
         for repeated, within in (index.operands, reversed(index.operands)):
@@ -49,14 +49,14 @@ class _Remainders:
 
     def _is_positive(self, op: Op) -> bool:
         """Whether what is divided by is.  A mask is the greatest of the remainders."""
-        return self._infos.ranges[op.operands[1]].low > 0
+        return self._infos.ranges[op.y].low > 0
 
     def _is_whole(self, op: Op, start: Value, within: Value) -> bool:
         """Whether start + within are between two multiples of the divisor."""
         indices = self._infos.ranges[within]
-        divisor = self._infos[op.operands[1]].axes[0].divisibility
+        divisor = self._infos[op.y].axes[0].divisibility
         if op.name == "and":
-            divisor = power_of_two_in(number(op.operands[1]) + 1)
+            divisor = power_of_two_in(number(op.y) + 1)
         step = min(self._infos[start].axes[0].divisibility, divisor)
         return 0 <= indices.low and indices.high < step
 
@@ -67,24 +67,24 @@ def _is_remainder(op: Op) -> bool:
         return False
     if not op.result.type.dtype.is_integer:
         return False
-    divisor = number(op.operands[1])
+    divisor = number(op.y)
     if op.name == "and":
         return divisor is not None and divisor > 0 and not divisor & divisor + 1
-    return divisor is not None or _scalar(op.operands[1]) is not None
+    return divisor is not None or _scalar(op.y) is not None
 
 
 def _scalar(tile: Value) -> Value | None:
     """What every element of a tile is, where a scalar was made one."""
     while tile.owner is not None and tile.owner.name in _REPEATED:
-        (tile,) = tile.owner.operands
+        tile = tile.owner.x
     splat = made_by(tile, "splat")
-    return splat and splat.operands[0]
+    return splat and splat.x
 
 
 def _modulus(rebuilder: Rebuilder, op: Op) -> Value:
     """What a tile's remainder is of, as a scalar."""
     builder: Builder = rebuilder.builder
-    known = number(op.operands[1])
+    known = number(op.y)
     if known is not None:
         return builder.constant(known, op.result.type.dtype)
-    return rebuilder[_scalar(op.operands[1])]
+    return rebuilder[_scalar(op.y)]

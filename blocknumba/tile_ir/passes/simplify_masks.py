@@ -54,7 +54,7 @@ class _Simplifier:
         groups: dict[tuple[int, ...] | None, list[Value]] = {}
         for part in parts:
             repeated = made_by(part, "broadcast")
-            shape = repeated.operands[0].type.shape if repeated else None
+            shape = repeated.x.type.shape if repeated else None
             groups.setdefault(shape, []).append(part)
         combined, paired = [], False
         for group in groups.values():
@@ -78,14 +78,14 @@ class _Simplifier:
 
     def _paired(self, rebuilder: Rebuilder, parts: list[Value]) -> list[Value]:
         """New values for parts; `x >= 0` and `x < n` together become one."""
-        lower = {op.operands[0]: part for part in parts
-                 if (op := _compared(part, "ge")) and number(op.operands[1]) == 0}
+        lower = {op.x: part for part in parts
+                 if (op := _compared(part, "ge")) and number(op.y) == 0}
         values, dropped = [], set()
         for part in parts:
             op = _compared(part, "lt")
-            if op is None or op.operands[0] not in lower or self._ranges[op.operands[1]].low < 0:
+            if op is None or op.x not in lower or self._ranges[op.y].low < 0:
                 continue
-            dropped |= {part, lower[op.operands[0]]}
+            dropped |= {part, lower[op.x]}
             values.append(_unsigned(rebuilder, part, op))
         return values + [rebuilder[part] for part in parts if part not in dropped]
 
@@ -111,15 +111,15 @@ def _wrappers(part: Value) -> list[Op]:
     found = []
     while op := made_by(part, "broadcast") or made_by(part, "reshape"):
         found.append(op)
-        part = op.operands[0]
+        part = op.x
     return found
 
 
 def _compared(part: Value, name: str) -> Op | None:
     """The comparison of signed integers that a part is, rearranged or not."""
     wrappers = _wrappers(part)
-    op = made_by(wrappers[-1].operands[0] if wrappers else part, name)
-    return op if op and op.operands[0].type.dtype.kind == "int" else None
+    op = made_by(wrappers[-1].x if wrappers else part, name)
+    return op if op and op.x.type.dtype.kind == "int" else None
 
 
 def _unsigned(rebuilder: Rebuilder, part: Value, op: Op) -> Value:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from blocknumba.errors import BlockError, Loc, ParseError
 from blocknumba.tile_ir import ops  # noqa: F401  fills the registry
 from blocknumba.tile_ir.ir.builder import Builder
-from blocknumba.tile_ir.ir.function import Attr, Function, Parameter, Region, Value
-from blocknumba.tile_ir.ir.opdef import OPS, OpDef
+from blocknumba.tile_ir.ir.function import Attr, Function, OpDef, Parameter, Region, Value
+from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.tensor_map import TensorMap
 from blocknumba.tile_ir.ir.types import DTYPES, DType, PointerType, TileType
 from blocknumba.tile_ir.text.printer import IMPLIED

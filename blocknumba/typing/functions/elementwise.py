@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from blocknumba.errors import BlockTypeError, BlockValueError, require
-from blocknumba.tile_ir.ir.function import Value
-from blocknumba.tile_ir.ir.opdef import OPS, OpDef
+from blocknumba.tile_ir.ir.function import OpDef, Value
+from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import bool_, uint64
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe, require_numbers
