@@ -194,3 +194,40 @@ def test_nothing_is_left_for_later(module):
              if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", line)]
 
     assert marks == []
+
+
+def _reads_by_number(tree: ast.Module) -> list[int]:
+    """Lines where `.operands` is subscripted by a constant, sliced or unpacked."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and _is_operands(node.value):
+            index = node.slice.operand if isinstance(node.slice, ast.UnaryOp) else node.slice
+            if isinstance(index, ast.Constant | ast.Slice):
+                found.append(node.lineno)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple | ast.List):
+            found += [node.lineno for part in ast.walk(node.value) if _is_unpacked(part, node)]
+    return found
+
+
+def _is_operands(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr == "operands"
+
+
+def _is_unpacked(part: ast.AST, assignment: ast.Assign) -> bool:
+    """Whether a part of what is assigned to several names is operands, or made of each of them."""
+    if isinstance(part, ast.GeneratorExp | ast.ListComp):
+        return _is_operands(part.generators[0].iter)
+    target = assignment.targets[0]
+    values = assignment.value.elts if isinstance(assignment.value, ast.Tuple) else []
+    nested = [value for name, value in zip(target.elts, values)
+              if isinstance(name, ast.Tuple | ast.List)]
+    return _is_operands(part) and (part is assignment.value or part in nested)
+
+
+@every_module
+def test_operands_are_read_by_name(module):
+    """Where ops are declared, and where all ops are treated alike, numbers are all there is."""
+    if is_in(module, ("tile_ir/ir", "tile_ir/ops", "tile_ir/text", "emulator")):
+        return
+
+    assert _reads_by_number(module.tree) == []

@@ -10,7 +10,7 @@ from blocknumba.gpu_layout.clusters.partition import spread_blocks
 from blocknumba.gpu_layout.dots.map_dots import map_dots
 from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
 from blocknumba.gpu_layout.dots.rotate_dots import rotate_products
-from blocknumba.gpu_layout.memory.allocate_shared import allocate_shared, shared_bytes
+from blocknumba.gpu_layout.memory.allocate_shared import allocate_shared
 from blocknumba.gpu_layout.memory.insert_barriers import insert_barriers
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement import rules  # noqa: F401  fills the table of placements
@@ -67,12 +67,12 @@ def lay_out(
     verify: check the function after each pass.  observer: see run_passes.
     """
     laid_out = _run(fn, options, options, verify, observer)
-    needed, room = shared_bytes(laid_out), options.shared_bytes
+    needed, room = laid_out.attrs.get("shared_bytes", 0), options.shared_bytes
     while needed > options.shared_bytes and room > 0:
         less = max(needed - options.shared_bytes, options.shared_bytes // MOST_RETRIES)
         room = max(0, room - less)
         laid_out = _run(fn, replace(options, shared_bytes=room), options, verify, observer)
-        needed = shared_bytes(laid_out)
+        needed = laid_out.attrs.get("shared_bytes", 0)
     if verify:
         verifier.verify(laid_out, READY)
     return laid_out

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from blocknumba.errors import UNKNOWN, Loc, ResourceError
 from blocknumba.gpu_layout.async_copies.ops import shared_part
-from blocknumba.gpu_layout.clusters.multicast import blocks_of
 from blocknumba.gpu_layout.layouts.registers import register_count
 from blocknumba.nvvm_lower.elements import register_type
 from blocknumba.nvvm_lower.llvm import SHARED, Body, Module
@@ -162,7 +161,7 @@ class Emitter:
         self.rounded: dict[tuple[DType, str], str] = {}
         self.packed: dict[tuple[str, ...], str] = {}
         self.bytes: dict[str, tuple[str, int]] = {}
-        self.blocks = blocks_of(fn)
+        self.blocks = fn.attrs.get("cluster", 1)
         self.parameters = dict(zip(fn.body.args, fn.parameters, strict=True))
         # a program of one warp has a cheaper barrier
         self.program_barrier = ptx.BARRIER if options.num_warps > 1 else ptx.WARP_BARRIER

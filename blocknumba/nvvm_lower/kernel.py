@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_copies.ops import tma_load, warp_roles, wgmma
-from blocknumba.gpu_layout.memory.allocate_shared import shared_bytes
 from blocknumba.nvvm_lower import ops
 from blocknumba.nvvm_lower.elements import memory_type, register_type
 from blocknumba.nvvm_lower.emitter import CodeOptions, DebugInfo, Emitter
@@ -71,8 +70,8 @@ def lower(fn: Function, target: Target, options: CodeOptions = CodeOptions()) ->
     whole_program = any(op.opdef is wgmma for op in walk(fn.body))
     if whole_program:
         module.keep(name, signature)
-    return LoweredKernel(module.text(), name, num_warps, shared_bytes(fn), fn.parameters,
-                         whole_program, emitter.blocks)
+    return LoweredKernel(module.text(), name, num_warps, fn.attrs.get("shared_bytes", 0),
+                         fn.parameters, whole_program, emitter.blocks)
 
 
 def assemble_kernel(kernel: LoweredKernel, target: Target,

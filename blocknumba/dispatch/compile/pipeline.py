@@ -17,12 +17,11 @@ from blocknumba.dispatch.launch.forks import Lock
 from blocknumba.dispatch.launch.signature import location
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.errors import BlockError
-from blocknumba.gpu_layout.async_copies.residency import PROGRAMS
 from blocknumba.gpu_layout.clusters.partition import spread_blocks
 from blocknumba.gpu_layout.default_warps import MOST_WARPS, default_num_warps, resident_threads
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.emitter import CodeOptions
-from blocknumba.nvvm_lower.kernel import assemble_kernel, fetches, lower, producers
+from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
 from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.passes.pipeline import optimise
 from blocknumba.tile_ir.text.printer import text
@@ -76,10 +75,7 @@ def _best_machine_code(tile: Function, specialization: Specialization,
     tried: dict[tuple[int, int], MachineCode] = {}
     for num_warps, min_blocks in _attempts(tile, specialization):
         gpu = _laid_out(tile, specialization, num_warps, times_ms)
-        if producers(gpu):
-            min_blocks = 1  # one program fills a multiprocessor
-        elif fetches(gpu):
-            min_blocks = min(min_blocks, PROGRAMS)  # more do not fit shared memory
+        min_blocks = min(min_blocks, gpu.attrs.get("resident_programs", min_blocks))
         if (num_warps, min_blocks) in tried:
             continue
         machine = _machine_code(gpu, specialization, num_warps, min_blocks, times_ms)

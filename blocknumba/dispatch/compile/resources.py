@@ -9,7 +9,7 @@ from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.errors import ResourceError
 from blocknumba.gpu_layout.layouts.registers import register_count
 from blocknumba.gpu_layout.layouts.shared import in_registers
-from blocknumba.gpu_layout.memory.allocate_shared import shared_bytes, size_bytes
+from blocknumba.gpu_layout.memory.allocate_shared import size_bytes
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.planner import tile_bytes
@@ -34,7 +34,7 @@ def require_shared_memory(fn: Function, target: Target) -> None:
 
     Errors: ResourceError that names the largest buffers, at the line of the largest one.
     """
-    needed, present = shared_bytes(fn), target.shared_bytes_per_block
+    needed, present = fn.attrs.get("shared_bytes", 0), target.shared_bytes_per_block
     if needed <= present:
         return
     buffers = sorted((op for op in walk(fn.body) if op.opdef is shared_allocate), key=size_bytes,

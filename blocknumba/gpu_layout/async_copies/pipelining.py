@@ -394,7 +394,8 @@ class _Planning:
                 continue
             if not self._options.arrays_are_disjoint:
                 return "arrays may share memory"
-            common = read & self._origins[other.pointer]
+            written = other.map if other.opdef is tma_store else other.pointer
+            common = read & self._origins[written]
             if common:
                 return f"{min(common)} is written in the loop"
         return ""

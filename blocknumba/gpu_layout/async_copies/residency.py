@@ -58,7 +58,8 @@ SYSTEM_BYTES = 1024  # of shared memory that every program has.  Source: CUDA Pr
 def share_processor(fn: Function, options: LayoutOptions) -> bool:
     """Whether PROGRAMS of a kernel are to share a multiprocessor, and fit.
 
-    Those are kernels with chained products, one of a warpgroup each.
+    Those are kernels with chained products, one of a warpgroup each.  Who decides it writes it
+    into the function: resident_programs.
     """
     if options.num_warps != WARPGROUP or "tma" not in options.features:
         return False
@@ -70,6 +71,11 @@ def share_processor(fn: Function, options: LayoutOptions) -> bool:
                for first, second in chains)
     return (need <= registers_of_each(PROGRAMS, options.num_warps)
             and _staged_bytes(fn) <= room_of_each(options))
+
+
+def has_room_to_share(fn: Function, options: LayoutOptions) -> bool:
+    """Whether PROGRAMS that are to share a multiprocessor fit once all that they stage is known."""
+    return "resident_programs" in fn.attrs and _staged_bytes(fn) <= room_of_each(options)
 
 
 def room_of_each(options: LayoutOptions) -> int:

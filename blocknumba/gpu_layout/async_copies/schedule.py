@@ -21,8 +21,8 @@ from blocknumba.gpu_layout.async_copies.ops import (
     buffer_view, shared_tile, stage, wgmma, wgmma_wait,
 )
 from blocknumba.gpu_layout.async_copies.reads import Reads
-from blocknumba.gpu_layout.async_copies.residency import COPIES, room_of_each, share_processor
-from blocknumba.gpu_layout.clusters.multicast import blocks_of, differing, parts_ways
+from blocknumba.gpu_layout.async_copies.residency import COPIES, room_of_each, has_room_to_share
+from blocknumba.gpu_layout.clusters.multicast import differing, parts_ways
 from blocknumba.gpu_layout.dots.ops import PRODUCTS
 from blocknumba.gpu_layout.layouts.shared import swizzled, widest_swizzle
 from blocknumba.gpu_layout.options import LayoutOptions
@@ -124,12 +124,14 @@ class Schedule:
     rings: in the order of their first fetch.  stores: stores that the copy engine does, in parts.
     reasons: per load or store that stays as it is, why.
     undivided: per load of a tile that all blocks need, and each fetches for itself, why.
+    shares: several programs share a multiprocessor, and the copies leave room for them.
     """
 
     rings: list[Ring] = field(default_factory=list)
     stores: dict[Op, list[BoxCopy]] = field(default_factory=dict)
     reasons: dict[Op, str] = field(default_factory=dict)
     undivided: dict[Op, str] = field(default_factory=dict)
+    shares: bool = False
 
     @property
     def blocks(self) -> int:
@@ -160,7 +162,7 @@ class _Planning:
         self._written, self._read = stored(fn), loaded(fn)
         self._describable = Describable.of(fn, options)
         self.schedule = Schedule()
-        self._reads, self._blocks = Reads(fn), blocks_of(fn)
+        self._reads, self._blocks = Reads(fn), fn.attrs.get("cluster", 1)
         self._fetches = self._find_fetches()
         self._group()
         if any(ring.depth for ring in self.schedule.rings):
@@ -282,7 +284,7 @@ class _Planning:
         deepest = max(ring.depth for ring in rings)
         inner = [ring for ring in rings if ring.depth == deepest]
         size = sum(ring.size_bytes for ring in inner)
-        shares = share_processor(self._fn, self._options)
+        shares = self.schedule.shares = has_room_to_share(self._fn, self._options)
         room = room_of_each(self._options) if shares else self._options.room_bytes
         room -= sum(ring.size_bytes for ring in rings if ring.depth < deepest)
         room -= sum(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from blocknumba.gpu_layout.async_copies.ops import (
-    WARPGROUP, mbarrier_allocate, mbarriers_ready, pin, warp_roles, wgmma,
+    WARPGROUP, mbarrier_allocate, mbarriers_ready, warp_roles,
 )
 from blocknumba.gpu_layout.async_copies.reads import Reads
 from blocknumba.gpu_layout.async_copies.residency import (
-    PRODUCER_REGISTERS, SHARED_REGISTERS, can_share, products_need, share_processor,
-    without_sharing,
+    PRODUCER_REGISTERS, PROGRAMS, SHARED_REGISTERS, can_share, without_sharing,
 )
 from blocknumba.gpu_layout.async_copies.roles import Buffers, Consumer, Given, Producer
 from blocknumba.gpu_layout.async_copies.schedule import Ring, Schedule, plan_schedule, ring_uses
@@ -16,7 +15,7 @@ from blocknumba.gpu_layout.async_copies.single_role import LoneRole, fetching_lo
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.ir.builder import Builder
-from blocknumba.tile_ir.ir.function import Function, walk
+from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.passes.dce import dce
@@ -35,7 +34,7 @@ def specialize_warps(fn: Function, options: LayoutOptions) -> Function:
     """
     schedule = plan_schedule(fn, options)
     if not schedule.rings:
-        return fn
+        return fn.with_body(fn.body, resident_programs=None)
     return dce(_Specializer(fn, schedule, options).function())
 
 
@@ -47,6 +46,7 @@ class _Specializer:
         self._schedule = schedule
         self._options = options
         self._builder = Builder(folding=True)
+        self._resident_programs = 1
 
     def function(self) -> Function:
         """The specialised kernel, which has a tensor map parameter more for every map."""
@@ -64,14 +64,15 @@ class _Specializer:
             self._emit_roles(given)
             builder.emit(OPS["return"])
         parameters = fn.parameters + tuple(map_.parameter for map_ in maps)
-        return Function(fn.name, parameters, body, fn.loc)
+        return fn.with_body(body, parameters, resident_programs=self._resident_programs)
 
     def _emit_roles(self, given: Given) -> None:
         """Producer and consumers, or the lone role of all."""
         fn, builder, schedule = self._fn, self._builder, self._schedule
         uses = ring_uses(fn, schedule.rings)
-        loops = fetching_loops(fn, schedule) if share_processor(fn, self._options) else None
+        loops = fetching_loops(fn, schedule) if schedule.shares else None
         if loops is not None:
+            self._resident_programs = PROGRAMS
             builder.emit(mbarriers_ready, blocks=schedule.blocks)
             LoneRole(builder, given, schedule.stores, uses, loops, Reads(fn)).run(fn.body)
             return
@@ -84,14 +85,7 @@ class _Specializer:
 
     def _warps(self) -> dict[str, object]:
         """One producer, or a warpgroup whose registers the products of the program need."""
-        num_warps = self._options.num_warps
-        overlapping = [
-            [op.result.type for op in region.ops if op.opdef is wgmma]
-            for loop in walk(self._fn.body)
-            for region in loop.regions
-            if any(op.opdef is pin for op in region.ops)
-        ]
-        need = max((products_need(*pair, num_warps) for pair in overlapping), default=0)
+        num_warps, need = self._options.num_warps, self._fn.attrs.get("dot_registers", 0)
         if need > without_sharing(num_warps) and can_share(self._options):
             registers = PRODUCER_REGISTERS, SHARED_REGISTERS
             return {"producers": WARPGROUP, "registers": registers}

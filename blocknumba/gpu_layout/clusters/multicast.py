@@ -20,15 +20,8 @@ from blocknumba.gpu_layout.placement.planner import element_bits
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.carried import carried, controls, is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
-from blocknumba.tile_ir.ir.opdef import EFFECT, OPS, WRITES, attribute
+from blocknumba.tile_ir.ir.opdef import EFFECT, OPS, WRITES
 from blocknumba.tile_ir.ir.types import TileType, int32
-
-
-def blocks_of(fn: Function) -> int:
-    """How many blocks a program of a function is spread over: 1 without block_rank."""
-    found = {attribute(op, "blocks") for op in walk(fn.body) if op.opdef is block_rank}
-    assert len(found) <= 1, f"{fn.name}: spread over {sorted(found)} blocks at once"
-    return found.pop() if found else 1
 
 
 def differing(fn: Function) -> frozenset[Value]:

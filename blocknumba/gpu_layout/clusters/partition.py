@@ -258,7 +258,7 @@ class _Spreader(Rebuilder):
                 self[old] = new
             self._rank = self.builder.emit(block_rank, blocks=self._blocks, hint="rank")
             self.ops(fn.body.ops)
-        return Function(fn.name, fn.parameters, body, fn.loc)
+        return fn.with_body(body, cluster=self._blocks)
 
     def op(self, op: Op) -> None:
         """Copies of one op: of each part of its results that is needed."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_copies.ops import ONE_ELEMENT, pin, wgmma, wgmma_wait
 from blocknumba.gpu_layout.async_copies.residency import (
-    products_need, register_limit, share_processor,
+    PROGRAMS, products_need, register_limit, share_processor,
 )
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
@@ -37,14 +37,19 @@ def rotate_products(fn: Function, options: LayoutOptions) -> Function:
     What the second product reads in registers is made while no product is under way, as the
     hardware demands.   Source: FlashAttention-3, arXiv 2407.08608, section 3.2.
     """
-    if share_processor(fn, options):
-        return fn  # other programs multiply meanwhile
+    if share_processor(fn, options):  # other programs multiply meanwhile
+        return fn.with_body(fn.body, resident_programs=PROGRAMS)
     loops = {
         op: found
         for op in walk(fn.body)
-        if (found := _match(op)) is not None and _fits_registers(found, options)
+        if (found := _match(op)) is not None
+        and found.registers(options) <= register_limit(options)
     }
-    return _Rotator(loops).function(fn) if loops else fn
+    if not loops:
+        return fn
+    need = max(found.registers(options) for found in loops.values())
+    rotated = _Rotator(loops).function(fn)
+    return rotated.with_body(rotated.body, dot_registers=need)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +81,10 @@ class _Products:
         """What is not done in the course of a round's first half."""
         return {self.second, self.second_wait, self.narrow, *self.late, *self.only_fetch}
 
-
-def _fits_registers(found: _Products, options: LayoutOptions) -> bool:
-    """Whether both products, and what one leaves to the other, fit a thread's registers."""
-    results = found.first.result.type, found.second.result.type
-    return products_need(*results, options.num_warps) <= register_limit(options)
+    def registers(self, options: LayoutOptions) -> int:
+        """The registers of a thread that hold both, and what one leaves to the other."""
+        results = self.first.result.type, self.second.result.type
+        return products_need(*results, options.num_warps)
 
 
 def _match(loop: Op) -> _Products | None:

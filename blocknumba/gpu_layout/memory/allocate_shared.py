@@ -13,7 +13,7 @@ from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.planner import element_bits
 from blocknumba.tile_ir.ir.carried import is_loop
-from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value, walk
+from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
 from blocknumba.tile_ir.passes.contract import declared
 
@@ -54,7 +54,9 @@ def allocate_shared(fn: Function, _options: LayoutOptions) -> Function:
         attrs = {**op.attrs, "offset": offsets[op]}
         return (rebuilder.builder.emit(op.opdef, hint=op.result.hint, **attrs),)
 
-    return rebuild(fn, rewrite, folding=False)
+    needed = max(offset + size_bytes(op) for op, offset in offsets.items())
+    allocated = rebuild(fn, rewrite, folding=False)
+    return allocated.with_body(allocated.body, shared_bytes=needed)
 
 
 def size_bytes(allocation: Op) -> int:
@@ -69,14 +71,6 @@ def allocation_of(buffer: Value) -> Op:
     while owner.opdef in (slot, buffer_portion, buffer_view):
         owner = (owner.ring if owner.opdef is slot else owner.buffer).owner
     return owner
-
-
-def shared_bytes(fn: Function) -> int:
-    """The shared memory a program needs, after allocate_shared; 0 if it uses none."""
-    ends = [
-        op.attrs["offset"] + size_bytes(op) for op in walk(fn.body) if op.opdef in ALLOCATIONS
-    ]
-    return max(ends, default=0)
 
 
 def _lives(fn: Function) -> list[_Life]:

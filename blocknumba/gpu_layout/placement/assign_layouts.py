@@ -40,7 +40,7 @@ class _Emitter:
 
     def function(self, fn: Function) -> Function:
         """fn with layouts."""
-        return Function(fn.name, fn.parameters, self._region(fn.body), fn.loc)
+        return fn.with_body(self._region(fn.body))
 
     def _region(self, region: Region, results: tuple[Value, ...] = ()) -> Region:
         """region with layouts; it hands on results."""

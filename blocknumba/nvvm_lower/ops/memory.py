@@ -40,7 +40,7 @@ class Widths:
 
 
 def guarded_load(emitter: Emitter, dtype: DType, pointers: Registers, masks: Registers,
-                 others: Registers,widths: Widths, hints: Hints) -> Registers:
+                 others: Registers, widths: Widths, hints: Hints) -> Registers:
     """The elements at pointers; where masks are false, others.
 
     Threads that hold a cut vector read the elements before its last part again.

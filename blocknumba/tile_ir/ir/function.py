@@ -175,12 +175,27 @@ class Parameter:
 
 @dataclass(eq=False, slots=True)
 class Function:
-    """A kernel: parameters[i] says what body.args[i] is."""
+    """A kernel: parameters[i] says what body.args[i] is.
+
+    attrs: what passes decided for the kernel as a whole.  Each name is written by one pass and
+        kept by all others: cluster (blocks of a program), dot_registers (registers of a thread
+        that overlapping dots need), resident_programs (that share a multiprocessor),
+        shared_bytes (of a block).
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
     body: Region
     loc: Loc = UNKNOWN
+    attrs: Mapping[str, Attr] = field(default_factory=dict)
+
+    def with_body(self, body: Region, parameters: tuple[Parameter, ...] | None = None,
+                  **decided: Attr) -> Function:
+        """The function with another body.  decided: attributes to add; None takes one away."""
+        attrs = {name: value for name, value in {**self.attrs, **decided}.items()
+                 if value is not None}
+        return Function(self.name, self.parameters if parameters is None else parameters, body,
+                        self.loc, attrs)
 
 
 def walk(region: Region) -> Iterator[Op]:

@@ -50,7 +50,7 @@ class Rebuilder:
     def function(self, fn: Function) -> Function:
         """A copy of a function."""
         self.builder.loc = fn.loc
-        return Function(fn.name, fn.parameters, self.region(fn.body), fn.loc)
+        return fn.with_body(self.region(fn.body))
 
     def region(self, region: Region) -> Region:
         """A copy of a region with its arguments."""

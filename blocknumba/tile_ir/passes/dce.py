@@ -119,7 +119,7 @@ def dce(fn: Function, _: object = None) -> Function:
         for old, new in zip(args, new_args, strict=True):
             rebuilder[old] = new
         rebuilder.ops(fn.body.ops)
-    return Function(fn.name, tuple(compress(fn.parameters, kept)), body, fn.loc)
+    return fn.with_body(body, tuple(compress(fn.parameters, kept)))
 
 
 def _needed(rebuilder: Rebuilder, op: Op, live: Liveness) -> Values | None:

@@ -126,7 +126,7 @@ def _unsigned(rebuilder: Rebuilder, part: Value, op: Op) -> Value:
     """The comparison of a part, of the same bits taken as unsigned."""
     builder = rebuilder.builder
     index, bound = (builder.emit(OPS["cast"], rebuilder[value], dtype=f"u{value.type.dtype}")
-                    for value in op.operands)
+                    for value in (op.x, op.y))
     inside = builder.emit(OPS["lt"], index, bound)
     for wrapper in reversed(_wrappers(part)):
         inside = builder.emit(wrapper.opdef, inside, shape=wrapper.result.type.shape)

@@ -24,6 +24,7 @@ _ARGUMENT = rf"({_VALUE}): *({_TYPE})"
 
 _COMMENT = re.compile(r'((?:[^"#]|"(?:[^"\\]|\\.)*")*)#')
 _HEADER = re.compile(rf"kernel ({_WORD})\(")
+_END_OF_PARAMETERS = re.compile(rf"\) (?:with ({_BRACED}) )?\{{")
 _PARAMETER = re.compile(
     rf"{_ARGUMENT} *= *(\w+)\(({_WORD})(?:, *(\d+))?\) *({_BRACED})?")
 _OP = re.compile(
@@ -68,7 +69,7 @@ class _Parser:
     def function(self) -> Function:
         header = self._expect(_HEADER, "kernel name(")
         parameters, types, names = [], [], []
-        while (line := self._next()) != ") {":
+        while (end := _END_OF_PARAMETERS.fullmatch(line := self._next())) is None:
             match = _PARAMETER.fullmatch(line)
             if match is None:
                 self._fail("accepted a parameter: %n: int32 = extent(x, 0) {minimum=0}")
@@ -79,7 +80,8 @@ class _Parser:
         body, closing = self._region(names, types)
         if closing != "}" or self._next(at_end="end") != "end":
             self._fail("accepted } and the end of the text")
-        return Function(self._unquoted(header[1]), tuple(parameters), body, loc)
+        attrs = self._braced(end[1] or "{}")
+        return Function(self._unquoted(header[1]), tuple(parameters), body, loc, attrs)
 
     def _parameter(self, match: re.Match) -> Parameter:
         """A parameter from the match of _PARAMETER."""

@@ -78,7 +78,7 @@ class _Printer:
         self._lines.append(f"kernel {_word(fn.name)}(")
         for parameter, arg in zip(fn.parameters, fn.body.args, strict=True):
             self._lines.append(f"{_INDENT}{self._define(arg)}: {arg.type} = {_origin(parameter)}")
-        self._lines.append(") {")
+        self._lines.append(f") {_function_attributes(fn)}{{")
         self._ops(fn.body, _INDENT)
         self._lines.append("}\n")
         return "\n".join(self._lines)
@@ -154,6 +154,12 @@ def _attributes(op: Op) -> str:
     return f"{{{', '.join(written)}}}" if written else ""
 
 
+def _function_attributes(fn: Function) -> str:
+    """`with {name=value, ...} `, by name, or nothing."""
+    written = [f"{name}={attribute_text(value)}" for name, value in sorted(fn.attrs.items())]
+    return f"with {{{', '.join(written)}}} " if written else ""
+
+
 def _origin(parameter: Parameter) -> str:
     """Where a parameter comes from: `extent(x, 0) {divisibility=16, minimum=0}`."""
     axis = "" if parameter.axis is None else f", {parameter.axis}"
@@ -184,11 +190,11 @@ def _cleaned(hint: str) -> str:
 
 
 def equal(a: Function, b: Function) -> bool:
-    """Same name, parameters and ops, however the values are named and wherever they come from.
+    """Same name, parameters, attributes and ops, whatever the values' names and locations are.
 
     Floats are compared as their text is: -0.0 and 0.0 differ, nan equals nan.
     """
-    return (a.name == b.name and a.parameters == b.parameters
+    return (a.name == b.name and a.parameters == b.parameters and a.attrs == b.attrs
             and _equal_regions(a.body, b.body, {}))
 
 
