@@ -20,7 +20,7 @@ from blocknumba.gpu_layout.async_copies.box_copies import BoxCopy, Describable, 
 from blocknumba.gpu_layout.async_copies.ops import (
     buffer_view, shared_tile, stage, wgmma, wgmma_wait,
 )
-from blocknumba.gpu_layout.async_copies.reads import Reads
+from blocknumba.gpu_layout.async_copies.reads import last_reads
 from blocknumba.gpu_layout.async_copies.residency import COPIES, room_of_each, has_room_to_share
 from blocknumba.gpu_layout.clusters.multicast import differing, parts_ways
 from blocknumba.gpu_layout.dots.ops import PRODUCTS
@@ -33,6 +33,7 @@ from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.carried import carried
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.types import TileType
+from blocknumba.tile_ir.ir.uses import Uses
 from blocknumba.tile_ir.ops.memory import load, store
 
 MOST_COPIES = 6  # more do not hide more latency
@@ -162,7 +163,7 @@ class _Planning:
         self._written, self._read = stored(fn), loaded(fn)
         self._describable = Describable.of(fn, options)
         self.schedule = Schedule()
-        self._reads, self._blocks = Reads(fn), fn.attrs.get("cluster", 1)
+        self._uses, self._blocks = Uses(fn), fn.attrs.get("cluster", 1)
         self._fetches = self._find_fetches()
         self._group()
         if any(ring.depth for ring in self.schedule.rings):
@@ -245,8 +246,8 @@ class _Planning:
                 continue
             own = [_stage_of(value) for value in (op.a, op.b)]
             own = [s for s in own if s in self._fetches and s not in grouped]
-            for region in dict.fromkeys(self._reads.regions(s)[0] for s in own):
-                together = [s for s in own if self._reads.regions(s)[0] is region]
+            for region in dict.fromkeys(self._uses.regions(s)[0] for s in own):
+                together = [s for s in own if self._uses.regions(s)[0] is region]
                 grouped.update(together)
                 self._add(together)
         for alone in self._fetches:
@@ -255,9 +256,9 @@ class _Planning:
 
     def _add(self, stages: list[Op]) -> None:
         """Stages of one region as a group, in the first ring that takes it."""
-        regions, depth = self._reads.regions(stages[0]), self._reads.depth(stages[0])
+        regions, depth = self._uses.regions(stages[0]), self._uses.depth(stages[0])
         ordered = sorted(dict.fromkeys(stages), key=regions[0].ops.index)
-        last = max(self._reads.place(op, regions[0]) for op in self._reads.of_staged(ordered))
+        last = max(self._uses.index(op, regions[0]) for op in last_reads(self._uses, ordered))
         group = Group(tuple(self._fetches[s] for s in ordered), depth, regions,
                       regions[0].ops.index(ordered[0]), last)
         for ring in self.schedule.rings:
@@ -353,13 +354,13 @@ class RingUses:
 
 def ring_uses(fn: Function, rings: Iterable[Ring]) -> RingUses:
     """The uses of rings in a function before it is specialised."""
-    reads = Reads(fn)
+    uses = Uses(fn)
     found = RingUses({}, {}, {}, set())
     for ring, group in [(ring, group) for ring in rings for group in ring.groups]:
         stages = [fetch.stage for fetch in group.fetches]
-        if any(op.opdef is not wgmma_wait and op not in stages for op in reads.of_staged(stages)):
+        if any(op.opdef is not wgmma_wait and op not in stages for op in last_reads(uses, stages)):
             found.read_by_threads.add(ring)
-        overlap = _overlap(ring, group, reads)
+        overlap = _overlap(ring, group, uses)
         if overlap is not None:
             found.overlaps[overlap.loop] = overlap
             found.late_waits.update(dict.fromkeys(overlap.waits, overlap))
@@ -369,14 +370,14 @@ def ring_uses(fn: Function, rings: Iterable[Ring]) -> RingUses:
     return found
 
 
-def _overlap(ring: Ring, group: Group, reads: Reads) -> Overlap | None:
+def _overlap(ring: Ring, group: Group, uses: Uses) -> Overlap | None:
     """The overlap of the loop that a group's fetches are in, if wgmma alone reads them."""
-    loop = reads.owner(group.regions[0])
+    loop = uses.owner(group.regions[0])
     if loop is None or loop.name != "for" or ring.copies < 2:
         return None
     step = constant_of(loop.step)
     stages = [fetch.stage for fetch in group.fetches]
-    read = reads.of_staged(stages)
+    read = last_reads(uses, stages)
     waits = [op for op in read if op.opdef is wgmma_wait]
     others = [op for op in read if op not in waits and op not in stages]
     if others or not waits or step is None or step <= 0:
@@ -384,7 +385,7 @@ def _overlap(ring: Ring, group: Group, reads: Reads) -> Overlap | None:
     (region,) = loop.regions
     waits = [op for op in region.ops if op in waits]
     every = [op for op in walk(region) if op.opdef is wgmma_wait]
-    if waits != every or not all(_only_accumulates(op, loop, reads) for op in waits):
+    if waits != every or not all(_only_accumulates(op, loop, uses) for op in waits):
         return None
     begun = [wait.value.owner for wait in waits]
     if not all(_lasts(value, stages, region) for op in begun for value in (op.a, op.b)):
@@ -399,12 +400,12 @@ def _lasts(operand: Value, stages: list[Op], region: Region) -> bool:
     return operand.owner in stages or operand.owner not in set(walk(region))
 
 
-def _only_accumulates(wait: Op, loop: Op, reads: Reads) -> bool:
+def _only_accumulates(wait: Op, loop: Op, uses: Uses) -> bool:
     """Whether a wgmma adds to a value that the loop carries and that nothing else in it touches."""
     begun = wait.value.owner
     values, end = carried(loop), loop.regions[0].terminator
     accumulator = begun.acc
-    if accumulator not in values.args or reads.users(accumulator) != [begun]:
+    if accumulator not in values.args or uses.users(accumulator) != [begun]:
         return False
     place = values.args.index(accumulator)
-    return reads.users(wait.result) == [end] and values.following[place] is wait.result
+    return uses.users(wait.result) == [end] and values.following[place] is wait.result

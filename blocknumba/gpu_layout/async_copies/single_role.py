@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_copies.box_copies import BoxCopy
 from blocknumba.gpu_layout.async_copies.ops import is_first_warp, wgmma_wait
-from blocknumba.gpu_layout.async_copies.reads import Reads, Slice, ops_for, slice_of
+from blocknumba.gpu_layout.async_copies.reads import Slice, ops_for, slice_of
 from blocknumba.gpu_layout.async_copies.roles import Consumer, Given, Place
 from blocknumba.gpu_layout.async_copies.schedule import Group, Ring, RingUses, Schedule
 from blocknumba.tile_ir.ir.builder import Builder, constant_of
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import int64
+from blocknumba.tile_ir.ir.uses import Uses
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -47,14 +48,14 @@ def fetching_loops(fn: Function, schedule: Schedule) -> dict[Op, FetchingLoop] |
     That takes loops that are in no other loop, fetches that every round does, and places that
     depend on the counter, not on what else the loop carries.
     """
-    reads = Reads(fn)
+    uses = Uses(fn)
     fetched: dict[Op, list[tuple[Ring, Group]]] = {}
     for ring, group in ((ring, group) for ring in schedule.rings for group in ring.groups):
         if not group.depth:
             if ops_for(group.regions[0], _start_values([group])) is None:
                 return None
             continue
-        loop = reads.owner(group.regions[0])
+        loop = uses.owner(group.regions[0])
         if group.depth > 1 or loop is None or loop.name != "for":
             return None
         fetched.setdefault(loop, []).append((ring, group))
@@ -93,12 +94,12 @@ class LoneRole(Consumer):
         stores: dict[Op, list[BoxCopy]],
         uses: RingUses,
         loops: Mapping[Op, FetchingLoop],
-        reads: Reads,
+        users: Uses,
     ):
         super().__init__(builder, given, stores, uses)
         self._loops = loops
         self._rounds = {fetching.begin: fetching for fetching in loops.values()}
-        self._reads = reads
+        self._users = users
         self._due: dict[Op, list[tuple[Ring, Place]]] = {}
         self._starts: dict[Ring, Place] = {}
         self._begun: set[Group] = set()
@@ -203,5 +204,5 @@ class LoneRole(Consumer):
         """The op of the group's region that reads one of its tiles first, or within which it is."""
         region = group.regions[0]
         users = [user for fetch in group.fetches
-                 for user in self._reads.users(fetch.stage.result)]
-        return region.ops[min(self._reads.place(user, region) for user in users)]
+                 for user in self._users.users(fetch.stage.result)]
+        return region.ops[min(self._users.index(user, region) for user in users)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from blocknumba.gpu_layout.async_copies.ops import (
     WARPGROUP, mbarrier_allocate, mbarriers_ready, warp_roles,
 )
-from blocknumba.gpu_layout.async_copies.reads import Reads
 from blocknumba.gpu_layout.async_copies.residency import (
     PRODUCER_REGISTERS, PROGRAMS, SHARED_REGISTERS, can_share, without_sharing,
 )
@@ -17,6 +16,7 @@ from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.uses import Uses
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.passes.dce import dce
 
@@ -74,7 +74,7 @@ class _Specializer:
         if loops is not None:
             self._resident_programs = PROGRAMS
             builder.emit(mbarriers_ready, blocks=schedule.blocks)
-            LoneRole(builder, given, schedule.stores, uses, loops, Reads(fn)).run(fn.body)
+            LoneRole(builder, given, schedule.stores, uses, loops, Uses(fn)).run(fn.body)
             return
         roles = (
             Consumer(builder, given, schedule.stores, uses).region_of(fn.body),

@@ -16,6 +16,7 @@ from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import EFFECT, OPS, PURE, WRITES
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values
 from blocknumba.tile_ir.ir.types import int64
+from blocknumba.tile_ir.ir.uses import Uses
 from blocknumba.tile_ir.ops.cast import cast
 from blocknumba.tile_ir.ops.memory import load, offset
 from blocknumba.tile_ir.ops.reduce import reduce
@@ -39,10 +40,11 @@ def rotate_products(fn: Function, options: LayoutOptions) -> Function:
     """
     if share_processor(fn, options):  # other programs multiply meanwhile
         return fn.with_body(fn.body, resident_programs=PROGRAMS)
+    uses = Uses(fn)
     loops = {
         op: found
         for op in walk(fn.body)
-        if (found := _match(op)) is not None
+        if (found := _match(op, uses)) is not None
         and found.registers(options) <= register_limit(options)
     }
     if not loops:
@@ -87,7 +89,7 @@ class _Products:
         return products_need(*results, options.num_warps)
 
 
-def _match(loop: Op) -> _Products | None:
+def _match(loop: Op, index: Uses) -> _Products | None:
     """The products of a loop, if it can be rotated."""
     step = constant_of(loop.step) if loop.name == "for" else None
     if step is None or step <= 0 or any(op.regions for op in loop.regions[0].ops):
@@ -97,7 +99,7 @@ def _match(loop: Op) -> _Products | None:
     if [op.opdef for op in effects] != [wgmma, wgmma_wait] * 2:
         return None
     first, first_wait, second, second_wait = effects
-    uses = _Uses(region)
+    uses = _LoopUses(region, index)
     narrow = uses.owner(second.a)
     place = uses.place_handed_on(second_wait.result)
     if narrow is None or narrow.opdef is not cast or place is None:
@@ -118,7 +120,7 @@ def _match(loop: Op) -> _Products | None:
                      only_fetch, walking)
 
 
-def _fetch(loop: Op, uses: _Uses, second: Op) -> tuple[tuple[Op, ...], tuple[Op, ...]]:
+def _fetch(loop: Op, uses: _LoopUses, second: Op) -> tuple[tuple[Op, ...], tuple[Op, ...]]:
     """The ops that bring the second operand of a product, and those of them that do only that.
 
     Nothing where more than a load and pure ops is needed, or the load is for others too.
@@ -153,27 +155,24 @@ def _walking(loop: Op, fetch: tuple[Op, ...]) -> dict[Value, Op] | None:
     return found
 
 
-class _Uses:
-    """Who uses what in the region of a loop."""
+class _LoopUses:
+    """Who uses what in the region of a loop that holds no other region."""
 
-    def __init__(self, region: Region):
+    def __init__(self, region: Region, uses: Uses):
         self._region = region
+        self._uses = uses
         self._inside = {value for op in region.ops for value in op.results} | set(region.args)
-        self._users: dict[Value, set[Op]] = {}
-        for op in region.ops:
-            for value in op.operands:
-                self._users.setdefault(value, set()).add(op)
 
     def owner(self, value: Value) -> Op | None:
         """The op of the region that makes a value."""
         return value.owner if value in self._inside else None
 
     def of(self, *values: Value | Op) -> set[Op]:
-        """The ops that use values, or results of ops."""
+        """The ops that use values of the region, or results of its ops."""
         found: set[Op] = set()
         for value in values:
             for used in value.results if isinstance(value, Op) else (value,):
-                found |= self._users.get(used, set())
+                found.update(self._uses.users(used))
         return found
 
     def place_handed_on(self, value: Value) -> int | None:

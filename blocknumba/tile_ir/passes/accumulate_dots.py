@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from blocknumba.tile_ir.folds.patterns import made_by, number
-from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.ir.function import Function, Op, Value
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
+from blocknumba.tile_ir.ir.uses import Uses
 from blocknumba.tile_ir.passes.contract import declared
 
 
@@ -17,15 +16,16 @@ def accumulate_dots(fn: Function, _: object = None) -> Function:
     It is so in one region only: a product that is made before a loop stays there.
     What `dot` promises of its error holds for the sum too.
     """
-    uses = Counter(value for op in walk(fn.body) for value in op.operands)
-    homes = _homes(fn.body)
+    uses = Uses(fn)
 
     def rewrite(rebuilder: Rebuilder, op: Op) -> Values | None:
         if op.name != "add":
             return None
         for product, other in ((op.x, op.y), (op.y, op.x)):
             dot = _bare_product(product)
-            if dot is not None and uses[product] == 1 and homes[dot] is homes[op]:
+            if dot is None or len(uses.users(product)) > 1:
+                continue
+            if uses.regions(dot)[0] is uses.regions(op)[0]:
                 operands = map(rebuilder.__getitem__, (dot.a, dot.b, other))
                 return (rebuilder.builder.emit(dot.opdef, *operands, **dot.attrs),)
         return None
@@ -37,12 +37,3 @@ def _bare_product(value: Value) -> Op | None:
     """The dot that made a value, if it was added to zeros."""
     dot = made_by(value, "dot")
     return dot if dot is not None and number(dot.acc) == 0 else None
-
-
-def _homes(region: Region) -> dict[Op, Region]:
-    """The region of every op."""
-    found = dict.fromkeys(region.ops, region)
-    for op in region.ops:
-        for inner in op.regions:
-            found |= _homes(inner)
-    return found

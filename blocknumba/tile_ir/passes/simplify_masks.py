@@ -21,6 +21,7 @@ from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import OPS, PURE
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
 from blocknumba.tile_ir.ir.types import BOOL
+from blocknumba.tile_ir.ir.uses import Uses
 from blocknumba.tile_ir.passes.contract import declared
 
 
@@ -96,14 +97,9 @@ def _is_conjunction(op: Op) -> bool:
 
 def _parts_of_conjunctions(fn: Function) -> set[Value]:
     """Values whose only use is in a conjunction."""
-    uses: dict[Value, int] = {}
-    within: set[Value] = set()
-    for op in walk(fn.body):
-        for value in op.operands:
-            uses[value] = uses.get(value, 0) + 1
-        if op.name == "and":
-            within.update(op.operands)
-    return {value for value in within if uses[value] == 1}
+    uses = Uses(fn)
+    within = {value for op in walk(fn.body) if op.name == "and" for value in op.operands}
+    return {value for value in within if len(uses.users(value)) == 1}
 
 
 def _wrappers(part: Value) -> list[Op]:
