@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from blocknumba.errors import UNKNOWN, Loc, ResourceError
 from blocknumba.gpu_layout.async_copies.ops import shared_part
@@ -17,8 +18,10 @@ from blocknumba.nvvm_lower.services.address import Threads
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS, raises
 from blocknumba.tile_ir.analysis.axis_info import axis_info
+from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import OPS, TERMINATOR
+from blocknumba.tile_ir.ir.remarks import Remark
 from blocknumba.tile_ir.ir.types import DType, TileType
 
 
@@ -162,10 +165,20 @@ class Emitter:
         self.packed: dict[tuple[str, ...], str] = {}
         self.bytes: dict[str, tuple[str, int]] = {}
         self.blocks = fn.attrs.get("cluster", 1)
+        self.remarks: list[Remark] = []
+        self._fn = fn
         self.parameters = dict(zip(fn.body.args, fn.parameters, strict=True))
         # a program of one warp has a cheaper barrier
         self.program_barrier = ptx.BARRIER if options.num_warps > 1 else ptx.WARP_BARRIER
         self._debug_info = debug_info
+
+    @cached_property
+    def _origins(self) -> dict[Value, Origins]:
+        return origins(self._fn)
+
+    def arrays_of(self, pointer: Value) -> str:
+        """The array arguments that a pointer may point into, for remarks."""
+        return " or ".join(sorted(self._origins.get(pointer, ())))
 
     def run(self, region: Region) -> list[Registers]:
         """Write the ops of a region; the registers of its terminator's operands."""

@@ -6,7 +6,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
-from blocknumba.gpu_layout.async_copies.ops import tma_load, warp_roles, wgmma
+from blocknumba.gpu_layout.async_copies.ops import warp_roles, wgmma
 from blocknumba.nvvm_lower import ops
 from blocknumba.nvvm_lower.elements import memory_type, register_type
 from blocknumba.nvvm_lower.emitter import CodeOptions, DebugInfo, Emitter
@@ -16,6 +16,7 @@ from blocknumba.nvvm_lower.ptx.warp import WAIT_FOR_KERNEL_BEFORE
 from blocknumba.nvvm_lower.target import Capability, Target
 from blocknumba.nvvm_lower.toolchain import AssembleOptions, Assembled, assemble
 from blocknumba.tile_ir.ir.function import Function, Parameter, Value, walk
+from blocknumba.tile_ir.ir.remarks import Remark
 from blocknumba.tile_ir.ir.tensor_map import ALIGNMENT, SIZE_BYTES
 
 assert ops.CODE, "the code faces are registered by importing them"
@@ -35,6 +36,7 @@ class LoweredKernel:
         tensor maps in 128.
     whole_program: it must be linked as such (see AssembleOptions).
     cluster: blocks of a program, along the first axis of the grid.
+    remarks: those of the passes, and how accesses and dots were lowered.
     """
 
     nvvm_ir: str
@@ -44,6 +46,7 @@ class LoweredKernel:
     parameters: tuple[Parameter, ...]
     whole_program: bool = False
     cluster: int = 1
+    remarks: tuple[Remark, ...] = ()
 
 
 def lower(fn: Function, target: Target, options: CodeOptions = CodeOptions()) -> LoweredKernel:
@@ -71,7 +74,8 @@ def lower(fn: Function, target: Target, options: CodeOptions = CodeOptions()) ->
     if whole_program:
         module.keep(name, signature)
     return LoweredKernel(module.text(), name, num_warps, fn.attrs.get("shared_bytes", 0),
-                         fn.parameters, whole_program, emitter.blocks)
+                         fn.parameters, whole_program, emitter.blocks,
+                         (*fn.remarks, *emitter.remarks))
 
 
 def assemble_kernel(kernel: LoweredKernel, target: Target,
@@ -104,11 +108,6 @@ def is_map(parameter: Parameter) -> bool:
 def producers(fn: Function) -> int:
     """How many warps a block has besides those of its program."""
     return sum(op.attrs["producers"] for op in fn.body.ops if op.opdef is warp_roles)
-
-
-def fetches(fn: Function) -> bool:
-    """Whether the copy engine brings tiles to a kernel."""
-    return any(op.opdef is tma_load for op in walk(fn.body))
 
 
 def trades_registers(fn: Function) -> bool:

@@ -9,7 +9,7 @@ from own_maps import own_map
 
 from blocknumba.__main__ import main
 from blocknumba.dispatch.cli.emulate import parameter_values
-from blocknumba.dispatch.compile.compiled import MachineCode
+from blocknumba.dispatch.compile.machine_code import MachineCode
 from blocknumba.dispatch.launch.arrays import array_facts
 from blocknumba.emulator import Module
 from blocknumba.nvvm_lower.toolchain import Assembled

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from blocknumba.dispatch.cli.command_line import kernel_of, values_by_name
-from blocknumba.dispatch.compile.compiled import MachineCode
+from blocknumba.dispatch.compile.machine_code import MachineCode
 from blocknumba.dispatch.compile.options import Options
 from blocknumba.dispatch.launch.arrays import ArrayFacts, host_view
 from blocknumba.dispatch.launch.call import read_arguments

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from blocknumba.dispatch.compile.effects import Effects
+from blocknumba.dispatch.compile.machine_code import MachineCode
 from blocknumba.dispatch.compile.stats import Stats
 from blocknumba.dispatch.compile.stored_function import StoredFunction
 from blocknumba.dispatch.launch.driver import Driver
@@ -16,36 +17,15 @@ from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.dispatch.launch.tensor_maps import Facts, sizes_in
 from blocknumba.errors import BlockKeyError, BlockValueError, require
 from blocknumba.nvvm_lower.toolchain import (
-    AssembleOptions, Assembled, compile_to_ptx, disassemble, what_is_missing,
+    AssembleOptions, compile_to_ptx, disassemble, what_is_missing,
 )
-from blocknumba.tile_ir.ir.function import Function, Parameter
+from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.text.printer import text
 from blocknumba.tracebacks import without_our_frames
 from blocknumba.wording import did_you_mean
 
 if TYPE_CHECKING:
     from blocknumba.tile_ir.interpreter import Interpreter
-
-
-@dataclass(frozen=True, slots=True)
-class MachineCode:
-    """The lower half of a compilation, for one target.
-
-    gpu: GPU-layout IR as text.  nvvm: NVVM IR.  assembled: PTX, cubin, the assembler's report.
-    symbol: the kernel's name in the cubin.
-    parameters: of the kernel in the cubin, in order.
-    threads: per block.  shared_bytes: dynamic shared memory per block.
-    cluster: blocks per program.
-    """
-
-    gpu: str
-    nvvm: str
-    assembled: Assembled
-    symbol: str
-    parameters: tuple[Parameter, ...]
-    threads: int
-    shared_bytes: int
-    cluster: int = 1
 
 
 @dataclass(eq=False)
@@ -106,8 +86,8 @@ class Compiled:
 
         Errors: BlockValueError when it was compiled for the interpreter.
         """
-        self._require_machine("stats")
-        return Stats.of(self)
+        machine = self._require_machine("stats")
+        return Stats.of(self.name, self.specialization, machine, lambda: self.ptx)
 
     def tile_text(self) -> str:
         """The text of the tile IR, which need not be parsed for it."""

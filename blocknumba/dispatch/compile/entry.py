@@ -9,12 +9,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import UnionType
 
-from blocknumba.dispatch.compile.compiled import Compiled, MachineCode
+from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.effects import Effects
-from blocknumba.dispatch.compile.stored_function import StoredFunction
+from blocknumba.dispatch.compile.machine_code import MachineCode
+from blocknumba.dispatch.compile.stored_function import StoredFunction, located, numbered
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.nvvm_lower.toolchain import Assembled
 from blocknumba.tile_ir.ir.function import Parameter
+from blocknumba.tile_ir.ir.remarks import Remark
 from blocknumba.tile_ir.ir.tensor_map import TensorMap
 
 _LENGTH_BYTES = 8
@@ -72,7 +74,7 @@ def encode(compiled: Compiled, toolchain: Iterable[Path]) -> bytes:
             "cluster": machine.cluster,
             "registers": assembled.registers, "spill_bytes": assembled.spill_bytes,
             "stack_bytes": assembled.stack_bytes, "static_shared_bytes": assembled.shared_bytes,
-            "warnings": assembled.warnings}
+            "warnings": assembled.warnings, "remarks": _remark_fields(machine.remarks)}
         parts += [machine.gpu.encode(), machine.nvvm.encode(), assembled.ptx.encode(),
                   assembled.cubin]
     return _joined([json.dumps(head).encode(), *parts])
@@ -115,7 +117,7 @@ def _machine_code(head: dict, parts: Sequence[bytes]) -> MachineCode:
                           tuple(head["warnings"]))
     return MachineCode(gpu.decode(), nvvm.decode(), assembled, head["symbol"],
                        tuple(map(_parameter, head["parameters"])), head["threads"],
-                       head["shared_bytes"], head["cluster"])
+                       head["shared_bytes"], head["cluster"], _remarks(head["remarks"]))
 
 
 def parameter_fields(parameter: Parameter) -> dict[str, object]:
@@ -128,6 +130,23 @@ def _parameter(fields: dict) -> Parameter:
     """A parameter from its fields, as JSON brings them back."""
     box = _typed(fields, _PARAMETER)["tensor_map"]
     return Parameter(**fields | {"tensor_map": None if box is None else TensorMap.of(box)})
+
+
+def _remark_fields(remarks: Iterable[Remark]) -> dict[str, object]:
+    """Remarks for JSON: a table of locations, and each remark with its number in it."""
+    remarks = tuple(remarks)
+    table, numbers = numbered(remark.loc for remark in remarks)
+    return {"places": table, "remarks": [[remark.topic, number, dict(remark.details)]
+                                         for remark, number in zip(remarks, numbers)]}
+
+
+def _remarks(fields: dict) -> tuple[Remark, ...]:
+    """Remarks from their fields, as JSON brings them back: tuples have become lists."""
+    topics, numbers, details = zip(*fields["remarks"]) if fields["remarks"] else ((), (), ())
+    locs = located(fields["places"], numbers)
+    return tuple(Remark(topic, loc, {name: tuple(value) if isinstance(value, list) else value
+                                     for name, value in given.items()})
+                 for topic, loc, given in zip(topics, locs, details))
 
 
 def _joined(parts: Iterable[bytes]) -> bytes:

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FunctionType
 
-from blocknumba.dispatch.compile.compiled import Compiled, MachineCode
+from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.effects import effects
+from blocknumba.dispatch.compile.machine_code import MachineCode
 from blocknumba.dispatch.compile.resources import (
     layout_options, require_memory, require_registers, require_room, require_shared_memory,
 )
@@ -124,7 +125,7 @@ def _machine_code(gpu: Function, specialization: Specialization, num_warps: int,
         assembled = assemble_kernel(lowered, target, code)
     return MachineCode(text(gpu), lowered.nvvm_ir, assembled, lowered.name, lowered.parameters,
                        lowered.num_warps * target.warp_size, lowered.shared_bytes,
-                       lowered.cluster)
+                       lowered.cluster, lowered.remarks)
 
 
 @contextmanager

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from blocknumba.dispatch.launch.forks import COMPILATIONS
-
-if TYPE_CHECKING:
-    from blocknumba.dispatch.compile.compiled import Compiled
-    from blocknumba.dispatch.compile.explanation import Access, Explanation, Product, Ring
+from blocknumba.dispatch.compile.explanation import Access, Explanation, Product, Ring, explain
+from blocknumba.dispatch.compile.machine_code import MachineCode
+from blocknumba.dispatch.launch.specialize import Specialization
 
 _GLOBAL_LOAD = re.compile(r"ld\.global\S*?(?:\.v(\d+))?\.[bfsu](\d+)\b")
 
@@ -34,24 +31,27 @@ class Stats:
     shared_bytes: int
     occupancy: float
     warnings: tuple[str, ...]
-    _compiled: Compiled = field(repr=False, compare=False)
+    _name: str = field(repr=False, compare=False)
+    _specialization: Specialization = field(repr=False, compare=False)
+    _machine: MachineCode = field(repr=False, compare=False)
+    _ptx: Callable[[], str] = field(repr=False, compare=False)
 
     @staticmethod
-    def of(compiled: Compiled) -> Stats:
-        """The stats of a kernel that has machine code."""
-        machine, target = compiled.machine, compiled.specialization.target
-        assembled = machine.assembled
+    def of(name: str, specialization: Specialization, machine: MachineCode,
+           ptx: Callable[[], str]) -> Stats:
+        """The stats of a kernel's machine code.  ptx: makes its PTX, which may take compiling."""
+        target, assembled = specialization.target, machine.assembled
         shared_bytes = machine.shared_bytes + assembled.shared_bytes
         blocks = target.resident_blocks(machine.threads // target.warp_size, assembled.registers,
                                         shared_bytes)
         return Stats(assembled.registers, assembled.spill_bytes, assembled.stack_bytes,
                      shared_bytes, blocks * machine.threads / target.threads_per_processor,
-                     assembled.warnings, compiled)
+                     assembled.warnings, name, specialization, machine, ptx)
 
     @cached_property
     def loads(self) -> tuple[int, ...]:
         """Bytes that one thread fetches at a time, for each load from global memory in the PTX."""
-        found = _GLOBAL_LOAD.findall(self._compiled.ptx)
+        found = _GLOBAL_LOAD.findall(self._ptx())
         return tuple(int(count or 1) * int(bits) // 8 for count, bits in found)
 
     @property
@@ -77,26 +77,23 @@ class Stats:
     @property
     def unused_options(self) -> tuple[str, ...]:
         """Options that changed nothing, and why."""
-        reason, asked = self._explanation.why_not_spread, self._compiled.specialization.options
+        reason, asked = self._explanation.why_not_spread, self._specialization.options
         return (f"num_ctas={asked.num_ctas}: {reason}",) if reason else ()
 
     @cached_property
     def _explanation(self) -> Explanation:
-        with COMPILATIONS.running():
-            # here and not above: it needs all passes, which a kernel from the disk does not
-            from blocknumba.dispatch.compile.explanation import explain_compiled
-        return explain_compiled(self._compiled)
+        return explain(self._machine.remarks)
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        compiled = self._compiled
-        warps = compiled.machine.threads // compiled.specialization.target.warp_size
-        spread = f"{compiled.machine.cluster} blocks of " if compiled.machine.cluster > 1 else ""
+        machine, target = self._machine, self._specialization.target
+        warps = machine.threads // target.warp_size
+        spread = f"{machine.cluster} blocks of " if machine.cluster > 1 else ""
         producing = f" and {self.producers} that fetch" if self.producers else ""
         spills = f"{self.spills} bytes of spills" if self.spills else "no spills"
-        yield (f"{compiled.name} for {compiled.specialization.target}: {spread}"
+        yield (f"{self._name} for {target}: {spread}"
                f"{warps - self.producers} warps{producing}, {self.registers} registers, {spills}, "
                f"{self.shared_bytes} bytes of shared memory, occupancy {self.occupancy:.0%}")
         for kind in ("load", "store"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from blocknumba.dispatch.launch.forks import COMPILATIONS
@@ -30,10 +31,7 @@ class StoredFunction:
     @staticmethod
     def of(fn: Function) -> StoredFunction:
         """What read makes a function of again."""
-        numbers: dict[Loc, int] = {}
-        ops = [_number(loc, numbers) for loc in (fn.loc, *(op.loc for op in walk(fn.body)))]
-        places = [[loc.file, loc.line, loc.column, loc.end_column, loc.function,
-                   _number(loc.caller or UNKNOWN, numbers)] for loc in numbers]
+        places, ops = numbered([fn.loc, *(op.loc for op in walk(fn.body))])
         return StoredFunction(text(fn), places, ops)
 
     def check(self) -> None:
@@ -51,14 +49,27 @@ class StoredFunction:
             # here and not above: import blocknumba must be fast, and few functions are read
             from blocknumba.tile_ir.text.parser import parse
         fn = parse(self.text)
-        locs: list[Loc] = []
-        for *fields, caller in self.places:
-            locs.append(Loc(*fields, caller=None if caller == _NOWHERE else locs[caller]))
-        fn.loc, *rest = (UNKNOWN if number == _NOWHERE else locs[number]
-                         for number in self.places_of_ops)
+        fn.loc, *rest = located(self.places, self.places_of_ops)
         for op, loc in zip(walk(fn.body), rest, strict=True):
             op.loc = loc
         return fn
+
+
+def numbered(locs: Iterable[Loc]) -> tuple[list[list], list[int]]:
+    """A table of locations, each a list for JSON, and the number in it of each of some."""
+    numbers: dict[Loc, int] = {}
+    found = [_number(loc, numbers) for loc in locs]
+    table = [[loc.file, loc.line, loc.column, loc.end_column, loc.function,
+              _number(loc.caller or UNKNOWN, numbers)] for loc in numbers]
+    return table, found
+
+
+def located(table: Iterable[list], numbers: Iterable[int]) -> list[Loc]:
+    """The locations with some numbers in the table that `numbered` made."""
+    locs: list[Loc] = []
+    for *fields, caller in table:
+        locs.append(Loc(*fields, caller=None if caller == _NOWHERE else locs[caller]))
+    return [UNKNOWN if number == _NOWHERE else locs[number] for number in numbers]
 
 
 def _number(loc: Loc, numbers: dict[Loc, int]) -> int:

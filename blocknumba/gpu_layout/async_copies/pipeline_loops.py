@@ -22,6 +22,7 @@ from blocknumba.tile_ir.ir.carried import carried
 from blocknumba.tile_ir.ir.function import Function, Op, Value
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values
+from blocknumba.tile_ir.ir.remarks import NOT_EARLY, Remark
 from blocknumba.tile_ir.ir.types import DTYPES, int32
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.passes.dce import dce
@@ -101,10 +102,12 @@ def pipeline_loops(fn: Function, options: LayoutOptions) -> Function:
     the last part of its product, when all other parts of its own tiles are in registers.  So the
     loads of round k + S go where round k itself read from.
     """
-    pipelines = pipelining_of(fn, options).pipelines
-    if not pipelines:
+    found = pipelining_of(fn, options)
+    fn = fn.remarked(Remark.of(NOT_EARLY, op.loc, reason=reason)
+                     for op, reason in found.reasons.items())
+    if not found.pipelines:
         return fn
-    return dce(_Pipeliner(pipelines).function(fn))
+    return dce(_Pipeliner(found.pipelines).function(fn))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from blocknumba.gpu_layout.async_copies.ops import (
-    WARPGROUP, mbarrier_allocate, mbarriers_ready, warp_roles,
+    WARPGROUP, mbarrier_allocate, mbarriers_ready, stage, warp_roles,
 )
 from blocknumba.gpu_layout.async_copies.residency import (
     PRODUCER_REGISTERS, PROGRAMS, SHARED_REGISTERS, can_share, without_sharing,
@@ -14,9 +16,13 @@ from blocknumba.gpu_layout.async_copies.single_role import LoneRole, fetching_lo
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.ir.builder import Builder
-from blocknumba.tile_ir.ir.function import Function
+from blocknumba.tile_ir.ir.function import Function, Op, walk
 from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.remarks import (
+    NOT_IN_ORDER, NOT_PARTITIONED, NOT_TMA, PRODUCERS, TMA, Remark,
+)
 from blocknumba.tile_ir.ir.uses import Uses
+from blocknumba.tile_ir.ops.memory import load, store
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.passes.dce import dce
 
@@ -33,9 +39,43 @@ def specialize_warps(fn: Function, options: LayoutOptions) -> Function:
     engine fetches nothing in a loop.
     """
     schedule = plan_schedule(fn, options)
+    fn = fn.remarked(_remarks(fn, schedule, options))
     if not schedule.rings:
         return fn.with_body(fn.body, resident_programs=None)
     return dce(_Specializer(fn, schedule, options).function())
+
+
+def _remarks(fn: Function, schedule: Schedule, options: LayoutOptions) -> Iterator[Remark]:
+    """What the copy engine moves, and why not the rest."""
+    if "tma" not in options.features:
+        yield Remark.of(NOT_TMA, fn.loc, kind="all", reason="the target has no tensor maps")
+        return
+    groups = (group for ring in schedule.rings for group in ring.groups)
+    fetched = {fetch.stage.x.owner: fetch for group in groups for fetch in group.fetches}
+    for op, fetch in fetched.items():
+        yield Remark.of(TMA, op.loc, kind="load", array=fetch.copy.map.argument,
+                        tile=fetch.stage.x.type.spelling, blocks=fetch.copy.blocks,
+                        undivided=schedule.undivided.get(op, ""))
+    for op, parts in schedule.stores.items():
+        yield Remark.of(TMA, op.loc, kind="store", array=parts[0].map.argument,
+                        tile=op.value.type.spelling, blocks=1, undivided="")
+    staged = {op.x.owner for op in walk(fn.body) if op.opdef is stage}
+    for op in walk(fn.body):
+        is_access = op.opdef in (load, store) and op.pointer.type.shape
+        if is_access and op not in fetched and op not in schedule.stores:
+            yield Remark.of(NOT_TMA, op.loc, kind=op.name,
+                            reason=schedule.reasons.get(op) or _reason(op, staged, schedule))
+    if "cluster" in fn.attrs and schedule.blocks == 1:
+        yield Remark.of(NOT_PARTITIONED, fn.loc, reason="they would fetch nothing together")
+
+
+def _reason(op: Op, staged: set[Op], schedule: Schedule) -> str:
+    """Why the copy engine does not do an access that nothing else is against."""
+    if op.opdef is load and op not in staged:
+        return "no product reads it"
+    if schedule.rings:
+        return NOT_IN_ORDER
+    return "nothing is fetched in a loop"
 
 
 class _Specializer:
@@ -47,6 +87,7 @@ class _Specializer:
         self._options = options
         self._builder = Builder(folding=True)
         self._resident_programs = 1
+        self._roles: tuple[Remark, ...] = ()
 
     def function(self) -> Function:
         """The specialised kernel, which has a tensor map parameter more for every map."""
@@ -64,7 +105,8 @@ class _Specializer:
             self._emit_roles(given)
             builder.emit(OPS["return"])
         parameters = fn.parameters + tuple(map_.parameter for map_ in maps)
-        return fn.with_body(body, parameters, resident_programs=self._resident_programs)
+        specialized = fn.with_body(body, parameters, resident_programs=self._resident_programs)
+        return specialized.remarked(self._roles)
 
     def _emit_roles(self, given: Given) -> None:
         """Producer and consumers, or the lone role of all."""
@@ -81,7 +123,9 @@ class _Specializer:
             Producer(builder, given).region_of(fn.body),
         )
         builder.loc = fn.loc
-        builder.emit(warp_roles, regions=roles, blocks=schedule.blocks, **self._warps())
+        warps = self._warps()
+        builder.emit(warp_roles, regions=roles, blocks=schedule.blocks, **warps)
+        self._roles = (Remark.of(PRODUCERS, fn.loc, warps=warps["producers"]),)
 
     def _warps(self) -> dict[str, object]:
         """One producer, or a warpgroup whose registers the products of the program need."""

@@ -19,6 +19,7 @@ from blocknumba.tile_ir.ir.carried import carried, controls, is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import EFFECT, OPS, TERMINATOR, WRITES, attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder
+from blocknumba.tile_ir.ir.remarks import NOT_PARTITIONED, Remark
 from blocknumba.tile_ir.ir.types import TileType, int32
 from blocknumba.tile_ir.ops.create import arange
 from blocknumba.tile_ir.ops.debug import print_
@@ -195,8 +196,11 @@ def spread_blocks(fn: Function, options: LayoutOptions) -> Function:
     The blocks run one control flow.  What differs is which part of a tile a block has: the first
     index of an arange whose elements are shared out moves on with block_rank.
     """
-    if options.num_ctas == 1 or refusal(fn, options):
+    if options.num_ctas == 1:
         return fn
+    reason = refusal(fn, options)
+    if reason:
+        return fn.remarked([Remark.of(NOT_PARTITIONED, fn.loc, reason=reason)])
     spread = _Spreader(parts_of(fn), blocks_for(fn, options)).function(fn)
     return dce(cse(hoist_invariants(spread)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_copies.ops import stage, wgmma, wgmma_wait
@@ -17,10 +18,13 @@ from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.rebuild import Values
 from blocknumba.tile_ir.ir.types import TileType, float32
+from blocknumba.tile_ir.ir.remarks import NOT_WGMMA, Remark
 from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.memory import load
 from blocknumba.tile_ir.passes.contract import declared
 
+# the copy engine rounds float32 to tf32 on its way; threads that copy do not
+NOT_ROUNDED = "its operands are not all brought by the copy engine, which rounds them to tf32"
 FREE_MAJOR_BITS = 16  # operands of this size may lie either way.  Source: PTX ISA, "wgmma"
 
 
@@ -58,16 +62,27 @@ def map_wgmma(fn: Function, options: LayoutOptions) -> Function:
     not; a first operand that is computed stays in registers.
     """
     dots = [op for op in walk(fn.body) if op.opdef is dot]
-    if not dots or "wgmma" not in options.features:
+    if "wgmma" not in options.features:
+        return _refused(fn, dict.fromkeys(dots, "the target has no wgmma"))
+    if not dots:
         return fn
     infos = AxisInfos(fn)
     found = {op: _operands(op, infos, options) for op in dots}
     taken = {op: pair for op, pair in found.items() if not isinstance(pair, str)}
+    fn = _refused(fn, {op: reason for op, reason in found.items() if isinstance(reason, str)})
     mapped = _mapped(fn, taken, options)
     if _are_rounded(mapped, options):
         return mapped
+    by_threads = [op for op in taken if op.a.type.dtype == float32]
+    fn = _refused(fn, dict.fromkeys(by_threads, NOT_ROUNDED))
     taken = {op: pair for op, pair in taken.items() if op.a.type.dtype != float32}
     return _mapped(fn, taken, options)
+
+
+def _refused(fn: Function, reasons: Mapping[Op, str]) -> Function:
+    """A function with the remarks why dots are left as they are."""
+    return fn.remarked(Remark.of(NOT_WGMMA, op.loc, reason=reason)
+                       for op, reason in reasons.items())
 
 
 def _are_rounded(fn: Function, options: LayoutOptions) -> bool:
@@ -78,16 +93,6 @@ def _are_rounded(fn: Function, options: LayoutOptions) -> bool:
     rings = plan_schedule(fn, options).rings
     fetched = {f.stage for ring in rings for group in ring.groups for f in group.fetches}
     return staged <= fetched
-
-
-def refusals(fn: Function, options: LayoutOptions) -> dict[Op, str]:
-    """Per dot that the pass leaves as it is, why."""
-    dots = [op for op in walk(fn.body) if op.opdef is dot]
-    if "wgmma" not in options.features:
-        return dict.fromkeys(dots, "the target has no wgmma")
-    infos = AxisInfos(fn)
-    found = {op: _operands(op, infos, options) for op in dots}
-    return {op: reason for op, reason in found.items() if isinstance(reason, str)}
 
 
 def _operands(

@@ -14,7 +14,9 @@ from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.planner import element_bits
 from blocknumba.tile_ir.ir.carried import is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value
+from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
+from blocknumba.tile_ir.ir.remarks import RING, Remark
 from blocknumba.tile_ir.passes.contract import declared
 
 ALIGNMENT = 16  # bytes; of the widest shared access
@@ -56,7 +58,10 @@ def allocate_shared(fn: Function, _options: LayoutOptions) -> Function:
 
     needed = max(offset + size_bytes(op) for op, offset in offsets.items())
     allocated = rebuild(fn, rewrite, folding=False)
-    return allocated.with_body(allocated.body, shared_bytes=needed)
+    rings = (op for op in offsets if op.opdef is shared_allocate and attribute(op, "copies") > 1)
+    return allocated.with_body(allocated.body, shared_bytes=needed).remarked(
+        Remark.of(RING, op.loc, tile=op.result.type.spelling, copies=attribute(op, "copies"),
+                  size_bytes=size_bytes(op)) for op in rings)
 
 
 def size_bytes(allocation: Op) -> int:

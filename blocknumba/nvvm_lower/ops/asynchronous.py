@@ -17,6 +17,7 @@ from blocknumba.gpu_layout.layouts.shared import in_panels, offset_of, recognize
 from blocknumba.nvvm_lower.elements import element_bits
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count
 from blocknumba.nvvm_lower.llvm import I32
+from blocknumba.nvvm_lower.ops.dot import remark_dot
 from blocknumba.nvvm_lower.ops.memory import access_width, does_work
 from blocknumba.nvvm_lower.ptx import (
     async_copy as async_copy_ptx, cluster as cluster_ptx, mbarrier as mbarrier_ptx, tma as tma_ptx,
@@ -28,6 +29,7 @@ from blocknumba.nvvm_lower.services.shared_memory import address_of, tile_in_sha
 from blocknumba.nvvm_lower.services.wgmma import Factor
 from blocknumba.tile_ir.ir.function import Op, Region, Value
 from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.remarks import BY_THREADS, Remark
 from blocknumba.tile_ir.ir.tensor_map import TensorMap
 from blocknumba.tile_ir.ir.types import TileType
 
@@ -217,7 +219,11 @@ def _(emitter: Emitter, op: Op, pointers: Registers, buffer: Registers,
     source = async_copies.Source(
         op.pointer.type.layout, pointers, masks, access_width(emitter.axis_infos, op),
         does_work(emitter, op.pointer))
-    async_copies.copy(emitter, held.dtype, source, buffer[0], held.layout)
+    copied = async_copies.copy(emitter, held.dtype, source, buffer[0], held.layout)
+    emitter.remarks.append(Remark.of(
+        BY_THREADS, op.loc, kind="load", array=emitter.arrays_of(op.pointer), tile=held.spelling,
+        way="asynchronous" if copied else "threads",
+        width_bytes=copied or source.width * element_bits(held) // 8, cut_bytes=0))
 
 
 @code(async_copy_commit)
@@ -233,6 +239,7 @@ def _(emitter: Emitter, op: Op) -> None:
 # tensor cores ---------------------------------------------------------------------------------
 @code(wgmma)
 def _(emitter: Emitter, op: Op, *registers: Registers) -> Registers:
+    remark_dot(emitter, op, "wgmma")
     factors = (Factor(value.type, held) for value, held in zip(op.operands, registers, strict=True))
     return warpgroups.begin(emitter, *factors, attribute(op, "num_warps"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+from blocknumba.gpu_layout.async_copies.pipelining import continues
 from blocknumba.gpu_layout.dots.fma import MultiplyAddPlan
 from blocknumba.gpu_layout.dots.mma import Instruction, Pieces
 from blocknumba.gpu_layout.dots.ops import fma_dot, mma, plan_of
@@ -21,6 +22,7 @@ from blocknumba.nvvm_lower.services.shared_memory import (
 from blocknumba.nvvm_lower.services.words import pack, unpack
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.remarks import DOT, Remark
 from blocknumba.tile_ir.ir.types import DType, TileType
 
 
@@ -201,8 +203,17 @@ def _split(emitter: Emitter, word: str) -> tuple[str, str]:
     return high, body.convert("bitcast", FLOAT, missing, I32)
 
 
+def remark_dot(emitter: Emitter, op: Op, instruction: str, continues: bool = False) -> None:
+    """Note by which instruction a dot is done; continues: it adds a further k slice to the last."""
+    a, b, acc = op.a.type, op.b.type, op.acc.type
+    emitter.remarks.append(Remark.of(
+        DOT, op.loc, extents=(*acc.shape, a.shape[-1]), dtypes=(str(a.dtype), str(b.dtype)),
+        acc=str(acc.dtype), instruction=instruction, continues=continues))
+
+
 @code(mma)
 def _(emitter: Emitter, op: Op, a: Registers, b: Registers, acc: Registers) -> Registers:
+    remark_dot(emitter, op, f"mma {op.attrs['instruction']}", continues(op) is not None)
     plan, types = plan_of(op), (op.a.type, op.b.type)
     precision = attribute(op, "precision")
     first, second = (
@@ -227,6 +238,7 @@ def _operand(emitter: Emitter, pieces: Pieces, type_: TileType, values: Register
 
 @code(fma_dot)
 def _(emitter: Emitter, op: Op, a: Registers, b: Registers, acc: Registers) -> Registers:
+    remark_dot(emitter, op, "multiply-add")
     plan, dtype = plan_of(op), op.result.type.dtype
 
     def tile(operand: Value, layout: LinearLayout, buffer: Registers) -> SharedTile:

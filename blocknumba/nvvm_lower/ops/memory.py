@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from blocknumba.gpu_layout.layouts.registers import contiguous_registers, replication
-from blocknumba.nvvm_lower.elements import memory_type, register_type
+from blocknumba.nvvm_lower.elements import element_bits, memory_type, register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count
 from blocknumba.nvvm_lower.llvm import I1, I64
 from blocknumba.nvvm_lower.services import global_memory
@@ -22,6 +22,7 @@ from blocknumba.nvvm_lower.services.words import pack, unpack, words_of
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.remarks import BY_THREADS, Remark
 from blocknumba.tile_ir.ir.types import DType, int32
 from blocknumba.tile_ir.ops.memory import load, offset, store
 
@@ -152,6 +153,7 @@ def _(emitter: Emitter, op: Op, pointers: Registers, masks: Registers | None = N
         masks = global_memory.with_predicate(emitter, masks, emitter.threads.is_first)
     others = others or global_memory.zeros(dtype, registers)
     width, guarded = access_width(emitter.axis_infos, op), guarded_width(emitter.axis_infos, op)
+    _remark(emitter, op, width, guarded)
     if guarded <= width:
         return global_memory.load(emitter, dtype, pointers, masks, others, width, hints)
     widths = Widths(guarded, width)
@@ -166,11 +168,25 @@ def _(emitter: Emitter, op: Op, pointers: Registers, values: Registers,
     dtype, hints = op.value.type.dtype, Hints(attribute(op, "cache"),
                                                     attribute(op, "eviction"))
     width, guarded = access_width(emitter.axis_infos, op), guarded_width(emitter.axis_infos, op)
+    _remark(emitter, op, width, guarded)
     if guarded <= width:
         global_memory.store(emitter, dtype, pointers, values, masks, width, hints)
         return
     widths = Widths(guarded, width)
     guarded_store(emitter, dtype, pointers, values, masks, widths, hints)
+
+
+def _remark(emitter: Emitter, op: Op, width: int, guarded: int) -> None:
+    """Note how many elements threads move at once: where no mask cuts them, and where one does."""
+    pointer = op.pointer.type
+    if pointer.is_scalar:
+        return
+    size = element_bits(pointer.dtype.pointee)
+    emitter.remarks.append(Remark.of(
+        BY_THREADS, op.loc, kind=op.name, array=emitter.arrays_of(op.pointer),
+        tile=pointer.of(pointer.dtype.pointee).spelling, way="threads",
+        width_bytes=max(width, guarded) * size // 8,
+        cut_bytes=width * size // 8 if guarded > width else 0))
 
 
 def does_work(emitter: Emitter, tile: Value) -> str:

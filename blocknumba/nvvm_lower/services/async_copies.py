@@ -34,23 +34,26 @@ class Source:
 
 
 def copy(emitter: Emitter, dtype: DType, source: Source, buffer: str,
-         shared: LinearLayout) -> None:
+         shared: LinearLayout) -> int:
     """Begin to copy to the buffer at a byte offset; where a mask is false, zeros.
 
-    What is narrower than the hardware copies goes through registers, at once.
+    Returns the bytes of one copy; 0 for what is narrower than the hardware copies, and goes
+    through registers at once.
     """
     bits = element_bits(dtype)
     plan = access(source.layout, shared, bits)
     width = copied_at_once(plan, source.width)
-    if width * bits // 8 not in ptx.SIZES:
+    size_bytes = width * bits // 8
+    if size_bytes not in ptx.SIZES:
         _through_registers(emitter, dtype, source, buffer, shared)
-        return
+        return 0
     offsets = indices(emitter.body, emitter.threads, plan.offsets, held=True)
     masks = source.masks or global_memory.always(len(source.pointers))
     for run in _runs(plan.groups, width):
         to = shared_memory.element_address(emitter, buffer, offsets[run[0]], dtype)
         origin = global_memory.generic_address(emitter, dtype, source.pointers[run[0]])
-        _copy(emitter, width * bits // 8, to, origin, masks[run[0]], source.predicate)
+        _copy(emitter, size_bytes, to, origin, masks[run[0]], source.predicate)
+    return size_bytes
 
 
 def copied_at_once(plan: SharedAccess, width: int) -> int:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from blocknumba.errors import UNKNOWN, Loc
+from blocknumba.tile_ir.ir.remarks import Remark
 from blocknumba.tile_ir.ir.tensor_map import TensorMap
 from blocknumba.tile_ir.ir.types import TileType
 
@@ -181,6 +182,7 @@ class Function:
         kept by all others: cluster (blocks of a program), dot_registers (registers of a thread
         that overlapping dots need), resident_programs (that share a multiprocessor),
         shared_bytes (of a block).
+    remarks: what passes have to say of their decisions, in the order of the passes.
     """
 
     name: str
@@ -188,6 +190,7 @@ class Function:
     body: Region
     loc: Loc = UNKNOWN
     attrs: Mapping[str, Attr] = field(default_factory=dict)
+    remarks: tuple[Remark, ...] = ()
 
     def with_body(self, body: Region, parameters: tuple[Parameter, ...] | None = None,
                   **decided: Attr) -> Function:
@@ -195,7 +198,11 @@ class Function:
         attrs = {name: value for name, value in {**self.attrs, **decided}.items()
                  if value is not None}
         return Function(self.name, self.parameters if parameters is None else parameters, body,
-                        self.loc, attrs)
+                        self.loc, attrs, self.remarks)
+
+    def remarked(self, remarks: Iterable[Remark]) -> Function:
+        """The function with more remarks."""
+        return replace(self, remarks=(*self.remarks, *remarks))
 
 
 def walk(region: Region) -> Iterator[Op]:

@@ -142,6 +142,11 @@ class TileType:
         return f"tile<{'x'.join(map(str, self.shape))}x{self.dtype}{layout}>"
 
     @property
+    def spelling(self) -> str:
+        """Extents and dtype, for people: 128x64xfloat16."""
+        return "x".join(map(str, (*self.shape, self.dtype)))
+
+    @property
     def is_scalar(self) -> bool:
         return not self.shape
 

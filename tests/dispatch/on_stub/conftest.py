@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import pytest
 import stub_libraries
 
-from blocknumba.dispatch.compile.compiled import Compiled, MachineCode
+from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.effects import Effects
+from blocknumba.dispatch.compile.machine_code import MachineCode
 from blocknumba.dispatch.launch import kernel as kernel_module
 from blocknumba.nvvm_lower.toolchain import Assembled
 from blocknumba.tile_ir.ir.arguments import ArrayArgument
