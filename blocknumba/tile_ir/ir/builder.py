@@ -57,7 +57,7 @@ class Builder:
         assert attrs.keys() <= opdef.attribute_names, f"{opdef.name}: attributes {sorted(attrs)}"
         if types is None:
             types = self._infer(opdef, operands, attrs)
-        op = opdef.op_class(opdef, tuple(operands), attrs, (), tuple(regions), self.loc)
+        op = Op(opdef, tuple(operands), attrs, (), tuple(regions), self.loc)
         op.results = tuple([Value(t, op, hint) for t in types])
         return op
 

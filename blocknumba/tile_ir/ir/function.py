@@ -31,9 +31,10 @@ class Value:
 
 @dataclass(eq=False, slots=True)
 class Op:
-    """One operation; what it means is in its opdef, which also makes the class of its ops:
-    the same for all, with an accessor for each operand.
+    """One operation.  All ops are of this class; what an op means is in its opdef.
 
+    Operands are read by the names that the opdef gives them: `load.mask`, `loop.start`; one that
+    is left out reads as None, a variadic one as a tuple.
     A pass never changes an op: it emits new ones (see builder and rebuild).
     """
 
@@ -63,7 +64,7 @@ class OpDef:
         right), and `variadic` ones may repeat: then the last name stands for any number.
     attributes: names of the compile-time attributes; defaults holds those that may be left out,
         attribute_names the same names as a set.
-    op_class: the class of its ops, which reads operands by name.
+    index: where each operand is; a slice of those that a variadic one stands for.
     infer: operand types and attributes -> result types; raises BlockTypeError.
     evaluate: the meaning of a pure op on NumPy arrays of shape (programs, *tile shape); the
         leading axis has length 1 where all programs agree.
@@ -85,11 +86,15 @@ class OpDef:
     execute: Callable | None = None
     folds: list[Fold] = field(default_factory=list)
     attribute_names: frozenset[str] = field(init=False)
-    op_class: type[Op] = field(init=False)
+    index: dict[str, int | slice] = field(init=False)
 
     def __post_init__(self):
         self.attribute_names = frozenset(self.attributes)
-        self.op_class = _with_named_operands(self)
+        self.index = {name: place for place, name in enumerate(self.operands)}
+        if self.variadic:
+            self.index[self.operands[-1]] = slice(len(self.operands) - 1, None)
+        for name in self.operands:
+            _name_operand(name)
 
     def has(self, traits: Traits) -> bool:
         """Whether the op has any of these traits."""
@@ -114,23 +119,22 @@ class OpDef:
         return f"<op {self.name}>"
 
 
-def _with_named_operands(opdef: OpDef) -> type[Op]:
-    """Op with an accessor for each operand: `load.mask`, None where it is left out.
+def _name_operand(name: str) -> None:
+    """Let ops be asked for an operand by its name: `load.mask`.
 
-    A variadic operand is the tuple of all that it stands for.
+    One class serves all ops, since reading attributes of many classes is slow in CPython.
     """
-    accessors = {}
-    for index, name in enumerate(opdef.operands):
-        assert not hasattr(Op, name), f"{opdef.name}: an operand named {name}"
-        if opdef.variadic and index == len(opdef.operands) - 1:
-            accessors[name] = property(lambda op, first=index: op.operands[first:])
-        elif index < opdef.required:
-            accessors[name] = property(lambda op, index=index: op.operands[index])
-        else:
-            accessors[name] = property(
-                lambda op, index=index: op.operands[index] if index < len(op.operands) else None)
-    return type(opdef.name, (Op,), {"__slots__": (), **accessors})
 
+    def read(op: Op) -> Value | tuple[Value, ...] | None:
+        try:
+            return op.operands[op.opdef.index[name]]
+        except IndexError:  # left out
+            return None
+        except KeyError:
+            raise AttributeError(f"{op.name} has no operand named {name}") from None
+
+    assert name not in Op.__slots__ and name not in ("name", "result"), f"an operand {name}"
+    setattr(Op, name, property(read, doc="The operand of this name; None where it is left out."))
 
 
 @dataclass(eq=False, slots=True)

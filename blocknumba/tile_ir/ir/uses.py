@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from blocknumba.tile_ir.ir.carried import is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 
@@ -13,13 +15,11 @@ class Uses:
     """
 
     def __init__(self, fn: Function):
+        self._fn = fn
         self._users: dict[Value, list[Op]] = {}
         for op in walk(fn.body):
             for value in op.operands:
                 self._users.setdefault(value, []).append(op)
-        self._around: dict[Op, tuple[Region, ...]] = {}
-        self._owners: dict[Region, Op | None] = {fn.body: None}
-        self._note((fn.body,))
 
     def users(self, value: Value) -> list[Op]:
         """The ops that a value is an operand of, in order; twice where it is two operands."""
@@ -31,22 +31,31 @@ class Uses:
 
     def owner(self, region: Region) -> Op | None:
         """The op that a region is of; None for the body of the function."""
-        return self._owners[region]
+        return self._owner_of[region]
 
     def depth(self, op: Op) -> int:
         """How many loops an op is in."""
-        owners = (self._owners[region] for region in self._around[op])
+        owners = (self._owner_of[region] for region in self._around[op])
         return sum(owner is not None and is_loop(owner) for owner in owners)
 
     def index(self, op: Op, region: Region) -> int:
         """The index in a region of an op, or of the op of the region that it is within."""
         while self._around[op][0] is not region:
-            op = self._owners[self._around[op][0]]
+            op = self._owner_of[self._around[op][0]]
         return region.ops.index(op)
 
-    def _note(self, regions: tuple[Region, ...]) -> None:
-        for op in regions[0].ops:
-            self._around[op] = regions
-            for inner in op.regions:
-                self._owners[inner] = op
-                self._note((inner, *regions))
+    @cached_property
+    def _owner_of(self) -> dict[Region, Op | None]:
+        inner = {region: op for op in walk(self._fn.body) for region in op.regions}
+        return {self._fn.body: None, **inner}
+
+    @cached_property
+    def _around(self) -> dict[Op, tuple[Region, ...]]:
+        found: dict[Op, tuple[Region, ...]] = {}
+        waiting = [(self._fn.body,)]
+        while waiting:
+            regions = waiting.pop()
+            for op in regions[0].ops:
+                found[op] = regions
+                waiting += [(inner, *regions) for inner in op.regions]
+        return found
