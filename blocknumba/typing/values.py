@@ -259,7 +259,8 @@ class BoundMethod(Structure):
 class Function(Structure):
     """A function that is defined in a kernel.
 
-    nested: the function as it is written (typing/numba_ir/nested.py); kept: the values that it keeps.
+    nested: the function as it is written (typing/numba_ir/nested.py).
+    kept: the values that it keeps.
     """
 
     noun = "a function that is chosen at run time"

@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from types import (
-    BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType,
+    BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType,
 )
 
 import numpy as np

@@ -82,7 +82,7 @@ def _reduction(op: Op, tiles: Sequence[Tile], result: Tile) -> _Found:
     if _counts(op):
         return _Found(None, None, is_padding.any(axis=axis) & has_data)
     left = value.copy()
-    left[is_padding] = identity(op.attrs["kind"], op.operands[0].type.dtype)
+    left[is_padding] = identity(op.attrs["kind"], op.x.type.dtype)
     without = op.opdef.evaluate(left, **op.attrs)
     return _Found(dense(result), without, ~same(dense(result), without) & has_data)
 

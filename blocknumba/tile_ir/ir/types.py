@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import ml_dtypes
 import numpy as np
 
-from blocknumba.errors import BlockTypeError, require
+from blocknumba.errors import BlockTypeError
 from blocknumba.wording import did_you_mean, shown
 
 BOOL, INT, UINT, FLOAT = "bool", "int", "uint", "float"
