@@ -98,7 +98,7 @@ MESSAGES = [
      "ParseError: opt: f is not well formed: arange at types.tile:3: TypeError: '<=' not supported "
      "between instances of 'int' and 'NoneType'"),
     (("opt", "facts.tile"),
-     "ParseError: parse: given '%i: int32 = value(i) {unknown=1}': a parameter has no such facts\n"
+     "ParseError: parse: given '%i: int32 = value(i) {unknown=1}': a parameter has no such attributes\n"
      "  facts.tile, line 2\n    %i: int32 = value(i) {unknown=1}\n    " + "^" * 32),
     (("opt", "stores.tile"),
      "ParseError: opt: f is not well formed: store at stores.tile:4: store: given int32, accepted "

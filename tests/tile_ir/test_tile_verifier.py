@@ -18,12 +18,12 @@ def kernel(*lines: str) -> Function:
 
 
 WRONG = {
-    "gives (int32), not (int64)": ["%0 = neg %n : int64", "return"],
+    "returns (int32), not (int64)": ["%0 = neg %n : int64", "return"],
     "given int32 and bool, accepted operands of one type": ["%0 = add %n, %c : int32", "return"],
     "region does not end in return": ["%0 = neg %n : int32"],
     "a region must end in a terminator": ["%0 = neg %n : int32"],
     "not at the end": ["return", "return"],
-    "region hands on (bool), not (int32)": [
+    "region yields (bool), not (int32)": [
         "%0 = if %c : int32 {", "yield %c", "} else {", "yield %n", "}", "return"],
     "1 regions, not 2": ["if %c {", "yield", "}", "return"],
     "region takes (), not (int32)": ["for %n, %n, %n {", "yield", "}", "return"],

@@ -1,1 +1,1 @@
-"""What is known of values without running the program."""
+"""Static analyses: what holds of values in every run of a kernel."""

@@ -1,7 +1,11 @@
-"""Integers and pointers as sums of scalars and of multiples of the indices in their tile.
+"""Affine expressions of integers and pointers: base + sum(step * index), per element of a tile.
 
-What is found holds as long as index arithmetic in signed integers of 32 bits or more does not
-overflow; a program in which it does reads and writes at places that it does not mean.
+    p = program_id {axis=0}             p
+    r = p * 128 + arange(0, 128)        128 * p + 1 * i
+    x + r[:, None] * s + k[None, :]     x + 128 * p * s  + s * i  + 1 * j
+
+The results assume that index arithmetic in signed integers of 32 bits or more does not overflow.
+A program in which it overflows accesses other addresses than its author meant.
 """
 
 from __future__ import annotations
@@ -16,17 +20,17 @@ from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.tensor_map import Number
 from blocknumba.tile_ir.ir.types import DType, TileType, int32
 
-MOST_TERMS = 16  # of a form; longer ones are of no use, and slow
+MAX_TERMS = 16  # of an expression; longer ones are slow, and no analysis uses them
 
 ONE = Polynomial.constant(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class AffineExpression:
     """base + sum(steps[axis] * index[axis]).
 
     base, steps: polynomials in scalars; a step is 0 along an axis of extent 1.
-    origin: of a pointer: the parameter that it counts elements from.
+    origin: of a pointer, the parameter whose elements it counts; None for an integer.
     """
 
     base: Polynomial
@@ -38,71 +42,73 @@ class Form:
         """Whether all elements of the tile are equal."""
         return not any(self.steps)
 
-    def __add__(self, other: Form) -> Form:
+    def __add__(self, other: AffineExpression) -> AffineExpression:
         steps = tuple(a + b for a, b in zip(self.steps, other.steps, strict=True))
-        return Form(self.base + other.base, steps, self.origin)
+        return AffineExpression(self.base + other.base, steps, self.origin)
 
-    def __sub__(self, other: Form) -> Form:
+    def __sub__(self, other: AffineExpression) -> AffineExpression:
         steps = tuple(a - b for a, b in zip(self.steps, other.steps, strict=True))
-        return Form(self.base - other.base, steps, self.origin)
+        return AffineExpression(self.base - other.base, steps, self.origin)
 
-    def times(self, factor: Polynomial) -> Form:
-        return Form(self.base * factor, tuple(step * factor for step in self.steps))
+    def times(self, factor: Polynomial) -> AffineExpression:
+        return AffineExpression(self.base * factor, tuple(step * factor for step in self.steps))
 
 
-class Forms:
-    """forms[value]: the Form of an integer or pointer value of a function.
+class AffineExpressions:
+    """expressions[value]: the affine expression of an integer or pointer value of a function.
 
-    Or, of a tile that has none and of a pointer of which the array is not known, a sentence that
-    says why.  An integer scalar always has one, at worst itself.
-    parameters: what the arguments of the function are.
-    counters: per counter of a `for`, the loop.
+    It is a sentence with the reason where a tile has no expression, or where the array of a
+    pointer is not known.  An integer scalar always has an expression, at worst itself.
+    parameters: argument of the function -> its Parameter.
+    counters: counter of a `for` -> the loop.
     """
 
     def __init__(self, fn: Function):
         self.parameters: dict[Value, Parameter] = dict(
             zip(fn.body.args, fn.parameters, strict=True))
         self.counters: dict[Value, Op] = {}
-        self._found: dict[Value, Form | str] = {}
+        self._found: dict[Value, AffineExpression | str] = {}
         self._atoms: dict[Value, Atom] = {}
         self._narrow: set[Polynomial] = set()
         for arg in fn.body.args:
-            self._record(arg, Form(Polynomial(), (), arg) if arg.type.is_pointer else None)
+            pointer = AffineExpression(Polynomial(), (), arg)
+            self._record(arg, pointer if arg.type.is_pointer else None)
         self._region(fn.body)
 
-    def __getitem__(self, value: Value) -> Form | str:
+    def __getitem__(self, value: Value) -> AffineExpression | str:
         return self._found[value]
 
     def parameter(self, atom: Atom) -> Parameter | None:
-        """The number given at launch that a scalar is, promises about it aside."""
+        """The launch parameter that a scalar is, hints on the way ignored; None for others."""
         value = atom.value
         while value.owner is not None and value.owner.name == "hint":
             value = value.owner.x
         return self.parameters.get(value)
 
     def fits_32_bits(self, number: Polynomial) -> bool:
-        """Whether it is what an int32 of the function, or a narrower integer, starts with."""
+        """Whether a polynomial is the base of an int32, or narrower integer, of the function."""
         return number in self._narrow
 
     def atom(self, value: Value) -> Polynomial:
-        """A scalar that is not taken apart."""
+        """A scalar that is not expressed by others, as a polynomial."""
         if value not in self._atoms:
             self._atoms[value] = Atom(len(self._atoms), value)
         return Polynomial.of(self._atoms[value])
 
-    def _record(self, value: Value, form: Form | str | None) -> None:
-        """Note what was found; an integer scalar of which nothing was is an atom."""
-        type_ = value.type
-        if not type_.is_pointer and not type_.dtype.is_integer:
+    def _record(self, value: Value, expression: AffineExpression | str | None) -> None:
+        """Record an expression, or the reason; an integer scalar without one becomes an atom."""
+        type_, is_pointer = value.type, value.type.is_pointer
+        if not is_pointer and not type_.dtype.is_integer:
             return
-        if isinstance(form, Form) and len(form.base.terms) > MOST_TERMS:
-            form = "an index is a long sum"
-        if not isinstance(form, Form) and type_.is_scalar and not type_.is_pointer:
-            form = Form(self.atom(value))
-        assert form is not None, f"no form and no reason for {type_}"
-        self._found[value] = form
-        if isinstance(form, Form) and not type_.is_pointer and _fits_32_bits(type_.dtype):
-            self._narrow.add(form.base)
+        if isinstance(expression, AffineExpression) and len(expression.base.terms) > MAX_TERMS:
+            expression = "an index is a long sum"
+        if not isinstance(expression, AffineExpression) and type_.is_scalar and not is_pointer:
+            expression = AffineExpression(self.atom(value))
+        assert expression is not None, f"no expression and no reason for {type_}"
+        self._found[value] = expression
+        if isinstance(expression, AffineExpression) and not is_pointer:
+            if _fits_32_bits(type_.dtype):
+                self._narrow.add(expression.base)
 
     def _region(self, region: Region) -> None:
         for op in region.ops:
@@ -114,24 +120,28 @@ class Forms:
                     self._record(arg, _reason(op))
                 self._region(inner)
             for value in op.results:
-                self._record(value, self._form(op))
+                self._record(value, self._expression(op))
 
-    def _form(self, op: Op) -> Form | str:
+    def _expression(self, op: Op) -> AffineExpression | str:
         rule = RULES.get(op.name)
         if rule is None:
             return self._wrapped(op) if op.name == "mod" else _reason(op)
         operands = []
         for value in op.operands:
             found = self._found.get(value)
-            if not isinstance(found, Form):
+            if not isinstance(found, AffineExpression):
                 return found or _reason(op)
             operands.append(found)
         return rule(op, *operands) or _reason(op)
 
     def _wrapped(self, op: Op) -> str:
-        """Why a remainder of a tile has no form: of tiles that are whole, scalars are taken."""
+        """The reason why the remainder of a tile has no expression.
+
+        `scalar_remainders` has moved it to the tile's start where no tile wraps around.
+        """
         divisor = self._found.get(op.y)
-        terms = divisor.base.terms if isinstance(divisor, Form) and op.result.type.shape else ()
+        is_known = isinstance(divisor, AffineExpression) and op.result.type.shape
+        terms = divisor.base.terms if is_known else ()
         match terms:
             case (((atom,), 1),) if parameter := self.parameter(atom):
                 name = Number(parameter.kind, parameter.argument, parameter.axis).spelled
@@ -156,26 +166,27 @@ class Forms:
             self._record(result, same or "an index is what a loop has left")
 
     def _carried(self, loop: Op, arg: Value, initial: Value, following: Value,
-                 inside: set[Value]) -> Form | str:
-        """A carried value in terms of the counter of its loop: initial + round * distance."""
+                 inside: set[Value]) -> AffineExpression | str:
+        """A carried value in terms of its loop's counter: initial + iteration * distance."""
         first = self._found[initial]
-        if following is arg or not isinstance(first, Form):
+        if following is arg or not isinstance(first, AffineExpression):
             return first
         moved = self._distance(following, arg, inside)
         if moved is None or not moved.is_uniform:
-            return "an index changes from round to round in a way that is no fixed distance"
+            return "an index does not change by a fixed distance in each iteration"
         if loop.name != "for":
-            return "an index moves on in a loop that does not count its rounds"
+            return "an index moves on in a loop that does not count its iterations"
         start, step = (self._found[value].base for value in (loop.start, loop.step))
         per_count, rest = moved.base.divided(step)
         if rest:
             return "an index moves by a distance that is no multiple of the loop's step"
         counted = self._found[loop.regions[0].args[0]].base - start
-        return Form(first.base + per_count * counted, first.steps, first.origin)
+        return AffineExpression(first.base + per_count * counted, first.steps, first.origin)
 
-    def _distance(self, following: Value, arg: Value, inside: set[Value]) -> Form | None:
-        """How far following is from arg, the same in each round; None when that is not known."""
-        total = Form(Polynomial(), (Polynomial(),) * len(arg.type.shape))
+    def _distance(self, following: Value, arg: Value,
+                  inside: set[Value]) -> AffineExpression | None:
+        """The distance from arg to following, equal in all iterations; None if it is not known."""
+        total = AffineExpression(Polynomial(), (Polynomial(),) * len(arg.type.shape))
         while following is not arg:
             op = following.owner
             if op is None or op.name not in ("add", "sub", "offset", "hint"):
@@ -187,14 +198,14 @@ class Forms:
             if op.name == "add" and following not in inside:
                 following, moved = moved, following
             distance = self._found.get(moved)
-            if moved in inside or not isinstance(distance, Form):
+            if moved in inside or not isinstance(distance, AffineExpression):
                 return None
             total = total - distance if op.name == "sub" else total + distance
         return total
 
 
 def is_index(dtype: DType) -> bool:
-    """Whether arithmetic in a dtype is taken not to overflow."""
+    """Whether arithmetic in a dtype is assumed not to overflow."""
     return dtype.is_integer and dtype.is_signed and dtype.bits >= 32
 
 
@@ -202,7 +213,7 @@ def _fits_32_bits(dtype: DType) -> bool:
     return dtype.bits < 32 or dtype == int32
 
 
-# why a value has no form ----------------------------------------------------------------------
+# reasons for values without an expression -----------------------------------------------------
 
 _REASONS = {
     "load": "indices are loaded from memory",
@@ -222,9 +233,9 @@ def _reason(op: Op) -> str:
     return _REASONS.get(op.name, f"an index is computed by {op.name}")
 
 
-# rules: (op, forms of the operands) -> the form of the result, or None --------------------------
+# rules: (op, expressions of the operands) -> the expression of the result, or None ---------------
 
-Rule = Callable[..., Form | None]
+Rule = Callable[..., AffineExpression | None]
 RULES: dict[str, Rule] = {}
 
 
@@ -245,46 +256,46 @@ def _none(type_: TileType) -> tuple[Polynomial, ...]:
 
 
 @rule("constant")
-def _(op: Op) -> Form | None:
+def _(op: Op) -> AffineExpression | None:
     value = attribute(op, "value")
-    return None if isinstance(value, float) else Form(Polynomial.constant(int(value)))
+    return None if isinstance(value, float) else AffineExpression(Polynomial.constant(int(value)))
 
 
 @rule("arange")
-def _(op: Op) -> Form:
+def _(op: Op) -> AffineExpression:
     step = ONE if attribute(op, "size") > 1 else Polynomial()
-    return Form(Polynomial.constant(attribute(op, "start")), (step,))
+    return AffineExpression(Polynomial.constant(attribute(op, "start")), (step,))
 
 
 @rule("offset")
-def _(_: Op, pointer: Form, count: Form) -> Form:
+def _(_: Op, pointer: AffineExpression, count: AffineExpression) -> AffineExpression:
     return pointer + count
 
 
 @rule("add")
-def _(op: Op, x: Form, y: Form) -> Form | None:
+def _(op: Op, x: AffineExpression, y: AffineExpression) -> AffineExpression | None:
     return x + y if is_index(op.result.type.dtype) else None
 
 
 @rule("sub")
-def _(op: Op, x: Form, y: Form) -> Form | None:
+def _(op: Op, x: AffineExpression, y: AffineExpression) -> AffineExpression | None:
     return x - y if is_index(op.result.type.dtype) else None
 
 
 @rule("neg")
-def _(op: Op, x: Form) -> Form | None:
+def _(op: Op, x: AffineExpression) -> AffineExpression | None:
     return x.times(Polynomial.constant(-1)) if is_index(op.result.type.dtype) else None
 
 
 @rule("mul")
-def _(op: Op, x: Form, y: Form) -> Form | None:
+def _(op: Op, x: AffineExpression, y: AffineExpression) -> AffineExpression | None:
     if not is_index(op.result.type.dtype) or not (x.is_uniform or y.is_uniform):
         return None
     return x.times(y.base) if y.is_uniform else y.times(x.base)
 
 
 @rule("shl")
-def _(op: Op, x: Form, count: Form) -> Form | None:
+def _(op: Op, x: AffineExpression, count: AffineExpression) -> AffineExpression | None:
     number = count.base.number if count.is_uniform else None
     dtype = op.result.type.dtype
     if number is None or not 0 <= number < dtype.bits or not is_index(dtype):
@@ -293,10 +304,10 @@ def _(op: Op, x: Form, count: Form) -> Form | None:
 
 
 @rule("cast")
-def _(op: Op, x: Form) -> Form | None:
-    """Of integers to signed ones; those that are narrower are atoms, or have no form.
+def _(op: Op, x: AffineExpression) -> AffineExpression | None:
+    """Casts of integers to signed indices; a narrower result is an atom, or has no expression.
 
-    Unsigned ones of the same size or wider have none: they may become negative.
+    An unsigned source of the same size or wider has none: its value may become negative.
     """
     source, target = op.x.type.dtype, op.result.type.dtype
     if not source.is_integer or not is_index(target):
@@ -305,34 +316,35 @@ def _(op: Op, x: Form) -> Form | None:
 
 
 @rule("hint")
-def _(op: Op, x: Form) -> Form | None:
-    # what is promised of a scalar is known of the scalar that the op gives
+def _(op: Op, x: AffineExpression) -> AffineExpression | None:
+    # a hint on a scalar holds of the op's result: it must stay an atom of its own
     return None if op.result.type.is_scalar and not op.result.type.is_pointer else x
 
 
 @rule("splat")
-def _(op: Op, x: Form) -> Form:
-    return Form(x.base, _none(op.result.type), x.origin)
+def _(op: Op, x: AffineExpression) -> AffineExpression:
+    return AffineExpression(x.base, _none(op.result.type), x.origin)
 
 
 @rule("broadcast")
-def _(_: Op, x: Form) -> Form:
+def _(_: Op, x: AffineExpression) -> AffineExpression:
     return x
 
 
 @rule("transpose")
-def _(op: Op, x: Form) -> Form:
-    return Form(x.base, tuple(x.steps[axis] for axis in attribute(op, "axes")), x.origin)
+def _(op: Op, x: AffineExpression) -> AffineExpression:
+    steps = tuple(x.steps[axis] for axis in attribute(op, "axes"))
+    return AffineExpression(x.base, steps, x.origin)
 
 
 @rule("reshape")
-def _(op: Op, x: Form) -> Form | None:
-    """Axes of extent 1 come and go; others only where all elements are equal."""
+def _(op: Op, x: AffineExpression) -> AffineExpression | None:
+    """Axes of extent 1 may be added and dropped; others only where all elements are equal."""
     before, after = op.x.type.shape, op.result.type.shape
     if x.is_uniform:
-        return Form(x.base, _none(op.result.type), x.origin)
+        return AffineExpression(x.base, _none(op.result.type), x.origin)
     if [n for n in before if n > 1] != [n for n in after if n > 1]:
         return None
     kept = iter([step for step, extent in zip(x.steps, before, strict=True) if extent > 1])
     steps = tuple(next(kept) if extent > 1 else Polynomial() for extent in after)
-    return Form(x.base, steps, x.origin)
+    return AffineExpression(x.base, steps, x.origin)

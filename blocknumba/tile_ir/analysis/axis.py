@@ -1,4 +1,4 @@
-"""How the elements of integer, bool and pointer values are arranged along each axis.
+"""Axis info: contiguity, divisibility and constancy of integers, bools and pointers per axis.
 
 Four powers of two per axis of a value:
 
@@ -9,14 +9,17 @@ divisibility m: the first element of every such run is a multiple of m (a pointe
 constancy k: in every aligned run of k elements, all are equal.
 falling f (of bools): in every aligned run of f elements, none is true after a false one.
 
-A run is aligned when it starts at a multiple of its length; what is said of an axis holds at every
+    index:  16 17 18 19 | 32 33 34 35      contiguity 4, divisibility 16, constancy 1
+    mask:    T  T  F  F |  T  T  T  T      falling 4: one bound may cut each run
+
+A run is aligned when it starts at a multiple of its length.  The numbers of an axis hold at every
 position of the other axes.  A scalar has one axis, of extent 1.
 
-Integers wrap, and after a widening a wrapped run no longer rises by 1.  So what holds without any
-condition is this: in every aligned run of min(c, m) elements (a pointer: m in elements), the first
-is a multiple of that length and each is the one before plus 1.  Longer runs rise by 1 unless
-the arithmetic overflowed in their midst, and serve only to choose an order of axes.
-Source: the idea is that of Triton's AxisInfo analysis.
+Integers wrap, and after a widening a wrapped run no longer rises by 1.  Only this holds without
+conditions: in every aligned run of min(c, m) elements (a pointer: m in elements), the first is a
+multiple of that length and each is the one before plus 1.  Longer runs rise by 1 unless the
+arithmetic overflowed within them; they serve only to choose an order of axes.
+Source: Triton's AxisInfo analysis.
 """
 
 from __future__ import annotations
@@ -26,12 +29,12 @@ from dataclasses import dataclass
 from blocknumba.tile_ir.ir.function import Value
 
 # The divisibility of 0: no address and no index has more trailing zeros that matter.
-MOST = 1 << 62
+MAX_DIVISIBILITY = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """What holds along one axis; see the module's docstring."""
+    """The four numbers of one axis; see the module's docstring."""
 
     contiguity: int = 1
     divisibility: int = 1
@@ -39,7 +42,7 @@ class Axis:
     falling: int = 1
 
     def start(self, run: int, unit: int = 1) -> int:
-        """The divisibility of the first elements of aligned runs of another length.
+        """Divisibility of the first elements of aligned runs of another length.
 
         unit: by how much the value rises from one element of a contiguous run to the next.
         """
@@ -49,27 +52,27 @@ class Axis:
 
     @property
     def certain(self) -> int:
-        """The length of runs that rise by 1 whatever overflowed (of integers)."""
+        """Length of runs that rise by 1 even where arithmetic overflowed (of integers)."""
         return min(self.contiguity, self.divisibility)
 
     @property
     def bounded(self) -> int:
-        """The length of runs of which the true elements, if any, come first (of bools)."""
+        """Length of runs whose true elements, if any, come first (of bools)."""
         return max(self.falling, self.constancy)
 
 
 @dataclass(frozen=True, slots=True)
 class AxisInfo:
-    """What is known of one value: one Axis per axis (of a scalar: one), and its value.
+    """Axis info of one value: one Axis per axis (of a scalar: one).
 
-    value: the int that every element is, when it is known at compile time.
+    value: the int that every element equals, when it is known at compile time.
     """
 
     axes: tuple[Axis, ...]
     value: int | None = None
 
     def joined(self, other: AxisInfo, unit: int = 1) -> AxisInfo:
-        """What holds of a value that is one or the other."""
+        """Join in the lattice: the info of a value that is one or the other."""
         if self == other:
             return self
         axes = []
@@ -81,15 +84,15 @@ class AxisInfo:
 
 
 def unknown(value: Value) -> AxisInfo:
-    """What holds of any value of that type."""
+    """Info that holds of any value of that type: nothing is known."""
     return AxisInfo((Axis(),) * max(1, len(value.type.shape)))
 
 
 def unit_of(value: Value) -> int:
-    """By how much a contiguous run rises per element: 1, or the bytes of a pointer's element."""
+    """Step of a contiguous run from element to element: 1, or the bytes of a pointer's element."""
     return value.type.dtype.pointee.bytes if value.type.is_pointer else 1
 
 
 def power_of_two_in(number: int) -> int:
     """The greatest power of two that divides a number."""
-    return min(number & -number, MOST) if number else MOST
+    return min(number & -number, MAX_DIVISIBILITY) if number else MAX_DIVISIBILITY

@@ -1,4 +1,4 @@
-"""The analysis that finds the AxisInfo of every value of a function; axis.py says what that is."""
+"""The axis info analysis: an AxisInfo for every value of a function; axis.py defines the terms."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class AxisInfos:
         return unknown(value) if found is None else found
 
     def access_width(self, pointer: Value, mask: Value | None, axis: int) -> int:
-        """How many neighbours along an axis one access can take: aligned, contiguous, one mask."""
+        """Elements along an axis that one access may take: contiguous, aligned, under one mask."""
         along = self[pointer].axes[axis]
         width = min(along.contiguity, along.divisibility // pointer.type.dtype.pointee.bytes)
         if mask is not None:
@@ -32,9 +32,10 @@ class AxisInfos:
         return max(1, width)
 
     def guarded_width(self, pointer: Value, mask: Value, axis: int) -> int:
-        """How many neighbours along an axis one access can take if their mask is all true.
+        """Elements along an axis that one access may take where their mask is true throughout.
 
-        The mask is true of the first of them, or of none; so it is all true if the last is.
+        The mask is true up to one of them and false from there on: it is true throughout if it
+        is true for the last.
         """
         return max(1, min(self.access_width(pointer, None, axis), self[mask].axes[axis].bounded))
 
@@ -59,7 +60,7 @@ class AxisInfos:
             self._alternatives(op)
 
     def _alternatives(self, op: Op) -> None:
-        """The results are what one of the regions yields; of other ops nothing is known."""
+        """Results of an `if`: the join of what its regions yield; of other ops nothing is known."""
         for region in op.regions:
             self._region(region)
         if op.name != "if":
@@ -69,7 +70,7 @@ class AxisInfos:
             self._found[result] = self[a].joined(self[b], unit_of(result))
 
     def _loop(self, op: Op) -> None:
-        """Carried values: what holds of the initial ones, weakened until it holds of the next."""
+        """Loop-carried values: the info of the initial ones, joined until a fixed point."""
         (region,), values = op.regions, carried(op)
         for arg, value in zip(values.args, values.initial, strict=True):
             # an enclosing loop comes here again, knowing less each time
@@ -84,7 +85,7 @@ class AxisInfos:
                 after = before.joined(self[value], unit_of(arg))
                 weakened = weakened or after != before
                 self._found[arg] = after
-        # `for` may run no round at all; then the results are the initial values
+        # `for` may make no iteration; then the results are the initial values
         last = values.args if op.name == "for" else values.following
         for result, value in zip(op.results, last, strict=True):
             self._found[result] = self[value]

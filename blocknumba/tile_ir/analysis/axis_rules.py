@@ -1,7 +1,7 @@
-"""Transfer rules of the axis analysis: what holds of an op's results, given its operands.
+"""Transfer rules of the axis info analysis: the info of an op's results from that of its operands.
 
-A rule takes anything that maps values to AxisInfo and to Range (see Facts) and the op, and gives
-the AxisInfo of each result.  Rules of ops of later levels are added to RULES by their stage.
+A rule takes the known infos (see Infos) and the op, and returns the AxisInfo of each result.
+Other packages add the rules of their own ops to RULES.
 """
 
 from __future__ import annotations
@@ -9,22 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from blocknumba.tile_ir.analysis.axis import MOST, Axis, AxisInfo, power_of_two_in, unit_of, unknown
+from blocknumba.tile_ir.analysis.axis import (
+    MAX_DIVISIBILITY, Axis, AxisInfo, power_of_two_in, unit_of, unknown,
+)
 from blocknumba.tile_ir.analysis.ranges import Ranges
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, attribute
 from blocknumba.tile_ir.ir.types import BOOL
 
 
-class Facts(Protocol):
-    """What rules may ask: the info of a value, and its range."""
+class Infos(Protocol):
+    """The known infos that rules read: the AxisInfo of a value, and its range."""
 
     ranges: Ranges
 
     def __getitem__(self, value: Value) -> AxisInfo: ...
 
 
-Rule = Callable[[Facts, Op], AxisInfo]
+Rule = Callable[[Infos, Op], AxisInfo]
 RULES: dict[str, Rule] = {}
 
 
@@ -40,31 +42,31 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
     return declare
 
 
-def of_unknown_op(facts: Facts, op: Op) -> AxisInfo:
-    """An elementwise op of constant runs is constant; of other ops nothing is known.
+def of_unknown_op(infos: Infos, op: Op) -> AxisInfo:
+    """Info of an op without a rule: elementwise ops of constant runs are constant.
 
     All results of the op have the type of the first.
     """
     if not op.opdef.has(ELEMENTWISE) or not op.operands:
         return unknown(op.results[0])
-    operands = [facts[value] for value in op.operands]
+    operands = [infos[value] for value in op.operands]
     return AxisInfo(tuple(Axis(constancy=min(axis.constancy for axis in axes))
                           for axes in zip(*(info.axes for info in operands), strict=True)))
 
 
 def _each(axis: Axis) -> int:
-    """What every element along an axis is a multiple of."""
+    """Divisibility of every element along an axis."""
     return axis.start(1)
 
 
 def _every(info: AxisInfo) -> int:
-    """What every element of a value is a multiple of."""
+    """Divisibility of every element of a value."""
     return max(_each(axis) for axis in info.axes)
 
 
-def _pairs(facts: Facts, op: Op, combine: Callable[[Axis, Axis], Axis]) -> AxisInfo:
+def _pairs(infos: Infos, op: Op, combine: Callable[[Axis, Axis], Axis]) -> AxisInfo:
     left, right = (op.pointer, op.count) if op.name == "offset" else (op.x, op.y)
-    return _pairs_of(facts[left], facts[right], combine)
+    return _pairs_of(infos[left], infos[right], combine)
 
 
 def _pairs_of(left: AxisInfo, right: AxisInfo,
@@ -79,7 +81,7 @@ def _is_bool(op: Op) -> bool:
 # values from nothing --------------------------------------------------------------------------
 
 @rule("constant")
-def _(_: Facts, op: Op) -> AxisInfo:
+def _(_: Infos, op: Op) -> AxisInfo:
     value = attribute(op, "value")
     if isinstance(value, float):
         return AxisInfo((Axis(),))
@@ -87,28 +89,29 @@ def _(_: Facts, op: Op) -> AxisInfo:
 
 
 @rule("undefined")
-def _(_: Facts, op: Op) -> AxisInfo:
-    # no path uses it, so what is said of it is free; this weakens a joined value least
-    return AxisInfo(tuple(Axis(1, MOST, extent) for extent in op.result.type.shape or (1,)))
+def _(_: Infos, op: Op) -> AxisInfo:
+    # no path uses it, so any info holds; this one weakens a joined value least
+    extents = op.result.type.shape or (1,)
+    return AxisInfo(tuple(Axis(1, MAX_DIVISIBILITY, extent) for extent in extents))
 
 
 @rule("arange")
-def _(_: Facts, op: Op) -> AxisInfo:
+def _(_: Infos, op: Op) -> AxisInfo:
     start, size = attribute(op, "start"), attribute(op, "size")
     return AxisInfo((Axis(size, power_of_two_in(start), 1),), start if size == 1 else None)
 
 
 @rule("program_id", "num_programs")
-def _(_: Facts, op: Op) -> AxisInfo:
+def _(_: Infos, op: Op) -> AxisInfo:
     return unknown(op.result)
 
 
 # arithmetic -----------------------------------------------------------------------------------
 
 @rule("add", "sub")
-def _(facts: Facts, op: Op) -> AxisInfo:
+def _(infos: Infos, op: Op) -> AxisInfo:
     if not op.result.type.dtype.is_integer:
-        return of_unknown_op(facts, op)
+        return of_unknown_op(infos, op)
     commutes = op.name == "add"
 
     def combine(x: Axis, y: Axis) -> Axis:
@@ -117,35 +120,37 @@ def _(facts: Facts, op: Op) -> AxisInfo:
             run = max(run, min(x.constancy, y.contiguity))
         return Axis(run, min(x.start(run), y.start(run)), min(x.constancy, y.constancy))
 
-    return _pairs(facts, op, combine)
+    return _pairs(infos, op, combine)
 
 
 @rule("mul")
-def _(facts: Facts, op: Op) -> AxisInfo:
-    x, y = facts[op.x], facts[op.y]
+def _(infos: Infos, op: Op) -> AxisInfo:
+    x, y = infos[op.x], infos[op.y]
     if x.value == 1:
         return y
     if y.value == 1:
         return x
     if not op.result.type.dtype.is_integer:
-        return of_unknown_op(facts, op)
-    return _pairs(facts, op, lambda a, b: Axis(1, min(_each(a) * _each(b), MOST),
+        return of_unknown_op(infos, op)
+    return _pairs(infos, op, lambda a, b: Axis(1, min(_each(a) * _each(b), MAX_DIVISIBILITY),
                                                min(a.constancy, b.constancy)))
 
 
 def _block(x: Axis, y: Axis) -> int:
-    """The length of aligned runs in which x counts up from a multiple of it, and which divides
-    the y of the run."""
+    """Length of aligned runs in which x counts up from a multiple of the length.
+
+    y is constant in each run, and a multiple of the length.
+    """
     return min(x.certain, _each(y), y.constancy)
 
 
 @rule("floordiv")
-def _(facts: Facts, op: Op) -> AxisInfo:
-    x, y = facts[op.x], facts[op.y]
+def _(infos: Infos, op: Op) -> AxisInfo:
+    x, y = infos[op.x], infos[op.y]
     if y.value == 1:
         return x
     # x // -y rounds the other way, and x // 0 is 0
-    positive = op.result.type.dtype.is_integer and facts.ranges[op.y].low > 0
+    positive = op.result.type.dtype.is_integer and infos.ranges[op.y].low > 0
     exact = power_of_two_in(y.value) if y.value else 0
     exact = exact if exact == y.value else 0
 
@@ -155,37 +160,37 @@ def _(facts: Facts, op: Op) -> AxisInfo:
             constancy = max(constancy, _block(a, b))
         return Axis(1, max(1, _each(a) // exact) if exact else 1, constancy)
 
-    return _pairs(facts, op, combine)
+    return _pairs(infos, op, combine)
 
 
 @rule("mod")
-def _(facts: Facts, op: Op) -> AxisInfo:
+def _(infos: Infos, op: Op) -> AxisInfo:
     if not op.result.type.dtype.is_integer:
-        return of_unknown_op(facts, op)
-    positive = facts.ranges[op.y].low > 0
+        return of_unknown_op(infos, op)
+    positive = infos.ranges[op.y].low > 0
 
     def combine(x: Axis, y: Axis) -> Axis:
         run = _block(x, y) if positive else 1
         return Axis(run, min(x.start(run), _each(y)), min(x.constancy, y.constancy))
 
-    return _pairs(facts, op, combine)
+    return _pairs(infos, op, combine)
 
 
 @rule("neg", "absolute")
-def _(facts: Facts, op: Op) -> AxisInfo:
+def _(infos: Infos, op: Op) -> AxisInfo:
     if not op.result.type.dtype.is_integer:
-        return of_unknown_op(facts, op)
-    x = facts[op.x]
+        return of_unknown_op(infos, op)
+    x = infos[op.x]
     return AxisInfo(tuple(Axis(1, _each(axis), axis.constancy) for axis in x.axes))
 
 
 @rule("minimum", "maximum", "or", "xor")
-def _(facts: Facts, op: Op) -> AxisInfo:
+def _(infos: Infos, op: Op) -> AxisInfo:
     if _is_bool(op) and op.name != "xor":
-        return _pairs(facts, op, _both_falling)
+        return _pairs(infos, op, _both_falling)
     if not op.result.type.dtype.is_integer:
-        return of_unknown_op(facts, op)
-    return _pairs(facts, op, lambda x, y: Axis(1, min(_each(x), _each(y)),
+        return of_unknown_op(infos, op)
+    return _pairs(infos, op, lambda x, y: Axis(1, min(_each(x), _each(y)),
                                                min(x.constancy, y.constancy)))
 
 
@@ -195,10 +200,10 @@ def _both_falling(x: Axis, y: Axis) -> Axis:
 
 
 @rule("and")
-def _(facts: Facts, op: Op) -> AxisInfo:
+def _(infos: Infos, op: Op) -> AxisInfo:
     if _is_bool(op):
-        return _pairs(facts, op, _both_falling)
-    x, y = facts[op.x], facts[op.y]
+        return _pairs(infos, op, _both_falling)
+    x, y = infos[op.x], infos[op.y]
     if y.value is None:
         x, y = y, x
     mask = y.value or 0
@@ -217,8 +222,8 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 
 
 @rule("shl", "shr")
-def _(facts: Facts, op: Op) -> AxisInfo:
-    x, count = facts[op.x], facts[op.y]
+def _(infos: Infos, op: Op) -> AxisInfo:
+    x, count = infos[op.x], infos[op.y]
     bits = op.result.type.dtype.bits
     shift = count.value if count.value is not None and 0 <= count.value < bits else 0
     left = op.name == "shl"
@@ -228,7 +233,7 @@ def _(facts: Facts, op: Op) -> AxisInfo:
             return a
         constancy = min(a.constancy, b.constancy)
         if left:
-            return Axis(1, min(_each(a) << shift, MOST), constancy)
+            return Axis(1, min(_each(a) << shift, MAX_DIVISIBILITY), constancy)
         if shift:
             constancy = max(constancy, min(a.certain, 1 << shift))
         return Axis(1, max(1, _each(a) >> shift) if shift else 1, constancy)
@@ -239,13 +244,13 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 # comparisons and choices ----------------------------------------------------------------------
 
 @rule("lt", "ge", "gt", "le")
-def _(facts: Facts, op: Op) -> AxisInfo:
-    """x < y does not change within a run that counts up from a multiple of it and divides y.
+def _(infos: Infos, op: Op) -> AxisInfo:
+    """x < y is constant in runs in which x counts up and whose length divides x's start and y.
 
-    Where x counts up and y is constant, x < y and x <= y fall.
+    Where x counts up and y is constant, x < y and x <= y are falling.
     """
     swapped = op.name in ("gt", "le")
-    left, right = facts[op.x], facts[op.y]
+    left, right = infos[op.x], infos[op.y]
     if swapped:
         left, right = right, left
     falls = op.name in ("lt", "gt")  # the others are not (x < y)
@@ -259,8 +264,8 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 
 
 @rule("select")
-def _(facts: Facts, op: Op) -> AxisInfo:
-    condition, x, y = facts[op.condition], facts[op.x], facts[op.y]
+def _(infos: Infos, op: Op) -> AxisInfo:
+    condition, x, y = infos[op.condition], infos[op.x], infos[op.y]
     if condition.value is not None:
         return x if condition.value else y
     unit = unit_of(op.result)
@@ -274,24 +279,24 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 
 
 @rule("cast", "bitcast")
-def _(facts: Facts, op: Op) -> AxisInfo:
+def _(infos: Infos, op: Op) -> AxisInfo:
     source, dtype = op.x, op.result.type.dtype
-    x = facts[source]
+    x = infos[source]
     keeps_bits = op.name == "cast" or source.type.dtype.kind != "float"
     if not (source.type.dtype.is_integer and dtype.is_integer and keeps_bits):
-        return of_unknown_op(facts, op)
+        return of_unknown_op(infos, op)
     # a run of 2**bits that starts at a multiple of that does not rise where the sign changes
-    most = 1 << dtype.bits - dtype.is_signed
+    longest = 1 << dtype.bits - dtype.is_signed
     axes = []
     for axis in x.axes:
-        run = min(axis.contiguity, most)
+        run = min(axis.contiguity, longest)
         axes.append(Axis(run, axis.start(run), axis.constancy))
     fits = x.value is not None and dtype.minimum <= x.value <= dtype.maximum
     return AxisInfo(tuple(axes), x.value if fits else None)
 
 
 @rule("offset")
-def _(facts: Facts, op: Op) -> AxisInfo:
+def _(infos: Infos, op: Op) -> AxisInfo:
     """Address plus count times the bytes of an element."""
     unit = unit_of(op.result)
 
@@ -301,13 +306,13 @@ def _(facts: Facts, op: Op) -> AxisInfo:
         start = min(pointer.start(run, unit), count.start(run) * unit)
         return Axis(run, start, min(pointer.constancy, count.constancy))
 
-    return _pairs(facts, op, combine)
+    return _pairs(infos, op, combine)
 
 
 @rule("hint")
-def _(facts: Facts, op: Op) -> AxisInfo:
-    """What is known and what is promised; a promised divisibility is of the longer runs."""
-    x = facts[op.x]
+def _(infos: Infos, op: Op) -> AxisInfo:
+    """The stronger of the operand's info and the hint; a hinted divisibility is of longer runs."""
+    x = infos[op.x]
     axes = []
     for number, (axis, extent) in enumerate(zip(x.axes, op.result.type.shape or (1,), strict=True)):
         divisibility, contiguity, constancy = (
@@ -323,28 +328,28 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 # shapes ---------------------------------------------------------------------------------------
 
 @rule("splat")
-def _(facts: Facts, op: Op) -> AxisInfo:
-    x = facts[op.x]
+def _(infos: Infos, op: Op) -> AxisInfo:
+    x = infos[op.x]
     axes = (Axis(1, x.axes[0].divisibility, extent) for extent in op.result.type.shape or (1,))
     return AxisInfo(tuple(axes), x.value)
 
 
 @rule("broadcast")
-def _(facts: Facts, op: Op) -> AxisInfo:
-    x, source = facts[op.x], op.x.type
+def _(infos: Infos, op: Op) -> AxisInfo:
+    x, source = infos[op.x], op.x.type
     repeated = zip(x.axes, source.shape or (1,), op.result.type.shape or (1,), strict=True)
     return AxisInfo(tuple(axis if old == new else Axis(1, axis.divisibility, new)
                           for axis, old, new in repeated), x.value)
 
 
 @rule("reshape")
-def _(facts: Facts, op: Op) -> AxisInfo:
-    """Axes from the last: those with one product are joined into one run of elements, then cut."""
-    x, unit = facts[op.x], unit_of(op.result)
+def _(infos: Infos, op: Op) -> AxisInfo:
+    """From the last axis on: source axes are joined until they suffice, then cut into new ones."""
+    x, unit = infos[op.x], unit_of(op.result)
     sources = list(zip(x.axes, op.x.type.shape, strict=False))
     lone = Axis(1, max(axis.start(1, unit) for axis in x.axes), 1)
     axes: list[Axis] = []
-    joined, extent = lone, 1  # what is not yet cut up
+    joined, extent = lone, 1  # joined source axes that are not yet cut
     for wanted in reversed(op.result.type.shape or (1,)):
         while extent < wanted:
             outer, outer_extent = sources.pop()
@@ -373,46 +378,46 @@ def _inner(axis: Axis, extent: int, unit: int) -> Axis:
 
 
 def _stepping(axis: Axis, stride: int, lone: Axis) -> Axis:
-    """An axis seen in steps of stride; what holds of every element goes on to hold."""
+    """Info of every stride-th element of an axis; the divisibility of all elements stays."""
     if stride == 1:
         return axis
     return Axis(1, lone.divisibility, max(1, axis.constancy // stride))
 
 
 @rule("transpose")
-def _(facts: Facts, op: Op) -> AxisInfo:
-    x, order = facts[op.x], attribute(op, "axes")
+def _(infos: Infos, op: Op) -> AxisInfo:
+    x, order = infos[op.x], attribute(op, "axes")
     return AxisInfo(tuple(x.axes[axis] for axis in order) or x.axes, x.value)
 
 
 @rule("flip")
-def _(facts: Facts, op: Op) -> AxisInfo:
-    x, flipped, unit = facts[op.x], attribute(op, "axis"), unit_of(op.result)
+def _(infos: Infos, op: Op) -> AxisInfo:
+    x, flipped, unit = infos[op.x], attribute(op, "axis"), unit_of(op.result)
     axes = list(x.axes)
     axes[flipped] = Axis(1, axes[flipped].start(1, unit), axes[flipped].constancy)
     return AxisInfo(tuple(axes), x.value)
 
 
 @rule("extract")
-def _(facts: Facts, op: Op) -> AxisInfo:
-    x, unit = facts[op.x], unit_of(op.result)
+def _(infos: Infos, op: Op) -> AxisInfo:
+    x, unit = infos[op.x], unit_of(op.result)
     extents = op.result.type.shape or (1,)
     return AxisInfo(tuple(_inner(axis, extent, unit)
                           for axis, extent in zip(x.axes, extents, strict=True)), x.value)
 
 
 @rule("split")
-def _(facts: Facts, op: Op) -> AxisInfo:
-    """What holds of both halves; axes other than the last stay as they are."""
-    x, unit = facts[op.x], unit_of(op.results[0])
+def _(infos: Infos, op: Op) -> AxisInfo:
+    """Info of both halves; axes other than the last stay as they are."""
+    x, unit = infos[op.x], unit_of(op.results[0])
     if len(x.axes) > 1:
         return AxisInfo(x.axes[:-1], x.value)
     return AxisInfo((Axis(1, x.axes[0].start(1, unit), 1),), x.value)
 
 
 @rule("join")
-def _(facts: Facts, op: Op) -> AxisInfo:
-    x, y = facts[op.x], facts[op.y]
+def _(infos: Infos, op: Op) -> AxisInfo:
+    x, y = infos[op.x], infos[op.y]
     unit = unit_of(op.result)
     both = x.joined(y, unit)
     last = Axis(1, max(axis.start(1, unit) for axis in both.axes),
@@ -421,9 +426,9 @@ def _(facts: Facts, op: Op) -> AxisInfo:
 
 
 @rule("reduce")
-def _(facts: Facts, op: Op) -> AxisInfo:
+def _(infos: Infos, op: Op) -> AxisInfo:
     """Sums and extremes of multiples are multiples; where slices are equal, so are results."""
-    x, dropped = facts[op.x], attribute(op, "axis")
+    x, dropped = infos[op.x], attribute(op, "axis")
     if not op.result.type.dtype.is_integer:
         return unknown(op.result)
     keeps = attribute(op, "kind") in ("sum", "max", "min", "and", "or", "xor")

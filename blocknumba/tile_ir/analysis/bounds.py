@@ -1,11 +1,14 @@
-"""Bounds of index arithmetic: what a mask demands of indices, and the least that they can be."""
+"""Bounds of index arithmetic: constraints that a mask puts on indices, and lower bounds.
+
+    mask = (r >= 0) & (r < n)       constraints  r + 1 > 0,  n - r > 0
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
 
-from blocknumba.tile_ir.analysis.affine import RULES, Form, Forms, is_index
+from blocknumba.tile_ir.analysis.affine import RULES, AffineExpression, AffineExpressions, is_index
 from blocknumba.tile_ir.analysis.polynomial import Atom, Monomial, Polynomial
 from blocknumba.tile_ir.analysis.ranges import Range, Ranges
 from blocknumba.tile_ir.ir.builder import constant_of
@@ -18,80 +21,82 @@ _REARRANGED = frozenset(("splat", "broadcast", "reshape", "transpose"))
 _COMPARED = frozenset(("lt", "le", "gt", "ge"))
 
 
-def conditions(forms: Forms, ranges: Ranges, mask: Value) -> list[Form] | str:
-    """Forms in the indices of a mask's tile; the mask holds where all of them are positive.
+def conditions(expressions: AffineExpressions, ranges: Ranges,
+               mask: Value) -> list[AffineExpression] | str:
+    """Constraints of a mask: it holds where all of these affine expressions are positive.
 
-    Or a sentence that says why there are none.
+    Returns the reason, a sentence, for a mask that is anything else.
     """
     op = mask.owner
     if op is None:
         return NO_BOUND
     if op.name == "and":
-        return _all(forms, ranges, op)
+        return _all(expressions, ranges, op)
     if op.name in _REARRANGED:
-        inner = conditions(forms, ranges, op.x)
+        inner = conditions(expressions, ranges, op.x)
         if isinstance(inner, str):
             return inner
-        found = [RULES[op.name](op, form) for form in inner]
+        found = [RULES[op.name](op, expression) for expression in inner]
         return NO_BOUND if None in found else found
     if op.name in _COMPARED and op.x.type.dtype.is_integer:
-        return _comparison(forms, ranges, op)
+        return _comparison(expressions, ranges, op)
     return NO_BOUND
 
 
-def promises(forms: Forms, ranges: Ranges, body: Region) -> dict[Atom, int]:
-    """What scalars are at least, as the `assume` ops of a function's body promise."""
-    least: dict[Atom, int] = {}
+def assumptions(expressions: AffineExpressions, ranges: Ranges, body: Region) -> dict[Atom, int]:
+    """Lower bounds of scalars by the `assume` ops of a function's body."""
+    lowest: dict[Atom, int] = {}
     for op in body.ops:
-        demands = conditions(forms, ranges, op.condition) if op.name == "assume" else []
-        for demand in demands if isinstance(demands, list) else []:
-            constant = Polynomial.constant(dict(demand.base.terms).get((), 0))
-            match (demand.base - constant).terms:
+        constraints = conditions(expressions, ranges, op.condition) if op.name == "assume" else []
+        for constraint in constraints if isinstance(constraints, list) else []:
+            constant = Polynomial.constant(dict(constraint.base.terms).get((), 0))
+            match (constraint.base - constant).terms:
                 case (((atom,), 1),):
-                    least[atom] = max(1 - constant.number, least.get(atom, 1 - constant.number))
-    return least
+                    lowest[atom] = max(1 - constant.number, lowest.get(atom, 1 - constant.number))
+    return lowest
 
 
-def _all(forms: Forms, ranges: Ranges, op: Op) -> list[Form] | str:
+def _all(expressions: AffineExpressions, ranges: Ranges, op: Op) -> list[AffineExpression] | str:
     found = []
     for value in op.operands:
-        part = conditions(forms, ranges, value)
-        if isinstance(part, str):
-            return part
-        found += part
+        conjunct = conditions(expressions, ranges, value)
+        if isinstance(conjunct, str):
+            return conjunct
+        found += conjunct
     return found
 
 
-def _comparison(forms: Forms, ranges: Ranges, op: Op) -> list[Form] | str:
+def _comparison(expressions: AffineExpressions, ranges: Ranges,
+                op: Op) -> list[AffineExpression] | str:
     smaller, greater = (op.x, op.y) if op.name in ("lt", "le") else (op.y, op.x)
     if smaller.type.dtype.is_signed:
-        left, right = forms[smaller], forms[greater]
+        left, right = expressions[smaller], expressions[greater]
     elif ranges[greater].high < 1 << greater.type.dtype.bits - 1:
-        left, right = _as_signed(forms, smaller), _as_signed(forms, greater)
+        left, right = _as_signed(expressions, smaller), _as_signed(expressions, greater)
     else:
         return NO_BOUND
-    for form in (left, right):
-        if isinstance(form, str):
-            return f"in the mask, {form}"
-    one = Form(Polynomial.constant(1), (Polynomial(),) * len(left.steps))
+    for expression in (left, right):
+        if isinstance(expression, str):
+            return f"in the mask, {expression}"
+    one = AffineExpression(Polynomial.constant(1), (Polynomial(),) * len(left.steps))
     above = right - left
     found = [above if op.name in ("lt", "gt") else above + one]
     # among unsigned numbers, negative ones are above all others
     return found if smaller.type.dtype.is_signed else [*found, left + one]
 
 
-def _as_signed(forms: Forms, value: Value) -> Form | str:
-    """The form of the signed integers whose bits unsigned ones are."""
+def _as_signed(expressions: AffineExpressions, value: Value) -> AffineExpression | str:
+    """The expression of the signed integers that were cast to unsigned ones."""
     op = value.owner
     if op is not None and op.name == "cast":
         source = op.x.type.dtype
         if is_index(source) and source.bits <= value.type.dtype.bits:
-            return forms[op.x]
+            return expressions[op.x]
     if op is not None and op.name in _REARRANGED:
-        inner = _as_signed(forms, op.x)
+        inner = _as_signed(expressions, op.x)
         return inner if isinstance(inner, str) else RULES[op.name](op, inner) or NO_BOUND
-    found = forms[value]
-    is_known = isinstance(found, Form) and found.base.number is not None
+    found = expressions[value]
+    is_known = isinstance(found, AffineExpression) and found.base.number is not None
     return found if is_known else "unsigned integers are compared"
 
 
@@ -100,23 +105,23 @@ UNKNOWN = -math.inf
 
 
 class LowerBounds:
-    """What numbers are at least.
+    """Lower bounds of polynomials and of scalars.
 
-    promised: what atoms are at least, besides what their ranges say.
+    assumed: lower bounds of atoms, besides those of their ranges.
     """
 
-    def __init__(self, forms: Forms, ranges: Ranges, promised: Mapping[Atom, int]):
-        self._forms, self._ranges, self._promised = forms, ranges, promised
+    def __init__(self, expressions: AffineExpressions, ranges: Ranges, assumed: Mapping[Atom, int]):
+        self._expressions, self._ranges, self._assumed = expressions, ranges, assumed
 
     def of(self, number: Polynomial) -> Bound:
-        """What a polynomial is never below."""
+        """A lower bound of a polynomial."""
         return sum(self._term(*term) for term in number.terms)
 
     def of_value(self, value: Value) -> Bound:
-        """What an integer scalar is never below."""
-        form = self._forms[value]
-        assert isinstance(form, Form) and value.type.is_scalar
-        return self.of(form.base)
+        """A lower bound of an integer scalar."""
+        expression = self._expressions[value]
+        assert isinstance(expression, AffineExpression) and value.type.is_scalar
+        return self.of(expression.base)
 
     def _term(self, monomial: Monomial, coefficient: int) -> Bound:
         if not monomial:
@@ -128,24 +133,24 @@ class LowerBounds:
 
     def _atom(self, atom: Atom) -> Bound:
         value, op = atom.value, atom.value.owner
-        found = [self._promised.get(atom, UNKNOWN)]
+        found = [self._assumed.get(atom, UNKNOWN)]
         known = self._ranges[value].low
         if known > value.type.dtype.minimum or not value.type.dtype.is_signed:
             found.append(known)
         if op is not None and op.name in _RULES:
             found.append(_RULES[op.name](self, op))
-        if value in self._forms.counters:
-            found.append(self._counter(self._forms.counters[value]))
+        if value in self._expressions.counters:
+            found.append(self._counter(self._expressions.counters[value]))
         return max(found)
 
     def _counter(self, loop: Op) -> Bound:
-        """A counter that rises is never below where it starts."""
+        """Lower bound of a loop's counter: one that rises is never below its start."""
         start, _, step = (loop.start, loop.stop, loop.step)
         return self.of_value(start) if self.of_value(step) >= 0 else UNKNOWN
 
 
 def interval(number: Polynomial, ranges: Ranges) -> Range:
-    """The least and the greatest that a polynomial can be, in integers that do not overflow."""
+    """Range of a polynomial, in integers that do not overflow."""
     total = Range(0, 0)
     for monomial, coefficient in number.terms:
         corners = [coefficient]
@@ -158,18 +163,18 @@ def interval(number: Polynomial, ranges: Ranges) -> Range:
 
 
 def fits_32_bits(number: Polynomial, ranges: Ranges) -> bool:
-    """Whether a polynomial is an int32 whatever its atoms are."""
+    """Whether a polynomial fits an int32 for all values of its atoms."""
     found = interval(number, ranges)
     return int32.minimum <= found.low and found.high <= int32.maximum
 
 
-# what ops that are no sums or products give at least ----------------------------------------------
+# lower bounds of the results of ops that are no sums or products ---------------------------------
 
-def _least(bounds: LowerBounds, op: Op) -> Bound:
+def _minimum(bounds: LowerBounds, op: Op) -> Bound:
     return min(bounds.of_value(value) for value in op.operands)
 
 
-def _greatest(bounds: LowerBounds, op: Op) -> Bound:
+def _maximum(bounds: LowerBounds, op: Op) -> Bound:
     return max(bounds.of_value(value) for value in op.operands)
 
 
@@ -190,17 +195,17 @@ def _quotient(bounds: LowerBounds, op: Op) -> Bound:
 
 
 def _shifted(bounds: LowerBounds, op: Op) -> Bound:
-    least, count = bounds.of_value(op.x), constant_of(op.y)
-    if least < 0:
+    lowest, count = bounds.of_value(op.x), constant_of(op.y)
+    if lowest < 0:
         return UNKNOWN
-    return 0 if count is None else int(least) >> int(count)
+    return 0 if count is None else int(lowest) >> int(count)
 
 
 def _masked(bounds: LowerBounds, op: Op) -> Bound:
-    return 0 if _greatest(bounds, op) >= 0 else UNKNOWN
+    return 0 if _maximum(bounds, op) >= 0 else UNKNOWN
 
 
 _RULES: dict[str, Callable[[LowerBounds, Op], Bound]] = {
-    "minimum": _least, "maximum": _greatest, "select": _chosen, "hint": _same, "mod": _remainder,
+    "minimum": _minimum, "maximum": _maximum, "select": _chosen, "hint": _same, "mod": _remainder,
     "floordiv": _quotient, "shr": _shifted, "and": _masked,
 }

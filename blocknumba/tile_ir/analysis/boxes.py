@@ -1,4 +1,13 @@
-"""Accesses that touch a box of an array, as tensor copies (TMA) do."""
+"""Accesses that touch a box of an array, as tensor copies (TMA) do.
+
+    load x[r, c], r = 64 * p + arange(64), c = arange(32), mask c < n
+      address:  x + s * (64 * p) + s * i + j         i, j: indices in the tile
+      box:      axis of stride 1   extent 32  start 0       bound n
+                axis of stride s   extent 64  start 64 * p  no bound
+
+A Matcher divides the address of the tile's first element by the strides (`decompositions`), and
+compares the constraints of the mask with the starts that this gives.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +17,10 @@ from functools import cached_property
 from itertools import product
 from math import gcd, prod
 
-from blocknumba.tile_ir.analysis.affine import ONE, Form, Forms
-from blocknumba.tile_ir.analysis.axis import MOST, power_of_two_in
+from blocknumba.tile_ir.analysis.affine import ONE, AffineExpression, AffineExpressions
+from blocknumba.tile_ir.analysis.axis import MAX_DIVISIBILITY, power_of_two_in
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
-from blocknumba.tile_ir.analysis.bounds import LowerBounds, conditions, fits_32_bits, promises
+from blocknumba.tile_ir.analysis.bounds import LowerBounds, conditions, fits_32_bits, assumptions
 from blocknumba.tile_ir.analysis.polynomial import Atom, Monomial, Polynomial
 from blocknumba.tile_ir.analysis.provenance import plannable
 from blocknumba.tile_ir.folds.patterns import number, same_number, zero_of
@@ -23,19 +32,19 @@ from blocknumba.tile_ir.ir.types import int32, int64
 from blocknumba.tile_ir.ops.memory import load
 
 ALIGNMENT = STRIDE_ALIGNMENT  # also of the pointer, and of starts along the axis of unit stride
-MOST_AXES = MAX_RANK
+MAX_AXES = MAX_RANK
 
 
 @dataclass(frozen=True, slots=True)
 class BoxAxis:
-    """An axis of an array that a box lies along.
+    """One axis of a box, and of the array.
 
-    extent: of the box; 1 along an axis that one index is taken of.
-    tile_axis: the axis of the tile along it; None where one index is taken.
+    extent: of the box; 1 along an axis that is indexed by a scalar.
+    tile_axis: the axis of the tile along it; None where a scalar indexes it.
     stride: of the array, in elements.
-    bound: extent of the array; None where the kernel checks none, which says that it stays inside.
-    start: where the box begins.
-    clamped: start may need 64 bits; what does not fit 32 is outside of the array.
+    bound: extent of the array; None where the kernel checks none: then it stays inside.
+    start: index of the first element.
+    clamped: start may need 64 bits; a start that does not fit 32 is outside of the array.
     """
 
     extent: int
@@ -46,7 +55,7 @@ class BoxAxis:
     clamped: bool = False
 
     def emit_start(self, rebuilder: Rebuilder) -> Value:
-        """Where the box begins, an int32 scalar, made of new values at the place of the access."""
+        """The start as an int32 scalar, emitted at the builder's insertion point."""
         if not self.clamped:
             return self.start.emit(rebuilder, int32)
         builder, start = rebuilder.builder, self.start.emit(rebuilder, int64)
@@ -57,9 +66,10 @@ class BoxAxis:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """What a load or store touches: axes of the array, the one of unit stride first.
+    """A box of an array that a load or store touches.
 
     argument: the array's name.  base: the parameter that points to its first element.
+    axes: the one of unit stride first.
     """
 
     argument: str
@@ -68,24 +78,24 @@ class Box:
 
     @property
     def extents(self) -> tuple[Product, ...]:
-        """Of the array, an axis that nobody checks being as long as there are places."""
+        """Extents of the array; an axis without a bound has as many elements as int32 can index."""
         return tuple(Product(UNBOUNDED) if axis.bound is None else axis.bound
                      for axis in self.axes)
 
     @property
     def strides(self) -> tuple[Product, ...]:
-        """Of the array, of all axes but the first."""
+        """Strides of the array, of all axes but the first."""
         return tuple(axis.stride for axis in self.axes[1:])
 
     @property
     def numbers(self) -> frozenset[Number]:
-        """What the launch describes the array with."""
+        """The launch parameters that describe the array."""
         return frozenset(number for product in (*self.extents, *self.strides)
                          for number in product.numbers)
 
     @property
     def is_own(self) -> bool:
-        """Whether what is not known at compile time are extents and strides of the argument."""
+        """Whether all extents and strides that are not constants are the argument's own."""
         return (all(extent.is_of("extent", self.argument) for extent in self.extents
                     if extent.numbers)
                 and all(stride.is_of("stride", self.argument) for stride in self.strides
@@ -97,12 +107,12 @@ AtLaunch = Callable[[Atom], Parameter | None]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An axis of an array as a tile meets it.
+    """An axis of an array, found from the tile's addresses.
 
     stride: elements, known at launch.
-    tile_axis: the axis of the tile that runs along it; None where one index is taken of it.
+    tile_axis: the axis of the tile that runs along it; None where a scalar indexes it.
     extent: of the tile along it.
-    inside: the mask holds where the index in the tile is below it; None where it does not say.
+    inside: the mask holds where the index in the tile is below it; None without such a mask.
     start: of the tile along it; None until it is known.
     """
 
@@ -113,26 +123,26 @@ class Line:
     start: Polynomial | None = None
 
 
-def placements(lines: Sequence[Line], first: Polynomial, argument: str, at_launch: AtLaunch,
+def decompositions(lines: Sequence[Line], first: Polynomial, argument: str, at_launch: AtLaunch,
                ) -> Iterator[list[Line]]:
-    """Ways to write the address of a tile's first element as a sum of start * stride.
+    """Decompositions of the address of a tile's first element into a sum of start * stride.
 
     lines: those along the axes of the tile, of which one has unit stride.
     first: the address, in elements from the first of the array, whose name is argument.
-    at_launch: what a scalar is, if it is known at launch.
-    Each way gives all lines with their starts, those that the tile has no axis along as well.
-    First what the strides say, each of which divides the terms that belong to it; then what the
-    mask suggests, which holds where index < extent - start.
+    at_launch: the launch parameter that a scalar is, if it is one.
+    Each decomposition has all lines with their starts, also those that scalars index.
+    First come starts by division: a stride divides the terms that belong to it.  Then come starts
+    that the mask suggests, which holds where index < extent - start.
     """
     for *starts, apart in product(*(_guesses(line, at_launch) for line in lines), (False, True)):
         guessed = [replace(line, start=start) for line, start in zip(lines, starts, strict=True)]
-        placed = _placed(guessed, first, _Scalars(argument, at_launch, apart))
-        if placed is not None:
-            yield placed
+        complete = _completed(guessed, first, _Scalars(argument, at_launch, apart))
+        if complete is not None:
+            yield complete
 
 
 def _guesses(line: Line, at_launch: AtLaunch) -> list[Polynomial | None]:
-    """None for what the address says; then starts that the mask suggests."""
+    """Candidates for a line's start: None (by division), then those that the mask suggests."""
     if line.inside is None:
         return [None]
     extents = [Polynomial(((monomial, number),)) for monomial, number in line.inside.terms
@@ -140,38 +150,38 @@ def _guesses(line: Line, at_launch: AtLaunch) -> list[Polynomial | None]:
     return [None, *(extent - line.inside for extent in extents)]
 
 
-def _placed(lines: list[Line], first: Polynomial, scalars: _Scalars) -> list[Line] | None:
-    """The lines with all their starts, or None where they do not add up to the address."""
+def _completed(lines: list[Line], first: Polynomial, scalars: _Scalars) -> list[Line] | None:
+    """The lines with all their starts; None where they do not add up to the address."""
     rest = first
     for line in lines:
         if line.start is not None:
             rest = rest - line.start * line.stride
-    placed = []
+    complete = []
     for line in sorted(lines, key=_specificity, reverse=True):
         if line.start is None and line.stride != ONE:
             start, rest = rest.divided(line.stride)
             line = replace(line, start=start)
-        placed.append(line)
-    unit = placed.pop()
+        complete.append(line)
+    unit = complete.pop()
     indexed, rest = scalars.lines(rest, numbers=unit.start is not None)
     if unit.start is None:
         unit, rest = replace(unit, start=rest), Polynomial()
-    placed.sort(key=lambda line: line.tile_axis, reverse=True)
-    return None if rest else [unit, *placed, *indexed]
+    complete.sort(key=lambda line: line.tile_axis, reverse=True)
+    return None if rest else [unit, *complete, *indexed]
 
 
 def _specificity(line: Line) -> tuple[int, int]:
-    """How much a stride says: that of a term that two strides divide, the greater one is meant."""
+    """Sort key of strides: a term that two strides divide belongs to the more specific one."""
     ((monomial, number),) = line.stride.terms
     return len(monomial), number
 
 
 @dataclass(frozen=True, slots=True)
 class _Scalars:
-    """How to find lines that one index is taken of.
+    """Search for lines that scalars index.
 
-    argument: the array.  at_launch: what a scalar is, if it is known at launch.
-    apart: whether each term of an index is one of its own; sums may not fit 32 bits.
+    argument: the array.  at_launch: the launch parameter that a scalar is, if it is one.
+    apart: whether each term of an index makes a line of its own; sums may not fit 32 bits.
     """
 
     argument: str
@@ -179,10 +189,10 @@ class _Scalars:
     apart: bool
 
     def lines(self, rest: Polynomial, *, numbers: bool) -> tuple[list[Line], Polynomial]:
-        """Lines, and what of the address is no part of one.
+        """Lines, and the terms of the address that belong to none.
 
-        Each term of the address is a product of something known at launch, the stride, and of
-        something computed in the kernel.
+        A term of the address is a product of a stride, known at launch, and of an index that the
+        kernel computes.
         numbers: whether strides may be numbers.
         """
         found = []
@@ -208,7 +218,7 @@ class _Scalars:
         return found, Polynomial(tuple(left))
 
     def _strides_in(self, rest: Polynomial) -> list[Polynomial]:
-        """The strides of the array that an address is made with."""
+        """The strides of the array that occur in an address."""
         atoms = dict.fromkeys(atom for monomial, _ in rest.terms for atom in monomial)
         found = []
         for atom in atoms:
@@ -223,38 +233,39 @@ NOT_BOUNDS = "the mask is not the array's bounds"
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """One access.
+    """Match of one access.
 
-    infos, forms: of the function.  promised: what scalars are promised to be at least.
-    pointer, form: of the elements.  demands: what the mask wants to be positive.
+    infos, expressions: of the function.  assumed: lower bounds of scalars, by assumptions.
+    pointer, expression: of the elements.  constraints: positive where the mask holds.
     """
 
     infos: AxisInfos
-    forms: Forms
-    promised: Mapping[Atom, int]
+    expressions: AffineExpressions
+    assumed: Mapping[Atom, int]
     pointer: Value
-    form: Form
-    demands: Sequence[Form]
+    expression: AffineExpression
+    constraints: Sequence[AffineExpression]
 
     def box(self) -> Box | str:
-        """The box, or why there is none."""
-        origin = self.form.origin
-        argument = self.forms.parameters[origin].argument
+        """The box, or the reason why there is none."""
+        origin = self.expression.origin
+        argument = self.expressions.parameters[origin].argument
         if self.infos[origin].axes[0].divisibility % ALIGNMENT:
             return f"{argument} does not start at a multiple of {ALIGNMENT} bytes"
         lines = self._lines()
         if isinstance(lines, str):
             return lines
         reasons = []
-        for placed in placements(lines, self.form.base, argument, self.forms.parameter):
-            axes = self._axes(placed)
+        for complete in decompositions(lines, self.expression.base, argument,
+                                       self.expressions.parameter):
+            axes = self._axes(complete)
             if not isinstance(axes, str):
                 return Box(argument, origin, axes)
             reasons.append(axes)
         return reasons[0] if reasons else NOT_BOUNDS
 
     def _lines(self) -> list[Line] | str:
-        """The axes of the array along those of the tile, with what the mask says of them."""
+        """The axes of the array along those of the tile, with their bounds by the mask."""
         lines = []
         for axis, extent in enumerate(self.pointer.type.shape):
             if extent == 1:
@@ -262,7 +273,7 @@ class Matcher:
             refusal = self._stride_refusal(axis)
             if refusal:
                 return refusal
-            line = self._bounded(Line(self.form.steps[axis], axis, extent))
+            line = self._bounded(Line(self.expression.steps[axis], axis, extent))
             if line is None:
                 return NOT_BOUNDS
             lines.append(line)
@@ -277,8 +288,8 @@ class Matcher:
         return lines
 
     def _stride_refusal(self, axis: int) -> str | None:
-        """Why no array can have an axis along that of the tile."""
-        step = self.form.steps[axis]
+        """The reason why no axis of an array can lie along an axis of the tile; None if it can."""
+        step = self.expression.steps[axis]
         if not step:
             return f"all elements along axis {axis} have one address"
         if self._product(step) is None:
@@ -288,86 +299,90 @@ class Matcher:
         return None
 
     def _bounded(self, line: Line) -> Line | None:
-        """A line with the bound that the mask sets to its index; None if it is no simple bound."""
-        for demand in self.demands:
-            step = demand.steps[line.tile_axis]
+        """A line with the bound that the mask sets; None if the mask is no simple bound."""
+        for constraint in self.constraints:
+            step = constraint.steps[line.tile_axis]
             if not step:
                 continue
-            if step not in (ONE, -ONE) or sum(map(bool, demand.steps)) > 1:
+            if step not in (ONE, -ONE) or sum(map(bool, constraint.steps)) > 1:
                 return None
             if step == -ONE:
-                if line.inside not in (None, demand.base):
+                if line.inside not in (None, constraint.base):
                     return None
-                line = replace(line, inside=demand.base)
+                line = replace(line, inside=constraint.base)
         return line
 
-    def _axes(self, placed: list[Line]) -> tuple[BoxAxis, ...] | str:
-        """The axes of the box for one way to place it, or why it is none."""
-        if len(placed) > MOST_AXES:
-            return f"the array has more than {MOST_AXES} axes"
-        placed = self._with_scalar_bounds(placed)
-        if placed is None:
+    def _axes(self, complete: list[Line]) -> tuple[BoxAxis, ...] | str:
+        """The axes of the box for one decomposition, or the reason why there is none."""
+        if len(complete) > MAX_AXES:
+            return f"the array has more than {MAX_AXES} axes"
+        complete = self._with_scalar_bounds(complete)
+        if complete is None:
             return "a condition of the whole tile is no bound of the array"
-        refusal = self._alignment_refusal(placed)
+        refusal = self._alignment_refusal(complete)
         if refusal:
             return refusal
-        bounds = [None if line.inside is None else line.inside + line.start for line in placed]
+        bounds = [None if line.inside is None else line.inside + line.start for line in complete]
         if any(bound is not None and self._product(bound) is None for bound in bounds):
             return NOT_BOUNDS
-        least = self._least(bounds)
+        lower_bounds = self._lower_bounds(bounds)
         axes = []
-        for line, bound in zip(placed, bounds, strict=True):
-            axis = self._axis(line, bound, least)
+        for line, bound in zip(complete, bounds, strict=True):
+            axis = self._axis(line, bound, lower_bounds)
             if isinstance(axis, str):
                 return axis
             axes.append(axis)
         return tuple(axes)
 
-    def _axis(self, line: Line, bound: Polynomial | None, least: LowerBounds) -> BoxAxis | str:
-        """One axis of the box, or why the array has none like it."""
+    def _axis(self, line: Line, bound: Polynomial | None,
+              lower_bounds: LowerBounds) -> BoxAxis | str:
+        """One axis of the box, or the reason why the array has none like it."""
         where = ("an axis that one index is taken of" if line.tile_axis is None
                  else f"axis {line.tile_axis}")
         checked = False
-        for lower in self._lower_demands(line.tile_axis):
+        for lower in self._lower_constraints(line.tile_axis):
             if lower == line.start:
                 checked = True
-            elif least.of(lower) < 0 and line.tile_axis is not None:
+            elif lower_bounds.of(lower) < 0 and line.tile_axis is not None:
                 return NOT_BOUNDS
-        if not checked and least.of(line.start) < 0:
+        if not checked and lower_bounds.of(line.start) < 0:
             return f"along {where} the tile may start before the array"
-        fits = self.forms.fits_32_bits(line.start) or fits_32_bits(line.start, self.infos.ranges)
+        fits = (self.expressions.fits_32_bits(line.start)
+                or fits_32_bits(line.start, self.infos.ranges))
         if not fits and bound is None:
             return f"along {where} the start of the tile may not fit 32 bits"
         return BoxAxis(line.extent, line.tile_axis, self._product(line.stride),
                        None if bound is None else self._product(bound), line.start, not fits)
 
-    def _lower_demands(self, tile_axis: int | None) -> list[Polynomial]:
-        """What the mask wants to be 0 or more: of an axis for its first index, or of the tile."""
-        return [demand.base - ONE for demand in self.demands
-                if (demand.is_uniform if tile_axis is None else demand.steps[tile_axis] == ONE)]
+    def _lower_constraints(self, tile_axis: int | None) -> list[Polynomial]:
+        """Numbers that the mask wants to be 0 or more: at an axis's first index, or of the tile."""
+        return [constraint.base - ONE for constraint in self.constraints
+                if (constraint.is_uniform if tile_axis is None
+                    else constraint.steps[tile_axis] == ONE)]
 
-    def _with_scalar_bounds(self, placed: list[Line]) -> list[Line] | None:
-        """Lines with the bounds of indices that are scalars; None where one bounds no index."""
-        least = self._least([])
-        for demand in self.demands:
-            if not demand.is_uniform:
+    def _with_scalar_bounds(self, complete: list[Line]) -> list[Line] | None:
+        """Lines with the bounds of scalar indices; None where a constraint bounds no index."""
+        lower_bounds = self._lower_bounds([])
+        for constraint in self.constraints:
+            if not constraint.is_uniform:
                 continue
-            base = demand.base
-            is_lower = any(line.tile_axis is None and base == line.start + ONE for line in placed)
-            if is_lower or any(line.inside == base for line in placed) or least.of(base) > 0:
+            base = constraint.base
+            is_lower = any(line.tile_axis is None and base == line.start + ONE for line in complete)
+            is_upper = any(line.inside == base for line in complete)
+            if is_lower or is_upper or lower_bounds.of(base) > 0:
                 continue
-            bounded = next((i for i, line in enumerate(placed)
+            bounded = next((i for i, line in enumerate(complete)
                             if line.tile_axis is None and line.inside is None
                             and self._product(base + line.start) is not None), None)
             if bounded is None:
                 return None
-            placed = [replace(line, inside=base) if i == bounded else line
-                      for i, line in enumerate(placed)]
-        return placed
+            complete = [replace(line, inside=base) if i == bounded else line
+                      for i, line in enumerate(complete)]
+        return complete
 
-    def _alignment_refusal(self, placed: list[Line]) -> str | None:
-        """Why an array with these axes cannot be described, or the box not be fetched."""
-        unit, *others = placed
+    def _alignment_refusal(self, complete: list[Line]) -> str | None:
+        """The reason why TMA cannot describe an array with these axes, or fetch the box."""
+        unit, *others = complete
         if any(self._bytes_divisibility(line.stride) % ALIGNMENT for line in others):
             return f"a stride of the array is not known to be a multiple of {ALIGNMENT} bytes"
         along_rows = self.infos[self.pointer].axes[unit.tile_axis]
@@ -375,25 +390,25 @@ class Matcher:
             return f"rows of the tile are not known to start at a multiple of {ALIGNMENT} bytes"
         return None
 
-    def _least(self, bounds: list[Polynomial | None]) -> LowerBounds:
-        """Lower bounds where an array is described, and with these bounds: it is not empty."""
-        promised = dict(self.promised)
-        argument = self.forms.parameters[self.form.origin].argument
-        for value, parameter in self.forms.parameters.items():
+    def _lower_bounds(self, bounds: list[Polynomial | None]) -> LowerBounds:
+        """Lower bounds of scalars, given that the array and these bounds are not empty."""
+        assumed = dict(self.assumed)
+        argument = self.expressions.parameters[self.expression.origin].argument
+        for value, parameter in self.expressions.parameters.items():
             if parameter.kind == "extent" and parameter.argument == argument:
-                bounds = [*bounds, self.forms.atom(value)]
+                bounds = [*bounds, self.expressions.atom(value)]
         for bound in bounds:
             match bound and bound.terms:
                 case (((atom,), 1),):
-                    promised[atom] = max(promised.get(atom, 1), 1)
-        return LowerBounds(self.forms, self.infos.ranges, promised)
+                    assumed[atom] = max(assumed.get(atom, 1), 1)
+        return LowerBounds(self.expressions, self.infos.ranges, assumed)
 
     def _product(self, number: Polynomial) -> Product | None:
-        """A number that is known at launch and positive, if it is one."""
+        """The polynomial as a positive number known at launch; None if it is not one."""
         if len(number.terms) != 1:
             return None
         ((monomial, factor),) = number.terms
-        parameters = [self.forms.parameter(atom) for atom in monomial]
+        parameters = [self.expressions.parameter(atom) for atom in monomial]
         if factor < 0 or None in parameters:
             return None
         return Product(factor, tuple([Number(parameter.kind, parameter.argument, parameter.axis)
@@ -405,7 +420,7 @@ class Matcher:
 
     def _bytes_divisibility(self, elements: Polynomial) -> int:
         """A power of two that a number of elements is a multiple of, in bytes."""
-        found = MOST
+        found = MAX_DIVISIBILITY
         for monomial, coefficient in elements.terms:
             factors = prod(self.infos[atom.value].axes[0].divisibility for atom in monomial)
             found = min(found, power_of_two_in(coefficient) * factors)
@@ -413,30 +428,33 @@ class Matcher:
 
 
 class Boxes:
-    """Finds the boxes among the accesses of a function."""
+    """The boxes among the accesses of a function."""
 
     def __init__(self, fn: Function, infos: AxisInfos | None = None):
         self._infos = AxisInfos(fn) if infos is None else infos
-        self._forms = Forms(fn)
-        self._promised = promises(self._forms, self._infos.ranges, fn.body)
+        self._expressions = AffineExpressions(fn)
+        self._assumed = assumptions(self._expressions, self._infos.ranges, fn.body)
         self._function = fn
 
     def box_of(self, access: Op) -> Box | str:
-        """The box that a load or a store touches, or a sentence that says why it is none."""
+        """The box that a load or a store touches, or the reason, a sentence, why there is none."""
         refusal = _refusal(access)
         if refusal:
             return refusal
         pointer, mask = access.pointer, access.mask
-        form = self._forms[pointer]
-        if isinstance(form, str):
-            return form
-        demands = [] if mask is None else conditions(self._forms, self._infos.ranges, mask)
-        if isinstance(demands, str):
-            return demands
-        return Matcher(self._infos, self._forms, self._promised, pointer, form, demands).box()
+        expression = self._expressions[pointer]
+        if isinstance(expression, str):
+            return expression
+        constraints = []
+        if mask is not None:
+            constraints = conditions(self._expressions, self._infos.ranges, mask)
+        if isinstance(constraints, str):
+            return constraints
+        return Matcher(self._infos, self._expressions, self._assumed, pointer, expression,
+                       constraints).box()
 
     def is_plannable(self, start: Polynomial) -> bool:
-        """Whether a start is known without anything that the kernel loads or computes in tiles."""
+        """Whether a start depends on nothing that the kernel loads or computes in tiles."""
         return all(atom.value in self._plannable for monomial, _ in start.terms
                    for atom in monomial)
 
@@ -446,7 +464,7 @@ class Boxes:
 
 
 def _refusal(access: Op) -> str | None:
-    """Why an access is no box whatever its addresses are."""
+    """The reason why an access is no box whatever its addresses are; None if it may be one."""
     if access.opdef is not load:
         return None
     if attribute(access, "volatile"):

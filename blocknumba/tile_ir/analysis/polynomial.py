@@ -13,9 +13,9 @@ from blocknumba.tile_ir.ir.types import DType
 
 @dataclass(frozen=True, slots=True, order=True)
 class Atom:
-    """A scalar that is not taken apart further.
+    """A scalar that is not expressed by others.
 
-    number: which one; the order of atoms, so that what is emitted does not depend on chance.
+    number: its position in the order of atoms, which makes the emitted ops deterministic.
     """
 
     number: int
@@ -49,7 +49,7 @@ class Polynomial:
 
     @property
     def number(self) -> int | None:
-        """The int that it is, when it is one."""
+        """Its value, if it is a constant; else None."""
         if not self.terms:
             return 0
         monomial, coefficient = self.terms[0]
@@ -77,8 +77,8 @@ class Polynomial:
     def divided(self, divisor: Polynomial) -> tuple[Polynomial, Polynomial]:
         """(quotient, rest) with self = quotient * divisor + rest.
 
-        divisor: one term; the quotient gets every term that it divides.  By a sum nothing is
-        divided: everything is rest.
+        divisor: one term; the quotient has every term that it divides.  A sum divides nothing:
+        everything is rest.
         """
         if len(divisor.terms) != 1:
             return Polynomial(), self
@@ -108,7 +108,7 @@ class Polynomial:
 
 
 def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
-    """What is left of a product when factors are taken out; None when it lacks one."""
+    """The monomial divided by factors; None when it lacks one of them."""
     left = list(monomial)
     for atom in factors:
         if atom not in left:

@@ -1,4 +1,4 @@
-"""Where values come from: arguments that memory is reached through, scalars of the launch."""
+"""Provenance of values: the arguments that pointers point into, and scalars known at launch."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _visit(region: Region, found: dict[Value, Origins]) -> None:
 
 
 def _visit_loop(loop: Op, found: dict[Value, Origins]) -> None:
-    """Visit until it is stable what the pointers that are carried round may point into."""
+    """Visit a loop until the origins of its loop-carried pointers are stable."""
     values = carried(loop)
     for arg, value in zip(values.args, values.initial, strict=True):
         _join(arg, (arg, value), found)
@@ -75,16 +75,17 @@ def _visit_loop(loop: Op, found: dict[Value, Origins]) -> None:
 
 
 def _join(target: Value, sources: Sequence[Value], found: dict[Value, Origins]) -> None:
-    """A pointer made of sources points into what the pointers among them do."""
+    """A pointer made from sources has the origins of all of them."""
     if target.type.is_pointer:
         found[target] = frozenset().union(*(found.get(value, ()) for value in sources))
 
 
 def plannable(fn: Function) -> frozenset[Value]:
-    """The scalars made of parameters, constants, program ids and counters of loops alone.
+    """Scalars that depend on parameters, constants, program ids and loop counters alone.
 
-    A warp that only fetches can compute them by itself.  A value that a loop carries is one when
-    what decides the number of rounds is; an op in an `if`, whatever its condition is.
+    A producer warp can compute them by itself.  A loop-carried value is plannable only if the
+    values that decide the number of iterations are.  An op within an `if` may be plannable
+    whatever the condition is.
     """
     search = _Search()
     search.region(fn.body)
@@ -95,7 +96,7 @@ def plannable(fn: Function) -> frozenset[Value]:
 
 
 class _Search:
-    """Visits ops in order, noting what is not plannable; again until a visit finds nothing new."""
+    """Marks values that are not plannable, visiting all ops until nothing new is found."""
 
     def __init__(self):
         self.seen: set[Value] = set()

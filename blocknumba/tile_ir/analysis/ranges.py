@@ -1,4 +1,4 @@
-"""Bounds of integer values: the least and greatest that each element can be."""
+"""Ranges of integer values: the lowest and the highest that any element can be."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from blocknumba.tile_ir.ir.types import BOOL, DType, TileType
 # Source: CUDA Programming Guide, "Technical Specifications per Compute Capability".
 MAX_PROGRAMS = (2**31 - 1, 65535, 65535)
 
-_ROUNDS_BEFORE_WIDENING = 3
+_ITERATIONS_BEFORE_WIDENING = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,11 @@ class Range:
     high: int
 
     def joined(self, other: Range) -> Range:
-        """The least range that holds both."""
+        """The smallest range that contains both."""
         return Range(min(self.low, other.low), max(self.high, other.high))
 
     def met(self, other: Range) -> Range:
-        """What both say; self where they contradict each other (the code is never reached)."""
+        """The intersection; self where it is empty (the code is never reached)."""
         low, high = max(self.low, other.low), min(self.high, other.high)
         return Range(low, high) if low <= high else self
 
@@ -39,7 +39,7 @@ class Ranges:
 
     def __init__(self, fn: Function):
         self._found: dict[Value, Range] = {}
-        self._promised: list[tuple[Value, Range]] = []  # what was known before each assume
+        self._assumed: list[tuple[Value, Range]] = []  # ranges from before each assume
         for parameter, arg in zip(fn.parameters, fn.body.args, strict=True):
             if _is_counted(arg.type):
                 self._found[arg] = _parameter_range(parameter, arg.type.dtype)
@@ -50,14 +50,14 @@ class Ranges:
         return whole(value.type.dtype) if found is None else found
 
     def _region(self, region: Region) -> None:
-        outer, self._promised = self._promised, []
+        outer, self._assumed = self._assumed, []
         for op in region.ops:
             self._op(op)
-        # a region may not be run at all: what it promises of outer values ends with it
-        while self._promised:
-            value, before = self._promised.pop()
+        # a region may not be run at all: its assumptions on outer values end with it
+        while self._assumed:
+            value, before = self._assumed.pop()
             self._found[value] = before
-        self._promised = outer
+        self._assumed = outer
 
     def _op(self, op: Op) -> None:
         if op.regions:
@@ -73,7 +73,7 @@ class Ranges:
         if exact is not None and dtype.minimum <= exact.low and exact.high <= dtype.maximum:
             self._found[op.result] = exact
         else:
-            self._found.pop(op.result, None)  # of an earlier round of an enclosing loop
+            self._found.pop(op.result, None)  # of an earlier iteration over an enclosing loop
 
     def _control(self, op: Op) -> None:
         if op.name == "if":
@@ -88,7 +88,7 @@ class Ranges:
                 self._region(region)
 
     def _loop(self, op: Op) -> None:
-        """Ranges of carried values: grown until they hold, and given up after a few rounds."""
+        """Ranges of loop-carried values: joined to a fixed point, widened after a few visits."""
         (region,), values = op.regions, carried(op)
         if op.name == "for":
             self._found[region.args[0]] = self._induction(op.start, op.stop, op.step)
@@ -96,16 +96,16 @@ class Ranges:
             if _is_counted(arg.type):
                 # an enclosing loop comes here again, with ranges that have only grown
                 self._found[arg] = self[value].joined(self._found.get(arg, self[value]))
-        rounds = 0
-        while self._grow(region, values, rounds >= _ROUNDS_BEFORE_WIDENING):
-            rounds += 1
-        if op.name == "for":  # which may run no round at all
+        iterations = 0
+        while self._grow(region, values, iterations >= _ITERATIONS_BEFORE_WIDENING):
+            iterations += 1
+        if op.name == "for":  # which may make no iteration
             self._join(op.results, values.initial, values.following)
         else:
             self._join(op.results, values.following)
 
     def _grow(self, region: Region, values: Carried, widen: bool) -> bool:
-        """Run a loop's region once; whether a carried value got a wider range from it."""
+        """Visit a loop's region once; whether a loop-carried value got a wider range from it."""
         self._region(region)
         grown = False
         for arg, value in zip(values.args, values.following, strict=True):
@@ -119,7 +119,7 @@ class Ranges:
         return grown
 
     def _join(self, targets: tuple[Value, ...], *sources: tuple[Value, ...]) -> None:
-        """Each target is one of the values at its place in the sources."""
+        """Each target is one of the values at its index in the sources."""
         for target, *values in zip(targets, *sources, strict=True):
             if not _is_counted(target.type):
                 continue
@@ -129,7 +129,7 @@ class Ranges:
             self._found[target] = joined
 
     def _induction(self, start: Value, stop: Value, step: Value) -> Range:
-        """The values that `for` counts through; it never reaches stop."""
+        """Range of a `for`'s counter, which never reaches stop."""
         first, last, stride = self[start], self[stop], self[step]
         if stride.low > 0:
             return Range(first.low, max(first.low, last.high - 1))
@@ -138,7 +138,7 @@ class Ranges:
         return first.joined(last)
 
     def _assume(self, op: Op | None) -> None:
-        """Learn from a promised comparison; it holds for the whole program or it has no meaning."""
+        """Narrow ranges by an assumed comparison; a program in which it is false has no meaning."""
         if op is None:
             return
         if op.name == "and":
@@ -149,13 +149,13 @@ class Ranges:
         left, right = op.x, op.y
         bounds = self[left], self[right]
         dtype = left.type.dtype
-        self._promise(left, _bounded(op.name, dtype, bounds[1]))
-        self._promise(right, _bounded(_MIRRORED[op.name], dtype, bounds[0]))
+        self._constrain(left, _bounded(op.name, dtype, bounds[1]))
+        self._constrain(right, _bounded(_MIRRORED[op.name], dtype, bounds[0]))
 
-    def _promise(self, value: Value, promised: Range) -> None:
+    def _constrain(self, value: Value, range_: Range) -> None:
         before = self[value]
-        self._promised.append((value, before))
-        self._found[value] = before.met(promised)
+        self._assumed.append((value, before))
+        self._found[value] = before.met(range_)
 
 
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
@@ -171,14 +171,14 @@ def _is_counted(type_: TileType) -> bool:
 
 
 def _parameter_range(parameter: Parameter, dtype: DType) -> Range:
-    least = 0 if parameter.kind == "extent" else dtype.minimum
+    lowest = 0 if parameter.kind == "extent" else dtype.minimum
     if parameter.minimum is not None:
-        least = max(least, parameter.minimum)
-    return Range(least, dtype.maximum)
+        lowest = max(lowest, parameter.minimum)
+    return Range(lowest, dtype.maximum)
 
 
 def _widened(before: Range, after: Range, dtype: DType) -> Range:
-    """after, with each bound that moved given up; 0 is tried first, as loops count from it."""
+    """after, with each bound that moved widened; 0 is tried first, as loops count from it."""
     low = before.low if after.low == before.low else 0 if after.low >= 0 else dtype.minimum
     return Range(low, before.high if after.high == before.high else dtype.maximum)
 
@@ -252,8 +252,8 @@ def _shift(combine: Callable[[int, int], int]) -> Rule:
 
 def _absolute(ranges: Ranges, op: Op) -> Range:
     x = ranges[op.x]
-    least = 0 if x.low <= 0 <= x.high else min(abs(x.low), abs(x.high))
-    return Range(least, max(abs(x.low), abs(x.high)))
+    lowest = 0 if x.low <= 0 <= x.high else min(abs(x.low), abs(x.high))
+    return Range(lowest, max(abs(x.low), abs(x.high)))
 
 
 def _neg(ranges: Ranges, op: Op) -> Range:
@@ -327,7 +327,7 @@ def _always_or_never_equal(ranges: Ranges, op: Op) -> Range | None:
     return Range(int(holds), int(holds))
 
 
-# By the names of ops; rules of ops of later levels are added by their stage.
+# By the names of ops; other packages add the rules of their own ops.
 RULES: dict[str, Rule] = {
     "constant": _constant, "arange": _arange,
     "program_id": _program_id, "num_programs": _num_programs,

@@ -1,4 +1,4 @@
-"""Local algebra: what the folding builder does with each op as it is made.
+"""Folds: the local simplifications that the builder tries on each op as it is made.
 
 Every fold is exact, bit for bit, for every input: infinities, NaN, -0.0 and wrapping included
 (which NaN comes out of an operation on NaNs is not defined).

@@ -102,7 +102,7 @@ for _name in _ASSOCIATIVE:
 
 @elementwise.sub.fold
 def _(builder: Builder, op: Op) -> Value | None:
-    """x - 2 is x + -2, of signed integers: one form, which also suits the analyses."""
+    """x - 2 is x + -2, of signed integers: one canonical op, which also suits the analyses."""
     x, y = op.x, op.y
     given, dtype = number(y), op.result.type.dtype
     if given is None or not dtype.is_integer or not dtype.is_signed:
@@ -260,7 +260,7 @@ def compared_with_itself(builder: Builder, op: Op) -> Value | None:
 
 
 def half_open(builder: Builder, op: Op) -> Value | None:
-    """x <= 7 is x < 8 and x > 7 is x >= 8: one form of each bound of an integer."""
+    """x <= 7 is x < 8 and x > 7 is x >= 8: bounds of integers are half-open."""
     x, y = op.x, op.y
     bound = number(y)
     if bound is None or not x.type.dtype.is_integer or bound == x.type.dtype.maximum:
@@ -307,7 +307,7 @@ def _(builder: Builder, op: Op) -> Value | None:
 
 @elementwise.select.fold
 def _(builder: Builder, op: Op) -> Value | None:
-    """A choice that is known, or between equals, or between True and False."""
+    """A select whose condition is known, of equal values, or of True and False."""
     condition, x, y = op.condition, op.x, op.y
     known = number(condition)
     if known is not None or x is y:
@@ -324,7 +324,7 @@ def _(builder: Builder, op: Op) -> Value | None:
 
 @elementwise.select.fold
 def _(builder: Builder, op: Op) -> Value | None:
-    """where(not c, x, y) is where(c, y, x); a choice within a choice on one condition is made."""
+    """where(not c, x, y) is where(c, y, x); where(c, where(c, x, _), y) is where(c, x, y)."""
     condition, x, y = op.condition, op.x, op.y
     if inverted := made_by(condition, "invert"):
         return builder.emit(op.opdef, inverted.x, y, x)

@@ -13,7 +13,7 @@ from blocknumba.tile_ir.ops import atomic, control, debug, dot as dot_ops, memor
 
 @control.if_.fold
 def _(builder: Builder, op: Op) -> tuple[Value, ...] | None:
-    """The region that a known condition chooses, in place."""
+    """An `if` whose condition is known becomes the ops of the chosen region."""
     known = number(op.condition)
     if known is None:
         return None
@@ -25,7 +25,7 @@ def _(builder: Builder, op: Op) -> tuple[Value, ...] | None:
 
 @control.if_.fold
 def _(builder: Builder, op: Op) -> tuple[Value, ...] | None:
-    """Regions without ops: nothing, values of which both regions yield the same, or choices."""
+    """An `if` whose regions hold no ops becomes selects of the scalars that they yield."""
     if any(len(region.ops) > 1 for region in op.regions):
         return None
     condition = op.condition
@@ -38,7 +38,7 @@ def _(builder: Builder, op: Op) -> tuple[Value, ...] | None:
 
 @control.for_.fold
 def _(_: Builder, op: Op) -> tuple[Value, ...] | None:
-    """No round at all: the initial values."""
+    """A `for` without iterations returns its initial values."""
     bounds = [number(value) for value in (op.start, op.stop, op.step)]
     if None in bounds or bounds[2] == 0 or len(range(*bounds)) > 0:
         return None
@@ -47,19 +47,19 @@ def _(_: Builder, op: Op) -> tuple[Value, ...] | None:
 
 @debug.assume.fold
 def _(_: Builder, op: Op) -> tuple[()] | None:
-    """What is known to hold need not be promised."""
+    """An assumption that is known to hold is dropped."""
     return () if number(op.condition) is True else None
 
 
 @debug.assert_.fold
 def _(_: Builder, op: Op) -> tuple[()] | None:
-    """What is known to hold need not be checked."""
+    """An assertion that is known to hold is dropped."""
     return () if number(op.condition) is True else None
 
 
 @dot_ops.dot.fold
 def _(_: Builder, op: Op) -> Value | None:
-    """A product with zeros adds nothing, of integers: of floats, 0 times infinity is NaN."""
+    """A dot of integers with zeros is its accumulator; of floats, 0 times infinity is NaN."""
     a, b, acc = op.a, op.b, op.acc
     return acc if is_counted(a.type) and 0 in (number(a), number(b)) else None
 
@@ -82,7 +82,7 @@ def _(builder: Builder, op: Op) -> Value | None:
 
 @memory_ops.load.fold
 def _(builder: Builder, op: Op) -> Value | None:
-    """A mask that is always true is none; one that is never true gives `other`; 0 is implied."""
+    """A true mask is dropped; a load with a false one is `other`; an `other` of 0 is implied."""
     if op.mask is None:
         return None
     known = number(op.mask)

@@ -1,4 +1,4 @@
-"""Questions that folds ask of values, and the constants that they answer with."""
+"""Patterns that folds match, and the constants that they emit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Number = bool | int | float
 
 
 def number(value: Value) -> Number | None:
-    """What every element of a value is, when that is known."""
+    """The number that every element of a value equals, when it is known."""
     constant = constant_of(value)
     return None if constant is None else constant.item()
 
@@ -25,12 +25,12 @@ def made_by(value: Value, name: str) -> Op | None:
 
 
 def same_number(a: Number | None, b: Number) -> bool:
-    """Equal, with -0.0 and 0.0 apart."""
+    """Whether two numbers are equal; -0.0 and 0.0 differ."""
     return a == b and (a != 0 or math.copysign(1, a) == math.copysign(1, b))
 
 
 def is_counted(type_: TileType) -> bool:
-    """Elements are integers or bools: arithmetic on them is exact."""
+    """Whether elements are integers or bools: arithmetic on them is exact."""
     return not type_.is_pointer and not type_.dtype.is_float
 
 

@@ -8,7 +8,7 @@ from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, OPS, attribute
 from blocknumba.tile_ir.ops import create, reduce, shape
 
-# what they promise is per axis of the shape that they are given
+# their attributes are per axis of the operand's shape
 _OF_ONE_SHAPE = ("hint",)
 
 
@@ -24,8 +24,8 @@ def before_splat(builder: Builder, op: Op) -> Value | None:
 def before_repeat(builder: Builder, op: Op) -> Value | None:
     """f(broadcast(x), broadcast(y), splat(z)) is broadcast(f(x, y, splat(z))); so for reshape.
 
-    All x have one shape, and a reshape only adds axes of extent 1 (what it costs is nothing,
-    and rows become tiles as late as possible).
+    All x have one shape, and a reshape only adds axes of extent 1: it costs nothing, and rows
+    become tiles as late as possible.
     """
     name, shape = "", ()
     for value in op.operands:
@@ -62,7 +62,7 @@ for _opdef in list(OPS.values()):
         _opdef.fold(before_repeat)
 
 
-# reductions of equal elements that give that element; a sum of floats is rounded on the way
+# reductions of equal elements that return that element; a sum of floats is rounded on the way
 _IDEMPOTENT = ("max", "min", "fmax", "fmin", "and", "or")
 
 
@@ -142,7 +142,7 @@ def _(_: Builder, op: Op) -> Value | None:
 
 @shape.extract.fold
 def _(builder: Builder, op: Op) -> Value | None:
-    """A part of a part is a part."""
+    """An extract of an extract is one extract."""
     inner = made_by(op.x, "extract")
     if inner is None:
         return None

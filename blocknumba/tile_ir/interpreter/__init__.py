@@ -1,4 +1,4 @@
-"""The interpreter: the meaning of a tile IR function, on NumPy arrays."""
+"""The interpreter: runs a tile IR function on NumPy arrays, and defines what it computes."""
 
 from blocknumba.tile_ir.interpreter.launch import Interpreter, run
 

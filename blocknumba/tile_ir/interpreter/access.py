@@ -27,7 +27,7 @@ _COPY_ELEMENTS = 400
 class _Run:
     """Consecutive programs whose accesses form one strided array.
 
-    programs, box: the part of the tiles (programs, *shape) that they access.
+    programs, box: the subset of the tiles (programs, *shape) that they access.
     address: of the first element; shape, steps: of the array.
     """
 
@@ -38,7 +38,7 @@ class _Run:
     steps: tuple[int, ...]
 
     @property
-    def place(self) -> tuple[slice, ...]:
+    def selection(self) -> tuple[slice, ...]:
         return (self.programs, *self.box)
 
     def lies_in(self, memory: Memory) -> bool:
@@ -69,7 +69,7 @@ def _(machine: Machine, op: Op, pointer: Tile, mask: Tile | None = None,
         for outside in _complement(run, shape):
             result[outside] = filling[outside]
         if 0 not in run.shape:
-            result[run.place] = memory.view(run.address, run.shape, run.steps)
+            result[run.selection] = memory.view(run.address, run.shape, run.steps)
     return result
 
 
@@ -90,9 +90,9 @@ def _(machine: Machine, op: Op, pointer: Tile, value: Tile, mask: Tile | None = 
             continue
         view = memory.view(run.address, run.shape, run.steps)
         if mask is not None and not isinstance(mask, Box):
-            np.copyto(view, value[run.place], where=dense(mask))
+            np.copyto(view, value[run.selection], where=dense(mask))
         else:
-            view[...] = value[run.place]
+            view[...] = value[run.selection]
 
 
 def written(machine: Machine, op: Op, memory: Memory) -> None:
@@ -110,9 +110,10 @@ def written(machine: Machine, op: Op, memory: Memory) -> None:
 
 def _planned(machine: Machine, pointer: Tile, mask: Tile | None,
              value: Tile | None = None) -> tuple[Memory, list[_Run], int] | None:
-    """The memory, the strided pieces and the number of programs of an access.
+    """The memory, the strided runs and the number of programs of an access.
 
-    None where there is no such form, where it would be slower, or where an element is outside.
+    None where addresses are not affine, where views would be slower, or where an element is
+    outside.
     """
     where = as_affine(pointer)
     number = where and _owner(where.start)
@@ -120,8 +121,8 @@ def _planned(machine: Machine, pointer: Tile, mask: Tile | None,
         return None
     memory = machine.launch.memories[number - 1]
     box = mask if isinstance(mask, Box) else None
-    least = max([row_count(tile) for tile in (mask, value) if tile is not None], default=1)
-    runs, count = _runs(where, box, least)
+    count_at_least = max([row_count(tile) for tile in (mask, value) if tile is not None], default=1)
+    runs, count = _runs(where, box, count_at_least)
     if mask is not box and (len(runs) > 1 or not where.shape):
         return None
     if len(runs) > 1 and len(runs) * _COPY_ELEMENTS > count * math.prod(where.shape):
@@ -132,17 +133,17 @@ def _planned(machine: Machine, pointer: Tile, mask: Tile | None,
 
 
 def _owner(start: Start) -> int:
-    """The number of the memory that all addresses are in; 0 when there is no such one."""
+    """Number of the memory that all addresses are in; 0 when there is no such one."""
     if start.rows is None:
         return int(owners(start.base))
     numbers = owners(start.column())
     return int(numbers[0]) if (numbers == numbers[0]).all() else 0
 
 
-def _runs(where: Affine, box: Box | None, least: int) -> tuple[list[_Run], int]:
+def _runs(where: Affine, box: Box | None, count_at_least: int) -> tuple[list[_Run], int]:
     """The programs, at least so many, in runs of equal boxes and evenly spaced addresses."""
     start, limits = where.start, box.limits() if box else []
-    count = max([least, start.count, *map(len, limits)])
+    count = max([count_at_least, start.count, *map(len, limits)])
     if start.rows is None and not limits:
         return [_run(where, box, 0, count, start.base, start.gap)], count
     base = np.broadcast_to(start.column(), count)
@@ -160,7 +161,7 @@ def _runs(where: Affine, box: Box | None, least: int) -> tuple[list[_Run], int]:
 
 
 def _end_of_run(gaps: np.ndarray, changes: np.ndarray, first: int, count: int) -> int:
-    """Where the run that starts at a program ends."""
+    """End of the run that starts at a program."""
     if first >= count - 1 or changes[first]:
         return first + 1
     breaks = changes[first:] | (gaps[first:] != gaps[first])
@@ -182,7 +183,7 @@ def _run(where: Affine, box: Box | None, first: int, last: int, base: int, gap: 
 
 
 def _complement(run: _Run, shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
-    """Places that together cover all of a run's tiles but its box."""
+    """Slices that together cover all of a run's tiles but its box."""
     for axis, (inside, extent) in enumerate(zip(run.box, shape)):
         before = (run.programs, *(slice(None),) * axis)
         if inside.start > 0:
@@ -195,9 +196,10 @@ def _complement(run: _Run, shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]
 
 def located(machine: Machine, op: Op, addresses: np.ndarray,
             mask: np.ndarray | None) -> list[tuple[Memory, np.ndarray, np.ndarray | None]]:
-    """Per memory that is accessed: its place of each address, and which addresses are meant.
+    """Per accessed memory: the memory, offsets of all addresses in it, and which are active.
 
-    The third is None where all are; otherwise the places of others are 0.
+    An address is active if it points into that memory and the mask is true.  The third is None
+    where all are active; otherwise the offsets of the others are 0.
     Errors: BlockIndexError when an address that mask lets through is in no array.
     """
     owner = owners(addresses if mask is None else addresses[mask])
@@ -209,13 +211,13 @@ def located(machine: Machine, op: Op, addresses: np.ndarray,
             raise _outside(machine, op, addresses, mask, None)
         memory = machine.launch.memories[number - 1]
         mine = owners(addresses) == number if mask is None else mask & (owners(addresses) == number)
-        places = addresses - memory.origin
+        offsets = addresses - memory.origin
         inside = (memory.contains(addresses) if machine.launch.debug
-                  else (places >= 0) & (places < memory.elements.size))
+                  else (offsets >= 0) & (offsets < memory.elements.size))
         if (mine & ~inside).any():
             raise _outside(machine, op, addresses, mine & ~inside, memory)
         every = bool(mine.all())
-        found.append((memory, places if every else np.where(mine, places, 0),
+        found.append((memory, offsets if every else np.where(mine, offsets, 0),
                       None if every else mine))
     return found
 
@@ -226,14 +228,14 @@ def _outside(machine: Machine, op: Op, addresses: np.ndarray, wrong: np.ndarray 
     wrong = np.ones(addresses.shape, bool) if wrong is None else wrong
     if memory is None:
         return BlockIndexError(f"{op.name}: the pointer is of no array")
-    place = tuple(map(int, np.argwhere(wrong)[0]))
-    address = int(addresses[place])
+    element = tuple(map(int, np.argwhere(wrong)[0]))
+    address = int(addresses[element])
     index = memory.index(address)
     what = f"index {index}" if index is not None else f"element {address - memory.address}"
-    program = machine.program(place[0])
+    program = machine.program(element[0])
     return BlockIndexError(
         f"{op.name}: {what} is outside {memory.name} of shape {memory.array.shape}, "
-        f"in program {program}, element {place[1:]} of the tile")
+        f"in program {program}, element {element[1:]} of the tile")
 
 
 def _gather(machine: Machine, op: Op, addresses: np.ndarray, mask: Tile | None,
@@ -241,13 +243,13 @@ def _gather(machine: Machine, op: Op, addresses: np.ndarray, mask: Tile | None,
     if mask is not None:
         addresses, mask = np.broadcast_arrays(addresses, dense(mask))
     result, races = None, machine.launch.races
-    for memory, places, meant in located(machine, op, addresses, mask):
+    for memory, offsets, active in located(machine, op, addresses, mask):
         if races is not None:
             kind = POLL if attribute(op, "volatile") else READ
-            races.access(op, kind, memory, places, machine.programs, meant)
-        elements = memory.elements[places]
-        if meant is not None:
-            elements = np.where(meant, elements, _filling(op, other) if result is None else result)
+            races.access(op, kind, memory, offsets, machine.programs, active)
+        elements = memory.elements[offsets]
+        if active is not None:
+            elements = np.where(active, elements, _filling(op, other) if result is None else result)
         result = elements
     if result is None:
         filling = _filling(op, other)
@@ -263,18 +265,18 @@ def _scatter(machine: Machine, op: Op, addresses: np.ndarray, value: np.ndarray,
     if machine.launch.debug and len(addresses) < len(machine):
         shape = (len(machine), *addresses.shape[1:])
         addresses, value, *rest = (np.broadcast_to(a, shape) for a in (addresses, value, *rest))
-    for memory, places, meant in located(machine, op, addresses, rest[0] if rest else None):
+    for memory, offsets, active in located(machine, op, addresses, rest[0] if rest else None):
         written(machine, op, memory)
         if machine.launch.races is not None:
-            machine.launch.races.access(op, WRITE, memory, places, machine.programs, meant)
-        if meant is None:
-            memory.elements[places] = value
+            machine.launch.races.access(op, WRITE, memory, offsets, machine.programs, active)
+        if active is None:
+            memory.elements[offsets] = value
         else:
-            memory.elements[places[meant]] = value[meant]
+            memory.elements[offsets[active]] = value[active]
 
 
 def _filling(op: Op, other: Tile | None) -> np.ndarray:
-    """What a masked load gives where nothing is read."""
+    """Elements of a masked load where nothing is read."""
     if other is not None:
         return dense(other)
     return np.zeros((1,) * (len(op.result.type.shape) + 1), op.result.type.dtype.numpy)

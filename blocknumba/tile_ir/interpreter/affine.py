@@ -1,13 +1,13 @@
 """Tiles that need no array: affine integers, boxes of a mask, and repeated scalars.
 
 A value of the interpreter is one of
-  ndarray  (programs or 1, *tile shape); a leading length of 1 says that all programs agree;
-  Affine   an integer or pointer, scalar or tile: start + sum of step * index;
-  Box      a bool tile that is true in one box of indices;
-  Uniform  a tile of any dtype whose elements are all equal;
-  Shadowed  in debug, a value of any of these with where its elements come from.
-Affine, Box and Uniform are arithmetic on a few Python ints for a whole chunk of programs.  None is
-changed after it is made.
+  ndarray   (programs or 1, *tile shape); a leading length of 1 says that all programs agree;
+  Affine    an integer or pointer, scalar or tile: start + sum of step * index;
+  Box       a bool tile that is true in one box of indices;
+  Uniform   a tile of any dtype whose elements are all equal;
+  Shadowed  in debug, a value of any of these with the kinds of its elements (shadows.py).
+Arithmetic on Affine, Box and Uniform costs a few Python ints for a whole chunk of programs.  All
+are immutable.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ EXACT = 1 << 61
 
 @dataclass(slots=True, eq=False)
 class Start:
-    """One integer per program: base + gap * place + rows[place].
+    """One integer per program: base + gap * index + rows[index].
 
+    index: of the program among those that run in step.
     rows: int64 (count,), or None; count: 1 when all programs agree, and then only base counts.
     """
 
@@ -58,11 +59,11 @@ class Start:
         rows = None if self.rows is None else self.rows * factor
         return Start(self.base * factor, self.gap * factor, rows, self.count)
 
-    def chosen(self, places: np.ndarray) -> Start:
-        """The integers of the programs at some places."""
+    def chosen(self, indices: np.ndarray) -> Start:
+        """The integers of the programs at some indices."""
         if self.count == 1:
             return self
-        column = self.column()[places]
+        column = self.column()[indices]
         return Start(int(column[0])) if len(column) == 1 else Start(0, 0, column, len(column))
 
 
@@ -173,9 +174,9 @@ class Shadowed:
     """In debug: a value with the kinds of its elements, which shadows.py names.
 
     kinds: uint8 (programs or 1, *tile shape), where any extent may be 1 instead.
-    tile: the value; elements that nobody has written have any.
-    maker: the op that made those, `undefined`.
-    load: the load that has not read the elements that are padding.
+    tile: the value; missing elements may have any bits.
+    maker: the `undefined` op that made the missing elements.
+    load: the load that has not read the padding.
     """
 
     kinds: np.ndarray
@@ -192,7 +193,7 @@ Tile = np.ndarray | Affine | Box | Uniform | Shadowed
 
 
 def origins_of(tiles: Iterable[Tile]) -> tuple[Op | None, Loc]:
-    """Where the first tiles that have such have their missing elements and their padding from."""
+    """The first maker of missing elements and the first load of padding among tiles."""
     shadows = [tile for tile in tiles if isinstance(tile, Shadowed)]
     return (next((s.maker for s in shadows if s.maker is not None), None),
             next((s.load for s in shadows if s.load is not UNKNOWN), UNKNOWN))
@@ -215,7 +216,7 @@ def dense(tile: Tile) -> np.ndarray:
 
 
 def row_count(tile: Tile) -> int:
-    """The leading length of a value: how many programs it tells apart."""
+    """Leading length of a value: the number of programs, or 1 where they agree."""
     if isinstance(tile, np.ndarray):
         return len(tile)
     if isinstance(tile, Affine):
@@ -260,50 +261,50 @@ def _limits(dtype: np.dtype) -> tuple[int, int]:
 _LIMITS = {dtype.numpy: _limits(dtype.numpy) for dtype in INTEGERS}
 
 
-def choose(tile: Tile, places: np.ndarray) -> Tile:
-    """The tiles of the programs at some places."""
+def choose(tile: Tile, indices: np.ndarray) -> Tile:
+    """The tiles of the programs at some indices."""
     if isinstance(tile, np.ndarray):
-        return tile if len(tile) == 1 else tile[places]
+        return tile if len(tile) == 1 else tile[indices]
     if isinstance(tile, Affine):
-        return Affine(tile.start.chosen(places), tile.steps, tile.shape, tile.dtype, tile.low,
+        return Affine(tile.start.chosen(indices), tile.steps, tile.shape, tile.dtype, tile.low,
                       tile.high)
     if isinstance(tile, Uniform):
-        return Uniform(choose(tile.element, places), tile.shape)
+        return Uniform(choose(tile.element, indices), tile.shape)
     if isinstance(tile, Shadowed):
-        kinds, rest = choose(tile.kinds, places), choose(tile.tile, places)
+        kinds, rest = choose(tile.kinds, indices), choose(tile.tile, indices)
         return Shadowed(kinds, rest, tile.maker, tile.load) if kinds.any() else rest
-    bounds = (bound and tuple(b[places] if isinstance(b, np.ndarray) else b for b in bound)
+    bounds = (bound and tuple(b[indices] if isinstance(b, np.ndarray) else b for b in bound)
               for bound in tile.bounds)
     return Box(tuple(bounds), tile.shape)
 
 
-def merge(count: int, parts: Sequence[tuple[np.ndarray, Tile]]) -> Tile:
-    """The tiles of count programs from those of disjoint parts of them: (places, tiles)."""
-    tiles = [tile for _, tile in parts]
+def merge(count: int, groups: Sequence[tuple[np.ndarray, Tile]]) -> Tile:
+    """The tiles of count programs from those of disjoint groups of them: (indices, tile)."""
+    tiles = [tile for _, tile in groups]
     first = tiles[0]
     if any(isinstance(t, Shadowed) for t in tiles):
-        return _merge_shadowed(count, parts)
+        return _merge_shadowed(count, groups)
     if all(isinstance(t, Affine) and t.steps == first.steps for t in tiles):
-        rows = merge(count, [(places, t.start.column()) for places, t in parts])
+        rows = merge(count, [(indices, t.start.column()) for indices, t in groups])
         return Affine(Start(0, 0, rows, count), first.steps, first.shape, first.dtype,
                       min(t.low for t in tiles), max(t.high for t in tiles))
     if all(isinstance(t, Uniform) for t in tiles):
-        return Uniform(merge(count, [(places, t.element) for places, t in parts]), first.shape)
+        return Uniform(merge(count, [(indices, t.element) for indices, t in groups]), first.shape)
     arrays = [dense(tile) for tile in tiles]
     result = np.empty((count, *arrays[0].shape[1:]), arrays[0].dtype)
-    for (places, _), array in zip(parts, arrays):
-        result[places] = array
+    for (indices, _), array in zip(groups, arrays):
+        result[indices] = array
     return result
 
 
-def _merge_shadowed(count: int, parts: Sequence[tuple[np.ndarray, Tile]]) -> Shadowed:
-    """The same where some are Shadowed."""
-    tiles = [tile for _, tile in parts]
-    whole = merge(count, [(p, t.tile if isinstance(t, Shadowed) else t) for p, t in parts])
+def _merge_shadowed(count: int, groups: Sequence[tuple[np.ndarray, Tile]]) -> Shadowed:
+    """merge, where some tiles are Shadowed."""
+    tiles = [tile for _, tile in groups]
+    whole = merge(count, [(p, t.tile if isinstance(t, Shadowed) else t) for p, t in groups])
     shape = whole.shape[1:] if isinstance(whole, np.ndarray) else whole.shape
     kinds = np.zeros((count, *shape), np.uint8)
-    for places, tile in parts:
-        kinds[places] = tile.kinds if isinstance(tile, Shadowed) else NEUTRAL
+    for indices, tile in groups:
+        kinds[indices] = tile.kinds if isinstance(tile, Shadowed) else NEUTRAL
     if (kinds == kinds.flat[0]).all():
         kinds = kinds[(slice(0, 1),) * kinds.ndim].copy()
     return Shadowed(kinds, whole, *origins_of(tiles))

@@ -1,4 +1,4 @@
-"""Control flow of many programs: those that part ways run one group after the other."""
+"""Control flow of many programs: programs that diverge run one group after the other."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ def _(machine: Machine, op: Op, condition: np.ndarray) -> tuple[Tile, ...]:
         return machine.run(then)
     if not condition.any():
         return machine.run(otherwise)
-    parts = []
+    groups = []
     for chosen, region in ((condition, then), (~condition, otherwise)):
-        places = np.flatnonzero(chosen)
-        parts.append((places, _kept(machine.part(places).run(region))))
-    return _merged(len(machine), parts)
+        indices = np.flatnonzero(chosen)
+        groups.append((indices, _kept(machine.subset(indices).run(region))))
+    return _merged(len(machine), groups)
 
 
 @control.for_.interpreted
 def _(machine: Machine, op: Op, start: Tile, stop: Tile, step: Tile,
       *carried: Tile) -> tuple[Tile, ...]:
     start, stop, step = dense(start), dense(stop), dense(step)
-    rounds = _round_count(start, stop, step)
+    iterations = _trip_counts(start, stop, step)
     runners = _Runners(machine)
-    state = (rounds, start, step, *carried)
+    state = (iterations, start, step, *carried)
     done = 0
     while True:
         state = runners.keep(state[0] > done, state, results=3)
         if state is None:
             return runners.results()
-        rounds, index, step, *carried = state
+        iterations, index, step, *carried = state
         carried = runners.machine.run(op.regions[0], index, *carried)
-        state = (rounds, index + step, step, *carried)
+        state = (iterations, index + step, step, *carried)
         done += 1
 
 
@@ -66,7 +66,7 @@ def _(machine: Machine, op: Op, *carried: Tile) -> tuple[Tile, ...]:
 
 
 def _is_stuck(before: tuple[Tile, ...], following: tuple[Tile, ...]) -> bool:
-    """Whether a round that wrote nothing leaves all carried values and goes on everywhere."""
+    """Whether an iteration that wrote nothing left all carried values and no program ends."""
     condition, *after = following
     pairs = sorted(zip(before, after), key=lambda pair: np.size(pair[0]))
     return bool(condition.all()) and all(_is_same(a, b) for a, b in pairs)
@@ -79,7 +79,7 @@ def _is_same(a: Tile, b: Tile) -> bool:
     return bool(np.array_equal(a, b, equal_nan=a.dtype.kind == "f"))
 
 
-def _round_count(start: np.ndarray, stop: np.ndarray, step: np.ndarray) -> np.ndarray:
+def _trip_counts(start: np.ndarray, stop: np.ndarray, step: np.ndarray) -> np.ndarray:
     """The length of Python's range(start, stop, step), uint64."""
     require(step.all(), "range: step must not be 0", error=BlockValueError)
     wide = np.int64 if start.dtype.kind == "i" else np.uint64
@@ -98,7 +98,7 @@ class _Runners:
 
     def __init__(self, machine: Machine):
         self.whole = self.machine = machine
-        self._places = np.arange(len(machine))
+        self._indices = np.arange(len(machine))
         self._left: list[tuple[np.ndarray, tuple[Tile, ...]]] = []
 
     def keep(self, going: np.ndarray, state: tuple[Tile, ...],
@@ -110,13 +110,13 @@ class _Runners:
         if going.all():
             return state
         if not going.any():
-            self._left.append((self._places, tuple(state[results:])))
+            self._left.append((self._indices, tuple(state[results:])))
             return None
         leave, stay = np.flatnonzero(~going), np.flatnonzero(going)
-        self._left.append((self._places[leave],
+        self._left.append((self._indices[leave],
                            _kept(tuple(choose(tile, leave) for tile in state[results:]))))
-        self._places = self._places[stay]
-        self.machine = self.whole.part(self._places)
+        self._indices = self._indices[stay]
+        self.machine = self.whole.subset(self._indices)
         return tuple(choose(tile, stay) for tile in state)
 
     def results(self) -> tuple[Tile, ...]:
@@ -130,9 +130,9 @@ def _kept(tiles: tuple[Tile, ...]) -> tuple[Tile, ...]:
                  for tile in tiles)
 
 
-def _merged(count: int, parts: list[tuple[np.ndarray, tuple[Tile, ...]]]) -> tuple[Tile, ...]:
+def _merged(count: int, groups: list[tuple[np.ndarray, tuple[Tile, ...]]]) -> tuple[Tile, ...]:
     """The results of all programs from those of groups of them."""
-    if len(parts) == 1:
-        return parts[0][1]
-    return tuple(merge(count, [(places, tile) for (places, _), tile in zip(parts, tiles)])
-                 for tiles in zip(*(tiles for _, tiles in parts)))
+    if len(groups) == 1:
+        return groups[0][1]
+    return tuple(merge(count, [(indices, tile) for (indices, _), tile in zip(groups, tiles)])
+                 for tiles in zip(*(tiles for _, tiles in groups)))

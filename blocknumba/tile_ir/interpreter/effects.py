@@ -1,4 +1,4 @@
-"""Ops that know which program runs or that talk to the programmer: ids, prints, assertions."""
+"""Ops that depend on the program or report to the programmer: ids, prints, assertions."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def _(machine: Machine, op: Op) -> Tile:
 def _(machine: Machine, op: Op, *values: Tile) -> None:
     arrays = [dense(value) for value in values]
     prefix, hexadecimal = op.attrs["prefix"], attribute(op, "hexadecimal")
-    for place in range(len(machine)):
-        for line in _printed(machine.program(place), prefix, hexadecimal,
-                             [array[place if len(array) > 1 else 0] for array in arrays]):
+    for position in range(len(machine)):
+        for line in _printed(machine.program(position), prefix, hexadecimal,
+                             [array[position if len(array) > 1 else 0] for array in arrays]):
             print(line, file=machine.launch.output)
 
 
@@ -58,18 +58,18 @@ def _printed(program: tuple[int, int, int], prefix: str, hexadecimal: bool,
 def _(machine: Machine, op: Op, condition: Tile) -> None:
     failed = ~dense(condition)
     if failed.any():
-        place = tuple(map(int, np.argwhere(failed)[0]))
-        element = f", element {place[1:]}" if len(place) > 1 else ""
+        position = tuple(map(int, np.argwhere(failed)[0]))
+        element = f", element {position[1:]}" if len(position) > 1 else ""
         raise BlockAssertionError(
-            f"{op.attrs['message'] or 'assert'}: false in program {machine.program(place[0])}"
+            f"{op.attrs['message'] or 'assert'}: false in program {machine.program(position[0])}"
             f"{element}")
 
 
 @debug.assume.interpreted
 def _(machine: Machine, op: Op, condition: Tile) -> None:
     if machine.launch.debug and not condition.all():
-        place = int(condition.argmin())
-        raise BlockAssertionError(f"assume: false in program {machine.program(place)}")
+        position = int(condition.argmin())
+        raise BlockAssertionError(f"assume: false in program {machine.program(position)}")
 
 
 @debug.check_index.interpreted
@@ -82,9 +82,9 @@ def _(machine: Machine, op: Op, index: Tile, extent: Tile, mask: Tile | None = N
         index, wrong = np.broadcast_arrays(index, wrong & dense(mask))
     if not wrong.any():
         return
-    place = tuple(map(int, np.argwhere(wrong)[0]))
+    position = tuple(map(int, np.argwhere(wrong)[0]))
     shapes = {m.name: f" of shape {m.array.shape}" for m in machine.launch.memories}
     name, axis = op.attrs["array"], op.attrs["axis"]
     raise BlockIndexError(
-        f"{name}: index {index[place]} is outside axis {axis}{shapes.get(name, '')}, "
-        f"in program {machine.program(place[0])}, element {place[1:]} of the tile")
+        f"{name}: index {index[position]} is outside axis {axis}{shapes.get(name, '')}, "
+        f"in program {machine.program(position[0])}, element {position[1:]} of the tile")

@@ -8,7 +8,7 @@ from typing import TextIO
 
 import numpy as np
 
-# the modules that say what ops with effects do
+# modules that register how ops with effects are executed
 from blocknumba.tile_ir.analysis.provenance import stored
 from blocknumba.tile_ir.interpreter import access  # noqa: F401
 from blocknumba.tile_ir.interpreter import atomics  # noqa: F401
@@ -48,18 +48,18 @@ class Interpreter:
 
         arguments: NumPy arrays and scalars by name, as the function's parameters name them.
         debug: find accesses outside arrays, races between two programs, failed check_index ops
-            and broken promises, elements of values that are used though nobody has written them
+            and false assumptions, elements of values that are used though nobody has written them
             (`undefined`), and reductions that elements change which no load has read; slower.
             Elements of an array that nobody has written are the caller's and are not tracked.
             Without it, an access outside the memory between an array's first and last element is
             still an error: this machine cannot read there.
         output: where print ops write; standard output by default.
 
-        The order of programs: a chunk of them runs in step, op by op, and where they part ways
-        the programs that take one way run before the others; chunks run one after the other.
-        In a step, atomics happen in the order of program numbers.  A function with a `loop` that
-        reads by an atomic or a volatile load, as a spin lock does, runs one program at a time,
-        in order; so a program may wait for an earlier one, and waiting for a later one is an
+        The order of programs: a chunk of them runs in step, op by op; where they diverge, the
+        programs that take one branch run before the others; chunks run one after the other.
+        Within an op, atomics happen in the order of program numbers.  A function with a `loop`
+        that reads by an atomic or a volatile load, as a spin lock does, runs one program at a
+        time, in order: a program may wait for an earlier one, and waiting for a later one is an
         error.
         Errors: BlockIndexError, BlockAssertionError, BlockNameError, LaunchError, PaddingError,
         RaceError, each with the line.
@@ -76,7 +76,7 @@ class Interpreter:
 
 
 def _chunk_size(fn: Function) -> int:
-    """How many programs run in step."""
+    """Number of programs that run in step."""
     if any(op.name == "loop" and any(map(_may_wait, walk(op.regions[0])))
            for op in walk(fn.body)):
         return 1

@@ -11,7 +11,7 @@ import numpy as np
 from blocknumba.errors import BlockError
 from blocknumba.tile_ir.interpreter.affine import Affine, Start, Tile, choose
 from blocknumba.tile_ir.interpreter.memory import Memory
-from blocknumba.tile_ir.interpreter.padding import require_meant_addresses, require_no_padding
+from blocknumba.tile_ir.interpreter.padding import require_valid_addresses, require_no_padding
 from blocknumba.tile_ir.interpreter.plan import Step
 from blocknumba.tile_ir.interpreter.races import Races
 from blocknumba.tile_ir.interpreter.shadows import Results, run_through
@@ -21,14 +21,14 @@ from blocknumba.tile_ir.ir.function import Op, Region, Value
 
 @dataclass(slots=True, eq=False)
 class Launch:
-    """What all programs of a launch share.
+    """State that all programs of a launch share.
 
     grid: programs along x, y and z.
     memories: the arrays; memories[i].number is i + 1.
     plans: the steps of each region.
     used: the values that some op takes.
     writes: how many stores and atomics have changed memory.
-    races: in debug, what programs have done to each element.
+    races: in debug, the accesses of programs to each element.
     """
 
     grid: tuple[int, int, int]
@@ -45,7 +45,9 @@ class Machine:
     """Some programs of a launch and the values they have now.
 
     programs: their numbers in the launch, x running fastest.
-    A part (see `part`) runs some of the programs and takes values it lacks from the whole.
+    whole: the machine that this one is a subset of, or None; it has the values that this one
+        lacks.
+    chosen: indices of the programs in whole.
     """
 
     __slots__ = ("launch", "programs", "values", "whole", "chosen", "_ids")
@@ -59,12 +61,12 @@ class Machine:
     def __len__(self) -> int:
         return len(self.programs)
 
-    def part(self, chosen: np.ndarray) -> Machine:
-        """A machine that runs the programs at the places chosen, with the values they have."""
+    def subset(self, chosen: np.ndarray) -> Machine:
+        """A machine that runs the programs at the indices chosen, with the values they have."""
         return Machine(self.launch, self.programs[chosen], self, chosen)
 
     def value(self, value: Value) -> Tile:
-        """What a value of this region, or of one around it, is now."""
+        """The tile of a value of this region, or of one around it."""
         found = self.values.get(value)
         if found is None:
             found = self.values[value] = choose(self.whole.value(value), self.chosen)
@@ -83,20 +85,20 @@ class Machine:
         """The ids of programs whose numbers are consecutive."""
         x, y, _ = self.launch.grid
         below, extent = (1, x, x * y)[axis], self.launch.grid[axis]
-        first, last = (int(self.programs[place]) // below for place in (0, -1))
+        first, last = (int(self.programs[index]) // below for index in (0, -1))
         if first == last:
             return Start(first % extent)
         if below == 1 and first % extent + last - first < extent:
             return Start(first % extent, 1, None, len(self))
         return Start(0, 0, self.programs // below % extent, len(self))
 
-    def program(self, place: int) -> tuple[int, int, int]:
-        """The program ids (x, y, z) of the program at a place."""
-        number, (x, y, _) = int(self.programs[place]), self.launch.grid
+    def program(self, index: int) -> tuple[int, int, int]:
+        """The program ids (x, y, z) of the program at an index."""
+        number, (x, y, _) = int(self.programs[index]), self.launch.grid
         return number % x, number // x % y, number // (x * y)
 
     def run(self, region: Region, *tiles: Tile) -> tuple[Tile, ...]:
-        """Run a region on its arguments; give the operands of its terminator."""
+        """Run a region on its arguments; returns the operands of its terminator."""
         values, debug = self.values, self.launch.debug
         values.update(zip(region.args, tiles))
         for step in self.launch.plans[region]:
@@ -117,7 +119,7 @@ class Machine:
     def _step(self, step: Step, tiles: list[Tile]) -> Results:
         """Run one op in debug, where operands may be Shadowed."""
         self.require_written(step.op, tiles)
-        require_meant_addresses(step.op, tiles, self.program)
+        require_valid_addresses(step.op, tiles, self.program)
         results = run_through(step.op, tiles, lambda *given: step.run(self, *given))
         require_no_padding(step.op, tiles, results, self.program)
         return results
@@ -131,8 +133,8 @@ class Machine:
         if found is None:
             return
         value, missing, origin = found
-        place, *index = map(int, np.argwhere(missing)[0])
-        raise use_error(op, value, origin, self.program(place), tuple(index))
+        program_index, *index = map(int, np.argwhere(missing)[0])
+        raise use_error(op, value, origin, self.program(program_index), tuple(index))
 
     def protect(self, memory: Memory) -> None:
         """Before memory is written: copy the loaded values that are views of it."""

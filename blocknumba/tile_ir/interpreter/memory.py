@@ -48,7 +48,7 @@ class Memory:
 
     @property
     def is_packed(self) -> bool:
-        """Whether every place between the lowest and the highest is an element."""
+        """Whether every offset between the lowest and the highest is one of an element."""
         return self.elements.size == self.array.size
 
     def view(self, address: int, shape: tuple[int, ...], steps: tuple[int, ...]) -> np.ndarray:
@@ -58,12 +58,12 @@ class Memory:
                           [step * item for step in steps])
 
     def contains(self, addresses: np.ndarray) -> np.ndarray:
-        """Which addresses are of elements of the array, the gaps of a strided array excluded."""
-        places = addresses - self.origin
-        inside = (places >= 0) & (places < self.elements.size)
+        """Which addresses are elements of the array; those in gaps between its rows are not."""
+        offsets = addresses - self.origin
+        inside = (offsets >= 0) & (offsets < self.elements.size)
         if self.is_packed or self._index_axes is None:
             return inside
-        rest = np.where(inside, places, 0)
+        rest = np.where(inside, offsets, 0)
         for axis in self._index_axes:
             index, rest = np.divmod(rest, abs(self.steps[axis]))
             inside &= index < self.array.shape[axis]
@@ -98,11 +98,11 @@ def _hull(array: np.ndarray, reach: list[int]) -> np.ndarray:
     """
     forward = array[(*(slice(None, None, -1 if r < 0 else 1) for r in reach), ...)]
     size = sum(map(abs, reach)) + 1 if array.size else 0
-    # as unsigned words: NumPy describes no float of 8 bits to itself
-    words = np.lib.stride_tricks.as_strided(
+    # as unsigned integers: NumPy cannot describe floats of 8 bits
+    elements = np.lib.stride_tricks.as_strided(
         forward.view(f"u{array.itemsize}"), (size,), (array.itemsize,),
         writeable=array.flags.writeable)
-    return words.view(array.dtype)
+    return elements.view(array.dtype)
 
 
 def bind(fn: Function, arguments: Mapping[str, object]) -> tuple[list[np.ndarray], list[Memory]]:

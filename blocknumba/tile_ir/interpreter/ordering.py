@@ -1,4 +1,8 @@
-"""In debug: which accesses of two programs are ordered, by atomics that release and acquire."""
+"""In debug: the happens-before order of programs, by atomics that release and acquire.
+
+    program 0:  store x   atomic_add f (release)      epoch 0 -> 1
+    program 1:                 atomic_add f (acquire)   load x      knows release 1 of program 0
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,10 @@ _KEPT_CLOCKS = 64
 class Order:
     """The releases and acquisitions of the programs of a launch so far.
 
-    epochs: how often each program has released.  What it did in epoch e comes before what another
-    does after it knows of the release e + 1: by reading, with an atomic that acquires, what the
-    release or any later atomic wrote there, or from a program that knew.
+    epochs: how often each program has released.  An access in epoch e precedes an access of
+    another program that knows release e + 1.  A program knows a release if it has read, with an
+    atomic that acquires, what the release or a later atomic wrote there, or if it has acquired
+    from a program that knew it.
 
     Source: PTX ISA, "Memory Consistency Model", release and acquire patterns.  An atomic that
     reads and writes carries on the release sequence of what it read; a store does not, but that
@@ -45,7 +50,7 @@ class Order:
                               np.full(len(addresses), acquires), releases))
 
     def precedes(self, earlier: np.ndarray, epochs: np.ndarray, later: np.ndarray) -> np.ndarray:
-        """Whether what programs did in epochs comes before what other programs do now.
+        """Whether accesses of programs in epochs precede what other programs do now.
 
         All three: (pairs,).
         """
@@ -63,12 +68,12 @@ class Order:
             return
         columns = (self._address, self._program, self._epoch, self._acquires, self._releases)
         (self._address, self._program, self._epoch, self._acquires, self._releases) = (
-            np.concatenate(parts) for parts in zip(columns, *self._pending))
+            np.concatenate(arrays) for arrays in zip(columns, *self._pending))
         self._pending.clear()
         self._location = np.unique(self._address, return_inverse=True)[1]
 
     def _clock(self, program: int) -> np.ndarray:
-        """The last release that a program knows of each program: int32 (programs,)."""
+        """Vector clock: last release of each program that a program knows, int32 (programs,)."""
         length, epoch, clock = self._clocks.pop(program, (-1, 0, self.epochs))
         if length != len(self._address):
             epoch, clock = int(self.epochs[program]), self._found_clock(program)
@@ -78,7 +83,7 @@ class Order:
         return clock
 
     def _found_clock(self, program: int) -> np.ndarray:
-        """The clock, from the log: what is known, and what those knew, until nothing is new."""
+        """The vector clock, from the log: releases known, and known to those, to a fixed point."""
         index = np.arange(len(self._address))
         clock = np.zeros(len(self.epochs), np.int32)
         clock[program] = _NEVER

@@ -1,4 +1,9 @@
-"""In debug: reductions, products and atomics that elements change which no load has read."""
+"""In debug: the check that padding changes no reduction, dot or atomic.
+
+    x = load p, mask      # padding where mask is false, 0 without `other`
+    m = min(x)            # evaluated again with padding replaced by the identity, inf:
+                          # another result is a PaddingError
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,7 @@ import numpy as np
 from blocknumba.errors import UNKNOWN, Loc, PaddingError
 from blocknumba.tile_ir.interpreter.affine import Shadowed, Tile, dense, origins_of
 from blocknumba.tile_ir.interpreter.shadows import (
-    DATA, PADDING, Results, has_products, kinds_of, same,
+    DATA, PADDING, Results, has_terms, kinds_of, same,
 )
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import CONTROL, WRITES, attribute
@@ -21,9 +26,9 @@ _NAMES = {"or": "any", "and": "all", "fmax": "nanmax", "fmin": "nanmin", "xor": 
 _OF_ATOMICS = {"add": "sum"}  # kinds of atomics that reductions call something else
 
 
-def require_meant_addresses(op: Op, tiles: Sequence[Tile],
+def require_valid_addresses(op: Op, tiles: Sequence[Tile],
                             program: Callable[[int], tuple[int, int, int]]) -> None:
-    """Before a store or an atomic: an address that is padding is another element's.
+    """Before a store or an atomic: an address made of padding is the address of another element.
 
     program: the ids of a program.
     Errors: PaddingError where the mask lets one through.
@@ -40,7 +45,7 @@ def require_meant_addresses(op: Op, tiles: Sequence[Tile],
 
 def require_no_padding(op: Op, tiles: Sequence[Tile], results: Results,
                        program: Callable[[int], tuple[int, int, int]]) -> None:
-    """Compare what an op that combines elements did with what it does without its padding.
+    """Compare the result of an op that combines elements with its result without padding.
 
     A reduction of padding alone is padding itself.   program: the ids of a program.
     Errors: PaddingError where they differ.
@@ -53,8 +58,8 @@ def require_no_padding(op: Op, tiles: Sequence[Tile], results: Results,
         return
     message = f"{_name(op)}: elements that no load has read are counted"
     if found.without is not None:
-        place = tuple(np.argwhere(found.differs)[0])
-        with_, without = (np.broadcast_to(x, found.differs.shape)[place]
+        index = tuple(np.argwhere(found.differs)[0])
+        with_, without = (np.broadcast_to(x, found.differs.shape)[index]
                           for x in (found.with_, found.without))
         message = (f"{_name(op)}: elements that no load has read change the result from {without} "
                    f"to {with_}")
@@ -87,7 +92,7 @@ def _reduction(op: Op, tiles: Sequence[Tile], result: Tile) -> _Found:
     return _Found(dense(result), without, ~same(dense(result), without) & has_data)
 
 
-def _product(op: Op, tiles: Sequence[Tile], result: Tile) -> _Found | None:
+def _dot(op: Op, tiles: Sequence[Tile], result: Tile) -> _Found | None:
     """Padding is replaced by zeros."""
     *factors, acc = tiles
     kinds = [kinds_of(tile) for tile in factors]
@@ -97,11 +102,11 @@ def _product(op: Op, tiles: Sequence[Tile], result: Tile) -> _Found | None:
         return None
     without = op.opdef.evaluate(*left, dense(acc), **op.attrs)
     return _Found(dense(result), without,
-                  ~same(dense(result), without) & has_products(op, *kinds))
+                  ~same(dense(result), without) & has_terms(op, *kinds))
 
 
 def _update(op: Op, tiles: Sequence[Tile], old: Tile) -> _Found | None:
-    """Without it, an element that an atomic changed by a value of padding is what it was."""
+    """An atomic update by a value of padding must leave the element as it was."""
     kind = _OF_ATOMICS.get(op.attrs["kind"], op.attrs["kind"])
     if kind not in KINDS:
         return None
@@ -111,7 +116,7 @@ def _update(op: Op, tiles: Sequence[Tile], old: Tile) -> _Found | None:
     return _Found(new, dense(old), differs if mask is None else differs & dense(mask))
 
 
-_CHECKS = {"reduce": _reduction, "arg_reduce": _reduction, "dot": _product, "atomic_rmw": _update}
+_CHECKS = {"reduce": _reduction, "arg_reduce": _reduction, "dot": _dot, "atomic_rmw": _update}
 
 
 def _counts(op: Op) -> bool:
@@ -123,7 +128,7 @@ def _named(op: Op, tiles: Sequence[Tile]) -> dict[str, Tile]:
 
 
 def _name(op: Op) -> str:
-    """What users call an op."""
+    """The user's name of an op."""
     if op.name == "reduce":
         return "mean" if _counts(op) else _NAMES.get(op.attrs["kind"], op.attrs["kind"])
     start = {"arg_reduce": "arg", "atomic_rmw": "atomic_"}.get(op.name)
@@ -133,9 +138,9 @@ def _name(op: Op) -> str:
 def _error(op: Op, message: str, wrong: np.ndarray, tiles: Sequence[Tile],
            program: Callable[[int], tuple[int, int, int]]) -> PaddingError:
     """The error of the first element that is wrong."""
-    place, *index = map(int, np.argwhere(wrong)[0])
+    program_index, *index = map(int, np.argwhere(wrong)[0])
     where = f", element {tuple(index)}" if index else ""
-    return PaddingError(f"{message}, in program {program(place)}{where}",
+    return PaddingError(f"{message}, in program {program(program_index)}{where}",
                         hint=_hint(op, origins_of(tiles)[1]))
 
 

@@ -1,4 +1,4 @@
-"""A region made ready to run: what runs each op, and which values die with it."""
+"""Preparation of a region for the interpreter: the action of each op, and the values it kills."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def plan(region: Region) -> dict[Region, tuple[Step, ...]]:
 
 
 def _unshared(region: Region) -> set[Value]:
-    """The results of this region's ops that are arrays of their own, of which no view is made."""
+    """Results of this region's ops that own their array, and of which no op makes a view."""
     users: defaultdict[Value, list[Op]] = defaultdict(list)
     for op in walk(region):
         for value in op.operands:
@@ -68,7 +68,7 @@ def _takes_out(op: Op) -> bool:
 
 
 def _action(op: Op, spare: set[Value]) -> Action:
-    """What runs an op: (machine, *tiles) -> its results.
+    """The action of an op: (machine, *tiles) -> its results.
 
     spare: operands whose arrays the result may take over.
     """
@@ -94,7 +94,7 @@ def _action(op: Op, spare: set[Value]) -> Action:
 
 
 def _elementwise(op: Op, spare: set[Value]) -> Callable[..., Tile]:
-    """The meaning of an elementwise op on tiles, without repeating uniform operands."""
+    """Evaluation of an elementwise op on tiles, without repeating uniform operands."""
     evaluate, attrs, shape = op.opdef.evaluate, op.attrs, op.result.type.shape
     same = [i for i, v in enumerate(op.operands)
             if v in spare and _takes_out(op) and v.type == op.result.type]

@@ -1,4 +1,4 @@
-"""In debug: accesses of two programs to one element, one of them a write, that nothing orders."""
+"""In debug: the race detector: unordered accesses of two programs to an element, one a write."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _RELEASING, _ACQUIRING = ("release", "acq_rel"), ("acquire", "acq_rel")
 
 
 class Races:
-    """What the programs of a launch have done to each element.
+    """The accesses of the programs of a launch to each element.
 
-    Of loads and of atomics, the accesses of two programs are kept for each element, the first and
-    the last: a race with a third may be missed.
+    Two loads and two atomics are kept per element, those of the first and of the last program: a
+    race with a third may be missed.
     memories: all arrays; stored: the names of those that the function writes.
     """
 
@@ -46,92 +46,92 @@ class Races:
                 self._windows.update(windows)
                 address += size
 
-    def access(self, op: Op, kind: int, memory: Memory, places: np.ndarray,
-               programs: np.ndarray, meant: np.ndarray | None = None) -> None:
+    def access(self, op: Op, kind: int, memory: Memory, offsets: np.ndarray,
+               programs: np.ndarray, active: np.ndarray | None = None) -> None:
         """Note accesses and compare them with earlier ones.
 
-        places: int64 (programs or 1, *shape), indices of memory.elements.  programs: (programs,).
-        meant: which of them count, or None.
+        offsets: int64 (programs or 1, *shape), in memory.elements.  programs: (programs,).
+        active: which of them happen; None for all.
         Errors: RaceError.
         """
         if memory.number in self._windows:
-            places, programs = _flat(places, programs, meant)
-            self._access(op, kind, memory, places, programs, self._order.epochs[programs])
+            offsets, programs = _flat(offsets, programs, active)
+            self._access(op, kind, memory, offsets, programs, self._order.epochs[programs])
 
-    def atomic(self, op: Op, memory: Memory, places: np.ndarray, programs: np.ndarray,
-               meant: np.ndarray | None, wrote: np.ndarray | None = None) -> None:
+    def atomic(self, op: Op, memory: Memory, offsets: np.ndarray, programs: np.ndarray,
+               active: np.ndarray | None, wrote: np.ndarray | None = None) -> None:
         """Note the atomic accesses of an op, after `release`.
 
-        wrote: which of those that are meant, flat, have written; None for all.
+        wrote: which of the active ones, flat, have written; None for all.
         """
         window = self._windows[memory.number]
-        places, programs = _flat(places, programs, meant)
-        wrote = np.ones(len(places), bool) if wrote is None else wrote
+        offsets, programs = _flat(offsets, programs, active)
+        wrote = np.ones(len(offsets), bool) if wrote is None else wrote
         if attribute(op, "scope") == "cta":
-            # of one program: no other sees it as an atomic
-            self._access(op, WRITE, memory, places, programs, self._order.epochs[programs])
+            # its scope is one program: to others it is a plain write
+            self._access(op, WRITE, memory, offsets, programs, self._order.epochs[programs])
             return
         semantics = attribute(op, "semantics")
         releases = semantics in _RELEASING
-        # who acquires what it wrote comes after the access itself too
+        # a program that acquires what was written also comes after the access itself
         epochs = self._order.epochs[programs] - releases
         for kind, chosen in ((ATOMIC, wrote), (POLL, ~wrote)):
             if chosen.any():
-                self._access(op, kind, memory, places[chosen], programs[chosen], epochs[chosen])
+                self._access(op, kind, memory, offsets[chosen], programs[chosen], epochs[chosen])
         if semantics != "relaxed":
-            self._order.note(window.shadow.address + window.units(places), programs,
+            self._order.note(window.shadow.address + window.units(offsets), programs,
                              semantics in _ACQUIRING, wrote & releases)
 
     def release(self, op: Op, programs: np.ndarray) -> None:
-        """Begin an atomic op: before its accesses, programs release what they did."""
+        """Begin an atomic op: programs release their earlier accesses before those of the op."""
         if attribute(op, "semantics") in _RELEASING and attribute(op, "scope") != "cta":
             self._order.release(programs)
 
-    def _access(self, op: Op, kind: int, memory: Memory, places: np.ndarray,
+    def _access(self, op: Op, kind: int, memory: Memory, offsets: np.ndarray,
                 programs: np.ndarray, epochs: np.ndarray) -> None:
         shadow = self._windows[memory.number].shadow
-        places = self._windows[memory.number].units(places)
+        offsets = self._windows[memory.number].units(offsets)
         for other in _CONFLICTS[kind]:
             for slot in shadow.slots_of(other):
-                self._compare(op, kind, memory, places, programs, other, slot)
+                self._compare(op, kind, memory, offsets, programs, other, slot)
         number = self._numbers.get(op)
         if number is None:
             number = self._numbers[op] = len(self._ops)
             self._ops.append(op)
         first, *last = shadow.made_slots(kind)
-        taken = first.program[places]
+        taken = first.program[offsets]
         mine = (taken < 0) | (taken == programs) if last else slice(None)
-        first.put(places[mine], programs[mine], epochs[mine], number)
+        first.put(offsets[mine], programs[mine], epochs[mine], number)
         if not last:
             # the writes of this very op
-            self._compare(op, kind, memory, places, programs, kind, first)
+            self._compare(op, kind, memory, offsets, programs, kind, first)
         for slot in last:
-            others = first.program[places] != programs
-            slot.put(places[others], programs[others], epochs[others], number)
+            others = first.program[offsets] != programs
+            slot.put(offsets[others], programs[others], epochs[others], number)
         for replaced in _REPLACED.get(kind, ()):
             for slot in shadow.slots_of(replaced):
-                slot.program[places] = -1
+                slot.program[offsets] = -1
 
-    def _compare(self, op: Op, kind: int, memory: Memory, places: np.ndarray,
+    def _compare(self, op: Op, kind: int, memory: Memory, offsets: np.ndarray,
                  programs: np.ndarray, other: int, slot: _Slot) -> None:
         """Find an earlier access, of kind other, of another program that is not ordered before."""
-        earlier = slot.program[places]
+        earlier = slot.program[offsets]
         clash = np.flatnonzero((earlier >= 0) & (earlier != programs))
         if not clash.size:
             return
-        places, programs, earlier = places[clash], programs[clash], earlier[clash]
-        ordered = self._order.precedes(earlier, slot.epoch[places], programs)
+        offsets, programs, earlier = offsets[clash], programs[clash], earlier[clash]
+        ordered = self._order.precedes(earlier, slot.epoch[offsets], programs)
         if not ordered.all():
             one = int(ordered.argmin())
-            where = int(places[one])
+            where = int(offsets[one])
             raise self._error(op, kind, memory, where, int(programs[one]), other,
                               int(earlier[one]), self._ops[slot.op[where]])
 
-    def _error(self, op: Op, kind: int, memory: Memory, place: int, program: int, other_kind: int,
+    def _error(self, op: Op, kind: int, memory: Memory, offset: int, program: int, other_kind: int,
                other_program: int, other: Op) -> RaceError:
-        place = self._windows[memory.number].place(place)
-        index = memory.index(memory.origin + place)
-        what = f"element {index if index is not None else place} of {memory.name}"
+        offset = self._windows[memory.number].offset(offset)
+        index = memory.index(memory.origin + offset)
+        what = f"element {index if index is not None else offset} of {memory.name}"
         line = other.loc.line if other.loc.file == op.loc.file else other.loc
         name = op.name if op.name != "atomic_rmw" else f"atomic_{op.attrs['kind']}"
         return RaceError(
@@ -146,19 +146,19 @@ class Races:
 
 
 class _Slot:
-    """Of each element, one access: its program, or -1; that one's epoch; the number of the op."""
+    """One access per element: its program, or -1; the program's epoch; the number of the op."""
 
     def __init__(self, size: int):
         self.program = np.full(size, -1, np.int32)
         self.epoch = np.zeros(size, np.int32)
         self.op = np.zeros(size, np.int32)
 
-    def put(self, places: np.ndarray, programs: np.ndarray, epochs: np.ndarray, op: int) -> None:
-        self.program[places], self.epoch[places], self.op[places] = programs, epochs, op
+    def put(self, offsets: np.ndarray, programs: np.ndarray, epochs: np.ndarray, op: int) -> None:
+        self.program[offsets], self.epoch[offsets], self.op[offsets] = programs, epochs, op
 
 
 class _Shadow:
-    """The accesses to the elements of a memory: two slots for each kind, one of stores.
+    """The accesses to the elements of a memory: two slots for each kind, one for stores.
 
     address: of its first element; no other shadow has elements at the same.
     """
@@ -172,7 +172,7 @@ class _Shadow:
         return self._slots.get(kind, ())
 
     def made_slots(self, kind: int) -> tuple[_Slot, ...]:
-        """The slots of a kind of access, of which there now is one."""
+        """The slots of a kind of access, made if there are none."""
         if kind not in self._slots:
             self._slots[kind] = tuple([_Slot(self._size) for _ in range(1 + (kind != WRITE))])
         return self._slots[kind]
@@ -180,21 +180,21 @@ class _Shadow:
 
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Where the elements of a memory lie in a shadow: the first, and how many units each takes.
+    """Location of a memory in a shadow: the unit of its first element, and units per element.
 
-    Of an element that takes several, the first is watched.
+    Of an element that takes several units, the first is watched.
     """
 
     shadow: _Shadow
     first: int
     step: int
 
-    def units(self, places: np.ndarray) -> np.ndarray:
-        """Indices of the shadow, of indices of the memory's elements."""
-        return places if self.step == 1 and not self.first else places * self.step + self.first
+    def units(self, offsets: np.ndarray) -> np.ndarray:
+        """Offsets in the memory as units of the shadow."""
+        return offsets if self.step == 1 and not self.first else offsets * self.step + self.first
 
-    def place(self, unit: int) -> int:
-        """The index of the memory's element that a unit of the shadow belongs to."""
+    def offset(self, unit: int) -> int:
+        """The offset in the memory of the element that a unit of the shadow belongs to."""
         return (unit - self.first) // self.step
 
 
@@ -203,7 +203,7 @@ def _start(memory: Memory) -> int:
 
 
 def _overlapping(memories: Sequence[Memory]) -> list[list[Memory]]:
-    """The memories in groups that share bytes: an array may be given twice, and parts of it."""
+    """The memories in groups that share bytes: an array and views of it may be given together."""
     groups: list[list[Memory]] = []
     end = -1
     for memory in sorted((m for m in memories if m.elements.size), key=_start):
@@ -225,19 +225,19 @@ def _windows(group: list[Memory], address: int) -> tuple[dict[int, _Window], int
             for d, memory in zip(distances, group)}, size
 
 
-def _flat(places: np.ndarray, programs: np.ndarray,
-          meant: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The accesses that are meant, one after the other: places, programs."""
-    rank = places.ndim - 1
-    arrays = np.broadcast_arrays(places, programs.astype(np.int32).reshape(-1, *(1,) * rank))
-    if meant is None:
+def _flat(offsets: np.ndarray, programs: np.ndarray,
+          active: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The active accesses as flat arrays: offsets, programs."""
+    rank = offsets.ndim - 1
+    arrays = np.broadcast_arrays(offsets, programs.astype(np.int32).reshape(-1, *(1,) * rank))
+    if active is None:
         return arrays[0].ravel(), arrays[1].ravel()
-    meant = np.broadcast_to(meant, arrays[0].shape)
-    return arrays[0][meant], arrays[1][meant]
+    active = np.broadcast_to(active, arrays[0].shape)
+    return arrays[0][active], arrays[1][active]
 
 
 def _hint(op: Op, kind: int, other: Op, other_kind: int) -> str:
-    """How the two may be made to agree."""
+    """Hint how to order two accesses."""
     if any(attribute(one, "scope") == "cta" for one in (op, other) if "atomic" in one.name):
         return "scope='cta' is among the threads of one program; the default is 'gpu'"
     if kind == other_kind == WRITE:

@@ -1,4 +1,4 @@
-"""How ops work on tiles that are not arrays, where the result is no array either."""
+"""Rules of ops on Affine, Box and Uniform tiles whose results are such tiles too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Decorator: how the ops of these names work on Affine, Box and Uniform operands.
+    """Decorator: the rule of the ops of these names for Affine, Box and Uniform operands.
 
     The rule takes (op, *tiles); None says that the op has to be evaluated on arrays.
     """
@@ -152,14 +152,14 @@ def _all_equal(x: int | np.ndarray, y: int) -> bool:
 
 
 def _clip(x: int | np.ndarray, extent: int) -> int | np.ndarray:
-    return _least(_greatest(x, 0), extent)
+    return _minimum(_maximum(x, 0), extent)
 
 
-def _least(x: int | np.ndarray, y: int | np.ndarray) -> int | np.ndarray:
+def _minimum(x: int | np.ndarray, y: int | np.ndarray) -> int | np.ndarray:
     return min(x, y) if isinstance(x, int) and isinstance(y, int) else np.minimum(x, y)
 
 
-def _greatest(x: int | np.ndarray, y: int | np.ndarray) -> int | np.ndarray:
+def _maximum(x: int | np.ndarray, y: int | np.ndarray) -> int | np.ndarray:
     return max(x, y) if isinstance(x, int) and isinstance(y, int) else np.maximum(x, y)
 
 
@@ -173,7 +173,7 @@ def _(op: Op, x: Tile, y: Tile) -> Box | None:
 def _intersection(a: Bound | None, b: Bound | None) -> Bound | None:
     if a is None or b is None:
         return a or b
-    return _greatest(a[0], b[0]), _least(a[1], b[1])
+    return _maximum(a[0], b[0]), _minimum(a[1], b[1])
 
 
 @rule("select")

@@ -1,8 +1,14 @@
-"""In debug: where the elements of values come from, followed through every op.
+"""In debug: shadows, the provenance of every element, followed through every op.
 
-Each element of a value is of a kind.  What is made of several elements is of the greatest of their
-kinds, with two exceptions: an operand that decides the result alone, as False does in `and`; and a
-padding that leaves an element of data as it is, as the zeros do that a loop adds to a sum.
+Each element of a value has a kind.  An element made of several has the greatest of their kinds:
+
+    x = load p, mask        data     data     padding       (mask is false for the last)
+    y = x + 1               data     data     padding       (1 is neutral)
+    z = where(mask, y, 0)   data     data     neutral       (only the chosen side counts)
+
+There are two exceptions.  An operand that decides the result alone, as False does in `and`, passes
+on its own kind.  Padding that leaves an element of data unchanged, as zeros added to a sum do,
+leaves data.
 """
 
 from __future__ import annotations
@@ -16,10 +22,10 @@ from blocknumba.tile_ir.interpreter.affine import NEUTRAL, Shadowed, Tile, dense
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import CONTROL, ELEMENTWISE, PURE
 
-# the kinds, in this order, beside NEUTRAL: constants, indices, and what is repeated along an axis
+# Kinds in ascending order.  The first is NEUTRAL: constants, indices, repetitions along an axis.
 DATA = 1  # made of elements that were loaded
-PADDING = 2  # a load did not read it, for its mask, and had no `other`; or made of such
-MISSING = 3  # nobody has written it
+PADDING = 2  # not read by a load, as its mask is false and it has no `other`; or made of such
+MISSING = 3  # never written
 
 # ops that only move elements: kinds move with them
 _MOVING = frozenset(("splat", "broadcast", "reshape", "transpose", "join", "split", "flip",
@@ -28,7 +34,7 @@ _REPEATING = frozenset(("splat", "broadcast"))
 _REDUCING = frozenset(("reduce", "arg_reduce"))
 # a bool that leaves the result of a logical op to the other operand
 _YIELDING = {"and": True, "or": False}
-# operands that control flow uses itself; it hands on the others
+# number of operands that control flow uses itself; it passes the others on
 USED = {"if": 1, "for": 3, "loop": 0, "continue_if": 1}
 
 Results = Tile | tuple[Tile, ...] | None
@@ -37,7 +43,7 @@ Results = Tile | tuple[Tile, ...] | None
 def run_through(op: Op, tiles: Sequence[Tile], run: Callable[..., Results]) -> Results:
     """The results of an op on operands of which some may be Shadowed.
 
-    run: the op on tiles that are not, unless it is control flow, which hands on what it is given.
+    run: the op on tiles without shadows; control flow gets shadows too, and passes them on.
     """
     if op.opdef.has(CONTROL):
         used = USED[op.name]
@@ -61,7 +67,7 @@ def run_through(op: Op, tiles: Sequence[Tile], run: Callable[..., Results]) -> R
 
 
 def kinds_of(tile: Tile) -> np.ndarray:
-    """The kinds of a value's elements, uint8 of its rank and one more; axes may have extent 1."""
+    """The kinds of a value's elements: uint8 (programs or 1, *shape); axes may have extent 1."""
     if isinstance(tile, Shadowed):
         return tile.kinds
     rank = tile.ndim if isinstance(tile, np.ndarray) else len(tile.shape) + 1
@@ -78,12 +84,12 @@ def _bare(tile: Tile) -> Tile:
 
 
 def _may_leave_data(kinds: Sequence[np.ndarray]) -> bool:
-    """Whether paddings and data meet in an element."""
+    """Whether padding and data may meet in an element."""
     return (any((k == DATA).any() for k in kinds) and any((k == PADDING).any() for k in kinds))
 
 
 def _load(op: Op, tiles: Sequence[Tile], run: Callable[..., Results]) -> Tile:
-    """What is read is data; at a padding address, nothing is known of what was meant."""
+    """Elements that are read are data; those read at a padding address are padding."""
     result = run(*map(_bare, tiles))
     pointer, mask, other = (*tiles, None, None)[:3]
     kinds = np.maximum(kinds_of(pointer), np.uint8(DATA))
@@ -94,7 +100,7 @@ def _load(op: Op, tiles: Sequence[Tile], run: Callable[..., Results]) -> Tile:
             kinds_of(other))
         if not where.all():
             kinds = np.where(where, kinds, unread)
-        # a mask that was not loaded itself cannot say which elements were meant
+        # a mask made of padding cannot say which elements are data
         kinds = np.where(kinds_of(mask) == PADDING, np.maximum(kinds, np.uint8(PADDING)), kinds)
         if other is None and (kinds == PADDING).any():
             origins = origins[0], op.loc
@@ -109,7 +115,7 @@ def _kinds_of_results(op: Op, tiles: Sequence[Tile], kinds: list[np.ndarray],
     if op.name in _REDUCING:
         return _reduced(op, kinds[0])
     if op.name == "dot":
-        return _product(op, kinds)
+        return _dot(op, kinds)
     if op.opdef.has(ELEMENTWISE):
         return _elementwise(op, tiles, kinds, results)
     rows = (k.max(axis=tuple(range(1, k.ndim))) for k in kinds)
@@ -119,7 +125,7 @@ def _kinds_of_results(op: Op, tiles: Sequence[Tile], kinds: list[np.ndarray],
 
 
 def _moved(op: Op, kinds: list[np.ndarray]) -> np.ndarray | tuple[np.ndarray, ...]:
-    """The kinds, moved; data that is repeated along an axis has no element of its own there."""
+    """The kinds, moved; data that is repeated along an axis is neutral there."""
     if op.name in _REPEATING:
         kinds = [np.where(k == DATA, np.uint8(NEUTRAL), k) for k in kinds]
     if all(k.size == 1 for k in kinds):
@@ -139,23 +145,23 @@ def _reduced(op: Op, kinds: np.ndarray) -> np.ndarray:
     return np.where((greatest == PADDING) & has_data, np.uint8(DATA), greatest)
 
 
-def _product(op: Op, kinds: list[np.ndarray]) -> np.ndarray:
-    """An element without a product of two elements that are there is the accumulator's."""
+def _dot(op: Op, kinds: list[np.ndarray]) -> np.ndarray:
+    """Data where a term has no padding; elsewhere the accumulator's kind."""
     a, b, acc = kinds
     missing = (a == MISSING).any(axis=-1, keepdims=True) | (b == MISSING).any(
         axis=-2, keepdims=True) | (acc == MISSING)
     if a.max() < PADDING and b.max() < PADDING:
         found = np.maximum(acc, np.uint8(max(a.max(), b.max())))
     else:
-        found = np.where(has_products(op, a, b), np.uint8(DATA),
+        found = np.where(has_terms(op, a, b), np.uint8(DATA),
                          np.where(acc == DATA, acc, np.uint8(PADDING)))
     return np.where(missing, np.uint8(MISSING), found)
 
 
-def has_products(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Which elements of a product have a term of which neither factor is padding.
+def has_terms(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Which elements of a dot have a term of which neither factor is padding.
 
-    What is neutral in a row or column of padding without data is no term.
+    Neutral elements in a row or column of padding without data make no term.
     """
     inside = []
     for kinds, value, axis in zip((a, b), op.operands, (-1, -2)):
@@ -187,7 +193,7 @@ def _elementwise(op: Op, tiles: Sequence[Tile], kinds: list[np.ndarray],
 
 def _logical(op: Op, tiles: Sequence[Tile], kinds: list[np.ndarray],
              found: np.ndarray) -> np.ndarray:
-    """Where an operand that is there decides the result alone, its kind is what counts."""
+    """Kinds of a logical op: an operand that decides the result alone passes on its kind."""
     for tile, kind in zip(tiles, kinds):
         decides = (kind < PADDING) & (dense(tile) != _YIELDING[op.name])
         found = np.where(decides, kind, found)

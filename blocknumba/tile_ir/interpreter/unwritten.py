@@ -1,4 +1,4 @@
-"""In debug: uses of elements that nobody has written."""
+"""In debug: uses of missing elements, which nobody has written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from blocknumba.tile_ir.ir.opdef import PURE, attribute
 
 
 def missing_use(op: Op, tiles: Sequence[Tile]) -> tuple[Value, np.ndarray, Op | None] | None:
-    """An operand of which an op with effects uses missing elements; which; what made them.
+    """Missing elements that an op with effects uses: the operand, the elements, their maker.
 
     Where there is a mask, only the elements that it lets through are used.
     """

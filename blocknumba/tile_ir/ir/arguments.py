@@ -1,4 +1,4 @@
-"""What a kernel is specialised on: the facts of its arguments that compiled code may rely on."""
+"""Argument info: properties of arguments that a kernel is specialised on and may rely on."""
 
 from __future__ import annotations
 

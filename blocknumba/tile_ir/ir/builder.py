@@ -30,11 +30,11 @@ class Builder:
 
     def emit(self, opdef: OpDef, *operands: Value, regions: Sequence[Region] = (), hint: str = "",
              types: tuple[TileType, ...] | None = None, **attrs) -> Value | tuple[Value, ...]:
-        """Append an op; give its result, or the tuple of them when there is not exactly one.
+        """Append an op; returns its result, or the tuple of them when there is not exactly one.
 
         types: overrides the type rule where a pass has assigned layouts; dtype and shape must
-        be what the rule gives.
-        Errors: BlockTypeError of the op's type rule, placed at self.loc.
+        be those of the rule.
+        Errors: BlockTypeError of the op's type rule, located at self.loc.
         """
         op = self.make(opdef, operands, regions, hint, types, attrs)
         if self.folding:
@@ -119,7 +119,7 @@ def constant_of(value: Value) -> object | None:
 
 
 def fold_constants(builder: Builder, op: Op) -> Value | None:
-    """The constant that a pure scalar op of constants is."""
+    """A pure scalar op of constants as a constant; None for other ops."""
     if len(op.results) != 1 or op.regions:
         return None
     if not op.result.type.is_scalar or op.result.type.is_pointer:

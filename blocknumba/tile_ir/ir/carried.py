@@ -1,4 +1,10 @@
-"""The values that loops carry from round to round."""
+"""Loop-carried values: what a loop passes from iteration to iteration.
+
+    %r = for %lo, %hi, %step, %zero : float32 (%i: int32, %acc: float32) {
+      ...                  initial = %zero    args = %acc
+      yield %next          following = %next  results = %r
+    }
+"""
 
 from __future__ import annotations
 
@@ -12,7 +18,7 @@ from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What a loop carries, value by value: at first, within a round, and into the next."""
+    """The loop-carried values of a loop: initial ones, region arguments, and yielded ones."""
 
     initial: tuple[Value, ...]
     args: tuple[Value, ...]
@@ -20,19 +26,19 @@ class Carried:
 
 
 def is_loop(op: Op) -> bool:
-    """Whether an op runs its only region again and again."""
+    """Whether an op is a loop."""
     return op.name in ("for", "loop")
 
 
 def carried(loop: Op) -> Carried:
-    """What a loop carries."""
+    """The loop-carried values of a loop."""
     (region,), initial = loop.regions, loop.initial
     return Carried(initial, region.args[len(region.args) - len(initial):],
                    region.terminator.values)
 
 
 def controls(loop: Op) -> tuple[Value, ...]:
-    """The values that decide how many rounds a loop makes: bounds and step, or a condition."""
+    """Values that decide the number of iterations: bounds and step, or a condition."""
     if loop.name == "for":
         return loop.start, loop.stop, loop.step
     (region,) = loop.regions
@@ -40,9 +46,9 @@ def controls(loop: Op) -> tuple[Value, ...]:
 
 
 def keep(rebuilder: Rebuilder, loop: Op, kept: Sequence[bool]) -> Values:
-    """Re-emit a loop with some of its carried values; give the results of those.
+    """Re-emit a loop with some of its loop-carried values; returns the results of those.
 
-    An argument that is not kept and still used must stand for something in the rebuilder.
+    An argument that is dropped but still used must have a new value in the rebuilder.
     """
     (region,), builder, values = loop.regions, rebuilder.builder, carried(loop)
     counter = region.args[:1] if loop.name == "for" else ()

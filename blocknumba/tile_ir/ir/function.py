@@ -58,18 +58,18 @@ class Op:
 
 @dataclass(eq=False)
 class OpDef:
-    """One op: its name, its operands, and the meaning that does not depend on hardware.
+    """Definition of an op: its name, its operands, and semantics independent of hardware.
 
     operands: names of the positional operands; those after `required` may be left out (from the
         right), and `variadic` ones may repeat: then the last name stands for any number.
     attributes: names of the compile-time attributes; defaults holds those that may be left out,
         attribute_names the same names as a set.
-    index: where each operand is; a slice of those that a variadic one stands for.
+    index: operand name -> its index; a slice for a variadic one.
     infer: operand types and attributes -> result types; raises BlockTypeError.
-    evaluate: the meaning of a pure op on NumPy arrays of shape (programs, *tile shape); the
-        leading axis has length 1 where all programs agree.
-    execute: the meaning of an op that needs the interpreter (memory, control, program ids).
-    folds: (builder, op) -> Value, or tuple of Values, or None; local algebra.
+    evaluate: a pure op on NumPy arrays of shape (programs, *tile shape); the leading axis has
+        length 1 where all programs agree.
+    execute: an op that needs the interpreter (memory, control, program ids).
+    folds: local simplifications, (builder, op) -> Value, or tuple of Values, or None.
     doc: shapes, dtypes, errors, source.
     """
 
@@ -90,7 +90,7 @@ class OpDef:
 
     def __post_init__(self):
         self.attribute_names = frozenset(self.attributes)
-        self.index = {name: place for place, name in enumerate(self.operands)}
+        self.index = {name: index for index, name in enumerate(self.operands)}
         if self.variadic:
             self.index[self.operands[-1]] = slice(len(self.operands) - 1, None)
         for name in self.operands:
@@ -101,12 +101,12 @@ class OpDef:
         return not self.traits.isdisjoint(traits)
 
     def numpy(self, function: Callable) -> Callable:
-        """Decorator: the NumPy meaning of a pure op."""
+        """Decorator: the NumPy numerics of a pure op."""
         self.evaluate = function
         return function
 
     def interpreted(self, function: Callable) -> Callable:
-        """Decorator: the meaning of an op that needs the interpreter: (machine, op, *arrays)."""
+        """Decorator: execution of an op that needs the interpreter: (machine, op, *arrays)."""
         self.execute = function
         return function
 
@@ -120,7 +120,7 @@ class OpDef:
 
 
 def _name_operand(name: str) -> None:
-    """Let ops be asked for an operand by its name: `load.mask`.
+    """Define the accessor of an operand by its name: `load.mask`.
 
     One class serves all ops, since reading attributes of many classes is slow in CPython.
     """
@@ -151,11 +151,11 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """Where a kernel parameter comes from, and what is known of it at compile time.
+    """Origin of a kernel parameter, and its attributes known at compile time.
 
     kind: "pointer" (first element of an array), "extent" (of an axis, elements), "stride" (of
         an axis, elements), "value" (a scalar argument) or "tensor_map" (128 bytes that describe
-        an array to the copy engine; the type of its value is a pointer to the elements).
+        an array to TMA; the type of its value is a pointer to the elements).
     argument: name of the Python argument.
     axis: for extents and strides.
     divisibility: the value is a multiple of this; of a pointer, its address in bytes.
@@ -180,13 +180,13 @@ class Parameter:
 
 @dataclass(eq=False, slots=True)
 class Function:
-    """A kernel: parameters[i] says what body.args[i] is.
+    """A kernel: parameters[i] describes body.args[i].
 
     attrs: what passes decided for the kernel as a whole.  Each name is written by one pass and
         kept by all others: cluster (blocks of a program), dot_registers (registers of a thread
         that overlapping dots need), resident_programs (that share a multiprocessor),
         shared_bytes (of a block).
-    remarks: what passes have to say of their decisions, in the order of the passes.
+    remarks: of the decisions of passes, in the order of the passes.
     """
 
     name: str

@@ -10,7 +10,7 @@ from blocknumba.tile_ir.ir.function import Op, OpDef, Traits, Types
 from blocknumba.tile_ir.ir.types import ANY, DType, TileType, bool_
 
 
-# What a pass may assume of an op without knowing it: sets of words, joined by |.
+# Traits: what a pass may assume of an op that it does not know; sets, joined by |.
 NO_TRAITS: Traits = frozenset()
 # no effect but its results; equal operands give equal results
 PURE: Traits = frozenset(("pure",))

@@ -15,8 +15,9 @@ Rewrite = Callable[["Rebuilder", Op], "Values | None"]
 class Rebuilder:
     """Re-emits ops through a builder, with an environment from old values to new ones.
 
-    A rewrite is asked about every op, each before its regions.  It gives the new values of the
-    op's results, having emitted what it needs on self.builder, or None to have the op re-emitted.
+    The rewrite is called with every op, each before its regions.  It emits what it needs on
+    self.builder and returns the new values of the op's results; or it returns None, and the op
+    is re-emitted.
     """
 
     def __init__(self, rewrite: Rewrite | None = None, folding: bool = True):
@@ -25,7 +26,7 @@ class Rebuilder:
         self._new: dict[Value, Value] = {}
 
     def __getitem__(self, value: Value) -> Value:
-        """The new value that stands for an old one; a value not re-emitted stands for itself."""
+        """The new value of an old one; the old one itself where there is none."""
         return self._new.get(value, value)
 
     def __setitem__(self, old: Value, new: Value) -> None:
@@ -33,7 +34,7 @@ class Rebuilder:
 
     @contextmanager
     def apart(self, values: Iterable[Value]) -> Iterator[None]:
-        """Within, old values may get other new values; after it they have those of before."""
+        """Context in which old values may get other new values; they are restored after it."""
         before = {value: self._new.get(value) for value in values}
         yield
         for value, new in before.items():
@@ -61,19 +62,19 @@ class Rebuilder:
         return copy
 
     def ops(self, ops: Sequence[Op]) -> None:
-        """Copies of ops, in place; their results' new values can be looked up afterwards."""
+        """Copies of ops at the insertion point; their results have new values afterwards."""
         for op in ops:
             self.op(op)
 
     def op(self, op: Op) -> None:
-        """A copy of one op, or what the rewrite puts in its place."""
+        """A copy of one op, or what the rewrite emits instead."""
         self.builder.loc = op.loc
         results = None if self._rewrite is None else self._rewrite(self, op)
         if results is None:
             results = self.again(op)
         for old, new in zip(op.results, results, strict=True):
             self._new[old] = new
-            # a fold may have given a value that is named already
+            # a fold may have returned a value that is named already
             new.hint = new.hint or old.hint
 
     def again(self, op: Op, regions: Sequence[Region] | None = None) -> Values:

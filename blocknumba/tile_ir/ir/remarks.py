@@ -1,4 +1,7 @@
-"""Remarks: what a pass or the lowering did with an op, or why it did nothing better."""
+"""Remarks: decisions of passes and of the lowering on single ops, with reasons.
+
+    Remark("not_tma", loc, {"kind": "load", "array": "x", "reason": "the load is volatile"})
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,14 @@ from dataclasses import dataclass, field
 
 from blocknumba.errors import Loc
 
-# Of an access to global memory: by the copy engine; why not; why a load is not begun early;
-# how threads do it.
+# Of an access to global memory: it uses TMA; why it does not; why a load is not begun early; how
+# threads do it.
 TMA, NOT_TMA, NOT_EARLY, BY_THREADS = "tma", "not_tma", "not_early", "by_threads"
 NOT_IN_ORDER = "it is not in the order of what is fetched"  # of what is also loaded by threads
-# Of a dot: the instruction that does it; why it is not wgmma.
+# Of a dot: its instruction; why it is not wgmma.
 DOT, NOT_WGMMA = "dot", "not_wgmma"
-# Of a buffer with several slots; of warps that only fetch; of a program that stays in one block.
+# Of a buffer with several slots; of producer warps; of a program that is not partitioned over a
+# cluster.
 RING, PRODUCERS, NOT_PARTITIONED = "ring", "producers", "not_partitioned"
 
 
@@ -23,7 +27,7 @@ class Remark:
 
     topic: one of the names above.
     loc: the op's location in the user's source, with the calls around it.
-    details: what the topic has to tell, as plain values; a reason is under "reason".
+    details: of the topic, as plain values; a reason is under "reason".
     """
 
     topic: str
@@ -37,5 +41,5 @@ class Remark:
 
     @property
     def reason(self) -> str:
-        """Why something was not done; empty where the remark gives no reason."""
+        """The reason why something was not done; empty where the remark has none."""
         return self.details.get("reason", "")

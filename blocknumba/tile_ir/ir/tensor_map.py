@@ -1,4 +1,4 @@
-"""Which box of an array the copy engine moves at a time."""
+"""Tensor maps: the box of an array that TMA moves at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Self
 SIZE_BYTES, ALIGNMENT = 128, 64
 MAX_RANK, MAX_BOX, STRIDE_LIMIT_BYTES, STRIDE_ALIGNMENT = 5, 256, 2**40, 16
 SWIZZLES = (0, 32, 64, 128)
-# The driver takes extents up to 2**32, but places are given as int32.
+# The driver takes extents up to 2**32, but starts are int32.
 MAX_EXTENT = 2**31 - 1
 UNBOUNDED = 2**31  # the extent of an axis along which every int32 that is not negative is inside
 
@@ -35,13 +35,13 @@ class Number:
 
     @property
     def spelled(self) -> str:
-        """It as users write it in kernels."""
+        """Its spelling in kernels."""
         attribute = {"extent": "shape", "stride": "strides"}.get(self.kind)
         return f"{self.argument}.{attribute}[{self.axis}]" if attribute else self.argument
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """The number that a text is of."""
+        """The number of a text."""
         argument, kind, axis = _NUMBER.fullmatch(text).groups()
         return cls("value", argument) if kind is None else cls(kind, argument, int(axis))
 
@@ -62,14 +62,14 @@ class Product:
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """The product that a text is of."""
+        """The product of a text."""
         factors = text.split(" * ")
         if not factors[0].isdigit():
             return cls(1, tuple(map(Number.read, factors)))
         return cls(int(factors[0]), tuple(map(Number.read, factors[1:])))
 
     def value(self, given: Callable[[Number], int]) -> int:
-        """Its value, where given says what the launch is given."""
+        """Its value.  given: the value of each number at this launch."""
         return self.factor * prod(map(given, self.numbers))
 
     def is_of(self, kind: str, argument: str) -> bool:
@@ -117,14 +117,14 @@ class TensorMap:
 
     @property
     def numbers(self) -> tuple[Number, ...]:
-        """What the launch describes the array with, each once."""
+        """The numbers that describe the array at a launch, each once."""
         products = (*self.extents, *self.strides)
         return tuple(dict.fromkeys(number for product in products for number in product.numbers))
 
     def sizes(self, element_bytes: int, given: Callable[[Number], int]) -> Sizes | None:
-        """The array as a launch describes it; None where the copy engine knows none like it.
+        """The sizes of the array at a launch; None where TMA supports no such array.
 
-        given: what the launch is given.
+        given: the value of each number at this launch.
         """
         extents = tuple(extent.value(given) for extent in self.extents)
         strides = tuple(stride.value(given) * element_bytes for stride in self.strides)
@@ -136,12 +136,12 @@ class TensorMap:
         return None
 
     def fields(self) -> dict[str, object]:
-        """What it consists of, as texts and files have it."""
+        """Its fields, as texts and files have them."""
         return {"extents": tuple(map(str, self.extents)), "strides": tuple(map(str, self.strides)),
                 "box": self.box, "swizzle_bytes": self.swizzle_bytes, "as_tf32": self.as_tf32}
 
     @classmethod
     def of(cls, fields: Mapping[str, object]) -> Self:
-        """The map of which fields are the fields; sequences of any kind."""
+        """The map with these fields, whose sequences may be of any kind."""
         products = {name: tuple(map(Product.read, fields[name])) for name in ("extents", "strides")}
         return cls(**{**fields, **products, "box": tuple(fields["box"])})

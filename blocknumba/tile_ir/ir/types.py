@@ -54,7 +54,7 @@ class DType:
 
     @property
     def minimum(self) -> int:
-        """The least value of an integer dtype (of a bool: 0)."""
+        """The lowest value of an integer dtype (of a bool: 0)."""
         return -(1 << self.bits - 1) if self.kind == INT else 0
 
     @property
@@ -124,7 +124,7 @@ class PointerType:
 
 @dataclass(frozen=True, slots=True)
 class TileType:
-    """A tile of elements; shape () is a scalar, the same for every thread of a program.
+    """Type of a tile of elements; shape () is a scalar, equal in all threads of a program.
 
     dtype: of the elements; a PointerType makes a tile of pointers.
     shape: one power of two per axis.
@@ -143,7 +143,7 @@ class TileType:
 
     @property
     def spelling(self) -> str:
-        """Extents and dtype, for people: 128x64xfloat16."""
+        """Extents and dtype, for messages: 128x64xfloat16."""
         return "x".join(map(str, (*self.shape, self.dtype)))
 
     @property
@@ -156,7 +156,7 @@ class TileType:
 
     @property
     def size(self) -> int:
-        """How many elements."""
+        """Number of elements."""
         size = 1
         for extent in self.shape:
             size *= extent

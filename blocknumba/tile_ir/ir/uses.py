@@ -11,7 +11,7 @@ from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 class Uses:
     """Users of the values of a function, and the regions of its ops.
 
-    What makes a value is in the value itself: `value.owner`.
+    The op that defines a value is in the value itself: `value.owner`.
     """
 
     def __init__(self, fn: Function):
@@ -22,24 +22,24 @@ class Uses:
                 self._users.setdefault(value, []).append(op)
 
     def users(self, value: Value) -> list[Op]:
-        """The ops that a value is an operand of, in order; twice where it is two operands."""
+        """The ops that use a value, in order; twice where it is two operands."""
         return self._users.get(value, [])
 
     def regions(self, op: Op) -> tuple[Region, ...]:
-        """The region that an op is in, and those around it."""
+        """The regions that contain an op, the innermost first."""
         return self._around[op]
 
     def owner(self, region: Region) -> Op | None:
-        """The op that a region is of; None for the body of the function."""
+        """The op that owns a region; None for the body of the function."""
         return self._owner_of[region]
 
     def depth(self, op: Op) -> int:
-        """How many loops an op is in."""
+        """Number of loops around an op."""
         owners = (self._owner_of[region] for region in self._around[op])
         return sum(owner is not None and is_loop(owner) for owner in owners)
 
     def index(self, op: Op, region: Region) -> int:
-        """The index in a region of an op, or of the op of the region that it is within."""
+        """Index in a region of an op, or of the op of the region that contains it."""
         while self._around[op][0] is not region:
             op = self._owner_of[self._around[op][0]]
         return region.ops.index(op)

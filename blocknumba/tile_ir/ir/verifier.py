@@ -1,4 +1,4 @@
-"""The verifier: what must hold of a function, at every level and at a given one."""
+"""The verifier: invariants of functions, of all levels of the IR and of a given one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Problem = str
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What must hold at one stage of compilation, besides what always does.
+    """Invariants of one stage of compilation, besides those of all stages.
 
     name: of the level, for messages.
-    of_value, of_op: give what is wrong with a value or an op, or nothing.
+    of_value, of_op: checks that return the problem of a value or an op, or None.
     """
 
     name: str
@@ -36,7 +36,7 @@ TILE = Level("tile level", of_value=(_without_layout,))
 
 @dataclass(frozen=True, slots=True)
 class RegionSpec:
-    """What one region of an op must be: its arguments, its terminator and what that hands on."""
+    """Signature of one region of an op: its arguments, its terminator and what that yields."""
 
     args: tuple[TileType, ...]
     terminator: str
@@ -61,12 +61,12 @@ def _loop(op: Op) -> list[RegionSpec]:
     return [RegionSpec(carried, "continue_if", carried)]
 
 
-# The regions of each op that has some; a stage adds those of its ops.
+# The regions of each op that has some; other packages add those of their ops.
 REGIONS: dict[str, Callable[[Op], list[RegionSpec]]] = {"if": _if, "for": _for, "loop": _loop}
 
 
 def verify(fn: Function, level: Level = ANY_LEVEL) -> None:
-    """Assert that a function is well formed, and what its level demands.
+    """Assert that a function is well formed, and keeps the invariants of its level.
 
     A failure is a mistake of ours, not of the user: the message lists every problem.
     """
@@ -75,7 +75,7 @@ def verify(fn: Function, level: Level = ANY_LEVEL) -> None:
 
 
 def problems(fn: Function, level: Level = ANY_LEVEL) -> Iterator[Problem]:
-    """What is wrong with a function, one line each."""
+    """The problems of a function, one line each."""
     if len(fn.parameters) != len(fn.body.args):
         yield f"{len(fn.parameters)} parameters for {len(fn.body.args)} arguments"
     for parameter, arg in zip(fn.parameters, fn.body.args, strict=False):
@@ -87,7 +87,7 @@ def problems(fn: Function, level: Level = ANY_LEVEL) -> Iterator[Problem]:
 
 
 class _Checker:
-    """Walks a function; remembers what is defined and what can be seen."""
+    """Walks a function; keeps the values that are defined, and those that are visible."""
 
     def __init__(self, level: Level):
         self._level = level
@@ -107,9 +107,9 @@ class _Checker:
         for op in region.ops:
             yield from self._op(op, op is region.ops[-1])
             own.update(op.results)
-        handed = region.ops[-1].operands[spec.terminator == "continue_if":] if region.ops else ()
-        if _types(handed) != spec.results:
-            yield f"{where}: region hands on {_written(handed)}, not {_listed(spec.results)}"
+        yielded = region.ops[-1].operands[spec.terminator == "continue_if":] if region.ops else ()
+        if _types(yielded) != spec.results:
+            yield f"{where}: region yields {_written(yielded)}, not {_listed(spec.results)}"
         self._visible -= own
 
     def _op(self, op: Op, is_last: bool) -> Iterator[Problem]:
@@ -148,7 +148,7 @@ class _Checker:
 
 
 def _typed(op: Op, where: str) -> Iterator[Problem]:
-    """The operands and attributes are accepted, and give the types of the results."""
+    """Problems of an op's operands and attributes, and of the types of its results."""
     count, opdef = len(op.operands), op.opdef
     if count < opdef.required or count > len(opdef.operands) and not opdef.variadic:
         yield f"{where}: {count} operands"
@@ -170,7 +170,7 @@ def _typed(op: Op, where: str) -> Iterator[Problem]:
     # layouts of results are chosen, not inferred
     inferred = [(t.dtype, t.shape) for t in types]
     if inferred != [(value.type.dtype, value.type.shape) for value in op.results]:
-        yield f"{where}: gives {_listed(types)}, not {_written(op.results)}"
+        yield f"{where}: returns {_listed(types)}, not {_written(op.results)}"
 
 
 def _written(values: tuple[Value, ...]) -> str:

@@ -1,4 +1,4 @@
-"""The ops of the tile IR: one file per family, each giving type rule and NumPy meaning."""
+"""The ops of the tile IR: one file per family, with type rules and NumPy numerics."""
 
 from blocknumba.tile_ir.ops import (
     atomic,

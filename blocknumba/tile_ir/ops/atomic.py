@@ -32,7 +32,7 @@ def _require_order(name: str, semantics: str, scope: str) -> None:
 
 @op(READS | WRITES)
 def atomic_rmw(pointer, value, mask=None, *, kind, semantics="acq_rel", scope="gpu") -> TileType:
-    """Replace the element at pointer by kind(element, value); give the old one.
+    """Replace the element at pointer by kind(element, value); returns the old one.
 
     pointer: pointer or tile; value: its elements, same shape; mask: bool; where it is false
     nothing is touched and the result is 0.  kind: a key of KINDS, which lists its dtypes.
@@ -56,7 +56,7 @@ def atomic_rmw(pointer, value, mask=None, *, kind, semantics="acq_rel", scope="g
 @op(READS | WRITES)
 def atomic_cas(pointer, compare, value, mask=None, *, semantics="acq_rel",
                scope="gpu") -> TileType:
-    """Replace the element at pointer by value if its bits equal compare's; give the old one.
+    """Replace the element at pointer by value if its bits equal compare's; returns the old one.
 
     pointer: pointer or tile; compare, value: its elements (16, 32 or 64 bits), same shape;
     mask: bool; where it is false nothing is touched and the result is 0.

@@ -9,12 +9,12 @@ from blocknumba.tile_ir.ir.types import TileType, bool_
 
 @op(TERMINATOR)
 def yield_(*values) -> None:
-    """Hand values to the enclosing `if` or, as the next carried values, to `for`."""
+    """Yield values to the enclosing `if` or, as the next loop-carried values, to `for`."""
 
 
 @op(TERMINATOR)
 def continue_if(condition, *values) -> None:
-    """End one round of `loop`: values are the next carried values; go on if condition."""
+    """End one iteration of `loop`: values are the next loop-carried ones; go on if condition."""
     require(condition == TileType(bool_), "loop: condition must be a scalar bool, got {}",
             condition)
 
@@ -39,12 +39,12 @@ def for_(start, stop, step, *initial, num_stages=None, unroll=None,
          warp_specialize=None) -> tuple[TileType, ...]:
     """For each i of Python's range(start, stop, step) run regions[0](i, *carried).
 
-    initial: what is carried at first.
+    initial: the first loop-carried values.
     start, stop, step: scalars of one integer dtype; step, of either sign, is not 0.  The region
-    yields the next carried values; the results are the last ones.  The number of rounds is
-    exact even where start + rounds * step overflows the dtype.
-    num_stages: tiles in flight when the loop is pipelined; unroll: rounds per jump, 1 for a loop
-    as it is written; warp_specialize: whether warps of their own fetch the tiles.  All three are
+    yields the next loop-carried values; the results are the last ones.  The number of iterations
+    is exact even where start + iterations * step overflows the dtype.
+    num_stages: tiles in flight when the loop is pipelined; unroll: iterations per jump, 1 for a
+    loop as it is written; warp_specialize: whether producer warps fetch the tiles.  All three are
     hints, which change no result, and None where the compiler decides.
     """
     require(start == stop == step and start.is_scalar and start.dtype.is_integer,
@@ -54,7 +54,7 @@ def for_(start, stop, step, *initial, num_stages=None, unroll=None,
 
 @op(CONTROL)
 def loop(*initial) -> tuple[TileType, ...]:
-    """Run regions[0](*initial) and, while its `continue_if` says so, again on what that carries.
+    """Run regions[0](*initial) and, while `continue_if` is true, again on the values it carries.
 
     The region runs at least once; the results are the values that the last continue_if carried.
     """

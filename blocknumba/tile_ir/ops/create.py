@@ -12,7 +12,7 @@ MAX_RANK = 5
 
 
 def require_shape(name: str, shape: tuple[int, ...]) -> None:
-    """Shapes are tuples of powers of two, of rank 5 at most."""
+    """Require a tuple of powers of two, of rank 5 at most."""
     require(isinstance(shape, tuple) and all(isinstance(n, int) for n in shape),
             "{}: shape must be compile-time ints, got {!r}", name, shape)
     require(len(shape) <= MAX_RANK, "{}: given rank {}, accepted at most {}", name, len(shape),
@@ -44,7 +44,7 @@ def undefined(*, dtype, shape, zero=False, variable="") -> TileType:
 
     dtype: a dtype's name, or "ptr<name>"; shape: of the tile, () for a scalar.
     zero: whether it has to be 0 all the same, for a program that does use it.
-    variable: what the program calls it, for messages.
+    variable: its name in the program, for messages.
     """
     if dtype.startswith("ptr<"):
         return TileType(PointerType(DTYPES[dtype[4:-1]]), shape)

@@ -11,7 +11,7 @@ from blocknumba.tile_ir.ir.types import TileType, bool_
 
 @op(EFFECT)
 def print_(*values, prefix, hexadecimal=False) -> None:
-    """Print every element of values, one line each, in the form of `print_line`.
+    """Print every element of values, one line each, in the format of `print_line`.
 
     values: tiles or scalars of any shapes and dtypes; without any, one line per program.
     prefix: str; hexadecimal: print the bits of each element as hexadecimal digits.
@@ -57,7 +57,7 @@ def check_index(index, extent, mask=None, *, array, axis) -> None:
 
 @op(PURE | ELEMENTWISE)
 def hint(x, *, divisibility=(), contiguity=(), constancy=()) -> TileType:
-    """x, promised to have these properties, one number per axis (of a scalar: one).
+    """x, assumed to have these properties, one number per axis (of a scalar: one).
 
     divisibility: the first element of each contiguous run is a multiple of it.
     contiguity: elements come in aligned runs of that length that rise by 1.
@@ -76,6 +76,6 @@ def _(x, *, divisibility=(), contiguity=(), constancy=()):
 
 @op(EFFECT)
 def assume(condition) -> None:
-    """Promise that a scalar condition holds; a program in which it does not has no meaning."""
+    """Assume a scalar condition; the behaviour of a program in which it is false is undefined."""
     require(condition == TileType(bool_), "assume: condition must be a scalar bool, got {}",
             condition)

@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""The dot op: a @ b + acc."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from blocknumba.tile_ir.ops.numerics import convert
 
 PRECISIONS = ("ieee", "tf32", "tf32x3")
 
-# operand dtypes that may meet, and the dtypes that their products may be added up in
+# operand dtypes of one dot, and the dtypes of the accumulator that they may have
 ACCUMULATORS: dict[frozenset[DType], tuple[DType, ...]] = {
     frozenset((float16,)): (float32, float16),
     frozenset((bfloat16,)): (float32,),
@@ -29,7 +29,7 @@ SUM_ERROR = {float16: 2.0**-10, float32: 2.0**-23, float64: 2.0**-52, int32: 0.0
 # Tensor cores of sm_90 keep 14 bits of sums of products of 8-bit floats.
 # Source: DeepSeek-V3 Technical Report (arXiv 2412.19437), section 3.3.2.
 FLOAT8_SUM_ERROR = 2.0**-13
-# Of one product of operands that are rounded already.
+# Of one multiplication of operands that are rounded already.
 PRODUCT_ERROR = {"ieee": 0.0, "tf32": 0.0, "tf32x3": 2.0**-21}
 
 _EXACT_IN_FLOAT32 = 1 << 24  # integers up to this are float32 numbers
@@ -37,7 +37,7 @@ _LARGEST = {"i": 128, "u": 255}  # magnitudes of 8-bit integers
 
 
 def accumulators(a: DType, b: DType) -> tuple[DType, ...]:
-    """The accumulators that a product of these operands may have, the usual one first; or none."""
+    """Accumulator dtypes that a dot of these operands may have, the usual one first; or none."""
     for operands, accepted in ACCUMULATORS.items():
         if a in operands and b in operands:
             return accepted
@@ -45,7 +45,7 @@ def accumulators(a: DType, b: DType) -> tuple[DType, ...]:
 
 
 def sum_error(operand: DType, accumulator: DType) -> float:
-    """By how much of itself one sum of products may be off."""
+    """Relative error of one addition in the accumulator."""
     is_float8 = operand.is_float and operand.bits == 8
     return FLOAT8_SUM_ERROR if is_float8 else SUM_ERROR[accumulator]
 
@@ -55,12 +55,12 @@ def dot(a, b, acc, *, precision="ieee") -> TileType:
     """a @ b + acc.
 
     a: (M, K), b: (K, N), acc: (M, N), or all three with one leading axis more, of one extent.
-    float16, bfloat16 and 8-bit floats (of either kind) have exact products, added in float32, or,
-    of float16, in float16; int8 and uint8 are added in int32, modulo 2**32; float32 and float64
-    in themselves.  The order of the additions is not stated, nor is the sign of a zero.
+    float16, bfloat16 and 8-bit floats (of either kind) are multiplied exactly and added in
+    float32, or, of float16, in float16; int8 and uint8 are added in int32, modulo 2**32; float32
+    and float64 in themselves.  The order of the additions is not stated, nor the sign of a zero.
     precision, of float32: "ieee"; "tf32": operands rounded to 11 significant bits, ties away from
-    zero or, where the copy engine rounds, to even; "tf32x3": each operand taken as the sum of two
-    such numbers.
+    zero or, where TMA rounds, to even; "tf32x3": each operand taken as the sum of two such
+    numbers.
     Error: at most ((K + 2) * sum_error + PRODUCT_ERROR) * (|a| @ |b| + |acc|).
     Errors: shapes that do not fit; dtypes that cannot meet; a precision of other dtypes.
     Source: numpy.matmul.
@@ -87,7 +87,7 @@ def dot(a, b, acc, *, precision="ieee") -> TileType:
 @dot.numpy
 def _(a, b, acc, *, precision="ieee"):
     if acc.dtype == np.int32:
-        return _integer_product(a, b) + acc
+        return _integer_dot(a, b) + acc
     wide = np.dtype(np.float64 if acc.dtype == np.float64 else np.float32)
     if precision == "tf32":
         a, b = rounded_to_tf32(a), rounded_to_tf32(b)
@@ -95,8 +95,8 @@ def _(a, b, acc, *, precision="ieee"):
     return convert(product + convert(acc, wide), acc.dtype)
 
 
-def _integer_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a @ b of 8-bit integers, modulo 2**32: through floats, which have a fast product."""
+def _integer_dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a @ b of 8-bit integers, modulo 2**32: through floats, for which NumPy is fast."""
     largest = a.shape[-1] * _LARGEST[a.dtype.kind] * _LARGEST[b.dtype.kind]
     # float64 would not be exact from 2**37 columns on
     wide = np.float32 if largest <= _EXACT_IN_FLOAT32 else np.float64

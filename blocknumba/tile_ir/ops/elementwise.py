@@ -1,4 +1,4 @@
-"""The elementwise ops: one row each, with NumPy's meaning."""
+"""The elementwise ops: one row each, with NumPy's numerics."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from blocknumba.tile_ir.ir.types import (
 from blocknumba.tile_ir.ops import numerics
 from blocknumba.tile_ir.ops.numerics import Wide
 
-# The greatest error of float32 and float64 in units in the last place: what NumPy's SIMD loops
+# Maximum error of float32 and float64 in units in the last place: a bound that NumPy's SIMD loops
 # and CUDA's mathematical functions (Programming Guide, "Mathematical Functions") both keep.
 # float16 and bfloat16 are float32 rounded: at most one such unit.
 ERROR_ULPS = {name: 4 for name in (
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "rsqrt", "cbrt", "sin", "cos", "tan",
     "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "atan2",
     "hypot", "power")} | {"floordiv": 1, "erfc": 5, "lgamma": 6, "gamma": 10}
-# Near its zeros lgamma is only as exact as the sum that it is: the units there are those of 1.
+# Near its zeros lgamma is a sum that cancels: its units there are those of 1.
 ERROR_OF_ONE = frozenset(("lgamma",))
 
 

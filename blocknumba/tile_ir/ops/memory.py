@@ -14,7 +14,7 @@ EVICTION = ("", "evict_first", "evict_last", "no_allocate")
 
 
 def require_access(name: str, pointer: TileType, mask: TileType | None) -> None:
-    """A pointer (or a tile of pointers), and a bool mask of its shape when there is one."""
+    """Require a pointer (or a tile of pointers), and a bool mask of its shape if there is one."""
     require(pointer.is_pointer, "{}: given {}, accepted a pointer or a tile of pointers", name,
             pointer)
     if mask is not None:

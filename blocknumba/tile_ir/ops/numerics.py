@@ -13,7 +13,7 @@ import numpy as np
 class Wide:
     """A NumPy function of floats, computed in float32 for float16 and bfloat16 and then rounded.
 
-    out: an array of the result's type, which may be taken for the result.
+    out: an array of the result's type, which may be used for the result.
     """
 
     def __init__(self, function: Callable[..., np.ndarray]):
@@ -87,12 +87,12 @@ def multiply_high(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def population_count(x: np.ndarray) -> np.ndarray:
-    """How many bits of each element are set."""
+    """Number of bits that are set in each element."""
     return np.bitwise_count(x.astype(f"u{x.dtype.itemsize}")).astype(x.dtype)
 
 
 def leading_zeros(x: np.ndarray) -> np.ndarray:
-    """How many zero bits precede the highest set one."""
+    """Number of zero bits above the highest set one."""
     width = x.dtype.itemsize * 8
     bits = x.astype(f"u{x.dtype.itemsize}")
     distance = 1
@@ -127,7 +127,7 @@ def next_after(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 # conversion -----------------------------------------------------------------------------------
 
-# 8-bit float -> what its 256 codes are as float32: a table is several times faster than astype
+# 8-bit float -> float32 values of its 256 codes: a table is several times faster than astype
 _FLOAT8_VALUES = {kind: np.arange(256, dtype=np.uint8).view(kind).astype(np.float32)
                   for kind in map(np.dtype, (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2))}
 

@@ -59,8 +59,8 @@ def reduce(x, *, axis, kind, counts=False) -> TileType:
     x: tile of rank >= 1 whose dtype KINDS[kind] accepts; the result has x's dtype, computed in
     float32 for float16 and bfloat16 and rounded once; integers wrap.  "max" and "min" give NaN
     if there is one, "fmax" and "fmin" only if all are; of 0.0 and -0.0 either is the greater.
-    counts: what is done with the result depends on the number of elements too, as a mean does;
-    it changes nothing but what debug=True reports.
+    counts: the use of the result depends on the number of elements too, as in a mean; it changes
+    only the reports of debug=True.
     Errors: axis out of range; a dtype that kind does not accept.
     Source: numpy.add.reduce and its like.
     """

@@ -126,7 +126,7 @@ def _(x, *, axis):
 
 @op(PURE)
 def extract(x, *, starts, shape) -> TileType:
-    """The part of x that starts at starts and has shape; starts are multiples of shape.
+    """The subset of x that starts at starts and has shape; starts are multiples of shape.
 
     Source: x[starts[0] : starts[0] + shape[0], ...].
     """

@@ -1,4 +1,4 @@
-"""The pass that adds products of matrices up where they are made."""
+"""Fusion of additions into the accumulators of dots."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from blocknumba.tile_ir.passes.contract import declared
 
 @declared(reads=("ops",), writes=("ops",))
 def accumulate_dots(fn: Function, _: object = None) -> Function:
-    """a @ b + c is one dot, with c for its accumulator, where nothing else uses the product.
+    """Turn a @ b + c into one dot with accumulator c, where nothing else uses a @ b.
 
-    It is so in one region only: a product that is made before a loop stays there.
-    What `dot` promises of its error holds for the sum too.
+    Both are in one region: a dot before a loop stays there.
+    The error bound of `dot` holds for the sum too.
     """
     uses = Uses(fn)
 
     def rewrite(rebuilder: Rebuilder, op: Op) -> Values | None:
         if op.name != "add":
             return None
-        for product, other in ((op.x, op.y), (op.y, op.x)):
-            dot = _bare_product(product)
-            if dot is None or len(uses.users(product)) > 1:
+        for value, other in ((op.x, op.y), (op.y, op.x)):
+            dot = _dot_on_zeros(value)
+            if dot is None or len(uses.users(value)) > 1:
                 continue
             if uses.regions(dot)[0] is uses.regions(op)[0]:
                 operands = map(rebuilder.__getitem__, (dot.a, dot.b, other))
@@ -33,7 +33,7 @@ def accumulate_dots(fn: Function, _: object = None) -> Function:
     return rebuild(fn, rewrite)
 
 
-def _bare_product(value: Value) -> Op | None:
-    """The dot that made a value, if it was added to zeros."""
+def _dot_on_zeros(value: Value) -> Op | None:
+    """The dot that defines a value, if its accumulator is zero."""
     dot = made_by(value, "dot")
     return dot if dot is not None and number(dot.acc) == 0 else None

@@ -1,4 +1,4 @@
-"""The pass that brings a function to its simplest equal form, op by op."""
+"""Canonicalisation: folds of all ops, and simplification of loops."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from blocknumba.tile_ir.passes.contract import declared
 
 @declared(reads=("ops",), writes=("ops",))
 def canonicalize(fn: Function, _: object = None) -> Function:
-    """Fold every op, and simplify loops: at most one round, carried values that never change."""
+    """Fold every op, and simplify loops: at most one iteration, constant loop-carried values."""
     return rebuild(fn, _simplified)
 
 
 def _simplified(rebuilder: Rebuilder, op: Op) -> Values | None:
     if not is_loop(op):
         return None
-    if op.name == "for" and _rounds(rebuilder, op) == 1:
-        return _only_round(rebuilder, op)
+    if op.name == "for" and _trip_count(rebuilder, op) == 1:
+        return _single_iteration(rebuilder, op)
     if op.name == "for" and _is_remainder(*map(rebuilder.__getitem__, controls(op))):
-        return _perhaps_round(rebuilder, op)
+        return _conditional_iteration(rebuilder, op)
     return _without_constants(rebuilder, op)
 
 
-def _rounds(rebuilder: Rebuilder, op: Op) -> int | None:
-    """How many rounds a `for` makes, when that is known."""
+def _trip_count(rebuilder: Rebuilder, op: Op) -> int | None:
+    """Number of iterations of a `for`, when it is known."""
     bounds = [number(rebuilder[value]) for value in controls(op)]
     return None if None in bounds or bounds[2] == 0 else len(range(*bounds))
 
 
-def _only_round(rebuilder: Rebuilder, op: Op) -> Values:
-    """A loop of exactly one round, in place."""
+def _single_iteration(rebuilder: Rebuilder, op: Op) -> Values:
+    """The ops of a loop of exactly one iteration, without the loop."""
     (region,) = op.regions
     for arg, value in zip(region.args, (op.start, *op.initial), strict=True):
         rebuilder[arg] = rebuilder[value]
@@ -42,7 +42,7 @@ def _only_round(rebuilder: Rebuilder, op: Op) -> Values:
 
 
 def _is_remainder(start: Value, stop: Value, step: Value) -> bool:
-    """Whether a `for` begins at the last multiple of its step up to its end: a round or none."""
+    """Whether a `for` starts at the last multiple of its step: one iteration or none."""
     size, product = number(step), made_by(start, "mul")
     if size is None or size < 1 or product is None or number(product.y) != size:
         return False
@@ -54,22 +54,22 @@ def _is_remainder(start: Value, stop: Value, step: Value) -> bool:
     return number(quotient.y) == size
 
 
-def _perhaps_round(rebuilder: Rebuilder, op: Op) -> Values:
-    """A loop of one round or none, as a branch."""
+def _conditional_iteration(rebuilder: Rebuilder, op: Op) -> Values:
+    """A loop of one iteration or none, as a branch."""
     builder, emit = rebuilder.builder, rebuilder.builder.emit
     initial = tuple(rebuilder[value] for value in op.initial)
-    any_round = emit(OPS["lt"], rebuilder[op.start], rebuilder[op.stop])
+    runs = emit(OPS["lt"], rebuilder[op.start], rebuilder[op.stop])
     with builder.region() as (once, _):
-        emit(OPS["yield"], *_only_round(rebuilder, op))
+        emit(OPS["yield"], *_single_iteration(rebuilder, op))
     with builder.region() as (never, _):
         emit(OPS["yield"], *initial)
     types = tuple(value.type for value in initial)
-    made = emit(OPS["if"], any_round, regions=(once, never), result_types=types)
+    made = emit(OPS["if"], runs, regions=(once, never), result_types=types)
     return made if isinstance(made, tuple) else (made,)
 
 
 def _without_constants(rebuilder: Rebuilder, op: Op) -> Values | None:
-    """A loop without the carried values that are in every round what they were at first."""
+    """A loop without the loop-carried values that stay what they were at first."""
     values = carried(op)
     triples = list(zip(values.initial, values.args, values.following, strict=True))
     varies = [value is not arg and value is not first for first, arg, value in triples]

@@ -1,4 +1,4 @@
-"""What a pass is, and how passes are run one after the other."""
+"""The contract of passes, and the driver that runs them in order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.ir.verifier import Level, verify
 
-# What a function always has; other facts are written by the pass that establishes them.
+# Properties that a function always has; a pass establishes the others.
 GIVEN = frozenset(("ops",))
 
 Observer = Callable[["Pass", Function, float], None]
@@ -19,9 +19,9 @@ Observer = Callable[["Pass", Function, float], None]
 class Pass:
     """A function (fn, target) -> fn that changes nothing it was given.
 
-    name: on the command line.  summary: what it does, in one line.
-    reads, writes: what it relies on and what it establishes or changes, in words that the passes
-        of one pipeline share ("ops", "layouts", "shared_memory", ...).
+    name: on the command line.  summary: one line.
+    reads, writes: properties that it relies on, and that it establishes or changes, by names that
+        the passes of one pipeline share ("ops", "layouts", "shared_memory", ...).
     """
 
     name: str
@@ -46,7 +46,7 @@ def declared(*, reads: Iterable[str], writes: Iterable[str]) -> Callable[[Callab
 
 
 def check_order(passes: Sequence[Pass], given: Iterable[str] = GIVEN) -> None:
-    """Assert that what each pass reads was written by one before it, or is given."""
+    """Assert that each property that a pass reads is written by an earlier pass, or is given."""
     present = set(given)
     for pass_ in passes:
         missing = pass_.reads - present

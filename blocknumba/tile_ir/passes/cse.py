@@ -20,7 +20,7 @@ def cse(fn: Function, _: object = None) -> Function:
 
 
 class _Elimination:
-    """Re-emits a function; knows what can be seen from where it is, by what it computes."""
+    """Re-emits a function; keeps the values visible at the insertion point, by their keys."""
 
     def __init__(self):
         self._known: dict[Hashable, Values] = {}
@@ -60,9 +60,9 @@ class _Elimination:
         return seen
 
     def _with_regions(self, op: Op) -> Values:
-        """What regions compute is forgotten after them: they need not have been run."""
+        """Values of regions are forgotten after them: the regions need not have been run."""
         writes = op in self._writing
-        # the writes of a round come before the loads of the next
+        # the writes of an iteration come before the loads of the next
         self._epoch += writes and is_loop(op)
         regions = []
         for region in op.regions:
@@ -74,7 +74,7 @@ class _Elimination:
         return self._rebuilder.again(op, regions)
 
     def _key(self, op: Op, operands: list[Value]) -> Hashable | None:
-        """Equal for ops with equal results; None for an op that must stay."""
+        """Key that is equal for ops with equal results; None for an op that must stay."""
         opdef = op.opdef
         if opdef.has(PURE):
             epoch = None

@@ -13,7 +13,7 @@ from blocknumba.tile_ir.passes.contract import declared
 
 
 def must_run(op: Op) -> bool:
-    """Whether an op without regions does more than give its results.
+    """Whether an op without regions has an effect besides its results.
 
     A load has no effect unless it is volatile.
     """
@@ -39,16 +39,16 @@ def liveness(fn: Function) -> Liveness:
 
 
 class _Search:
-    """Marks what is needed; todo holds values whose own needs are still to be marked."""
+    """Marks live values; todo holds those whose operands are still to be marked."""
 
     def __init__(self):
         self.found = Liveness()
         self._todo: list[Value] = []
-        self._arg_of: dict[Value, tuple[Op, int]] = {}  # carried argument -> loop, place
+        self._arg_of: dict[Value, tuple[Op, int]] = {}  # loop-carried argument -> loop, index
         self._inside: dict[Op, tuple[Op, ...]] = {}  # op with regions -> those around it
 
     def region(self, region: Region, around: tuple[Op, ...]) -> None:
-        """Mark the effects of a region and what decides whether they happen."""
+        """Mark the effects of a region and the values that decide whether they happen."""
         for op in region.ops:
             if op.opdef.has(TERMINATOR):
                 continue
@@ -61,8 +61,8 @@ class _Search:
             if op.opdef.has(WRITES | EFFECT):
                 self._runs((*around, op))
             if is_loop(op):
-                for place, arg in enumerate(carried(op).args):
-                    self._arg_of[arg] = op, place
+                for index, arg in enumerate(carried(op).args):
+                    self._arg_of[arg] = op, index
             for inner in op.regions:
                 self.region(inner, (*around, op))
 
@@ -91,20 +91,20 @@ class _Search:
                 self.found.ops.add(op)
                 self._needs(controls(op) if is_loop(op) else op.operands)
 
-    def _carried(self, loop: Op, place: int) -> None:
-        """Within a loop, a carried value is what came in, or what the last round handed on."""
+    def _carried(self, loop: Op, index: int) -> None:
+        """A live loop-carried value needs its initial value and the one that is yielded."""
         self._runs((*self._inside[loop], loop))
         values = carried(loop)
-        self._needs((values.initial[place], values.following[place]))
+        self._needs((values.initial[index], values.following[index]))
 
-    def _result(self, op: Op, place: int) -> None:
+    def _result(self, op: Op, index: int) -> None:
         if is_loop(op):
-            self._carried(op, place)
+            self._carried(op, index)
             return
         self._runs((*self._inside[op], op))
         for region in op.regions:
             yielded = region.terminator.values
-            self._needs(yielded[place:place + 1] if op.name == "if" else yielded)
+            self._needs(yielded[index:index + 1] if op.name == "if" else yielded)
 
 
 @declared(reads=("ops",), writes=("ops",))
@@ -123,7 +123,7 @@ def dce(fn: Function, _: object = None) -> Function:
 
 
 def _needed(rebuilder: Rebuilder, op: Op, live: Liveness) -> Values | None:
-    """Nothing of a dead op; of a live one with regions, the results that are live."""
+    """The rewrite: drops dead ops, and dead results of live ops with regions."""
     if op.opdef.has(TERMINATOR):
         return None
     if not op.regions:
@@ -134,15 +134,15 @@ def _needed(rebuilder: Rebuilder, op: Op, live: Liveness) -> Values | None:
     if is_loop(op):
         values = zip(op.results, carried(op).args, strict=True)
         kept = [result in live.values or arg in live.values for result, arg in values]
-        return _spread(op, kept, keep(rebuilder, op, kept))
+        return _scattered(op, kept, keep(rebuilder, op, kept))
     if op.name != "if":
         return None
     kept = [result in live.values for result in op.results]
-    return _spread(op, kept, _choice(rebuilder, op, kept))
+    return _scattered(op, kept, _choice(rebuilder, op, kept))
 
 
-def _spread(op: Op, kept: list[bool], results: Values) -> Values:
-    """Results for all of an op's; those that are dead stand for themselves."""
+def _scattered(op: Op, kept: list[bool], results: Values) -> Values:
+    """New values for all results of an op; dead ones stand for themselves."""
     live = iter(results)
     return tuple(next(live) if keep_ else old
                  for keep_, old in zip(kept, op.results, strict=True))

@@ -11,11 +11,11 @@ from blocknumba.tile_ir.passes.contract import declared
 
 @declared(reads=("ops",), writes=("ops",))
 def hoist_invariants(fn: Function, _: object = None) -> Function:
-    """Move pure ops that are the same in every round out of loops.
+    """Move pure ops that are the same in every iteration out of loops.
 
-    They are then computed even if the loop makes no round, which a pure op allows: none has an
-    effect, and none traps.  Loads stay: what they read may be out of bounds, or written meanwhile.
-    Ops in a branch of the loop stay too: most rounds may not need them.
+    They are then computed even if the loop makes no iteration, which a pure op allows: it has no
+    effect, and does not trap.  Loads stay: they may be out of bounds, or the memory may change.
+    Ops in a branch of the loop stay too: most iterations may not need them.
     """
     moved: set[Op] = set()
     return rebuild(fn, lambda rebuilder, op: _moved(rebuilder, op, moved), folding=False)

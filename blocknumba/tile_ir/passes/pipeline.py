@@ -17,14 +17,14 @@ TILE_PASSES = (
     canonicalize,
     # before simplify_masks: it pairs bounds of one index, which must be one value
     cse,
-    # after cse: a product that is written twice is used twice
+    # after cse: a dot that is written twice is used twice
     accumulate_dots,
-    # before hoisting: what remains is of scalars, and the same in every round
+    # before hoisting: remainders of scalars are the same in every iteration
     scalar_remainders,
     # before hoisting: what it emits for the bounds is mostly invariant
     simplify_masks,
     hoist_invariants,
-    # after hoisting: what was in two loops is now side by side
+    # after hoisting: ops of two loops are now in one region
     cse,
     dce,
 )

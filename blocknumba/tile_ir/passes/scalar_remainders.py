@@ -1,8 +1,9 @@
-"""The pass that takes remainders of where tiles start, in place of those of tiles.
+"""Remainders of tiles become remainders of their starts.
 
-In `(start + arange(0, 128)) % M` no tile wraps around in its midst when `start` and `M` are
-multiples of 128: it is `start % M + arange(0, 128)`.  Then indices are known to rise by 1, so that
-accesses are wide, and the copy engine can fetch what they are of.
+    (start + arange(0, 128)) % M   ->   start % M + arange(0, 128)
+
+This holds when `start` and `M` are multiples of 128: no tile wraps around within itself.  Then the
+indices are known to rise by 1, so that accesses are wide and TMA can be used.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ _REPEATED = ("broadcast", "reshape", "transpose")
 
 @declared(reads=("ops",), writes=("ops",))
 def scalar_remainders(fn: Function, _: object = None) -> Function:
-    """Take the remainder of where a tile starts, where no tile wraps around in its midst."""
+    """Take the remainder of a tile's start, where no tile wraps around within itself."""
     if not any(map(_is_remainder, walk(fn.body))):
         return fn
     return rebuild(fn, _Remainders(fn))
 
 
 class _Remainders:
-    """A rewrite; knows the divisibility and the ranges of the old values."""
+    """The rewrite; knows the axis info and the ranges of the old values."""
 
     def __init__(self, fn: Function):
         self._infos = AxisInfos(fn)
@@ -48,11 +49,11 @@ class _Remainders:
         return None
 
     def _is_positive(self, op: Op) -> bool:
-        """Whether what is divided by is.  A mask is the greatest of the remainders."""
+        """Whether the divisor is positive.  That of `and` is a mask, the largest remainder."""
         return self._infos.ranges[op.y].low > 0
 
     def _is_whole(self, op: Op, start: Value, within: Value) -> bool:
-        """Whether start + within are between two multiples of the divisor."""
+        """Whether start + within lie between two neighbouring multiples of the divisor."""
         indices = self._infos.ranges[within]
         divisor = self._infos[op.y].axes[0].divisibility
         if op.name == "and":
@@ -74,7 +75,7 @@ def _is_remainder(op: Op) -> bool:
 
 
 def _scalar(tile: Value) -> Value | None:
-    """What every element of a tile is, where a scalar was made one."""
+    """The scalar that a tile repeats; None for other tiles."""
     while tile.owner is not None and tile.owner.name in _REPEATED:
         tile = tile.owner.x
     splat = made_by(tile, "splat")
@@ -82,7 +83,7 @@ def _scalar(tile: Value) -> Value | None:
 
 
 def _modulus(rebuilder: Rebuilder, op: Op) -> Value:
-    """What a tile's remainder is of, as a scalar."""
+    """The second operand of a tile's remainder, as a scalar."""
     builder: Builder = rebuilder.builder
     known = number(op.y)
     if known is not None:

@@ -39,7 +39,7 @@ _END = re.compile(r" *\}")
 _TOKEN = re.compile(
     r' *(?:("(?:[^"\\]|\\.)*")|(-?\d+\.?\d*(?:e[+-]?\d+)?)|(-?(?:nan|inf))\b'
     rf"|(True|False|None)\b|({_TYPE})|<([^<>]*)>)")
-_WORDS = {"True": True, "False": False, "None": None}
+_CONSTANTS = {"True": True, "False": False, "None": None}
 
 
 def parse(text: str, parse_layout: Callable[[str], object] | None = None,
@@ -47,7 +47,7 @@ def parse(text: str, parse_layout: Callable[[str], object] | None = None,
     """The function that a text writes.
 
     parse_layout: reads a layout in a type or an attribute; without it, layouts are errors.
-    file: named by errors and by the places of the ops.
+    file: named by errors and by the locations of the ops.
     Errors: ParseError, at the line.  What the verifier checks is not checked here.
     """
     return _Parser(text, parse_layout, file).function()
@@ -85,14 +85,14 @@ class _Parser:
 
     def _parameter(self, match: re.Match) -> Parameter:
         """A parameter from the match of _PARAMETER."""
-        facts = self._braced(match[6] or "{}")
+        known = self._braced(match[6] or "{}")
         try:
             kind, argument, axis = match[3], self._unquoted(match[4]), match[5] and int(match[5])
             if kind == "tensor_map":
-                return Parameter(kind, argument, axis, tensor_map=TensorMap.of(facts))
-            return Parameter(kind, argument, axis, **facts)
+                return Parameter(kind, argument, axis, tensor_map=TensorMap.of(known))
+            return Parameter(kind, argument, axis, **known)
         except (KeyError, TypeError, ValueError, AttributeError):
-            return self._fail("a parameter has no such facts")
+            return self._fail("a parameter has no such attributes")
 
     # lines ------------------------------------------------------------------------------------
 
@@ -267,7 +267,7 @@ class _Parser:
         return found
 
     def _attribute(self, text: str, at: int) -> tuple[Attr, int]:
-        """The value that starts at a place, and where it ends."""
+        """The value that starts at an index, and the index where it ends."""
         if text.startswith("(", at):
             return self._tuple(text, at + 1)
         match = _TOKEN.match(text, at)
@@ -281,7 +281,7 @@ class _Parser:
         if special is not None:
             return float(special), match.end()
         if word is not None:
-            return _WORDS[word], match.end()
+            return _CONSTANTS[word], match.end()
         return (self._layout(layout) if type_ is None else self._type(type_)), match.end()
 
     def _number(self, text: str) -> int | float:

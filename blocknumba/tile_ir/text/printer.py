@@ -30,7 +30,7 @@ from blocknumba.tile_ir.ir.function import Attr, Function, Op, Parameter, Region
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.types import TileType
 
-_UNWRITTEN = ("as_tf32",)  # of a tensor map, when there is nothing to say
+_UNWRITTEN = ("as_tf32",)  # fields of a tensor map that are written only when they are true
 
 # Required attributes that the types of the results determine.
 IMPLIED: dict[str, Callable[[tuple[TileType, ...]], Attr]] = {
@@ -45,7 +45,7 @@ _INDENT = "  "
 
 
 def text(fn: Function, *, locs: bool = False) -> str:
-    """The text of a function; with locs, each op is followed by its place as a comment."""
+    """The text of a function; with locs, each op is followed by its location as a comment."""
     return _Printer(locs).function(fn)
 
 
@@ -89,25 +89,25 @@ class _Printer:
 
     def _op(self, op: Op, indent: str) -> None:
         names = self._names
-        words = [op.opdef.name]
+        fields = [op.opdef.name]
         if op.operands:
-            words.append(", ".join([names[value] for value in op.operands]))
+            fields.append(", ".join([names[value] for value in op.operands]))
         if op.attrs and (attributes := _attributes(op)):
-            words.append(attributes)
+            fields.append(attributes)
         if op.results:
-            words.append(f": {', '.join([self._type(value.type) for value in op.results])}")
-            words.insert(0, f"{', '.join([self._define(value) for value in op.results])} =")
-        line = indent + " ".join(words)
+            fields.append(f": {', '.join([self._type(value.type) for value in op.results])}")
+            fields.insert(0, f"{', '.join([self._define(value) for value in op.results])} =")
+        line = indent + " ".join(fields)
         if self._locs and op.loc.line:
-            line, place = line, f"  # {op.loc}"
+            line, location = line, f"  # {op.loc}"
         else:
-            place = ""
+            location = ""
         if not op.regions:
-            self._lines.append(line + place)
+            self._lines.append(line + location)
             return
         for number, region in enumerate(op.regions):
             opening = f"{line} " if number == 0 else f"{indent}}} else "
-            self._lines.append(f"{opening}{self._arguments(region)}{{{place}")
+            self._lines.append(f"{opening}{self._arguments(region)}{{{location}")
             self._ops(region, indent + _INDENT)
         self._lines.append(f"{indent}}}")
 
@@ -163,18 +163,18 @@ def _function_attributes(fn: Function) -> str:
 def _origin(parameter: Parameter) -> str:
     """Where a parameter comes from: `extent(x, 0) {divisibility=16, minimum=0}`."""
     axis = "" if parameter.axis is None else f", {parameter.axis}"
-    facts = []
+    known = []
     if parameter.divisibility != 1:
-        facts.append(f"divisibility={parameter.divisibility}")
+        known.append(f"divisibility={parameter.divisibility}")
     if parameter.minimum is not None:
-        facts.append(f"minimum={parameter.minimum}")
+        known.append(f"minimum={parameter.minimum}")
     if parameter.mappable:
-        facts.append("mappable=True")
+        known.append("mappable=True")
     if parameter.tensor_map is not None:
-        facts += [f"{name}={attribute_text(value)}"
+        known += [f"{name}={attribute_text(value)}"
                   for name, value in parameter.tensor_map.fields().items()
                   if value or name not in _UNWRITTEN]
-    written = f" {{{', '.join(facts)}}}" if facts else ""
+    written = f" {{{', '.join(known)}}}" if known else ""
     return f"{parameter.kind}({_word(parameter.argument)}{axis}){written}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from blocknumba.tile_ir.analysis.affine import Form, Forms
+from blocknumba.tile_ir.analysis.affine import AffineExpression, AffineExpressions
 from blocknumba.tile_ir.ir.function import Function, Value, walk
 from blocknumba.tile_ir.text.parser import parse
 
@@ -35,17 +35,18 @@ def last(fn: Function) -> Value:
     return [op for op in fn.body.ops if op.results][-1].results[0]
 
 
-def written(form: Form | str) -> str:
+def written(expression: AffineExpression | str) -> str:
     """A form as 'base; step, step'."""
-    if isinstance(form, str):
-        return form
+    if isinstance(expression, str):
+        return expression
 
     def sum_of(polynomial) -> str:
         terms = ["*".join([str(number), *(atom.value.hint for atom in monomial)])
                  for monomial, number in polynomial.terms]
         return " + ".join(terms) or "0"
 
-    return "; ".join([sum_of(form.base), ", ".join(map(sum_of, form.steps))]).strip("; ")
+    steps = ", ".join(map(sum_of, expression.steps))
+    return "; ".join([sum_of(expression.base), steps]).strip("; ")
 
 
 @pytest.mark.parametrize(("ops", "expected"), [
@@ -70,7 +71,7 @@ def written(form: Form | str) -> str:
 def test_index_arithmetic_has_a_form(ops, expected):
     fn = function(*ops)
 
-    found = Forms(fn)[last(fn)]
+    found = AffineExpressions(fn)[last(fn)]
 
     assert written(found) == expected
 
@@ -92,7 +93,7 @@ def test_index_arithmetic_has_a_form(ops, expected):
 def test_what_has_no_form_says_why(ops, expected):
     fn = function(*ops)
 
-    found = Forms(fn)[last(fn)]
+    found = AffineExpressions(fn)[last(fn)]
 
     assert found == expected
 
@@ -108,7 +109,7 @@ def carried_pointer(bounds: str, step: str, *before: str) -> str:
     """The form of a pointer that a loop carries, within the loop."""
     fn = function(*before, LOOP.format(bounds=bounds, step=step))
     loop = next(op for op in walk(fn.body) if op.name == "for")
-    return written(Forms(fn)[loop.regions[0].args[1]])
+    return written(AffineExpressions(fn)[loop.regions[0].args[1]])
 
 
 ZERO = "%zero = constant {value=0} : int32"
@@ -122,9 +123,9 @@ SIX = "%six = constant {value=6} : int32"
     ("%zero, %n, %six", "offset %q, %k2 : ptr<float32>",
      "an index moves by a distance that is no multiple of the loop's step"),
     ("%zero, %n, %k2", "offset %q, %x : ptr<float32>",
-     "an index changes from round to round in a way that is no fixed distance"),
+     "an index does not change by a fixed distance in each iteration"),
     ("%zero, %n, %k2", "offset %p, %six : ptr<float32>",
-     "an index changes from round to round in a way that is no fixed distance"),
+     "an index does not change by a fixed distance in each iteration"),
 ], ids=["a multiple of the step", "from a start", "by products", "no multiple", "by the counter",
         "not from itself"])
 def test_a_pointer_that_a_loop_carries_is_where_its_counter_says(bounds, step, expected):
@@ -141,18 +142,18 @@ def test_what_a_loop_leaves_has_a_form_only_if_it_did_not_change():
                                          step="offset %q, %zero : ptr<float32>").replace(
         "yield %next", "yield %q"), left)
 
-    found = [Forms(fn)[last(fn)] for fn in (moving, staying)]
+    found = [AffineExpressions(fn)[last(fn)] for fn in (moving, staying)]
 
     assert list(map(written, found)) == ["an index is what a loop has left", "1*n"]
 
 
 def test_a_promise_about_a_parameter_leaves_it_a_number_known_at_launch():
     fn = function("%r = hint %n {divisibility=(8,), contiguity=(), constancy=()} : int32")
-    forms = Forms(fn)
+    expressions = AffineExpressions(fn)
 
-    ((atom,), _), = forms[last(fn)].base.terms
+    ((atom,), _), = expressions[last(fn)].base.terms
 
-    assert forms.parameter(atom) is fn.parameters[1]
+    assert expressions.parameter(atom) is fn.parameters[1]
 
 
 def test_long_sums_have_no_form_in_tiles_and_are_atoms_as_scalars():
@@ -162,6 +163,6 @@ def test_long_sums_have_no_form_in_tiles_and_are_atoms_as_scalars():
         sums += [f"%s{i} = add %f{i}, %n : int32", f"%t{i} = mul %t{i - 1}, %s{i} : int32"]
     fn = function(*factors, *sums)
 
-    found = Forms(fn)[last(fn)]
+    found = AffineExpressions(fn)[last(fn)]
 
     assert len(found.base.terms) <= 16

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from blocknumba.tile_ir.analysis.affine import Forms
+from blocknumba.tile_ir.analysis.affine import AffineExpressions
 from blocknumba.tile_ir.analysis.bounds import conditions
 from blocknumba.tile_ir.analysis.ranges import Ranges
 from blocknumba.tile_ir.interpreter import run
@@ -49,17 +49,17 @@ def function(*ops: str) -> Function:
 def demanded(fn: Function) -> object:
     """The conditions of the mask, or why there are none."""
     (mask,) = [value for op in fn.body.ops for value in op.results if value.hint == "mask"]
-    return conditions(Forms(fn), Ranges(fn), mask)
+    return conditions(AffineExpressions(fn), Ranges(fn), mask)
 
 
-def holds(demands, numbers: dict[str, int], index: tuple[int, ...]) -> bool:
+def holds(constraints, numbers: dict[str, int], index: tuple[int, ...]) -> bool:
     """Whether all demands are positive at one index."""
     def value(polynomial) -> int:
         return sum(coefficient * int(np.prod([numbers[atom.value.hint] for atom in monomial]))
                    for monomial, coefficient in polynomial.terms)
 
-    return all(value(form.base) + sum(value(step) * i for step, i in zip(form.steps, index)) > 0
-               for form in demands)
+    return all(value(each.base) + sum(value(step) * i for step, i in zip(each.steps, index)) > 0
+               for each in constraints)
 
 
 @pytest.mark.parametrize("ops", [
@@ -80,13 +80,13 @@ def holds(demands, numbers: dict[str, int], index: tuple[int, ...]) -> bool:
 ], ids=["below", "at most", "above", "unsigned", "unsigned constants", "scalars", "transposed"])
 def test_a_mask_holds_where_its_conditions_are_positive(ops):
     fn = function(*ops)
-    demands = demanded(fn)
+    constraints = demanded(fn)
     for e, n in itertools.product((0, 2, 9), (-2, 0, 5)):
         out = np.zeros(SHAPE, bool)
         run(fn, (1, 1, 1), {"out": out, "x": np.zeros(e), "n": np.int32(n), "u": np.uint32(1),
                             "b": np.bool_(True)})
 
-        found = [holds(demands, {"e": e, "n": n}, index) for index in np.ndindex(SHAPE)]
+        found = [holds(constraints, {"e": e, "n": n}, index) for index in np.ndindex(SHAPE)]
 
         assert found == out.ravel().tolist()
 

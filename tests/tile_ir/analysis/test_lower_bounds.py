@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from blocknumba.tile_ir.analysis.affine import Forms
-from blocknumba.tile_ir.analysis.bounds import LowerBounds, fits_32_bits, interval, promises
+from blocknumba.tile_ir.analysis.affine import AffineExpressions
+from blocknumba.tile_ir.analysis.bounds import LowerBounds, fits_32_bits, interval, assumptions
 from blocknumba.tile_ir.analysis.ranges import Range, Ranges
 from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.text.parser import parse
@@ -34,14 +34,14 @@ def function(*ops: str) -> Function:
     return parse(SOURCE.format(ops="\n  ".join(ops)))
 
 
-def least(fn: Function, **promised: int) -> float:
+def lowest(fn: Function, **assumed: int) -> float:
     """The lower bound of %r, with promises of parameters."""
-    forms, ranges = Forms(fn), Ranges(fn)
-    atoms = {arg.hint: forms.atom(arg).terms[0][0][0] for arg in fn.body.args}
-    known = {**promises(forms, ranges, fn.body),
-             **{atoms[name]: number for name, number in promised.items()}}
+    expressions, ranges = AffineExpressions(fn), Ranges(fn)
+    atoms = {arg.hint: expressions.atom(arg).terms[0][0][0] for arg in fn.body.args}
+    known = {**assumptions(expressions, ranges, fn.body),
+             **{atoms[name]: number for name, number in assumed.items()}}
     (result,) = [value for op in fn.body.ops for value in op.results if value.hint == "r"]
-    return LowerBounds(forms, ranges, known).of_value(result)
+    return LowerBounds(expressions, ranges, known).of_value(result)
 
 
 @pytest.mark.parametrize(("ops", "expected"), [
@@ -64,13 +64,13 @@ def least(fn: Function, **promised: int) -> float:
     (["%a = cast %s {dtype=\"int32\"} : int32", "%r = add %a, %p64 : int32"], UNKNOWN),
 ], ids=lambda value: "" if isinstance(value, list) else str(value))
 def test_a_scalar_is_never_below_its_bound(ops, expected):
-    assert least(function(*ops)) == expected
+    assert lowest(function(*ops)) == expected
 
 
 def test_promised_numbers_bound_what_is_made_of_them():
     fn = function("%r = mul %p64, %n : int32")
 
-    assert least(fn, n=1) == 0
+    assert lowest(fn, n=1) == 0
 
 
 @pytest.mark.parametrize(("condition", "expected"), [
@@ -80,14 +80,14 @@ def test_promised_numbers_bound_what_is_made_of_them():
 def test_what_is_assumed_of_a_scalar_bounds_it(condition, expected):
     fn = function(f"%b = {condition} : bool", "assume %b", "%r = add %n, %c1 : int32")
 
-    assert least(fn) == expected + 1
+    assert lowest(fn) == expected + 1
 
 
 def test_the_greatest_of_several_promises_counts():
     fn = function("%a = gt %n, %c6 : bool", "%b = ge %n, %c1 : bool", "assume %a", "assume %b",
                   "%r = add %n, %c1 : int32")
 
-    assert least(fn) == 8
+    assert lowest(fn) == 8
 
 
 @pytest.mark.parametrize(("op", "expected", "fits"), [
@@ -99,8 +99,8 @@ def test_the_greatest_of_several_promises_counts():
 ])
 def test_a_number_fits_32_bits_when_its_interval_does(op, expected, fits):
     fn = function(f"%r = {op} : int32")
-    forms, ranges = Forms(fn), Ranges(fn)
-    number = forms[fn.body.ops[-2].result].base
+    expressions, ranges = AffineExpressions(fn), Ranges(fn)
+    number = expressions[fn.body.ops[-2].result].base
 
     assert interval(number, ranges) == expected
     assert fits_32_bits(number, ranges) == fits
