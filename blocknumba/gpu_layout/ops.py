@@ -13,7 +13,7 @@ from blocknumba.errors import require
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import REGISTER
 from blocknumba.gpu_layout.layouts.shared import OFFSET
-from blocknumba.gpu_layout.memory.chunks import part_layout
+from blocknumba.gpu_layout.memory.chunks import chunk_layout
 from blocknumba.gpu_layout.placement.reductions import reduction_plan
 from blocknumba.tile_ir.analysis.ranges import RULES, Range
 from blocknumba.tile_ir.ir.opdef import EFFECT, PURE, attribute, op
@@ -41,18 +41,18 @@ def _require_shared(name: str, buffer: TileType) -> None:
 
 
 @op(PURE)
-def block_rank(*, blocks) -> TileType:
+def cta_rank(*, blocks) -> TileType:
     """Which of the blocks that a program is spread over this one is: scalar int32 below blocks.
 
     blocks: a power of two above 1, the same wherever a function has this op.  A function without
     it is one of programs of one block.
     """
     require(blocks > 1 and not blocks & (blocks - 1),
-            "block_rank: given {} blocks, accepted a power of two above 1", blocks)
+            "cta_rank: given {} blocks, accepted a power of two above 1", blocks)
     return TileType(int32)
 
 
-RULES[block_rank.name] = lambda _, op: Range(0, attribute(op, "blocks") - 1)
+RULES[cta_rank.name] = lambda _, op: Range(0, attribute(op, "blocks") - 1)
 
 
 @op(PURE)
@@ -71,11 +71,11 @@ def convert_layout(x, *, layout) -> TileType:
 def take_part(x, *, bits, index) -> TileType:
     """The elements of x whose packed index has bits set as the bits of index are.
 
-    x: tile in registers; bits: of the packed index, places of registers only (see parts.cut).
-    The result has rank 1, in the layout parts.part_layout(x.layout, bits).
+    x: tile in registers; bits: of the packed index, of registers only (see chunks.chunk_bits).
+    The result has rank 1, in the layout chunks.chunk_layout(x.layout, bits).
     """
     _require_registers("take_part", x)
-    return TileType(x.dtype, (x.size >> len(bits),), part_layout(x.layout, bits))
+    return TileType(x.dtype, (x.size >> len(bits),), chunk_layout(x.layout, bits))
 
 
 @op(PURE)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from blocknumba.gpu_layout.async_copies.pipeline_loops import pipeline_loops
 from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
-from blocknumba.gpu_layout.clusters.partition import spread_blocks
+from blocknumba.gpu_layout.clusters.partition import partition_blocks
 from blocknumba.gpu_layout.dots.map_dots import map_dots
 from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
 from blocknumba.gpu_layout.dots.rotate_dots import rotate_products
@@ -27,7 +27,7 @@ MOST_RETRIES = 8  # where shared memory does not suffice
 # From here on every op is one that the hardware has, and what engines access is in shared memory.
 MAPPING_PASSES = (
     # first: what follows sees tiles as a block has them
-    spread_blocks,
+    partition_blocks,
     # before map_dots, which takes every dot that is left
     map_wgmma,
     # after map_wgmma: it moves products apart

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from blocknumba.errors import UNKNOWN, Loc, ResourceError
-from blocknumba.gpu_layout.async_copies.ops import shared_part
+from blocknumba.gpu_layout.async_copies.ops import shared_slice
 from blocknumba.gpu_layout.layouts.registers import register_count
 from blocknumba.nvvm_lower.elements import register_type
 from blocknumba.nvvm_lower.llvm import SHARED, Body, Module
@@ -156,7 +156,7 @@ class Emitter:
     def __init__(self, body: Body, target: Target, options: CodeOptions, fn: Function,
                  debug_info: DebugInfo | None):
         self.body, self.target, self.options = body, target, options
-        reads_ahead = any(op.opdef is shared_part for op in walk(fn.body))
+        reads_ahead = any(op.opdef is shared_slice for op in walk(fn.body))
         self.threads = Threads(body, options.num_warps, holds=reads_ahead)
         self.axis_infos = axis_info(fn)
         self.used = frozenset(value for op in walk(fn.body) for value in op.operands)

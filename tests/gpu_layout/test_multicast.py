@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from spread_kernels import (
+from cluster_kernels import (
     attention_blocks,
     column_blocks,
     persistent_blocks,
@@ -13,14 +13,16 @@ from spread_kernels import (
     uneven_blocks,
     with_rank,
 )
-from tensor_core_kernels import matmul, tile_of
+from tensor_core_kernels import tile_of
 from test_specialize_warps import F16, OPTIONS
 
 from blocknumba.gpu_layout.async_copies.ops import tma_load, warp_roles
 from blocknumba.gpu_layout.async_copies.ring_check import ring_problems
 from blocknumba.gpu_layout.async_copies.schedule import plan_schedule
 from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
-from blocknumba.gpu_layout.clusters.multicast import blocks_of, differing, parts_ways, portion_of
+from blocknumba.gpu_layout.clusters.multicast import (
+    control_flow_diverges, rank_dependent, shard_of,
+)
 from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
 from blocknumba.gpu_layout.layouts.shared import offset_of, swizzled
 from blocknumba.gpu_layout.spec import MAPPED
@@ -58,22 +60,12 @@ def fetches(fn):
 
 # what differs among blocks ----------------------------------------------------------------------
 def text_of(body):
-    return parse("kernel k(\n  %n: int32 = value(n)\n) {\n  %rank = block_rank {blocks=2} : int32\n"
+    return parse("kernel k(\n  %n: int32 = value(n)\n) {\n  %rank = cta_rank {blocks=2} : int32\n"
                  f"  %one = constant {{value=1}} : int32\n{body}\n  return\n}}\n")
 
 
 def names_that_differ(fn):
-    return {value.hint for value in differing(fn)}
-
-
-def test_a_function_without_a_rank_is_of_one_block():
-    assert blocks_of(tile_of(matmul, F16, {**TILES})) == 1
-    assert blocks_of(text_of("")) == 2
-
-
-def test_two_numbers_of_blocks_are_a_mistake():
-    with pytest.raises(AssertionError, match="2, 4"):
-        blocks_of(text_of("  %other = block_rank {blocks=4} : int32"))
+    return {value.hint for value in rank_dependent(fn)}
 
 
 def test_what_is_made_of_the_rank_differs_among_blocks():
@@ -81,7 +73,7 @@ def test_what_is_made_of_the_rank_differs_among_blocks():
                  "  %c = add %n, %one : int32\n")
 
     assert names_that_differ(fn) == {"rank", "a", "b"}
-    assert not parts_ways(fn, differing(fn))
+    assert not control_flow_diverges(fn, rank_dependent(fn))
 
 
 def test_what_a_loop_carries_differs_if_what_it_begins_with_or_goes_on_with_does():
@@ -93,7 +85,7 @@ def test_what_a_loop_carries_differs_if_what_it_begins_with_or_goes_on_with_does
   }}""")
 
     assert names_that_differ(fn) == {"rank", "y", "q", "z", "s", "t"}
-    assert not parts_ways(fn, differing(fn))
+    assert not control_flow_diverges(fn, rank_dependent(fn))
 
 
 @pytest.mark.parametrize("body", [
@@ -111,7 +103,7 @@ def test_blocks_part_ways_where_the_rank_decides(body):
     fn = text_of(body)
 
     assert "x" in names_that_differ(fn)
-    assert parts_ways(fn, differing(fn))
+    assert control_flow_diverges(fn, rank_dependent(fn))
 
 
 # portions ---------------------------------------------------------------------------------------
@@ -143,7 +135,7 @@ def test_portions_follow_each_other_in_the_buffer_and_lie_in_it_as_they_do_alone
     dtype = {8: "float8_e5m2", 16: "float16", 32: "float32"}[bits]
     whole = TileType(DTYPES[dtype], shape, swizzled(shape, minor_axis, bits, swizzle))
 
-    found = portion_of(whole, blocks)
+    found = shard_of(whole, blocks)
 
     assert found.tile.shape == portion
     for rank in range(blocks):
@@ -159,7 +151,7 @@ def test_portions_follow_each_other_in_the_buffer_and_lie_in_it_as_they_do_alone
 def test_a_tile_with_too_few_rows_for_all_blocks_is_not_divided(shape, swizzle, blocks):
     tile = TileType(DTYPES["float16"], shape, swizzled(shape, 1, 16, swizzle))
 
-    assert "rows" in portion_of(tile, blocks)
+    assert "rows" in shard_of(tile, blocks)
 
 
 # schedules --------------------------------------------------------------------------------------

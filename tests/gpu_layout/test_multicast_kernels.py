@@ -5,7 +5,7 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
-from spread_kernels import (
+from cluster_kernels import (
     attention_blocks,
     column_blocks,
     launch,

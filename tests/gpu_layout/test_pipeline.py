@@ -16,7 +16,6 @@ from laid_out_kernels import (
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import blocked, contiguous_registers
 from blocknumba.gpu_layout.layouts.shared import access
-from blocknumba.gpu_layout.memory.allocate_shared import shared_bytes
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.tile_ir.ir.function import walk
@@ -67,7 +66,7 @@ def test_softmax_holds_its_row_in_registers_and_crosses_warps_once_per_reduction
     assert layouts_of(laid_out, "load", "store") == {blocked((1024,), (0,), 4, 4)}
     assert len(ops_of(laid_out, "shared_write")) == len(ops_of(laid_out, "shared_read")) == 2
     assert len(ops_of(laid_out, "barrier")) == 2
-    assert shared_bytes(laid_out) == 2 * 16
+    assert laid_out.attrs["shared_bytes"] == 2 * 16
     for op in ops_of(laid_out, "shared_read"):
         assert access(op.result.type.layout, op.operands[0].type.layout, 32).vector == 4
 
@@ -76,7 +75,7 @@ def test_softmax_with_one_warp_needs_no_shared_memory():
     laid_out = lay_out(SOFTMAX.function(), LayoutOptions(num_warps=1))
 
     assert not ops_of(laid_out, "shared_allocate")
-    assert shared_bytes(laid_out) == 0
+    assert laid_out.attrs.get("shared_bytes", 0) == 0
 
 
 def test_rows_that_are_reduced_are_not_split_over_warps():

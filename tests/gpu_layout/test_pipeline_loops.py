@@ -16,7 +16,6 @@ from blocknumba.gpu_layout.async_copies.pipeline_loops import pipeline_loops
 from blocknumba.gpu_layout.async_copies.pipelining import STAGES, STAGES_OF_MUCH, pipelining_of
 from blocknumba.gpu_layout.dots.map_dots import map_dots
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
-from blocknumba.gpu_layout.memory.allocate_shared import shared_bytes
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.tile_ir.text.parser import parse
@@ -122,7 +121,7 @@ def test_conversions_find_room_beside_the_tiles_in_flight():
 
     laid_out = lay_out(tile_of(running, F16, PRODUCT), options, verify=True)
 
-    assert shared_bytes(laid_out) <= options.shared_bytes
+    assert laid_out.attrs["shared_bytes"] <= options.shared_bytes
     assert text(laid_out).count("copies=2") == 2
 
 

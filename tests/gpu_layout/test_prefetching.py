@@ -83,8 +83,8 @@ def test_operands_read_ahead_give_the_same_bits(kind, stages, by_columns, monkey
         out, compiled = run(a, b, out_dtype, monkeypatch, **keywords)
         expected, plain = run(a, b, out_dtype, monkeypatch, ahead=False, **keywords)
 
-        assert " shared_part " in compiled.asm["gpu"]
-        assert " shared_part " not in plain.asm["gpu"]
+        assert " shared_slice " in compiled.asm["gpu"]
+        assert " shared_slice " not in plain.asm["gpu"]
         assert out.tobytes() == expected.tobytes()
 
 
@@ -112,7 +112,7 @@ def test_eight_bit_floats_are_read_ahead_where_tensor_cores_take_them(monkeypatc
     out, compiled = run(a, b, np.float32, monkeypatch, **keywords)
     expected, _ = run(a, b, np.float32, monkeypatch, ahead=False, **keywords)
 
-    assert " shared_part " in compiled.asm["gpu"]
+    assert " shared_slice " in compiled.asm["gpu"]
     assert out.tobytes() == expected.tobytes()
 
 

@@ -20,7 +20,7 @@ TILE, NUMBER = (64, 64), 7
 def where(blocks, num_warps=1):
     """A kernel that stores, per block, (program_id, num_programs, rank) of x and y."""
     def body(w, out):
-        rank = w.block_rank(blocks=blocks)
+        rank = w.cta_rank(blocks=blocks)
         x, y = w.program_id(axis=0), w.program_id(axis=1)
         place = w.add(w.mul(w.add(w.mul(y, w.num_programs(axis=0)), x), w.number(blocks)), rank)
         at = w.mul(place, w.number(5))
@@ -65,7 +65,7 @@ def summing(blocks, num_warps=4, stages=2, rows=64, **changed):
     tile, part = (rows, 64), (rows // blocks, 64)
 
     def body(w, map_, out, n):
-        rank, lines = w.block_rank(blocks=blocks), w.rows(tile, 8)
+        rank, lines = w.cta_rank(blocks=blocks), w.rows(tile, 8)
         ring = w.buffer("float16", tile, swizzled(tile, 1, 16, 128), copies=stages)
         full = w.mbarrier_allocate(copies=stages, arrivals=1)
         empty = w.mbarrier_allocate(copies=stages, arrivals=arrivals)
@@ -75,7 +75,7 @@ def summing(blocks, num_warps=4, stages=2, rows=64, **changed):
             w.mbarrier_wait(w.slot(empty, place), before)
             barrier = w.slot(full, place)
             w.mbarrier_expect(barrier, size_bytes=size_bytes(tile, "float16"))
-            portion = w.buffer_portion(w.slot(ring, place), rank, shape=part,
+            portion = w.buffer_shard(w.slot(ring, place), rank, shape=part,
                                        layout=swizzled(part, 1, 16, 128))
             w.tma_load(map_, portion, barrier, w.mul(index, w.number(64)),
                        w.mul(rank, w.number(part[0])), blocks=blocks)
@@ -131,7 +131,7 @@ def leaving(ends_together):
     def body(w):
         barrier = w.mbarrier_allocate(copies=1, arrivals=2)
         w.mbarriers_ready(blocks=2)
-        rounds = w.mul(w.block_rank(blocks=2), w.number(500))
+        rounds = w.mul(w.cta_rank(blocks=2), w.number(500))
         w.loop_over(rounds, lambda index: w.uniform(index) and None)
         w.mbarrier_arrive(barrier, blocks=2)
         if ends_together:

@@ -18,7 +18,7 @@ from blocknumba.dispatch.launch.forks import Lock
 from blocknumba.dispatch.launch.signature import location
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.errors import BlockError
-from blocknumba.gpu_layout.clusters.partition import spread_blocks
+from blocknumba.gpu_layout.clusters.partition import partition_blocks
 from blocknumba.gpu_layout.default_warps import MOST_WARPS, default_num_warps, resident_threads
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.emitter import CodeOptions
@@ -89,7 +89,7 @@ def _best_machine_code(tile: Function, specialization: Specialization,
 def _attempts(tile: Function, specialization: Specialization) -> Iterator[tuple[int, int]]:
     """num_warps and min_blocks to try: more programs at once first, more registers each last."""
     chosen, target = specialization.options.num_warps, specialization.target
-    tile = spread_blocks(tile, layout_options(specialization, 1))  # warps are those of a block
+    tile = partition_blocks(tile, layout_options(specialization, 1))  # warps are those of a block
     num_warps = chosen or default_num_warps(tile, target.capabilities)
     if specialization.options.maxnreg is not None:
         yield num_warps, 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from blocknumba.gpu_layout.clusters.multicast import Portion, portion_of
+from blocknumba.gpu_layout.clusters.multicast import Shard, shard_of
 from blocknumba.gpu_layout.layouts.shared import PATTERN_ROWS, recognized, swizzled
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.planner import element_bits
@@ -49,7 +49,7 @@ class BoxCopy:
     axes: tuple[BoxAxis, ...]
     buffer: TileType
     tile_starts: tuple[int, ...]
-    portion: Portion | None = None
+    portion: Shard | None = None
 
     @property
     def blocks(self) -> int:
@@ -75,7 +75,7 @@ class BoxCopy:
 
     def divided(self, blocks: int) -> BoxCopy | str:
         """The same copy, of which each of some blocks brings a portion, or why they cannot."""
-        portion = portion_of(self.buffer, blocks)
+        portion = shard_of(self.buffer, blocks)
         if isinstance(portion, str):
             return portion
         description, extents = self.map.tensor_map, portion.tile.shape

@@ -64,16 +64,16 @@ def shared_tile(buffer) -> TileType:
 
 
 @op(EFFECT)
-def shared_part(buffer, *, axis, start, extent) -> TileType:
+def shared_slice(buffer, *, axis, start, extent) -> TileType:
     """A part of what is in a buffer, as a tile in registers, in whichever layout is wanted.
 
     Along an axis it has extent elements, a power of two, from start on, a multiple of extent.
     How: as of shared_read, or by ldmatrix, if it can.
     """
-    _require_buffer("shared_part", buffer)
+    _require_buffer("shared_slice", buffer)
     shape = buffer.shape
     require(start % extent == 0 and 0 <= start < shape[axis] and extent <= shape[axis],
-            "shared_part: given {} from {} on of {}", extent, start, buffer)
+            "shared_slice: given {} from {} on of {}", extent, start, buffer)
     return TileType(buffer.dtype, (*shape[:axis], extent, *shape[axis + 1:]))
 
 
@@ -102,16 +102,16 @@ def slot(ring, index) -> TileType:
 
 
 @op(PURE)
-def buffer_portion(buffer, index, *, shape, layout) -> TileType:
+def buffer_shard(buffer, index, *, shape, layout) -> TileType:
     """One of the pieces of equal size that follow each other in a buffer, as a tile.
 
     index: scalar int32, below as many as there are; shape, layout: of the result.
     """
-    _require_buffer("buffer_portion", buffer)
-    _require_int32("buffer_portion", index)
+    _require_buffer("buffer_shard", buffer)
+    _require_int32("buffer_shard", index)
     result = TileType(buffer.dtype, shape, layout)
     require(is_buffer(result) and buffer.size % result.size == 0,
-            "buffer_portion: given {} of {}", result, buffer)
+            "buffer_shard: given {} of {}", result, buffer)
     return result
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from blocknumba.gpu_layout.async_copies.ops import (
-    async_copy, async_copy_commit, async_copy_wait, buffer_view, fence_async, shared_part,
+    async_copy, async_copy_commit, async_copy_wait, buffer_view, fence_async, shared_slice,
     shared_tile, slot,
 )
 from blocknumba.gpu_layout.async_copies.pipelining import (
@@ -38,17 +38,17 @@ def scalar_pointers(ops: Iterable[Op]) -> tuple[Value, ...]:
                  if value in used and value.type.is_pointer and value.type.is_scalar)
 
 
-def growths(rebuilder: Rebuilder, loop: Op, values: Iterable[Value]) -> Mapping[Value, Value]:
+def increments(rebuilder: Rebuilder, loop: Op, values: Iterable[Value]) -> Mapping[Value, Value]:
     """By how much values of a loop grow from round to round, emitted before the loop.
 
     A `for`; of pointers, in elements.  Values that do not grow by the same are left out.
     """
-    finder = _Growths(rebuilder, loop)
+    finder = _Increments(rebuilder, loop)
     found = {value: finder.of(value) for value in values}
     return {value: growth for value, growth in found.items() if growth is not None}
 
 
-class _Growths:
+class _Increments:
     """Takes the arithmetic of a loop's scalars apart."""
 
     def __init__(self, rebuilder: Rebuilder, loop: Op):
@@ -237,7 +237,7 @@ class _Pipeliner(Rebuilder):
         """Wait until all threads can see what the loads have brought, but for the last groups."""
         emit = self.builder.emit
         emit(async_copy_wait, pending=pending)
-        if pipeline.is_read_by_engines:
+        if pipeline.is_read_by_async_proxy:
             emit(fence_async)
         emit(barrier)
 
@@ -308,7 +308,7 @@ class _Pipeliner(Rebuilder):
     def _read(self, prefetch: Prefetch, part: int, index: Value) -> Values:
         """The operands of a part of a product, from a slot."""
         return tuple(
-            self.builder.emit(shared_part, self._buffer(operand, index),
+            self.builder.emit(shared_slice, self._buffer(operand, index),
                               **prefetch.place(place, part))
             for place, operand in enumerate((prefetch.product.a, prefetch.product.b)))
 
@@ -388,7 +388,7 @@ class _Pipeliner(Rebuilder):
         exists = emit(OPS["select"], self._counts_up(loop), emit(OPS["lt"], start, stop),
                       emit(OPS["gt"], start, stop))
         initial = carried(loop).initial
-        self._growths = growths(self, loop, scalar_pointers(addresses.ops))
+        self._growths = increments(self, loop, scalar_pointers(addresses.ops))
         self[counter] = start
         self.ops(ops_for(loop.regions[0], self._growths))
         return _Round(start, exists, (*(self[initial[place]] for place in addresses.carried),

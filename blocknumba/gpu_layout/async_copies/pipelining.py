@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from blocknumba.gpu_layout.async_copies.ops import buffer_view, shared_part, stage, tma_store, wgmma
+from blocknumba.gpu_layout.async_copies.ops import (
+    buffer_view, shared_slice, stage, tma_store, wgmma,
+)
 from blocknumba.gpu_layout.async_copies.reads import Slice, slice_of
-from blocknumba.gpu_layout.async_copies.residency import MOST_REGISTERS
+from blocknumba.gpu_layout.async_copies.residency import MAX_REGISTERS
 from blocknumba.gpu_layout.dots.mma import WORD_BITS, Instruction, Order, matrix_plan
 from blocknumba.gpu_layout.dots.ops import mma
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
@@ -62,7 +64,7 @@ class Prefetch:
         return self.product.a, self.product.b
 
     def place(self, operand: int, part: int) -> Mapping[str, int]:
-        """Where a part of operand 0 or 1 is, as shared_part says it."""
+        """Where a part of operand 0 or 1 is, as shared_slice says it."""
         rank = len(self._operands[operand].type.shape)
         return {"axis": rank - 1 - operand, "start": part * self.depth, "extent": self.depth}
 
@@ -87,15 +89,15 @@ def prefetch_of(loop: Op, readers: Iterable[Op], stages: Iterable[Op]) -> Prefet
     if attribute(product, "precision") == "tf32x3":
         return None  # it sums up several steps apart
     depth = _part_depth(product)
-    if depth is None or _registers(product, depth) > MOST_REGISTERS:
+    if depth is None or _registers(product, depth) > MAX_REGISTERS:
         return None
     return Prefetch(product, depth)
 
 
-def continues(product: Op) -> Op | None:
+def previous_k_slice(product: Op) -> Op | None:
     """The op that does the part before the one that an op does; None if it does no later part."""
     first, acc = product.a.owner, product.acc.owner
-    is_later = first is not None and first.opdef is shared_part
+    is_later = first is not None and first.opdef is shared_slice
     return acc if is_later and acc is not None and acc.opdef is mma else None
 
 
@@ -144,7 +146,7 @@ STAGES = 3  # copies of a tile where nobody says how many
 STAGES_OF_MUCH = 4  # where there is much shared memory
 PAIRED_WARPS = 4  # up to which a program leaves half of a multiprocessor to another one
 MUCH_SHARED_BYTES = 160 * 1024
-LEAST_COPY_BYTES = 4  # PTX ISA, "cp.async": cp-size
+MIN_COPY_BYTES = 4  # PTX ISA, "cp.async": cp-size
 VOLATILE_CACHE = ".cv"  # fetch again: another program may have written it
 
 
@@ -185,7 +187,7 @@ class Pipeline:
 
     loop: a `for`.  stages: copies of every buffer.  addresses: what the places of the loads are
     computed by, and `advance` the carried values among it.
-    is_read_by_engines: whether it is not only threads that read the buffers.
+    is_read_by_async_proxy: whether it is not only threads that read the buffers.
     prefetch: the product, if its operands are read ahead.
     """
 
@@ -194,7 +196,7 @@ class Pipeline:
     stages: int
     addresses: Slice
     advance: Slice
-    is_read_by_engines: bool
+    is_read_by_async_proxy: bool
     prefetch: Prefetch | None
 
 
@@ -374,7 +376,7 @@ class _Planning:
             return "it is volatile"
         if early.stages and early.other is not None:
             return "what is masked is not zero"
-        if min(self._copy_bytes(op, layout) for layout in early.layouts) < LEAST_COPY_BYTES:
+        if min(self._copy_bytes(op, layout) for layout in early.layouts) < MIN_COPY_BYTES:
             return "its threads would copy less than 4 bytes at a time"
         if slice_of(loop, early.places) is None:
             return "its place depends on what was loaded"

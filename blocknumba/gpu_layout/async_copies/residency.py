@@ -1,4 +1,11 @@
-"""How many programs share a multiprocessor, and how many registers their threads have."""
+"""Residency: how many programs share a multiprocessor, and how many registers a thread gets.
+
+A multiprocessor has 65536 registers.  Three ways in which a kernel with TMA uses them:
+
+    8 warps and a producer warp        (8 + 1, rounded up to 12 warps) x 32 x 168
+    8 warps and a producer warpgroup   8 x 32 x 240 + 4 x 32 x 24         (setmaxnreg)
+    three programs of 4 warps each     3 x 4 x 32 x 168                   (no producer)
+"""
 
 from __future__ import annotations
 
@@ -12,90 +19,96 @@ from blocknumba.tile_ir.ir.function import Function, Op, walk
 from blocknumba.tile_ir.ir.types import TileType
 
 REGISTERS = 65536  # of a multiprocessor.  Source: CUDA Programming Guide, compute capabilities
-MOST_REGISTERS = 255  # of a thread
-UNIT = 8  # a thread has a multiple of this
+MAX_REGISTERS = 255  # of a thread
+UNIT = 8  # the registers of a thread are a multiple of this
 OTHER_REGISTERS = 30  # addresses, row maxima and sums, counters.  Measured: perf/NOTES.md
-# A warpgroup that only fetches, and two that compute with what it gives away: 64512 registers.
-PRODUCER_REGISTERS, SHARED_REGISTERS, SHARING_WARPS = 24, 240, 8
+# A producer warpgroup, and two warpgroups of consumers that take what it releases: 64512 registers.
+PRODUCER_REGISTERS, CONSUMER_REGISTERS, CONSUMER_WARPS = 24, 240, 8
 
 
-def products_need(first: TileType, second: TileType, num_warps: int) -> int:
-    """Registers of a thread where two products are under way, the second of what the first gave.
+def chained_dot_registers(first: TileType, second: TileType, num_warps: int) -> int:
+    """Registers of a thread while two dots are under way, the second of the first one's result.
 
-    first, second: their results.  What the first one gave is there in half as many registers too.
+    first, second: the results.  The first result is also held in half as many registers, as the
+    operand of the second dot.
     """
     threads = num_warps * WARP_SIZE
-    scores, sums = first.size // threads, second.size // threads
-    return scores + scores // 2 + sums + OTHER_REGISTERS
+    scores, accumulator = first.size // threads, second.size // threads
+    return scores + scores // 2 + accumulator + OTHER_REGISTERS
 
 
-def without_sharing(num_warps: int) -> int:
-    """The registers of a thread beside one warp that fetches: warps get them by fours."""
+def registers_beside_producer(num_warps: int) -> int:
+    """The registers of a thread beside one producer warp: warps are allocated in fours."""
     groups = -(-(num_warps + 1) // WARPGROUP)
-    return min(MOST_REGISTERS, REGISTERS // (groups * WARPGROUP * WARP_SIZE) // UNIT * UNIT)
+    return min(MAX_REGISTERS, REGISTERS // (groups * WARPGROUP * WARP_SIZE) // UNIT * UNIT)
 
 
 def registers_of_each(programs: int, num_warps: int) -> int:
-    """The registers of a thread where so many programs run on a multiprocessor at once."""
-    return min(MOST_REGISTERS, REGISTERS // (programs * num_warps * WARP_SIZE) // UNIT * UNIT)
+    """The registers of a thread where that many programs are resident on a multiprocessor."""
+    return min(MAX_REGISTERS, REGISTERS // (programs * num_warps * WARP_SIZE) // UNIT * UNIT)
 
 
-def can_share(options: LayoutOptions) -> bool:
-    """Whether a warpgroup that fetches can give registers away."""
-    return "set_max_registers" in options.features and options.num_warps == SHARING_WARPS
+def can_reallocate_registers(options: LayoutOptions) -> bool:
+    """Whether a producer warpgroup can release registers to the consumers."""
+    return "set_max_registers" in options.features and options.num_warps == CONSUMER_WARPS
 
 
 def register_limit(options: LayoutOptions) -> int:
-    """The most registers of a thread of a specialised kernel."""
-    return SHARED_REGISTERS if can_share(options) else without_sharing(options.num_warps)
+    """The maximum registers of a thread of a specialised kernel."""
+    if can_reallocate_registers(options):
+        return CONSUMER_REGISTERS
+    return registers_beside_producer(options.num_warps)
 
 
-PROGRAMS = 3  # that share: with two, both often compute, or both multiply.  Measured: perf/NOTES.md
-COPIES = 2  # of what a loop fetches: others compute while a program waits
+# With two resident programs, often both compute, or both multiply.  Measured: perf/NOTES.md
+RESIDENT_PROGRAMS = 3
+RESIDENT_COPIES = 2  # slots of a ring: other programs compute while one waits
 SYSTEM_BYTES = 1024  # of shared memory that every program has.  Source: CUDA Programming Guide
 
 
-def share_processor(fn: Function, options: LayoutOptions) -> bool:
-    """Whether PROGRAMS of a kernel are to share a multiprocessor, and fit.
+def shares_multiprocessor(fn: Function, options: LayoutOptions) -> bool:
+    """Whether RESIDENT_PROGRAMS of a kernel should share a multiprocessor, and fit.
 
-    Those are kernels with chained products, one of a warpgroup each.  Who decides it writes it
-    into the function: resident_programs.
+    Those are kernels of one warpgroup in which every loop chains two dots.  The caller records the
+    decision in the function: resident_programs.
     """
     if options.num_warps != WARPGROUP or "tma" not in options.features:
         return False
     loops = [op for op in walk(fn.body) if is_loop(op)]
-    chains = [chain for loop in loops if (chain := _chain(loop))]
+    chains = [chain for loop in loops if (chain := _chained_dots(loop))]
     if not chains or len(chains) < len(loops):
         return False
-    need = max(products_need(first.result.type, second.result.type, options.num_warps)
+    need = max(chained_dot_registers(first.result.type, second.result.type, options.num_warps)
                for first, second in chains)
-    return (need <= registers_of_each(PROGRAMS, options.num_warps)
-            and _staged_bytes(fn) <= room_of_each(options))
+    return (need <= registers_of_each(RESIDENT_PROGRAMS, options.num_warps)
+            and _staged_bytes(fn) <= shared_bytes_of_each(options))
 
 
 def has_room_to_share(fn: Function, options: LayoutOptions) -> bool:
-    """Whether PROGRAMS that are to share a multiprocessor fit once all that they stage is known."""
-    return "resident_programs" in fn.attrs and _staged_bytes(fn) <= room_of_each(options)
+    """Whether programs that should share a multiprocessor fit, once all staged tiles are known."""
+    return "resident_programs" in fn.attrs and _staged_bytes(fn) <= shared_bytes_of_each(options)
 
 
-def room_of_each(options: LayoutOptions) -> int:
-    """Shared memory for the tiles of one of PROGRAMS."""
-    return (options.shared_bytes + SYSTEM_BYTES) // PROGRAMS - SYSTEM_BYTES - RESERVED_BYTES
+def shared_bytes_of_each(options: LayoutOptions) -> int:
+    """Shared memory for the tiles of one of RESIDENT_PROGRAMS."""
+    available = (options.shared_bytes + SYSTEM_BYTES) // RESIDENT_PROGRAMS
+    return available - SYSTEM_BYTES - RESERVED_BYTES
 
 
 def _staged_bytes(fn: Function) -> int:
-    """Shared memory for what a program stages: loops and branches follow each other."""
+    """Shared memory for the staged tiles of a program: loops and branches reuse the same bytes."""
     always = sum(tile_bytes(op.result.type) for op in fn.body.ops if op.opdef is stage)
     at_times = [
         sum(tile_bytes(op.result.type) for region in outer.regions for op in walk(region)
-            if op.opdef is stage) * (COPIES if is_loop(outer) else 1)
+            if op.opdef is stage) * (RESIDENT_COPIES if is_loop(outer) else 1)
         for outer in fn.body.ops]
     return always + max(at_times, default=0)
 
 
-def _chain(loop: Op) -> tuple[Op, Op] | None:
-    """The two products of a loop, if that is all there is and one reads what the other gave."""
-    products = [op for op in walk(loop.regions[0]) if op.opdef is wgmma]
-    if len(products) != 2 or is_buffer(products[1].a.type):
+def _chained_dots(loop: Op) -> tuple[Op, Op] | None:
+    """The two dots of a loop of which the second reads the result of the first, if it has no other.
+    """
+    dots = [op for op in walk(loop.regions[0]) if op.opdef is wgmma]
+    if len(dots) != 2 or is_buffer(dots[1].a.type):
         return None
-    return products[0], products[1]
+    return dots[0], dots[1]

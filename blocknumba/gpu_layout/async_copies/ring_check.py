@@ -39,7 +39,7 @@ def ring_problems(fn: Function, num_warps: int) -> list[str]:
     if roles:
         problems = [problem for op in roles for problem in _Check(op).problems]
     else:
-        problems = _problems_of_lone_role(fn)
+        problems = _problems_of_single_role(fn)
     return problems + _problems_among_blocks(fn, num_warps)
 
 
@@ -124,7 +124,7 @@ class _Check:
         return late
 
 
-def _problems_of_lone_role(fn: Function) -> list[str]:
+def _problems_of_single_role(fn: Function) -> list[str]:
     """What is wrong where the warps that wait for slots fill them."""
     loops = [op for op in walk(fn.body) if is_loop(op)]
     within = [_counts(walk(loop.regions[0])) for loop in loops]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_copies.box_copies import BoxCopy, Map
 from blocknumba.gpu_layout.async_copies.ops import (
-    blocks_done, buffer_portion, fence_async, mbarrier_arrive, mbarrier_expect, mbarrier_wait, slot,
+    blocks_done, buffer_shard, fence_async, mbarrier_arrive, mbarrier_expect, mbarrier_wait, slot,
     stage, tma_load, tma_store, tma_store_wait, uniform, wgmma_wait,
 )
 from blocknumba.gpu_layout.async_copies.schedule import Group, Overlap, Ring, RingUses
-from blocknumba.gpu_layout.ops import block_rank
+from blocknumba.gpu_layout.ops import cta_rank
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import EFFECT, OPS, TERMINATOR, WRITES
@@ -33,7 +33,7 @@ class Buffers:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class RoleContext:
     """What both roles share: the kernel's old arguments, its tensor maps, its rings."""
 
     args: dict[Value, Value]
@@ -48,7 +48,7 @@ class Role(Rebuilder):
     that the ring is used in hand it on.
     """
 
-    def __init__(self, builder: Builder, given: Given):
+    def __init__(self, builder: Builder, given: RoleContext):
         super().__init__()
         self.builder = builder
         self._buffers = given.buffers
@@ -78,7 +78,7 @@ class Role(Rebuilder):
             start = self.builder.constant(0, int32)
             self._at[ring] = start, start
         if self._blocks > 1:
-            self._rank = self.builder.emit(block_rank, blocks=self._blocks)
+            self._rank = self.builder.emit(cta_rank, blocks=self._blocks)
         self.ops(body.ops[:-1])
         self.end()
 
@@ -200,7 +200,7 @@ class Role(Rebuilder):
             copy, buffer = fetch.copy, emit(slot, tile, index)
             if copy.portion is not None:
                 part = copy.portion.tile
-                buffer = emit(buffer_portion, buffer, self._rank, shape=part.shape,
+                buffer = emit(buffer_shard, buffer, self._rank, shape=part.shape,
                               layout=part.layout)
             starts = copy.starts(self, self._rank)
             emit(tma_load, self._maps[copy.map], buffer, full, *starts, blocks=copy.blocks)
@@ -237,7 +237,7 @@ class Consumer(Role):
     """The role that computes: waits until a slot is full, and says when it has read it."""
 
     def __init__(
-        self, builder: Builder, given: Given, stores: dict[Op, list[BoxCopy]], uses: RingUses
+        self, builder: Builder, given: RoleContext, stores: dict[Op, list[BoxCopy]], uses: RingUses
     ):
         super().__init__(builder, given)
         self._stores = stores

@@ -21,8 +21,10 @@ from blocknumba.gpu_layout.async_copies.ops import (
     buffer_view, shared_tile, stage, wgmma, wgmma_wait,
 )
 from blocknumba.gpu_layout.async_copies.reads import last_reads
-from blocknumba.gpu_layout.async_copies.residency import COPIES, room_of_each, has_room_to_share
-from blocknumba.gpu_layout.clusters.multicast import differing, parts_ways
+from blocknumba.gpu_layout.async_copies.residency import (
+    RESIDENT_COPIES, has_room_to_share, shared_bytes_of_each,
+)
+from blocknumba.gpu_layout.clusters.multicast import control_flow_diverges, rank_dependent
 from blocknumba.gpu_layout.dots.ops import PRODUCTS
 from blocknumba.gpu_layout.layouts.shared import swizzled, widest_swizzle
 from blocknumba.gpu_layout.options import LayoutOptions
@@ -36,7 +38,7 @@ from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.ir.uses import Uses
 from blocknumba.tile_ir.ops.memory import load, store
 
-MOST_COPIES = 6  # more do not hide more latency
+MAX_COPIES = 6  # more do not hide more latency
 STORED_BYTES = 64 * 1024  # of a part of a tile that is stored: 128 x 256 of 16-bit results
 
 
@@ -201,13 +203,13 @@ class _Planning:
         """The copy of a load, of which each block does a portion if it is the same in all."""
         if self._blocks == 1:
             return copy
-        differ = self._differing
+        differ = self._rank_dependent
         starts = (monomial for axis in copy.axes for monomial, _ in axis.start.terms)
         if any(atom.value in differ for monomial in starts for atom in monomial):
             return copy
         if "multicast" not in self._options.features:
             divided = "the target does not copy to several blocks at once"
-        elif parts_ways(self._fn, differ):
+        elif control_flow_diverges(self._fn, differ):
             divided = "the blocks may run different control flow"
         else:
             divided = copy.divided(self._blocks)
@@ -217,8 +219,8 @@ class _Planning:
         return divided
 
     @cached_property
-    def _differing(self) -> frozenset[Value]:
-        return differing(self._fn)
+    def _rank_dependent(self) -> frozenset[Value]:
+        return rank_dependent(self._fn)
 
     def _box(self, op: Op) -> Box | str:
         """The box of a load or a store, or why the copy engine cannot move it."""
@@ -286,7 +288,7 @@ class _Planning:
         inner = [ring for ring in rings if ring.depth == deepest]
         size = sum(ring.size_bytes for ring in inner)
         shares = self.schedule.shares = has_room_to_share(self._fn, self._options)
-        room = room_of_each(self._options) if shares else self._options.room_bytes
+        room = shared_bytes_of_each(self._options) if shares else self._options.room_bytes
         room -= sum(ring.size_bytes for ring in rings if ring.depth < deepest)
         room -= sum(
             tile_bytes(op.result.type)
@@ -295,7 +297,7 @@ class _Planning:
         )
         if not shares:  # else what is stored takes the place of what was fetched
             room -= max((tile_bytes(parts[0].buffer) for parts in stores.values()), default=0)
-        most = self._options.num_stages or (COPIES if shares else MOST_COPIES)
+        most = self._options.num_stages or (RESIDENT_COPIES if shares else MAX_COPIES)
         copies = min(most, room // size)
         if copies < 1:
             self._drop("one copy of all that a loop fetches does not fit into shared memory")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from blocknumba.gpu_layout.async_copies.box_copies import BoxCopy
 from blocknumba.gpu_layout.async_copies.ops import is_first_warp, wgmma_wait
 from blocknumba.gpu_layout.async_copies.reads import Slice, ops_for, slice_of
-from blocknumba.gpu_layout.async_copies.roles import Consumer, Given, Place
+from blocknumba.gpu_layout.async_copies.roles import Consumer, RoleContext, Place
 from blocknumba.gpu_layout.async_copies.schedule import Group, Ring, RingUses, Schedule
 from blocknumba.tile_ir.ir.builder import Builder, constant_of
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
@@ -81,7 +81,7 @@ def _results(ops: Iterable[Op]) -> list[Value]:
     return [value for op in ops for value in op.results]
 
 
-class LoneRole(Consumer):
+class SingleRole(Consumer):
     """Consumers whose first warp fetches: in every round, what comes rounds later.
 
     What is fetched outside of loops is waited for where it is read first.
@@ -90,7 +90,7 @@ class LoneRole(Consumer):
     def __init__(
         self,
         builder: Builder,
-        given: Given,
+        given: RoleContext,
         stores: dict[Op, list[BoxCopy]],
         uses: RingUses,
         loops: Mapping[Op, FetchingLoop],

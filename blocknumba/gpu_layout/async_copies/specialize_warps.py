@@ -8,11 +8,12 @@ from blocknumba.gpu_layout.async_copies.ops import (
     WARPGROUP, mbarrier_allocate, mbarriers_ready, stage, warp_roles,
 )
 from blocknumba.gpu_layout.async_copies.residency import (
-    PRODUCER_REGISTERS, PROGRAMS, SHARED_REGISTERS, can_share, without_sharing,
+    CONSUMER_REGISTERS, PRODUCER_REGISTERS, RESIDENT_PROGRAMS, can_reallocate_registers,
+    registers_beside_producer,
 )
-from blocknumba.gpu_layout.async_copies.roles import Buffers, Consumer, Given, Producer
+from blocknumba.gpu_layout.async_copies.roles import Buffers, Consumer, Producer, RoleContext
 from blocknumba.gpu_layout.async_copies.schedule import Ring, Schedule, plan_schedule, ring_uses
-from blocknumba.gpu_layout.async_copies.single_role import LoneRole, fetching_loops
+from blocknumba.gpu_layout.async_copies.single_role import SingleRole, fetching_loops
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.ir.builder import Builder
@@ -97,7 +98,7 @@ class _Specializer:
         hints = [arg.hint for arg in fn.body.args] + [map_.hint for map_ in maps]
         builder.loc = fn.loc
         with builder.region(*types, hints=hints) as (body, args):
-            given = Given(
+            given = RoleContext(
                 dict(zip(fn.body.args, args, strict=False)),
                 dict(zip(maps, args[len(fn.body.args) :], strict=True)),
                 {ring: self._allocate(ring) for ring in self._schedule.rings},
@@ -108,15 +109,15 @@ class _Specializer:
         specialized = fn.with_body(body, parameters, resident_programs=self._resident_programs)
         return specialized.remarked(self._roles)
 
-    def _emit_roles(self, given: Given) -> None:
+    def _emit_roles(self, given: RoleContext) -> None:
         """Producer and consumers, or the lone role of all."""
         fn, builder, schedule = self._fn, self._builder, self._schedule
         uses = ring_uses(fn, schedule.rings)
         loops = fetching_loops(fn, schedule) if schedule.shares else None
         if loops is not None:
-            self._resident_programs = PROGRAMS
+            self._resident_programs = RESIDENT_PROGRAMS
             builder.emit(mbarriers_ready, blocks=schedule.blocks)
-            LoneRole(builder, given, schedule.stores, uses, loops, Uses(fn)).run(fn.body)
+            SingleRole(builder, given, schedule.stores, uses, loops, Uses(fn)).run(fn.body)
             return
         roles = (
             Consumer(builder, given, schedule.stores, uses).region_of(fn.body),
@@ -130,8 +131,8 @@ class _Specializer:
     def _warps(self) -> dict[str, object]:
         """One producer, or a warpgroup whose registers the products of the program need."""
         num_warps, need = self._options.num_warps, self._fn.attrs.get("dot_registers", 0)
-        if need > without_sharing(num_warps) and can_share(self._options):
-            registers = PRODUCER_REGISTERS, SHARED_REGISTERS
+        if need > registers_beside_producer(num_warps) and can_reallocate_registers(self._options):
+            registers = PRODUCER_REGISTERS, CONSUMER_REGISTERS
             return {"producers": WARPGROUP, "registers": registers}
         return {"producers": PRODUCER_WARPS}
 

@@ -19,7 +19,7 @@ Forward = Callable[[Op, int, int], Axis]
 Backward = Callable[[Op, int], tuple[Axis, ...]]
 
 
-class NotSpread(Exception):
+class NotPartitionable(Exception):
     """A program cannot be spread over blocks; the message says why."""
 
 
@@ -27,27 +27,27 @@ def axis_of_result(op: Op, given: dict[int, int]) -> int:
     """The axis of the results, of an op of which some operands are there in parts.
 
     given: per place among the operands, the axis of its part.
-    Errors: NotSpread.
+    Errors: NotPartitionable.
     """
     rule = _FORWARD.get(op.name, _same if op.opdef.has(ELEMENTWISE) else None)
     if rule is None:
-        raise NotSpread(f"{op.name} needs the whole tile")
+        raise NotPartitionable(f"{op.name} needs the whole tile")
     (axis, *others) = {rule(op, place, axis) for place, axis in given.items()}
     if axis is None or others:
-        raise NotSpread(f"{op.name} needs the whole tile")
+        raise NotPartitionable(f"{op.name} needs the whole tile")
     return axis
 
 
 def axes_of_operands(op: Op, axis: int) -> tuple[Axis, ...]:
     """The axes of the operands' parts that a part of the results is made of.
 
-    Errors: NotSpread.
+    Errors: NotPartitionable.
     """
     rule = _BACKWARD.get(op.name)
     if rule is not None:
         return rule(op, axis)
     if op.operands and not op.opdef.has(ELEMENTWISE):
-        raise NotSpread(f"{op.name} makes whole tiles")
+        raise NotPartitionable(f"{op.name} makes whole tiles")
     return (axis,) * len(op.operands)
 
 
@@ -82,7 +82,7 @@ def _axis_after_reshape(op: Op, _place: int, axis: int) -> Axis:
 def _axis_before_reshape(op: Op, axis: int) -> tuple[Axis, ...]:
     found = _reshaped(op.result.type.shape, op.x.type.shape, axis)
     if found is None:
-        raise NotSpread("reshape takes the rows of a product apart")
+        raise NotPartitionable("reshape takes the rows of a product apart")
     return (found,)
 
 
@@ -116,7 +116,7 @@ def _axis_of_product(op: Op, place: int, axis: int) -> Axis:
 
 def _axes_of_factors(op: Op, axis: int) -> tuple[Axis, ...]:
     if axis != len(op.result.type.shape) + ROWS:
-        raise NotSpread("a product is used by its columns")
+        raise NotPartitionable("a product is used by its columns")
     return axis, None, axis
 
 

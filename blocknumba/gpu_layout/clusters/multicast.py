@@ -1,7 +1,7 @@
 """Tiles that all blocks of a program need: each block brings a portion of them, to all.
 
 A program may be spread over the blocks of a cluster, which run the same control flow; what differs
-among them is computed from block_rank alone.  Where a tile is fetched from does not depend on
+among them is computed from cta_rank alone.  Where a tile is fetched from does not depend on
 that: it is the same one in every block.
 
 Worked example: 2 blocks need a (64, 128) tile of 16-bit elements, in two panels of 64 columns.
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from blocknumba.gpu_layout.layouts.registers import log2
 from blocknumba.gpu_layout.layouts.shared import PATTERN_ROWS, recognized, swizzled
-from blocknumba.gpu_layout.ops import block_rank
+from blocknumba.gpu_layout.ops import cta_rank
 from blocknumba.gpu_layout.placement.planner import element_bits
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.carried import carried, controls, is_loop
@@ -24,10 +24,10 @@ from blocknumba.tile_ir.ir.opdef import EFFECT, OPS, WRITES
 from blocknumba.tile_ir.ir.types import TileType, int32
 
 
-def differing(fn: Function) -> frozenset[Value]:
+def rank_dependent(fn: Function) -> frozenset[Value]:
     """The values that may not be the same in all blocks of a program.
 
-    Those that are made of block_rank, and what ops with effects give.
+    Those that are made of cta_rank, and what ops with effects give.
     """
     found: set[Value] = set()
     known = -1
@@ -38,10 +38,10 @@ def differing(fn: Function) -> frozenset[Value]:
     return frozenset(found)
 
 
-def parts_ways(fn: Function, differ: frozenset[Value]) -> bool:
+def control_flow_diverges(fn: Function, differ: frozenset[Value]) -> bool:
     """Whether the blocks of a program may run different control flow.
 
-    differ: what differing gave.
+    differ: what rank_dependent gave.
     """
     return any(value in differ for op in walk(fn.body) for value in _deciding(op))
 
@@ -55,7 +55,7 @@ def _deciding(op: Op) -> tuple[Value, ...]:
 
 def _differing_in(op: Op, differ: set[Value]) -> Iterable[Value]:
     """Values that an op makes, or hands on, that differ as others do."""
-    if op.opdef is block_rank or op.opdef.has(EFFECT | WRITES):
+    if op.opdef is cta_rank or op.opdef.has(EFFECT | WRITES):
         return op.results
     if any(value in differ for value in _deciding(op)):
         return (*op.results, *(arg for region in op.regions for arg in region.args))
@@ -72,7 +72,7 @@ def _differing_in(op: Op, differ: set[Value]) -> Iterable[Value]:
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class Shard:
     """What one block brings of a tile: one of as many pieces, one after the other in the buffer.
 
     blocks: how many there are.  tile: the type of one.
@@ -94,7 +94,7 @@ class Portion:
         return start
 
 
-def portion_of(tile: TileType, blocks: int) -> Portion | str:
+def shard_of(tile: TileType, blocks: int) -> Shard | str:
     """How blocks divide a tile in a layout that swizzled gave, or why they cannot.
 
     Panels are divided first, then rows, of which the swizzle's pattern stays whole.
@@ -117,5 +117,5 @@ def portion_of(tile: TileType, blocks: int) -> Portion | str:
     if left or size_bytes // blocks % (PATTERN_ROWS * swizzle):
         return f"{blocks} portions of the tile would have fewer than {PATTERN_ROWS} rows each"
     layout = swizzled(shape, minor_axis, bits, swizzle)
-    return Portion(blocks, TileType(tile.dtype, shape, layout),
+    return Shard(blocks, TileType(tile.dtype, shape, layout),
                    tuple(numbering[axis] for axis in range(len(shape))))

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.clusters.axes import (
-    ROWS, Axis, NotSpread, axes_of_operands, axis_of_result,
+    ROWS, Axis, NotPartitionable, axes_of_operands, axis_of_result,
 )
-from blocknumba.gpu_layout.ops import block_rank
+from blocknumba.gpu_layout.ops import cta_rank
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.analysis.provenance import origins
 from blocknumba.tile_ir.ir.carried import carried, controls, is_loop
@@ -51,18 +51,18 @@ class Parts:
 def parts_of(fn: Function) -> Parts:
     """The parts that a block of a program computes.
 
-    Errors: NotSpread.
+    Errors: NotPartitionable.
     """
-    search = _Search(fn, products_in_parts(fn))
+    search = _Search(fn, sharded_results(fn))
     search.run()
     return Parts({value: tuple(axes) for value, axes in search.wanted.items()}, search.writes)
 
 
 # forwards: what is computed from a product -----------------------------------------------------
-def products_in_parts(fn: Function) -> dict[Value, int]:
+def sharded_results(fn: Function) -> dict[Value, int]:
     """Per value that is computed from products, the axis along which its parts lie.
 
-    Errors: NotSpread.
+    Errors: NotPartitionable.
     """
     found: dict[Value, int] = {}
     known = -1
@@ -105,7 +105,7 @@ def _join(found: dict[Value, int], values: Iterable[Value], sources: Iterable[Va
 
 def _note(found: dict[Value, int], value: Value, axis: int) -> None:
     if found.setdefault(value, axis) != axis:
-        raise NotSpread(f"{value.hint or 'a tile'} has parts along two axes")
+        raise NotPartitionable(f"{value.hint or 'a tile'} has parts along two axes")
 
 
 # backwards: what that needs --------------------------------------------------------------------
@@ -135,7 +135,7 @@ class _Search:
             elif op.opdef.has(WRITES):
                 self._want_written(op)
             elif op.opdef is print_:
-                raise NotSpread("every block would print")
+                raise NotPartitionable("every block would print")
             elif op.opdef.has(EFFECT):
                 self._want(op.operands, None)
         self._drain()
@@ -155,7 +155,7 @@ class _Search:
         given = {place: self._products[value] for place, value in enumerate(op.operands)
                  if value in self._products}
         if not given:
-            raise NotSpread(f"{op.name} is not of a product: every block would do it")
+            raise NotPartitionable(f"{op.name} is not of a product: every block would do it")
         axis = self.writes[op] = axis_of_result(op, given)
         for value, part in zip(op.operands, axes_of_operands(op, axis), strict=True):
             self._want((value,), part)
@@ -163,11 +163,12 @@ class _Search:
     def _want(self, values: Iterable[Value], axis: Axis) -> None:
         for value in values:
             if self._products.get(value, axis) != axis:
-                raise NotSpread(f"{value.hint or 'a tile'} is needed whole")
+                raise NotPartitionable(f"{value.hint or 'a tile'} is needed whole")
             axes = self.wanted.setdefault(value, {})
             if axis not in axes:
                 if axes and value in self._handed:
-                    raise NotSpread(f"{value.hint or 'a tile'} is carried whole and in parts")
+                    name = value.hint or "a tile"
+                    raise NotPartitionable(f"{name} is carried whole and sharded")
                 axes[axis] = None
                 self._waiting.append((value, axis))
 
@@ -185,16 +186,16 @@ class _Search:
 
 
 FEATURES = frozenset(("multicast", "wgmma"))
-MOST_BLOCKS = 8  # of a cluster, on every GPU.  Source: CUDA Programming Guide, "Clusters"
-LEAST_ROWS = 64  # of a product, that a block has.  Source: PTX ISA, "wgmma.mma_async"
+MAX_BLOCKS = 8  # of a cluster, on every GPU.  Source: CUDA Programming Guide, "Clusters"
+MIN_ROWS = 64  # of a product, that a block has.  Source: PTX ISA, "wgmma.mma_async"
 
 
 @declared(reads=("ops",), writes=("ops",))
-def spread_blocks(fn: Function, options: LayoutOptions) -> Function:
+def partition_blocks(fn: Function, options: LayoutOptions) -> Function:
     """Each of several blocks computes some rows of a program's products; they share what they read.
 
     The blocks run one control flow.  What differs is which part of a tile a block has: the first
-    index of an arange whose elements are shared out moves on with block_rank.
+    index of an arange whose elements are shared out moves on with cta_rank.
     """
     if options.num_ctas == 1:
         return fn
@@ -213,14 +214,14 @@ def refusal(fn: Function, options: LayoutOptions) -> str:
     if not any(op.opdef is dot for op in walk(fn.body)):
         return "blocks share operands of products, and there are none"
     if blocks_for(fn, options) == 1:
-        return f"fewer than {2 * LEAST_ROWS} rows of a product cannot be shared out"
+        return f"fewer than {2 * MIN_ROWS} rows of a product cannot be shared out"
     if any(op.opdef is load and attribute(op, "volatile") for op in walk(fn.body)):
         return "what is loaded is volatile"
     if not options.arrays_are_disjoint or _order_matters(fn):
         return "what one block writes, others could read or write"
     try:
         parts_of(fn)
-    except NotSpread as error:
+    except NotPartitionable as error:
         return str(error)
     return ""
 
@@ -242,7 +243,7 @@ def _order_matters(fn: Function) -> bool:
 def blocks_for(fn: Function, options: LayoutOptions) -> int:
     """How many blocks there are rows for, a power of two; no more than asked for."""
     rows = min(op.result.type.shape[ROWS] for op in walk(fn.body) if op.opdef is dot)
-    return min(options.num_ctas, MOST_BLOCKS, max(rows // LEAST_ROWS, 1))
+    return min(options.num_ctas, MAX_BLOCKS, max(rows // MIN_ROWS, 1))
 
 
 class _Spreader(Rebuilder):
@@ -260,7 +261,7 @@ class _Spreader(Rebuilder):
         with self.builder.region(*types, hints=hints) as (body, args):
             for old, new in zip(fn.body.args, args, strict=True):
                 self[old] = new
-            self._rank = self.builder.emit(block_rank, blocks=self._blocks, hint="rank")
+            self._rank = self.builder.emit(cta_rank, blocks=self._blocks, hint="rank")
             self.ops(fn.body.ops)
         return fn.with_body(body, cluster=self._blocks)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_copies.ops import ONE_ELEMENT, pin, wgmma, wgmma_wait
 from blocknumba.gpu_layout.async_copies.residency import (
-    PROGRAMS, products_need, register_limit, share_processor,
+    RESIDENT_PROGRAMS, chained_dot_registers, register_limit, shares_multiprocessor,
 )
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
@@ -38,8 +38,8 @@ def rotate_products(fn: Function, options: LayoutOptions) -> Function:
     What the second product reads in registers is made while no product is under way, as the
     hardware demands.   Source: FlashAttention-3, arXiv 2407.08608, section 3.2.
     """
-    if share_processor(fn, options):  # other programs multiply meanwhile
-        return fn.with_body(fn.body, resident_programs=PROGRAMS)
+    if shares_multiprocessor(fn, options):  # other programs multiply meanwhile
+        return fn.with_body(fn.body, resident_programs=RESIDENT_PROGRAMS)
     uses = Uses(fn)
     loops = {
         op: found
@@ -86,7 +86,7 @@ class _Products:
     def registers(self, options: LayoutOptions) -> int:
         """The registers of a thread that hold both, and what one leaves to the other."""
         results = self.first.result.type, self.second.result.type
-        return products_need(*results, options.num_warps)
+        return chained_dot_registers(*results, options.num_warps)
 
 
 def _match(loop: Op, index: Uses) -> _Products | None:

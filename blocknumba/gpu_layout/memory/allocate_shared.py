@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_copies.ops import (
-    blocks_done, buffer_portion, buffer_view, mbarrier_allocate, slot, tma_load, tma_store,
+    blocks_done, buffer_shard, buffer_view, mbarrier_allocate, slot, tma_load, tma_store,
     tma_store_wait, wgmma, wgmma_wait,
 )
 from blocknumba.gpu_layout.layouts.shared import is_buffer
@@ -23,8 +23,8 @@ ALIGNMENT = 16  # bytes; of the widest shared access
 SWIZZLE_ALIGNMENT = 1024  # bytes; of what engines access.  Source: PTX ISA, "Swizzling Modes"
 ALLOCATIONS = (shared_allocate, mbarrier_allocate)
 READ_UNTIL = {wgmma: wgmma_wait, tma_store: tma_store_wait}  # engines read until the wait for them
-ENGINES = (*READ_UNTIL, tma_load)
-SPREAD_BYTES = 4096  # small buffers get places of their own up to here: reuse costs a barrier
+ASYNC_PROXY_OPS = (*READ_UNTIL, tma_load)
+NO_REUSE_BYTES = 4096  # small buffers get places of their own up to here: reuse costs a barrier
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class _Life:
 def allocate_shared(fn: Function, _options: LayoutOptions) -> Function:
     """Every allocation gets an offset; buffers that are in use together do not overlap.
 
-    What an engine reads is in use until the wait for it.  Buffers that are not in use together
-    share bytes, but only once SPREAD_BYTES are taken: two that do not share need no barrier between
-    them.
+    What the async proxy reads is in use until the wait for it.  Buffers that are not in use
+    together share bytes, but only once NO_REUSE_BYTES are taken: two buffers that do not share
+    bytes need no barrier between them.
     """
     offsets = _places(_lives(fn))
     if not offsets:
@@ -73,7 +73,7 @@ def size_bytes(allocation: Op) -> int:
 def allocation_of(buffer: Value) -> Op:
     """The allocation that a buffer, a slot of a ring, a portion or a view of either is of."""
     owner = buffer.owner
-    while owner.opdef in (slot, buffer_portion, buffer_view):
+    while owner.opdef in (slot, buffer_shard, buffer_view):
         owner = (owner.ring if owner.opdef is slot else owner.buffer).owner
     return owner
 
@@ -129,7 +129,7 @@ class _Numbering:
     def _use(self, op: Op) -> None:
         buffers = [allocation_of(value) for value in op.operands if is_buffer(value.type)]
         self.last.update(dict.fromkeys(buffers, self._at))
-        if op.opdef in ENGINES:
+        if op.opdef in ASYNC_PROXY_OPS:
             self.of_engines.update(a for a in buffers if a.opdef is shared_allocate)
         if op.opdef is blocks_done:  # until here other blocks arrive at barriers
             barriers = [a for a in self.first if a.opdef is mbarrier_allocate]
@@ -143,7 +143,7 @@ class _Numbering:
 
 
 def _places(lives: list[_Life]) -> dict[Op, int]:
-    """An offset for every buffer: the next free bytes, from the start again after SPREAD_BYTES."""
+    """An offset for every buffer: the next free bytes, from 0 again after NO_REUSE_BYTES."""
     offsets: dict[Op, int] = {}
     placed: list[tuple[_Life, int]] = []
     top = 0
@@ -153,7 +153,7 @@ def _places(lives: list[_Life]) -> dict[Op, int]:
             for other, offset in placed
             if other.last >= life.first
         )
-        if top + life.size_bytes > SPREAD_BYTES:
+        if top + life.size_bytes > NO_REUSE_BYTES:
             top = 0
         offset = _gap(busy, top, life)
         offsets[life.op] = offset

@@ -15,7 +15,7 @@ from blocknumba.gpu_layout.layouts.registers import LANE, REGISTER, WARP, from_c
 
 
 @lru_cache(maxsize=1024)
-def cut(source: LinearLayout, destination: LinearLayout, wanted: int) -> tuple[int, ...]:
+def chunk_bits(source: LinearLayout, destination: LinearLayout, wanted: int) -> tuple[int, ...]:
     """Up to `wanted` bits of the packed index, the highest ones, that parts may differ in."""
     touched = 0
     for layout in (source, destination):
@@ -28,7 +28,7 @@ def cut(source: LinearLayout, destination: LinearLayout, wanted: int) -> tuple[i
 
 
 @lru_cache(maxsize=1024)
-def part_layout(layout: LinearLayout, bits: tuple[int, ...]) -> LinearLayout:
+def chunk_layout(layout: LinearLayout, bits: tuple[int, ...]) -> LinearLayout:
     """The layout of every part of a tile, as a tile of rank 1 in the order of the packed index."""
     removed = sum(1 << bit for bit in bits)
     register = tuple(column for column in layout[REGISTER] if not column & removed)
@@ -48,7 +48,7 @@ def _without(index: int, bits: tuple[int, ...]) -> int:
     return index
 
 
-def registers_of_part(layout: LinearLayout, bits: tuple[int, ...], index: int) -> tuple[int, ...]:
+def registers_of_chunk(layout: LinearLayout, bits: tuple[int, ...], index: int) -> tuple[int, ...]:
     """The registers that hold one part, in the order of the part's registers.
 
     index: bit i of it says how bits[i] is set.

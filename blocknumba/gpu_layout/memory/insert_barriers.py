@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from blocknumba.gpu_layout.async_copies.ops import shared_part, slot
+from blocknumba.gpu_layout.async_copies.ops import shared_slice, slot
 from blocknumba.gpu_layout.dots.ops import PRODUCTS
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.movement import stays_in_warp
@@ -139,7 +139,7 @@ class _Finder:
 
     def _accesses(self, op: Op) -> list[_Access]:
         """What an op does to memory."""
-        if op.opdef in (shared_read, shared_part, shared_write):
+        if op.opdef in (shared_read, shared_slice, shared_write):
             buffer = op.buffer
             held = op.value if op.opdef is shared_write else op.result
             access = _Access(op.opdef is shared_write, 0, 0, buffer, held.type.layout)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from blocknumba.gpu_layout.async_copies.ops import (
-    async_copy, pin, shared_part, shared_tile, stage, wgmma, wgmma_wait,
+    async_copy, pin, shared_slice, shared_tile, stage, wgmma, wgmma_wait,
 )
 from blocknumba.gpu_layout.dots.ops import fma_dot, mma, plan_of
 from blocknumba.gpu_layout.dots.wgmma import accumulator_layout, operand_layout
@@ -13,7 +13,7 @@ from blocknumba.gpu_layout.layouts.registers import (
     LANE, REGISTER, WARP, drop_axis, in_rows, shape_of, warp_count,
 )
 from blocknumba.gpu_layout.layouts.shared import in_registers
-from blocknumba.gpu_layout.ops import block_rank
+from blocknumba.gpu_layout.ops import cta_rank
 from blocknumba.gpu_layout.placement.reductions import is_separable
 from blocknumba.gpu_layout.placement.rule import (
     Layouts, Placement, in_rows_of_operand, nowhere, place,
@@ -47,7 +47,7 @@ place(cast, Placement(slots=2))
 place(bitcast, Placement(slots=0))
 
 
-for _opdef in (arange, block_rank, constant, num_programs, program_id, undefined):
+for _opdef in (arange, cta_rank, constant, num_programs, program_id, undefined):
     place(_opdef, Placement(natural=nowhere, slots=0))
 
 
@@ -157,7 +157,7 @@ def _product_operands(op: Op, layout: LinearLayout) -> Layouts:
 
 
 place(stage, Placement(result=_in_shared, inverts=False))
-for _opdef in (shared_tile, shared_part):
+for _opdef in (shared_tile, shared_slice):
     place(_opdef, Placement(natural=nowhere))
 for _opdef in (async_copy, pin):
     place(_opdef, Placement())

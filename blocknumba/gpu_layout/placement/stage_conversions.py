@@ -11,7 +11,7 @@ from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.movement import SharedMove, plan_move
 from blocknumba.gpu_layout.layouts.registers import log2, replication
 from blocknumba.gpu_layout.layouts.shared import best_shared
-from blocknumba.gpu_layout.memory.chunks import cut, part_layout
+from blocknumba.gpu_layout.memory.chunks import chunk_bits, chunk_layout
 from blocknumba.gpu_layout.ops import (
     convert_layout, join_parts, shared_allocate, shared_read, shared_write, take_part,
 )
@@ -115,8 +115,8 @@ class _Stager(Rebuilder):
         Two buffers take turns: while one is read the other is written, behind one barrier.
         """
         emit, made, parts = self.builder.emit, op.result.type, []
-        wanted = part_layout(made.layout, bits)
-        move = plan_move(part_layout(x.type.layout, bits), wanted, element_bits(x.type))
+        wanted = chunk_layout(made.layout, bits)
+        move = plan_move(chunk_layout(x.type.layout, bits), wanted, element_bits(x.type))
         buffers: dict[int, Value] = {}
         for index in range(1 << len(bits)):
             part = emit(take_part, x, bits=bits, index=index)
@@ -137,7 +137,7 @@ def _cut(op: Op) -> tuple[int, ...]:
     tile = op.result.type
     size_bytes = tile.size * element_bits(tile) // 8
     wanted = log2(max(1, size_bytes // PART_BYTES))
-    return cut(op.x.type.layout, tile.layout, wanted) if wanted else ()
+    return chunk_bits(op.x.type.layout, tile.layout, wanted) if wanted else ()
 
 
 def _grouped(ops: Sequence[Op]) -> Iterator[tuple[Op, ...]]:

@@ -6,9 +6,9 @@ import itertools
 from functools import lru_cache
 
 from blocknumba.gpu_layout.async_copies.ops import (
-    async_copy, async_copy_commit, async_copy_wait, blocks_done, buffer_portion, buffer_view,
+    async_copy, async_copy_commit, async_copy_wait, blocks_done, buffer_shard, buffer_view,
     fence_async, is_first_warp, mbarrier_allocate, mbarrier_arrive, mbarrier_expect, mbarrier_wait,
-    mbarriers_ready, pin, shared_part, slot, tma_load, tma_store, tma_store_wait, uniform,
+    mbarriers_ready, pin, shared_slice, slot, tma_load, tma_store, tma_store_wait, uniform,
     warp_roles, wgmma, wgmma_wait,
 )
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
@@ -129,14 +129,14 @@ def _(_emitter: Emitter, _op: Op, buffer: Registers) -> Registers:
     return buffer
 
 
-@code(slot, buffer_portion)
+@code(slot, buffer_shard)
 def _(emitter: Emitter, op: Op, whole: Registers, index: Registers) -> Registers:
     body, tile = emitter.body, op.result.type
     size_bytes = str(tile.size * element_bits(tile.dtype) // 8)
     return [body.binary("add", I32, body.binary("mul", I32, index[0], size_bytes), whole[0])]
 
 
-@code(shared_part)
+@code(shared_slice)
 def _(emitter: Emitter, op: Op, buffer: Registers) -> Registers:
     """The part of a tile is a tile whose first element is further on; swizzles keep linear."""
     held, part = op.buffer.type, op.result.type

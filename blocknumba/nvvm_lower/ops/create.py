@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from blocknumba.gpu_layout.layouts.registers import log2
-from blocknumba.gpu_layout.ops import block_rank
+from blocknumba.gpu_layout.ops import cta_rank
 from blocknumba.nvvm_lower.elements import literal, zero
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count
 from blocknumba.nvvm_lower.llvm import I32, UNDEF
@@ -42,7 +42,7 @@ def _(emitter: Emitter, op: Op) -> Registers:
     return [_of_programs(emitter, "nctaid", op.attrs["axis"])]
 
 
-@code(block_rank)
+@code(cta_rank)
 def _(emitter: Emitter, _op: Op) -> Registers:
     return list(emitter.assembly(cluster.RANK))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
-from blocknumba.gpu_layout.async_copies.pipelining import continues
+from blocknumba.gpu_layout.async_copies.pipelining import previous_k_slice
 from blocknumba.gpu_layout.dots.fma import MultiplyAddPlan
 from blocknumba.gpu_layout.dots.mma import Instruction, Pieces
 from blocknumba.gpu_layout.dots.ops import fma_dot, mma, plan_of
@@ -213,7 +213,7 @@ def remark_dot(emitter: Emitter, op: Op, instruction: str, continues: bool = Fal
 
 @code(mma)
 def _(emitter: Emitter, op: Op, a: Registers, b: Registers, acc: Registers) -> Registers:
-    remark_dot(emitter, op, f"mma {op.attrs['instruction']}", continues(op) is not None)
+    remark_dot(emitter, op, f"mma {op.attrs['instruction']}", previous_k_slice(op) is not None)
     plan, types = plan_of(op), (op.a.type, op.b.type)
     precision = attribute(op, "precision")
     first, second = (

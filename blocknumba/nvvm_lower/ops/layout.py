@@ -5,7 +5,7 @@ from __future__ import annotations
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import register_count, replication
 from blocknumba.gpu_layout.layouts.shared import MatrixAccess, access, matrix_access
-from blocknumba.gpu_layout.memory.chunks import registers_of_part
+from blocknumba.gpu_layout.memory.chunks import registers_of_chunk
 from blocknumba.gpu_layout.ops import (
     barrier, convert_layout, join_parts, shared_allocate, shared_read, shared_write, take_part,
 )
@@ -66,7 +66,7 @@ def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
 @code(take_part)
 def _(_emitter: Emitter, op: Op, x: Registers) -> Registers:
     layout = op.x.type.layout
-    return [x[i] for i in registers_of_part(layout, op.attrs["bits"], op.attrs["index"])]
+    return [x[i] for i in registers_of_chunk(layout, op.attrs["bits"], op.attrs["index"])]
 
 
 @code(join_parts)
@@ -74,7 +74,7 @@ def _(_emitter: Emitter, op: Op, *parts: Registers) -> Registers:
     layout = op.result.type.layout
     found: dict[int, str] = {}
     for index, part in enumerate(parts):
-        registers = registers_of_part(layout, op.attrs["bits"], index)
+        registers = registers_of_chunk(layout, op.attrs["bits"], index)
         found.update(zip(registers, part, strict=True))
     return [found[register] for register in range(len(found))]
 

@@ -12,7 +12,7 @@ from test_specialize_warps import OPTIONS
 import blocknumba as bn
 
 from blocknumba.gpu_layout.async_copies.ops import tma_load, warp_roles
-from blocknumba.gpu_layout.async_copies.residency import share_processor
+from blocknumba.gpu_layout.async_copies.residency import shares_multiprocessor
 from blocknumba.gpu_layout.async_copies.ring_check import ring_problems
 from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
 from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
@@ -106,13 +106,15 @@ def test_the_check_of_rings_finds_a_fetch_that_is_missing():
     (BLOCKS, replace(WARPGROUP, features=OPTIONS.features - {"tma"}), False),
 ])
 def test_programs_share_where_three_fit(constants, options, shares):
-    assert share_processor(mapped(softmax_products, HEADS, constants, options), options) is shares
+    fn = mapped(softmax_products, HEADS, constants, options)
+
+    assert shares_multiprocessor(fn, options) is shares
 
 
 def test_programs_whose_products_do_not_wait_for_each_other_do_not_share():
     fn = mapped(matmul, HEADS[:3], {"BM": 64, "BN": 64, "BK": 64})
 
-    assert not share_processor(fn, WARPGROUP)
+    assert not shares_multiprocessor(fn, WARPGROUP)
 
 
 def test_a_loop_within_a_loop_has_a_warp_that_fetches():

@@ -11,7 +11,7 @@ import blocknumba as bn
 from blocknumba.dispatch.compile import pipeline
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.launch.kernel import Kernel
-from blocknumba.gpu_layout.ops import block_rank
+from blocknumba.gpu_layout.ops import cta_rank
 from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.ir.rebuild import rebuild
 from blocknumba.tile_ir.ops.create import program_id
@@ -95,10 +95,11 @@ def with_rank(fn: Function, blocks: int) -> Function:
     """A function in which program_id(2) is the rank of one of so many blocks."""
     def rewrite(rebuilder, op):
         if op.opdef is program_id and op.attrs["axis"] == 2:
-            return (rebuilder.builder.emit(block_rank, blocks=blocks),)
+            return (rebuilder.builder.emit(cta_rank, blocks=blocks),)
         return None
 
-    return rebuild(fn, rewrite, folding=False)
+    ranked = rebuild(fn, rewrite, folding=False)
+    return ranked.with_body(ranked.body, cluster=blocks)
 
 
 def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, object],

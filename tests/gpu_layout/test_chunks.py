@@ -6,8 +6,7 @@ from emulated_threads import distribute
 
 from blocknumba.gpu_layout.dots.mma import Instruction, matrix_plan
 from blocknumba.gpu_layout.layouts.registers import blocked, from_columns, transpose
-from blocknumba.gpu_layout.memory.allocate_shared import shared_bytes
-from blocknumba.gpu_layout.memory.chunks import cut, part_layout, registers_of_part
+from blocknumba.gpu_layout.memory.chunks import chunk_bits, chunk_layout, registers_of_chunk
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.gpu_layout.placement.stage_conversions import PART_BYTES
@@ -18,7 +17,7 @@ ROWS = blocked((128, 256), (1, 0), 4, 8)
 
 
 def test_sums_of_a_product_are_cut_at_bits_that_only_registers_have():
-    bits = cut(SUMS.layout, ROWS, 3)
+    bits = chunk_bits(SUMS.layout, ROWS, 3)
 
     for layout in (SUMS.layout, ROWS):
         for bit in bits:
@@ -29,7 +28,7 @@ def test_sums_of_a_product_are_cut_at_bits_that_only_registers_have():
 
 @pytest.mark.parametrize("layout", [SUMS.layout, ROWS], ids=["sums", "rows"])
 def test_parts_hold_what_the_whole_held(layout):
-    bits = cut(SUMS.layout, ROWS, 2)
+    bits = chunk_bits(SUMS.layout, ROWS, 2)
     tile = np.arange(128 * 256)
     held = distribute(tile, layout)
 
@@ -37,24 +36,24 @@ def test_parts_hold_what_the_whole_held(layout):
         is_in = np.ones(tile.size, bool)
         for place, bit in enumerate(bits):
             is_in &= (tile >> bit & 1) == (index >> place & 1)
-        part = distribute(tile[is_in], part_layout(layout, bits))
-        registers = registers_of_part(layout, bits, index)
+        part = distribute(tile[is_in], chunk_layout(layout, bits))
+        registers = registers_of_chunk(layout, bits, index)
         np.testing.assert_array_equal(part, held[:, :, list(registers)])
 
 
 def test_a_transposition_of_all_threads_has_no_bit_to_cut_at():
     layout = blocked((64, 64), (1, 0), 4, 4)
 
-    assert cut(layout, transpose(layout, (1, 0)), 2) == ()
+    assert chunk_bits(layout, transpose(layout, (1, 0)), 2) == ()
 
 
 def test_bits_that_threads_or_sums_of_bits_reach_are_not_cut_at():
     plain = from_columns((8,), (1, 2, 4), (0,) * 5, ())
 
-    assert cut(plain, plain, 3) == (0, 1, 2)
-    assert cut(plain, plain, 1) == (2,)
-    assert cut(plain, from_columns((8,), (1, 2, 4), (4, 0, 0, 0, 0), ()), 3) == (0, 1)
-    assert cut(plain, from_columns((8,), (1, 3, 4), (0,) * 5, ()), 3) == (2,)
+    assert chunk_bits(plain, plain, 3) == (0, 1, 2)
+    assert chunk_bits(plain, plain, 1) == (2,)
+    assert chunk_bits(plain, from_columns((8,), (1, 2, 4), (4, 0, 0, 0, 0), ()), 3) == (0, 1)
+    assert chunk_bits(plain, from_columns((8,), (1, 3, 4), (0,) * 5, ()), 3) == (2,)
 
 
 def test_a_large_conversion_takes_a_small_buffer():
@@ -82,4 +81,4 @@ def test_a_large_conversion_takes_a_small_buffer():
 
     laid_out = lay_out(fn, LayoutOptions(num_warps=8), verify=True)
 
-    assert shared_bytes(laid_out) <= 2 * PART_BYTES
+    assert laid_out.attrs["shared_bytes"] <= 2 * PART_BYTES

@@ -9,8 +9,8 @@ from tensor_core_kernels import tile_of
 
 import blocknumba as bn
 
-from blocknumba.gpu_layout.clusters.partition import refusal, spread_blocks
-from blocknumba.gpu_layout.ops import block_rank
+from blocknumba.gpu_layout.clusters.partition import partition_blocks, refusal
+from blocknumba.gpu_layout.ops import cta_rank
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.nvvm_lower.target import TARGETS
 from blocknumba.tile_ir import interpreter  # noqa: F401  gives ops with effects their meaning
@@ -103,7 +103,7 @@ CASES = {
 def ranked(fn, rank):
     """A function as the block of a rank runs it."""
     def rewrite(rebuilder, op):
-        if op.opdef is block_rank:
+        if op.opdef is cta_rank:
             return (rebuilder.builder.constant(rank, int32),)
         return None
     return rebuild(fn, rewrite)
@@ -128,7 +128,7 @@ def spread(case, options=OPTIONS):
     kernel, types, constants = CASES[case]
     whole = tile_of(kernel, types, constants)
     assert not refusal(whole, options)
-    parts = spread_blocks(whole, options)
+    parts = partition_blocks(whole, options)
     verify(parts, TILE)
     return whole, parts
 
@@ -140,7 +140,7 @@ def test_blocks_together_do_what_a_program_does(case, num_ctas):
     whole, parts = spread(case, replace(OPTIONS, num_ctas=num_ctas))
     given = arrays(whole, generator)
     expected = {name: copy(value) for name, value in given.items()}
-    blocks = {attribute(op, "blocks") for op in walk(parts.body) if op.opdef is block_rank}
+    blocks = {attribute(op, "blocks") for op in walk(parts.body) if op.opdef is cta_rank}
     rows = CASES[case][2]["BM"]
 
     interpreter.run(whole, (3, 3, 1), expected)
@@ -164,16 +164,16 @@ def test_clusters_are_no_larger_than_every_gpu_takes():
     kernel, types, constants = CASES["product"]
     whole = tile_of(kernel, types, constants | {"BM": 1024})
 
-    parts = spread_blocks(whole, replace(OPTIONS, num_ctas=16))
+    parts = partition_blocks(whole, replace(OPTIONS, num_ctas=16))
 
-    assert {attribute(op, "blocks") for op in walk(parts.body) if op.opdef is block_rank} == {8}
+    assert {attribute(op, "blocks") for op in walk(parts.body) if op.opdef is cta_rank} == {8}
 
 
 def test_a_program_of_one_block_stays_as_it_is():
     whole = tile_of(*CASES["product"])
     options = replace(OPTIONS, num_ctas=1)
 
-    assert spread_blocks(whole, options) is whole
+    assert partition_blocks(whole, options) is whole
 
 
 # programs that stay one block -------------------------------------------------------------------
@@ -245,7 +245,7 @@ SHARED = "what one block writes, others could read or write"
 REFUSALS = [
     (sums_of_columns, THREE, {}, "reduce needs the whole tile"),
     (product_as_second_factor, THREE, {}, "dot needs the whole tile"),
-    (carried_as_both_factors, THREE[:2], {}, "both is carried whole and in parts"),
+    (carried_as_both_factors, THREE[:2], {}, "both is carried whole and sharded"),
     (flat, THREE, {}, "reshape needs the whole tile"),
     (adding_to_an_operand, THREE[:2], {}, SHARED),
     (writing_twice, THREE, {}, SHARED),
@@ -261,7 +261,7 @@ def test_a_program_stays_one_block_where_blocks_would_need_each_other(kernel, ty
     whole = tile_of(kernel, types, CONSTANTS | constants)
 
     assert refusal(whole, OPTIONS) == reason
-    assert spread_blocks(whole, OPTIONS) is whole
+    assert partition_blocks(whole, OPTIONS).body is whole.body
 
 
 def test_a_program_without_products_stays_one_block():
