@@ -12,30 +12,30 @@ from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
 # All numbers here were measured: perf/sweep_warps.py, perf/NOTES.md.
 # Small programs: a thread loads 8 words, but no less than 4 of a tile, which a vector holds; that
 # compiles fast, too.  Of 16 bits and less it takes more to make vectors of them.
-WORDS_OF_FEW, WORDS_OF_FEW_NARROW = 256, 512
-WORDS_OF_VECTORS = 128
-FEW_WARPS, FEW_NARROW_WARPS = 4, 2
+SMALL_WORDS_PER_WARP, SMALL_NARROW_WORDS_PER_WARP = 256, 512
+VECTOR_WORDS_PER_WARP = 128
+SMALL_MAX_WARPS, SMALL_NARROW_MAX_WARPS = 4, 2
 # Larger ones: 32 words a thread, then 64, so that the reductions of a row meet few warps.
 WORDS_PER_WARP = 1024
-MANY_WARPS = 8
-MOST_WARPS = 16
+MEDIUM_MAX_WARPS = 8
+MAX_WARPS = 16
 # Rows of narrow elements: 64 a thread, as many bytes as 32 words.
-NARROW_PER_WARP = 2048
+NARROW_WORDS_PER_WARP = 2048
 LOADS_IN_FLIGHT = 3  # tiles loaded that the registers of a largest tile have room for in turn
 WORD_BITS = 32
 WARP_SIZE = 32
 # Threads of a multiprocessor: fewer do not keep memory busy, more leave too few registers each.
 RESIDENT_THREADS = 1024
-LARGE_THREAD = 32  # words from which a thread needs twice the registers
+LARGE_WORDS_PER_THREAD = 32  # words from which a thread needs twice the registers
 # Of a product: 64 words of sums a thread, which leaves as many registers for what is multiplied;
 # 128 where there would be too many warps, and of mma.sync: 64 by 64 sums of a warp read the least.
-SUMS_PER_WARP = 2048
+ACCUMULATOR_WORDS_PER_WARP = 2048
 ROWS_PER_WARP = 16  # of an instruction; Hopper's takes 64 rows from 4 warps
-LARGE_SUMS = 64  # words from which a thread needs all the registers it can have
+LARGE_ACCUMULATOR = 64  # words from which a thread needs all the registers it can have
 
 
 def default_num_warps(fn: Function, features: frozenset[str]) -> int:
-    """A power of two from 1 to MOST_WARPS that grows with the largest tile.
+    """A power of two from 1 to MAX_WARPS that grows with the largest tile.
 
     features: what the target can do, as of LayoutOptions.
 
@@ -43,52 +43,54 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
     kernel that loads much more than its largest tile, as a stencil does, counts its loads; one with
     products counts their sums.
     """
-    products = [op for op in walk(fn.body) if op.opdef is dot]
-    if products:
-        return max(_warps_of_product(op, features) for op in products)
+    dots = [op for op in walk(fn.body) if op.opdef is dot]
+    if dots:
+        return max(_warps_of_dot(op, features) for op in dots)
     words = max(_largest(fn), _loaded(fn) // LOADS_IN_FLIGHT)
     if _is_narrow(fn) and _reduces(fn):
-        warps = max(words // NARROW_PER_WARP, 1)
+        warps = max(words // NARROW_WORDS_PER_WARP, 1)
     else:
-        many = max(min(words // WORDS_PER_WARP, MANY_WARPS), words // (2 * WORDS_PER_WARP))
-        warps = max(_few_warps(fn, words), many)
-    return min(1 << warps.bit_length() - 1, MOST_WARPS)
+        many = max(min(words // WORDS_PER_WARP, MEDIUM_MAX_WARPS), words // (2 * WORDS_PER_WARP))
+        warps = max(_small_program_warps(fn, words), many)
+    return min(1 << warps.bit_length() - 1, MAX_WARPS)
 
 
-def _few_warps(fn: Function, words: int) -> int:
+def _small_program_warps(fn: Function, words: int) -> int:
     """A power of two of warps for a small program whose largest tiles have that many words."""
     largest, loaded = _largest(fn), _loaded(fn)
     if _is_narrow(fn):
-        few = min(words // WORDS_OF_FEW_NARROW, FEW_NARROW_WARPS)
+        few = min(words // SMALL_NARROW_WORDS_PER_WARP, SMALL_NARROW_MAX_WARPS)
     elif _reduces(fn):
         tiles = min(max(loaded // largest, 1), LOADS_IN_FLIGHT)
-        few = min(-(-words // (WORDS_OF_FEW * tiles)), FEW_WARPS)
+        few = min(-(-words // (SMALL_WORDS_PER_WARP * tiles)), SMALL_MAX_WARPS)
     else:
-        few = min(max(loaded, words) // WORDS_OF_FEW, largest // WORDS_OF_VECTORS, MANY_WARPS)
+        few = min(max(loaded, words) // SMALL_WORDS_PER_WARP, largest // VECTOR_WORDS_PER_WARP,
+                  MEDIUM_MAX_WARPS)
     return 1 << max(few - 1, 0).bit_length()
 
 
 def resident_threads(fn: Function, num_warps: int) -> int:
     """How many threads of a multiprocessor there should be registers for."""
     threads = num_warps * WARP_SIZE
-    sums = max((_words(op.result.type) for op in walk(fn.body) if op.opdef is dot), default=0)
-    if sums:
-        return RESIDENT_THREADS // (2 if sums // threads <= LARGE_SUMS else 4)
+    dots = (op for op in walk(fn.body) if op.opdef is dot)
+    accumulator = max((_words(op.result.type) for op in dots), default=0)
+    if accumulator:
+        return RESIDENT_THREADS // (2 if accumulator // threads <= LARGE_ACCUMULATOR else 4)
     words_of_thread = _largest(fn) // threads
-    return RESIDENT_THREADS if words_of_thread <= LARGE_THREAD else RESIDENT_THREADS // 2
+    return RESIDENT_THREADS if words_of_thread <= LARGE_WORDS_PER_THREAD else RESIDENT_THREADS // 2
 
 
-def _warps_of_product(product: Op, features: frozenset[str]) -> int:
+def _warps_of_dot(op: Op, features: frozenset[str]) -> int:
     """Warps for a product of tiles; beyond FEW_WARPS no more than there are rows for."""
-    sums = product.result.type
-    words, rows = _words(sums), sums.shape[-2]
-    few = max(1, min(words // WORDS_OF_FEW, FEW_WARPS))
-    by_mma = "wgmma" not in features and not is_ieee_float32(product)
-    small = words // SUMS_PER_WARP // (2 if by_mma else 1)
-    many = max(min(small, MANY_WARPS), words // (2 * SUMS_PER_WARP))
-    batches = sums.size // (rows * sums.shape[-1])
-    most = max(FEW_WARPS, batches * rows // ROWS_PER_WARP)
-    return min(max(few, many), most, MOST_WARPS)
+    accumulator = op.result.type
+    words, rows = _words(accumulator), accumulator.shape[-2]
+    few = max(1, min(words // SMALL_WORDS_PER_WARP, SMALL_MAX_WARPS))
+    by_mma = "wgmma" not in features and not is_ieee_float32(op)
+    small = words // ACCUMULATOR_WORDS_PER_WARP // (2 if by_mma else 1)
+    many = max(min(small, MEDIUM_MAX_WARPS), words // (2 * ACCUMULATOR_WORDS_PER_WARP))
+    batches = accumulator.size // (rows * accumulator.shape[-1])
+    most = max(SMALL_MAX_WARPS, batches * rows // ROWS_PER_WARP)
+    return min(max(few, many), most, MAX_WARPS)
 
 
 def _largest(fn: Function) -> int:

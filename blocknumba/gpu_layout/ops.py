@@ -68,24 +68,24 @@ def convert_layout(x, *, layout) -> TileType:
 
 
 @op(PURE)
-def take_part(x, *, bits, index) -> TileType:
+def take_chunk(x, *, bits, index) -> TileType:
     """The elements of x whose packed index has bits set as the bits of index are.
 
     x: tile in registers; bits: of the packed index, of registers only (see chunks.chunk_bits).
     The result has rank 1, in the layout chunks.chunk_layout(x.layout, bits).
     """
-    _require_registers("take_part", x)
+    _require_registers("take_chunk", x)
     return TileType(x.dtype, (x.size >> len(bits),), chunk_layout(x.layout, bits))
 
 
 @op(PURE)
-def join_parts(*parts, shape, layout, bits) -> TileType:
-    """The tile that has these parts, as take_part(x, bits, 0), take_part(x, bits, 1) and so on.
+def join_chunks(*parts, shape, layout, bits) -> TileType:
+    """The tile that has these parts, as take_chunk(x, bits, 0), take_chunk(x, bits, 1) and so on.
 
     shape, layout: of the result.
     """
     for part in parts:
-        _require_registers("join_parts", part)
+        _require_registers("join_chunks", part)
     return TileType(parts[0].dtype, shape, layout)
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from blocknumba.gpu_layout.layouts.registers import WARP_SIZE
 
 # What every target can do and has: the defaults.  Source: the table in nvvm_lower/target.py.
-LEAST_FEATURES = frozenset(("cp_async", "mma"))
-LEAST_SHARED_BYTES = 99 * 1024
+MIN_FEATURES = frozenset(("cp_async", "mma"))
+MIN_SHARED_BYTES = 99 * 1024
 RESERVED_BYTES = 2048  # of shared memory, for barrier objects and small conversions
 
 
@@ -31,8 +31,8 @@ class LayoutOptions:
     num_stages: int | None = None
     arrays_are_disjoint: bool = False
     numbers_describe: bool = True
-    features: frozenset[str] = LEAST_FEATURES
-    shared_bytes: int = LEAST_SHARED_BYTES
+    features: frozenset[str] = MIN_FEATURES
+    shared_bytes: int = MIN_SHARED_BYTES
     num_ctas: int = 1
 
     @property

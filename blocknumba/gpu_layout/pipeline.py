@@ -9,7 +9,7 @@ from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
 from blocknumba.gpu_layout.clusters.partition import partition_blocks
 from blocknumba.gpu_layout.dots.map_dots import map_dots
 from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
-from blocknumba.gpu_layout.dots.rotate_dots import rotate_products
+from blocknumba.gpu_layout.dots.rotate_dots import rotate_dots
 from blocknumba.gpu_layout.memory.allocate_shared import allocate_shared
 from blocknumba.gpu_layout.memory.insert_barriers import insert_barriers
 from blocknumba.gpu_layout.options import LayoutOptions
@@ -22,7 +22,7 @@ from blocknumba.tile_ir.ir import verifier
 from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.passes.contract import Observer, check_order, run_passes
 
-MOST_RETRIES = 8  # where shared memory does not suffice
+MAX_RETRIES = 8  # where shared memory does not suffice
 
 # From here on every op is one that the hardware has, and what engines access is in shared memory.
 MAPPING_PASSES = (
@@ -31,7 +31,7 @@ MAPPING_PASSES = (
     # before map_dots, which takes every dot that is left
     map_wgmma,
     # after map_wgmma: it moves products apart
-    rotate_products,
+    rotate_dots,
     map_dots,
     # after both: what they stage is what the copy engine fetches
     specialize_warps,
@@ -69,7 +69,7 @@ def lay_out(
     laid_out = _run(fn, options, options, verify, observer)
     needed, room = laid_out.attrs.get("shared_bytes", 0), options.shared_bytes
     while needed > options.shared_bytes and room > 0:
-        less = max(needed - options.shared_bytes, options.shared_bytes // MOST_RETRIES)
+        less = max(needed - options.shared_bytes, options.shared_bytes // MAX_RETRIES)
         room = max(0, room - less)
         laid_out = _run(fn, replace(options, shared_bytes=room), options, verify, observer)
         needed = laid_out.attrs.get("shared_bytes", 0)

@@ -8,8 +8,8 @@ from blocknumba.gpu_layout.layouts.registers import REGISTER, dims_of, without_r
 from blocknumba.gpu_layout.layouts.shared import OFFSET, in_registers, is_buffer
 from blocknumba.gpu_layout.memory.allocate_shared import ALLOCATIONS
 from blocknumba.gpu_layout.ops import (
-    barrier, convert_layout, finish_arg_reduce, join_parts, partial_arg_reduce, partial_reduce,
-    shared_allocate, shared_read, shared_write, take_part,
+    barrier, convert_layout, finish_arg_reduce, join_chunks, partial_arg_reduce, partial_reduce,
+    shared_allocate, shared_read, shared_write, take_chunk,
 )
 from blocknumba.gpu_layout.placement import rules  # noqa: F401  fills the table of placements
 from blocknumba.gpu_layout.placement.planner import element_bits
@@ -26,13 +26,13 @@ _OWN = frozenset(
         barrier,
         convert_layout,
         finish_arg_reduce,
-        join_parts,
+        join_chunks,
         partial_arg_reduce,
         partial_reduce,
         shared_allocate,
         shared_read,
         shared_write,
-        take_part,
+        take_chunk,
     )
 )
 
@@ -57,7 +57,7 @@ def _has_layout(value: Value) -> str | None:
     return None
 
 
-def _placed(tile: TileType) -> LinearLayout | None:
+def _register_layout(tile: TileType) -> LinearLayout | None:
     """The register layout of a value, None for scalars and buffers."""
     return None if is_buffer(tile) else tile.layout
 
@@ -70,16 +70,16 @@ def _agrees(op: Op) -> str | None:
     if not tiles:
         return None
     placement = placement_of(op)
-    of_result = placement.inverts and op.results and in_registers(op.results[0].type)
+    of_result = placement.follows_result and op.results and in_registers(op.results[0].type)
     values = op.results if of_result else op.operands
     layout = next(value.type.layout for value in values if in_registers(value.type))
     if not placement.accepts(op, layout):
         return f"cannot be done in {layout}"
     wanted = placement.operands(op, layout)
-    if tuple(_placed(value.type) for value in op.operands) != wanted:
+    if tuple(_register_layout(value.type) for value in op.operands) != wanted:
         return f"operands should be in {', '.join(map(str, wanted))}"
     made = placement.result(op, layout) if op.results else None
-    if any(_placed(value.type) != made for value in op.results):
+    if any(_register_layout(value.type) != made for value in op.results):
         return f"results should be in {made}"
     return None
 
@@ -98,7 +98,7 @@ def _stays_in_warp(op: Op) -> str | None:
     return None
 
 
-def _is_placed(op: Op) -> str | None:
+def _has_offset(op: Op) -> str | None:
     if op.opdef in ALLOCATIONS and op.attrs.get("offset") is None:
         return "has no offset"
     return None
@@ -117,5 +117,5 @@ LAID_OUT = Level("layout level", of_value=(_has_layout,), of_op=(_agrees,))
 READY = Level(
     "layout level, ready to be lowered",
     of_value=(_has_layout,),
-    of_op=(_agrees, _stays_in_warp, _is_placed),
+    of_op=(_agrees, _stays_in_warp, _has_offset),
 )

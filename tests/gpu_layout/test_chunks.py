@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from emulated_threads import distribute
 
-from blocknumba.gpu_layout.dots.mma import Instruction, matrix_plan
+from blocknumba.gpu_layout.dots.mma import Instruction, mma_plan
 from blocknumba.gpu_layout.layouts.registers import blocked, from_columns, transpose
 from blocknumba.gpu_layout.memory.chunks import chunk_bits, chunk_layout, registers_of_chunk
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
-from blocknumba.gpu_layout.placement.stage_conversions import PART_BYTES
+from blocknumba.gpu_layout.placement.stage_conversions import CONVERSION_CHUNK_BYTES
 from blocknumba.tile_ir.text.parser import parse
 
-SUMS = matrix_plan(Instruction.parse("m16n8k16.f32.f16.f16"), (128, 256), 32, (1, 2, 4), 8, False)
+SUMS = mma_plan(Instruction.parse("m16n8k16.f32.f16.f16"), (128, 256), 32, (1, 2, 4), 8, False)
 ROWS = blocked((128, 256), (1, 0), 4, 8)
 
 
@@ -81,4 +81,4 @@ def test_a_large_conversion_takes_a_small_buffer():
 
     laid_out = lay_out(fn, LayoutOptions(num_warps=8), verify=True)
 
-    assert laid_out.attrs["shared_bytes"] <= 2 * PART_BYTES
+    assert laid_out.attrs["shared_bytes"] <= 2 * CONVERSION_CHUNK_BYTES

@@ -3,7 +3,7 @@
 import pytest
 
 from blocknumba.gpu_layout.default_warps import default_num_warps, resident_threads
-from blocknumba.gpu_layout.options import LEAST_FEATURES
+from blocknumba.gpu_layout.options import MIN_FEATURES
 from blocknumba.tile_ir.text.parser import parse
 
 
@@ -20,13 +20,13 @@ def kernel(size, loads=1, dtype="float32", reduces=False):
 @pytest.mark.parametrize("size, warps", [
     (1, 1), (256, 1), (512, 2), (1024, 4), (4096, 8), (16384, 8), (32768, 16), (65536, 16)])
 def test_warps_grow_with_the_largest_tile(size, warps):
-    assert default_num_warps(kernel(size), LEAST_FEATURES) == warps
+    assert default_num_warps(kernel(size), MIN_FEATURES) == warps
 
 
 @pytest.mark.parametrize("size, warps", [
     (1, 1), (256, 1), (512, 2), (1024, 4), (4096, 4), (8192, 8), (16384, 8), (32768, 16)])
 def test_few_warps_meet_in_a_reduction(size, warps):
-    assert default_num_warps(kernel(size, reduces=True), LEAST_FEATURES) == warps
+    assert default_num_warps(kernel(size, reduces=True), MIN_FEATURES) == warps
 
 
 @pytest.mark.parametrize("size, elementwise, reducing", [
@@ -34,23 +34,23 @@ def test_few_warps_meet_in_a_reduction(size, warps):
     (65536, 16, 16)])
 def test_threads_hold_more_of_narrow_elements(size, elementwise, reducing):
     for dtype in ("float16", "int8"):
-        assert default_num_warps(kernel(size, dtype=dtype), LEAST_FEATURES) == elementwise
+        assert default_num_warps(kernel(size, dtype=dtype), MIN_FEATURES) == elementwise
     narrow = kernel(size, dtype="float16", reduces=True)
-    assert default_num_warps(narrow, LEAST_FEATURES) == reducing
+    assert default_num_warps(narrow, MIN_FEATURES) == reducing
 
 
 def test_doubles_take_two_words():
-    assert default_num_warps(kernel(4096, dtype="float64"), LEAST_FEATURES) == 8
+    assert default_num_warps(kernel(4096, dtype="float64"), MIN_FEATURES) == 8
 
 
 @pytest.mark.parametrize("loads, warps", [(1, 4), (2, 8), (3, 8), (24, 8)])
 def test_a_thread_loads_a_vector_of_every_tile(loads, warps):
-    assert default_num_warps(kernel(1024, loads), LEAST_FEATURES) == warps
+    assert default_num_warps(kernel(1024, loads), MIN_FEATURES) == warps
 
 
 @pytest.mark.parametrize("loads, warps", [(1, 4), (2, 2), (3, 2), (24, 8)])
 def test_threads_that_reduce_hold_a_part_of_every_tile(loads, warps):
-    assert default_num_warps(kernel(1024, loads, reduces=True), LEAST_FEATURES) == warps
+    assert default_num_warps(kernel(1024, loads, reduces=True), MIN_FEATURES) == warps
 
 
 @pytest.mark.parametrize("size, warps, threads", [(1024, 1, 1024), (2048, 1, 512), (8192, 8, 1024)])
@@ -58,7 +58,7 @@ def test_large_threads_get_more_registers(size, warps, threads):
     assert resident_threads(kernel(size), warps) == threads
 
 
-HOPPER = LEAST_FEATURES | {"wgmma"}
+HOPPER = MIN_FEATURES | {"wgmma"}
 
 
 def product(shape, dtype="float16", depth=32):
@@ -86,13 +86,13 @@ def product(shape, dtype="float16", depth=32):
     ((16, 64, 64), 16)])
 def test_a_warp_has_as_many_sums_as_leave_registers_for_the_operands(shape, warps):
     assert default_num_warps(product(shape), HOPPER) == warps
-    assert default_num_warps(product(shape, "float32"), LEAST_FEATURES) == warps
+    assert default_num_warps(product(shape, "float32"), MIN_FEATURES) == warps
 
 
 @pytest.mark.parametrize("shape, warps", [
     ((16, 16), 1), ((64, 64), 4), ((128, 128), 4), ((128, 256), 8), ((256, 256), 16)])
 def test_warps_of_mma_have_64_by_64_sums(shape, warps):
-    assert default_num_warps(product(shape), LEAST_FEATURES) == warps
+    assert default_num_warps(product(shape), MIN_FEATURES) == warps
 
 
 @pytest.mark.parametrize("shape, threads", [((64, 64), 512), ((128, 128), 512), ((128, 256), 256)])

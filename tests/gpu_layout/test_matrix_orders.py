@@ -5,9 +5,9 @@ from functools import partial
 import pytest
 
 from blocknumba.gpu_layout.dots.map_dots import Source, best_orders, operands_cost
-from blocknumba.gpu_layout.dots.mma import NATURAL, Instruction, matrix_plan
+from blocknumba.gpu_layout.dots.mma import NATURAL, Instruction, mma_plan
 from blocknumba.gpu_layout.layouts.movement import move_cost
-from blocknumba.gpu_layout.layouts.shared import access, matrix_access, swizzled, widest_swizzle
+from blocknumba.gpu_layout.layouts.shared import access, ldmatrix_access, swizzled, widest_swizzle
 
 NAMES = {"tf32": "m16n8k8.f32.tf32.tf32", "f64": "m16n8k16.f64.f64.f64",
          "f64 of depth 8": "m16n8k8.f64.f64.f64",
@@ -18,7 +18,7 @@ BOTH_WAYS = [(along_a, along_b) for along_a in (True, False) for along_b in (Tru
 
 def plan_of(name, extents=(64, 64, 32), warps=(1, 2, 2)):
     rows, columns, depth = extents
-    return partial(matrix_plan, Instruction.parse(NAMES[name]), (rows, columns), depth, warps, 4,
+    return partial(mma_plan, Instruction.parse(NAMES[name]), (rows, columns), depth, warps, 4,
                    False)
 
 
@@ -52,7 +52,7 @@ def test_wider_operands_are_read_by_wide_accesses_without_conflicts(name, along)
 
     plan, bits = plan_of(name)(orders), Instruction.parse(NAMES[name]).operand_bits
     for pieces, operand in zip((plan.a, plan.b), sources):
-        by_matrices = matrix_access(pieces.layout, operand.layout, bits)
+        by_matrices = ldmatrix_access(pieces.layout, operand.layout, bits)
         if by_matrices is not None:
             assert by_matrices.degree == 1
             continue

@@ -8,11 +8,11 @@ import pytest
 from emulated_threads import distribute
 
 from blocknumba.gpu_layout.dots.mma import (
-    Instruction, accumulator_fragment, instruction_for, matrix_plan, operand_fragment, share_warps,
+    Instruction, accumulator_fragment, instruction_for, mma_plan, operand_fragment, warp_grid,
 )
 from blocknumba.gpu_layout.layouts import gf2
 from blocknumba.gpu_layout.layouts.registers import blocked
-from blocknumba.gpu_layout.layouts.shared import access, matrix_access, swizzled, widest_swizzle
+from blocknumba.gpu_layout.layouts.shared import access, ldmatrix_access, swizzled, widest_swizzle
 from blocknumba.tile_ir.ir.types import (
     bfloat16, float16, float32, float64, float8_e4m3fn, float8_e5m2, int32, int8, uint8,
 )
@@ -176,7 +176,7 @@ def formulas_of(instruction):
 def test_warps_multiply_tiles_of_any_size(tile):
     name, shape, depth, _, num_warps, swapped, *_ = tile
     instruction = Instruction.parse(name)
-    plan = matrix_plan(instruction, *tile[1:])
+    plan = mma_plan(instruction, *tile[1:])
     generator = np.random.default_rng(0)
     a = generator.integers(1, 9, (*shape[:-1], depth))
     b = generator.integers(1, 9, (*shape[:-2], depth, shape[-1]))
@@ -196,7 +196,7 @@ def test_warps_multiply_tiles_of_any_size(tile):
 
 @pytest.mark.parametrize("tile", TILES, ids=str)
 def test_every_element_of_every_tile_has_a_place_and_no_copy_in_a_thread(tile):
-    plan = matrix_plan(Instruction.parse(tile[0]), *tile[1:])
+    plan = mma_plan(Instruction.parse(tile[0]), *tile[1:])
 
     for pieces in (plan.a, plan.b, plan.accumulator):
         assert pieces.layout.is_surjective
@@ -204,7 +204,7 @@ def test_every_element_of_every_tile_has_a_place_and_no_copy_in_a_thread(tile):
 
 
 def test_warps_along_the_other_axis_hold_copies_of_an_operand():
-    plan = matrix_plan(Instruction.parse("m16n8k16.f32.f16.f16"), (64, 32), 16, (1, 2, 2), 4, False)
+    plan = mma_plan(Instruction.parse("m16n8k16.f32.f16.f16"), (64, 32), 16, (1, 2, 2), 4, False)
 
     assert plan.a.layout["warp"] == (0, 32 * 16)
     assert plan.b.layout["warp"] == (16, 0)
@@ -215,7 +215,7 @@ def test_warps_along_the_other_axis_hold_copies_of_an_operand():
 @pytest.mark.parametrize("extents", [(1, 128, 128), (1, 256, 64), (1, 16, 256), (4, 32, 32),
                                      (1, 1, 1), (1, 64, 8), (2, 1024, 16)])
 def test_warps_are_shared_so_that_they_read_least(extents, num_warps):
-    batches, rows, columns = share_warps(num_warps, extents, (1, 16, 8), along_rows=False)
+    batches, rows, columns = warp_grid(num_warps, extents, (1, 16, 8), along_rows=False)
 
     def reads(m, n):
         return extents[1] // m + extents[2] // n
@@ -232,8 +232,8 @@ def test_warps_are_shared_so_that_they_read_least(extents, num_warps):
 
 
 def test_warps_lie_along_rows_where_a_warp_should_have_whole_rows():
-    assert share_warps(4, (1, 128, 64), (1, 16, 8), along_rows=True) == (1, 4, 1)
-    assert share_warps(8, (1, 64, 64), (1, 16, 8), along_rows=True) == (1, 4, 2)
+    assert warp_grid(4, (1, 128, 64), (1, 16, 8), along_rows=True) == (1, 4, 1)
+    assert warp_grid(8, (1, 64, 64), (1, 16, 8), along_rows=True) == (1, 4, 2)
 
 
 # ldmatrix ---------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ def test_ldmatrix_reads_fragments_from_swizzled_memory_without_conflicts(case, i
     name, (rows, depth), minor = case
     instruction = Instruction.parse(name)
     bits = instruction.operand_bits
-    plan = matrix_plan(instruction, (rows, rows), depth, (1, 2, 1), 2, False)
+    plan = mma_plan(instruction, (rows, rows), depth, (1, 2, 1), 2, False)
     shape, layout = (rows, depth), plan.a.layout
     if not is_first:
         shape, layout, minor = (depth, rows), plan.b.layout, 1 - minor
@@ -281,17 +281,17 @@ def test_ldmatrix_reads_fragments_from_swizzled_memory_without_conflicts(case, i
     memory = np.array([tile[place["dim0"], place["dim1"]] for place in (
         shared(offset=offset) for offset in range(tile.size))])
 
-    found = matrix_access(layout, shared, bits)
+    found = ldmatrix_access(layout, shared, bits)
 
     assert found.degree == 1
     np.testing.assert_array_equal(read_by_matrices(found, memory, 2), distribute(tile, layout))
 
 
 def test_ldmatrix_reads_four_matrices_at_once_where_there_are_as_many():
-    plan = matrix_plan(Instruction.parse("m16n8k16.f32.f16.f16"), (16, 8), 16, (1, 1, 1), 1, False)
+    plan = mma_plan(Instruction.parse("m16n8k16.f32.f16.f16"), (16, 8), 16, (1, 1, 1), 1, False)
 
-    a = matrix_access(plan.a.layout, swizzled((16, 16), 1, 16, 32), 16)
-    b = matrix_access(plan.b.layout, swizzled((16, 8), 1, 16, 0), 16)
+    a = ldmatrix_access(plan.a.layout, swizzled((16, 16), 1, 16, 32), 16)
+    b = ldmatrix_access(plan.b.layout, swizzled((16, 8), 1, 16, 0), 16)
 
     assert (a.matrices, a.transposed) == (4, False)
     assert (b.matrices, b.transposed) == (2, True)
@@ -300,11 +300,11 @@ def test_ldmatrix_reads_four_matrices_at_once_where_there_are_as_many():
 def test_ldmatrix_cannot_transpose_what_is_not_16_bits():
     for name in ("m16n8k32.s32.s8.s8", "m16n8k8.f32.tf32.tf32", "m8n8k4.f64.f64.f64"):
         instruction = Instruction.parse(name)
-        plan = matrix_plan(instruction, (64, 64), 64, (1, 1, 1), 1, False)
+        plan = mma_plan(instruction, (64, 64), 64, (1, 1, 1), 1, False)
 
         shared = swizzled((64, 64), 1, instruction.operand_bits, 64)
 
-        assert matrix_access(plan.b.layout, shared, instruction.operand_bits) is None
+        assert ldmatrix_access(plan.b.layout, shared, instruction.operand_bits) is None
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])

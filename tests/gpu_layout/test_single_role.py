@@ -16,7 +16,7 @@ from blocknumba.gpu_layout.async_copies.residency import shares_multiprocessor
 from blocknumba.gpu_layout.async_copies.ring_check import ring_problems
 from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
 from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
-from blocknumba.gpu_layout.dots.rotate_dots import rotate_products
+from blocknumba.gpu_layout.dots.rotate_dots import rotate_dots
 from blocknumba.gpu_layout.spec import MAPPED
 from blocknumba.tile_ir.ir.function import walk
 from blocknumba.tile_ir.ir.verifier import verify
@@ -62,7 +62,7 @@ def mapped(kernel, types=HEADS, constants=BLOCKS, options=WARPGROUP):
 
 def lone(kernel, options=WARPGROUP):
     """The kernel after the passes, verified."""
-    fn = specialize_warps(rotate_products(mapped(kernel, options=options), options), options)
+    fn = specialize_warps(rotate_dots(mapped(kernel, options=options), options), options)
     verify(fn, MAPPED)
     return fn
 

@@ -19,7 +19,7 @@ from blocknumba.dispatch.launch.signature import location
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.errors import BlockError
 from blocknumba.gpu_layout.clusters.partition import partition_blocks
-from blocknumba.gpu_layout.default_warps import MOST_WARPS, default_num_warps, resident_threads
+from blocknumba.gpu_layout.default_warps import MAX_WARPS, default_num_warps, resident_threads
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
@@ -99,7 +99,7 @@ def _attempts(tile: Function, specialization: Specialization) -> Iterator[tuple[
     most = max(wanted // threads, 1)
     for blocks in dict.fromkeys((most, max(wanted // 2 // threads, 1))):
         yield num_warps, min(blocks, target.blocks_per_processor)
-    if not chosen and num_warps < MOST_WARPS:
+    if not chosen and num_warps < MAX_WARPS:
         yield 2 * num_warps, max(most // 2, 1)
     yield num_warps, 1
 

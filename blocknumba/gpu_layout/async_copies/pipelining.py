@@ -16,7 +16,7 @@ from blocknumba.gpu_layout.async_copies.ops import (
 )
 from blocknumba.gpu_layout.async_copies.reads import Slice, slice_of
 from blocknumba.gpu_layout.async_copies.residency import MAX_REGISTERS
-from blocknumba.gpu_layout.dots.mma import WORD_BITS, Instruction, Order, matrix_plan
+from blocknumba.gpu_layout.dots.mma import WORD_BITS, Instruction, Order, mma_plan
 from blocknumba.gpu_layout.dots.ops import mma
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import log2, register_count
@@ -132,7 +132,7 @@ def _registers(product: Op, depth: int) -> int:
     a, b, acc = product.a.type, product.b.type, product.acc.type
     attrs = product.attrs
     orders = attribute(product, "rows"), attribute(product, "columns"), _inner(product, depth)
-    plan = matrix_plan(Instruction.parse(attrs["instruction"]), acc.shape, depth, attrs["warps"],
+    plan = mma_plan(Instruction.parse(attrs["instruction"]), acc.shape, depth, attrs["warps"],
                        attrs["num_warps"], attribute(product, "swapped"), orders)
 
     def words(layout: LinearLayout, tile: TileType) -> int:

@@ -25,7 +25,7 @@ from blocknumba.gpu_layout.async_copies.residency import (
     RESIDENT_COPIES, has_room_to_share, shared_bytes_of_each,
 )
 from blocknumba.gpu_layout.clusters.multicast import control_flow_diverges, rank_dependent
-from blocknumba.gpu_layout.dots.ops import PRODUCTS
+from blocknumba.gpu_layout.dots.ops import DOTS
 from blocknumba.gpu_layout.layouts.shared import swizzled, widest_swizzle
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.planner import element_bits, tile_bytes
@@ -244,7 +244,7 @@ class _Planning:
         """Fetches of one product that are made side by side share a ring."""
         grouped: set[Op] = set()
         for op in walk(self._fn.body):
-            if op.opdef is not wgmma and op.opdef not in PRODUCTS:
+            if op.opdef is not wgmma and op.opdef not in DOTS:
                 continue
             own = [_stage_of(value) for value in (op.a, op.b)]
             own = [s for s in own if s in self._fetches and s not in grouped]

@@ -53,7 +53,7 @@ def accumulator_layout(
 
 
 @dataclass(frozen=True, slots=True)
-class MultiplyAddPlan:
+class FmaPlan:
     """What a thread multiplies for every register of the accumulator.
 
     a, b: layouts of (..., M, K) and (..., K, N): what a thread reads of them, all of K.
@@ -71,7 +71,7 @@ class MultiplyAddPlan:
 
 
 @lru_cache(maxsize=256)
-def multiply_add_plan(accumulator: LinearLayout, depth: int) -> MultiplyAddPlan:
+def fma_plan(accumulator: LinearLayout, depth: int) -> FmaPlan:
     """The plan of one product.
 
     accumulator: a layout all of whose columns lie along one axis.
@@ -92,7 +92,7 @@ def multiply_add_plan(accumulator: LinearLayout, depth: int) -> MultiplyAddPlan:
     a, a_of = _operand((*batch, rows, depth), accumulator, of_a, along)
     along = tuple(column << column_bits for column in along)
     b, b_of = _operand((*batch, depth, columns), accumulator, of_b, along)
-    return MultiplyAddPlan(a, b, accumulator, depth, a_of, b_of)
+    return FmaPlan(a, b, accumulator, depth, a_of, b_of)
 
 
 def _operand(

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 from blocknumba.gpu_layout.dots.fma import accumulator_layout
 from blocknumba.gpu_layout.dots.mma import (
-    COLUMNS, NATURAL, WORD_BITS, MatrixPlan, Order, Orders, Pieces, instruction_for, matrix_plan,
-    share_warps,
+    COLUMNS, NATURAL, WORD_BITS, MmaPlan, Order, Orders, FragmentedTile, instruction_for, mma_plan,
+    warp_grid,
 )
 from blocknumba.gpu_layout.dots.operands import (
     Root, StagingRebuilder, computed_from, contiguous_axis, is_ieee_float32, root_of,
@@ -30,7 +30,7 @@ from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.movement import move_cost
 from blocknumba.gpu_layout.layouts.registers import REGISTER, log2
 from blocknumba.gpu_layout.layouts.shared import (
-    BANK_BYTES, VECTOR_BYTES, SharedAccess, access, matrix_access, swizzled, widest_swizzle,
+    BANK_BYTES, VECTOR_BYTES, SharedAccess, access, ldmatrix_access, swizzled, widest_swizzle,
 )
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
@@ -61,7 +61,7 @@ class Source:
 
 
 def best_orders(
-    plan: Callable[[Orders], MatrixPlan], a: Source, b: Source, element_bits: int
+    plan: Callable[[Orders], MmaPlan], a: Source, b: Source, element_bits: int
 ) -> Orders:
     """The orders in which both operands are read in the least time; the natural ones of equals.
 
@@ -83,7 +83,7 @@ def best_orders(
     return min(found, key=found.get)
 
 
-def operands_cost(plan: MatrixPlan, a: Source, b: Source, element_bits: int) -> float:
+def operands_cost(plan: MmaPlan, a: Source, b: Source, element_bits: int) -> float:
     """Issue slots of one warp to have both operands of a product in registers."""
     return _cost(plan.a, a, element_bits) + _cost(plan.b, b, element_bits)
 
@@ -118,23 +118,23 @@ def _completed(lowest: tuple[int, ...], bits: int) -> Order:
     return (*lowest, *(bit for bit in range(bits) if bit not in lowest))
 
 
-def _cost(pieces: Pieces, source: Source, element_bits: int) -> float:
+def _cost(tile: FragmentedTile, source: Source, element_bits: int) -> float:
     """Issue slots of one warp to have an operand: instructions, wavefronts and moves."""
-    layout = pieces.layout
+    layout = tile.layout
     if REGISTER in dict(source.layout.ins):
         return move_cost(source.layout, layout, element_bits)
-    by_matrices = matrix_access(layout, source.layout, element_bits)
-    if by_matrices is not None:
-        instructions = 1 << by_matrices.addresses.bits(REGISTER)
-        return instructions * (1 + by_matrices.matrices * by_matrices.degree)
+    by_ldmatrix = ldmatrix_access(layout, source.layout, element_bits)
+    if by_ldmatrix is not None:
+        instructions = 1 << by_ldmatrix.addresses.bits(REGISTER)
+        return instructions * (1 + by_ldmatrix.matrices * by_ldmatrix.degree)
     read = access(layout, source.layout, element_bits)
-    return len(read.groups) + read.wavefronts + _moves(pieces, read)
+    return len(read.groups) + read.wavefronts + _moves(tile, read)
 
 
-def _moves(pieces: Pieces, read: SharedAccess) -> int:
+def _moves(tile: FragmentedTile, read: SharedAccess) -> int:
     """Words that are not read where the instruction takes them."""
     words = read.element_bits // WORD_BITS
-    if words <= 1 or pieces.size == 1:
+    if words <= 1 or tile.size == 1:
         return 0
     misplaced = (group for group in read.groups
                  if group != tuple(range(group[0], group[0] + read.vector)))
@@ -152,7 +152,7 @@ def map_dots(fn: Function, options: LayoutOptions) -> Function:
         return fn
     if "fp8_mma" not in options.features:
         fn = rebuild(fn, _widen, folding=False)
-    return _with_products(fn, _Planning(fn, options).products)
+    return _with_mapped_dots(fn, _Planning(fn, options).mapped)
 
 
 def _widen(rebuilder: Rebuilder, op: Op) -> tuple[Value, ...] | None:
@@ -189,7 +189,7 @@ class _Operand:
 
 
 @dataclass(frozen=True, slots=True)
-class _Product:
+class _MappedDot:
     """What becomes of a dot.
 
     operands: a and b; None for one that stays in registers.
@@ -201,10 +201,10 @@ class _Product:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Choice:
     """A way to do a dot by matrix instructions.   attrs: of the mma."""
 
-    plan: MatrixPlan
+    plan: MmaPlan
     attrs: Mapping[str, Attr]
 
 
@@ -222,21 +222,21 @@ def _orientations(op: Op, in_rows_of_warp: bool) -> tuple[bool, ...]:
     return (False, True) if op.a.type.dtype.bits > WORD_BITS else (False,)
 
 
-def _with_products(fn: Function, products: Mapping[Op, _Product]) -> Function:
+def _with_mapped_dots(fn: Function, mapped: Mapping[Op, _MappedDot]) -> Function:
     """A function with products in place of its dots."""
 
     def rewrite(rebuilder: StagingRebuilder, op: Op) -> tuple[Value] | None:
-        product = products.get(op)
-        if product is None:
+        new = mapped.get(op)
+        if new is None:
             return None
         values = [
             rebuilder[value] if operand is None else rebuilder.buffer(operand.root, operand.stored)
-            for value, operand in zip((op.a, op.b), product.operands, strict=True)
+            for value, operand in zip((op.a, op.b), new.operands, strict=True)
         ]
         builder, acc = rebuilder.builder, rebuilder[op.acc]
-        return (builder.emit(product.opdef, *values, acc, hint=op.result.hint, **product.attrs),)
+        return (builder.emit(new.opdef, *values, acc, hint=op.result.hint, **new.attrs),)
 
-    placed = (operand for product in products.values() for operand in product.operands)
+    placed = (operand for new in mapped.values() for operand in new.operands)
     staged = [(operand.root, operand.stored) for operand in placed if operand is not None]
     return StagingRebuilder(rewrite, staged).function(fn)
 
@@ -251,14 +251,14 @@ class _Planning:
         self._options = options
         self._infos = AxisInfos(fn)
         dots = [op for op in walk(fn.body) if op.opdef is dot]
-        by_matrices = {op for op in dots if not is_ieee_float32(op)}
-        self._producers = {op: computed_from(op.a, by_matrices) for op in by_matrices}
-        self._plans: dict[Op, MatrixPlan] = {}
-        self.products = {
-            op: self._matrix(op) if op in by_matrices else self._arithmetic(op) for op in dots
+        by_mma = {op for op in dots if not is_ieee_float32(op)}
+        self._producers = {op: computed_from(op.a, by_mma) for op in by_mma}
+        self._plans: dict[Op, MmaPlan] = {}
+        self.mapped = {
+            op: self._by_mma(op) if op in by_mma else self._by_fma(op) for op in dots
         }
 
-    def _matrix(self, op: Op) -> _Product:
+    def _by_mma(self, op: Op) -> _MappedDot:
         """A dot by matrix instructions."""
         producer, feeds = self._producers[op], op in self._producers.values()
         in_rows_of_warp = feeds or producer is not None
@@ -269,16 +269,16 @@ class _Planning:
             Source(held, fixed=True) if first is None else first.source(in_rows_of_warp),
             second.source(feeds),
         )
-        way = min(
-            (self._way(op, swapped, in_rows_of_warp, sources)
+        choice = min(
+            (self._choice(op, swapped, in_rows_of_warp, sources)
              for swapped in _orientations(op, in_rows_of_warp)),
-            key=lambda way: operands_cost(way.plan, *sources, op.a.type.dtype.bits),
+            key=lambda choice: operands_cost(choice.plan, *sources, op.a.type.dtype.bits),
         )
-        self._plans[op] = way.plan
-        return _Product(mma, way.attrs, (first, second))
+        self._plans[op] = choice.plan
+        return _MappedDot(mma, choice.attrs, (first, second))
 
-    def _way(self, op: Op, swapped: bool, in_rows_of_warp: bool,
-             sources: tuple[Source, Source]) -> _Way:
+    def _choice(self, op: Op, swapped: bool, in_rows_of_warp: bool,
+                sources: tuple[Source, Source]) -> _Choice:
         """The best way to do a dot by matrix instructions in one orientation."""
         a, b, acc = op.a.type, op.b.type, op.acc.type
         *batch, rows, columns = acc.shape
@@ -288,26 +288,25 @@ class _Planning:
         assert instruction is not None, f"no instruction for {a.dtype} and {b.dtype}"
         sides = (COLUMNS, instruction.rows) if swapped else (instruction.rows, COLUMNS)
         extents = (batch[0] if batch else 1, rows, columns)
-        warps = share_warps(num_warps, extents, (1, *sides), in_rows_of_warp)
+        warps = warp_grid(num_warps, extents, (1, *sides), in_rows_of_warp)
 
-        def plan(orders: Orders) -> MatrixPlan:
-            return matrix_plan(instruction, acc.shape, a.shape[-1], warps, num_warps, swapped,
-                               orders)
+        def plan(orders: Orders) -> MmaPlan:
+            return mma_plan(instruction, acc.shape, a.shape[-1], warps, num_warps, swapped, orders)
 
         orders = best_orders(plan, *sources, a.dtype.bits)
         attrs = {"instruction": str(instruction), "warps": warps, "num_warps": num_warps,
                  "precision": attribute(op, "precision"), "swapped": swapped,
                  **dict(zip(("rows", "columns", "depths"), orders))}
-        return _Way(plan(orders), attrs)
+        return _Choice(plan(orders), attrs)
 
-    def _arithmetic(self, op: Op) -> _Product:
+    def _by_fma(self, op: Op) -> _MappedDot:
         """A dot by multiplications and additions."""
         a, acc = op.a.type, op.acc.type
         operands = self._operand(op.a, -1), self._operand(op.b, -2)
         vector = VECTOR_BYTES // a.dtype.bytes
         vectors = tuple(1 if operand.is_along_depth else vector for operand in operands)
         layout = accumulator_layout(acc.shape, self._options.num_warps, vectors)
-        return _Product(fma_dot, {"layout": layout}, operands)
+        return _MappedDot(fma_dot, {"layout": layout}, operands)
 
     def _operand(self, value: Value, depth: int) -> _Operand:
         """Operand a or b as it is in shared memory: along the axis along which it was loaded.

@@ -137,7 +137,7 @@ def accumulator_fragment(rows: int) -> Fragment:
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class FragmentedTile:
     """A tile as fragments: what each warp holds of it.
 
     layout: of the tile, in registers.  A warp's fragments are numbered (batch, along axis 0 of the
@@ -176,15 +176,15 @@ def _compressed(value: int, mask: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixPlan:
+class MmaPlan:
     """How the warps of a program share a product of tiles.
 
     a, b, accumulator: the fragments of (..., M, K), (..., K, N) and (..., M, N).
     """
 
-    a: Pieces
-    b: Pieces
-    accumulator: Pieces
+    a: FragmentedTile
+    b: FragmentedTile
+    accumulator: FragmentedTile
 
     @property
     def layout(self) -> LinearLayout:
@@ -199,10 +199,10 @@ class MatrixPlan:
 
 
 @lru_cache(maxsize=256)
-def matrix_plan(
+def mma_plan(
     instruction: Instruction, shape: tuple[int, ...], depth: int, warps: tuple[int, int, int],
     num_warps: int, swapped: bool, orders: Orders = NATURAL,
-) -> MatrixPlan:
+) -> MmaPlan:
     """The plan of one product.
 
     shape: of the accumulator, (M, N) or (batches, M, N); depth: K.
@@ -214,21 +214,21 @@ def matrix_plan(
     of_a, of_b = (COLUMNS, instruction.rows) if swapped else (instruction.rows, COLUMNS)
     bits = instruction.operand_bits
     last = len(shape) - 1  # N; before it M; K is the last axis of a and the one before it of b
-    split = _Split(warps, num_warps, rank=len(shape))
+    split = _WarpSplit(warps, num_warps, rank=len(shape))
     of_batch, (m, n, k) = ((),) * len(batch), orders
-    return MatrixPlan(
-        _pieces((*batch, rows, depth), operand_fragment(of_a, instruction.depth, bits),
+    return MmaPlan(
+        _fragmented((*batch, rows, depth), operand_fragment(of_a, instruction.depth, bits),
                 (last - 1, last), split.over(last - 1, None), (*of_batch, m, k), padded=True),
-        _pieces((*batch, depth, columns), operand_fragment(of_b, instruction.depth, bits),
+        _fragmented((*batch, depth, columns), operand_fragment(of_b, instruction.depth, bits),
                 (last, last - 1), split.over(None, last), (*of_batch, k, n), padded=True),
-        _pieces(shape, accumulator_fragment(instruction.rows),
+        _fragmented(shape, accumulator_fragment(instruction.rows),
                 (last, last - 1) if swapped else (last - 1, last), split.over(last - 1, last),
                 (*of_batch, m, n)),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Split:
+class _WarpSplit:
     """How warps share tiles: bits of the warp's number along N first, then M, then batches."""
 
     warps: tuple[int, int, int]
@@ -242,10 +242,10 @@ class _Split:
         return bits + (None,) * (log2(self.num_warps) - len(bits))
 
 
-def _pieces(
+def _fragmented(
     shape: tuple[int, ...], fragment: Fragment, axes: tuple[int, int],
     warp_axes: tuple[int | None, ...], orders: tuple[Order, ...], padded: bool = False,
-) -> Pieces:
+) -> FragmentedTile:
     """A tile in fragments.
 
     axes: of the tile, that axes 0 and 1 of the fragment lie along.
@@ -266,7 +266,7 @@ def _pieces(
     further = [tuple(columns.of(axis, bit) for bit in range(start, own[axis]))
                for axis, start in repeats]
     second, first, batch = (1 << len(bits) for bits in (*further, ())[:3])
-    return Pieces(
+    return FragmentedTile(
         from_columns(shape, tuple(filter(None, inside)) + sum(further, ()), lane, warp),
         (batch, first, second),
         1 << len(inside),
@@ -308,7 +308,7 @@ def _zeros(bits: tuple[tuple[int, int], ...], columns: tuple[int, ...]) -> int:
     return _mask(along == 1 and not column for (along, _), column in zip(bits, columns))
 
 
-def share_warps(
+def warp_grid(
     num_warps: int, extents: tuple[int, int, int], least: tuple[int, int, int], along_rows: bool
 ) -> tuple[int, int, int]:
     """How many warps lie along the batches, M and N, so that they read the least of the operands.

@@ -7,8 +7,8 @@ or, of mma, tiles in registers.
 from __future__ import annotations
 
 from blocknumba.errors import require
-from blocknumba.gpu_layout.dots.fma import MultiplyAddPlan, multiply_add_plan
-from blocknumba.gpu_layout.dots.mma import Instruction, MatrixPlan, matrix_plan
+from blocknumba.gpu_layout.dots.fma import FmaPlan, fma_plan
+from blocknumba.gpu_layout.dots.mma import Instruction, MmaPlan, mma_plan
 from blocknumba.gpu_layout.layouts.shared import is_buffer
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import EFFECT, attribute, op
@@ -32,7 +32,7 @@ def mma(a, b, acc, *, instruction, warps, num_warps, precision="ieee", swapped=F
 
     a: (..., M, K), b: (..., K, N), each in shared memory or in registers; acc: (..., M, N).
     instruction: an Instruction as text; warps, num_warps, swapped, and the orders of rows, columns
-    and depths: as of matrix_plan, which gives the layouts.
+    and depths: as of mma_plan, which gives the layouts.
     precision: of float32, "tf32" or "tf32x3": operands are rounded as they are read.
     """
     _require_fitting("mma", a, b, acc)
@@ -54,15 +54,15 @@ def fma_dot(a, b, acc, *, layout) -> TileType:
     return acc
 
 
-PRODUCTS = (mma, fma_dot)
+DOTS = (mma, fma_dot)
 
 
-def plan_of(product: Op) -> MatrixPlan | MultiplyAddPlan:
+def plan_of(dot: Op) -> MmaPlan | FmaPlan:
     """The plan of an mma or an fma_dot."""
-    a, acc = product.a.type, product.acc.type
-    if product.opdef is fma_dot:
-        return multiply_add_plan(attribute(product, "layout"), a.shape[-1])
-    attrs = product.attrs
-    orders = tuple(attribute(product, name) for name in ("rows", "columns", "depths"))
-    return matrix_plan(Instruction.parse(attrs["instruction"]), acc.shape, a.shape[-1],
-                       attrs["warps"], attrs["num_warps"], attribute(product, "swapped"), orders)
+    a, acc = dot.a.type, dot.acc.type
+    if dot.opdef is fma_dot:
+        return fma_plan(attribute(dot, "layout"), a.shape[-1])
+    attrs = dot.attrs
+    orders = tuple(attribute(dot, name) for name in ("rows", "columns", "depths"))
+    return mma_plan(Instruction.parse(attrs["instruction"]), acc.shape, a.shape[-1],
+                    attrs["warps"], attrs["num_warps"], attribute(dot, "swapped"), orders)

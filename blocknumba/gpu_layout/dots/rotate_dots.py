@@ -24,7 +24,7 @@ from blocknumba.tile_ir.passes.contract import declared
 
 
 @declared(reads=("ops",), writes=("ops",))
-def rotate_products(fn: Function, options: LayoutOptions) -> Function:
+def rotate_dots(fn: Function, options: LayoutOptions) -> Function:
     """In a loop with two products, round i begins the first while the second of round i-1 runs.
 
     The loop is one like that of attention: s = a @ b[i]; acc = f(acc) + g(s) @ c[i].  Its first

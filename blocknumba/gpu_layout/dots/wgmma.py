@@ -19,16 +19,16 @@ from blocknumba.gpu_layout.layouts.shared import in_panels, is_buffer, offset_of
 from blocknumba.tile_ir.ir.types import DType, TileType, float32, float64
 from blocknumba.tile_ir.ops.dot import accumulators
 
-ROWS, MOST_COLUMNS, FEWEST_COLUMNS = 64, 256, 8  # of an instruction
+ROWS, MAX_COLUMNS, MIN_COLUMNS = 64, 256, 8  # of an instruction
 DEPTH_BYTES = 32  # of a row of the first operand of an instruction
 WORD_BITS = 32  # of a register
 FREE_MAJOR_BITS = 16  # operands of this size may be contiguous along M or N
-MAX_ACCUMULATORS = 128  # registers of a thread; twice as many there are none
+MAX_ACCUMULATOR_REGISTERS = 128  # registers of a thread; twice as many there are none
 # Registers of a thread besides its accumulators: ptxas refuses an instruction that has fewer.
 OTHER_REGISTERS = 26
 
 @dataclass(frozen=True, slots=True)
-class Division:
+class WarpgroupTiling:
     """How (M, N) is divided: bits of M and N.
 
     group_rows, group_columns: bits of the warpgroup's number that choose rows, then columns.
@@ -46,16 +46,16 @@ class Division:
 
 
 @lru_cache(maxsize=256)
-def division(rows: int, columns: int, num_warps: int) -> Division:
+def warpgroup_tiling(rows: int, columns: int, num_warps: int) -> WarpgroupTiling:
     """How warpgroups share a product of rows x columns."""
     groups = log2(num_warps // WARPGROUP)
     row_bits, column_bits = log2(rows // ROWS), log2(columns)
     group_rows = min(groups, row_bits)
-    group_columns = min(groups - group_rows, max(0, column_bits - log2(FEWEST_COLUMNS)))
+    group_columns = min(groups - group_rows, max(0, column_bits - log2(MIN_COLUMNS)))
     left = column_bits - group_columns
-    one = min(left, log2(MOST_COLUMNS))
-    return Division(group_rows, group_columns, groups - group_rows - group_columns,
-                    row_bits - group_rows, left - one, one)
+    one = min(left, log2(MAX_COLUMNS))
+    return WarpgroupTiling(group_rows, group_columns, groups - group_rows - group_columns,
+                           row_bits - group_rows, left - one, one)
 
 
 def depth_of(dtype: DType) -> int:
@@ -72,13 +72,13 @@ def accumulator_layout(shape: tuple[int, int], num_warps: int) -> LinearLayout:
     Source: PTX ISA, "Register Fragments and Shared Memory Matrix Layouts", wgmma D fragment.
     """
     rows, columns = shape
-    divided = division(rows, columns, num_warps)
+    tiling = warpgroup_tiling(rows, columns, num_warps)
     column, row = _axis_bits(columns, 0), _axis_bits(rows, log2(columns))
-    own = len(column) - divided.group_columns
-    repeats = row[6:6 + divided.repeat_rows]
+    own = len(column) - tiling.group_columns
+    repeats = row[6:6 + tiling.repeat_rows]
     register = (column[0], row[3], *column[3:own], *repeats)
     lane = (*column[1:3], *row[:3])
-    warp = (*row[4:6], *row[6 + divided.repeat_rows:], *column[own:], *(0,) * divided.copies)
+    warp = (*row[4:6], *row[6 + tiling.repeat_rows:], *column[own:], *(0,) * tiling.copies)
     return from_columns(shape, register, lane, warp)
 
 
@@ -91,13 +91,13 @@ def operand_layout(shape: tuple[int, int], dtype: DType, num_warps: int) -> Line
     Source: PTX ISA, "Register Fragments and Shared Memory Matrix Layouts", wgmma A fragment.
     """
     rows, depth = shape
-    divided = division(rows, 1, num_warps)
+    tiling = warpgroup_tiling(rows, 1, num_warps)
     inner = log2(WORD_BITS // dtype.bits)
     k, row = _axis_bits(depth, 0), _axis_bits(rows, log2(depth))
-    repeats = row[6:6 + divided.repeat_rows]
+    repeats = row[6:6 + tiling.repeat_rows]
     register = (*k[:inner], row[3], *k[inner + 2:], *repeats)
     lane = (*k[inner:inner + 2], *row[:3])
-    warp = (*row[4:6], *row[6 + divided.repeat_rows:], *(0,) * divided.copies)
+    warp = (*row[4:6], *row[6 + tiling.repeat_rows:], *(0,) * tiling.copies)
     return from_columns(shape, register, lane, warp)
 
 
@@ -119,14 +119,14 @@ def refusal(a: TileType, b: TileType, acc: TileType, precision: str, num_warps: 
         return f"wgmma rounds float32 to tf32, and the precision is {precision}"
     if num_warps % WARPGROUP:
         return f"wgmma needs a multiple of {WARPGROUP} warps, and there are {num_warps}"
-    if rows < ROWS or columns < FEWEST_COLUMNS or depth < depth_of(a.dtype):
+    if rows < ROWS or columns < MIN_COLUMNS or depth < depth_of(a.dtype):
         return (f"wgmma multiplies at least ({ROWS}, {depth_of(a.dtype)}) by "
-                f"({depth_of(a.dtype)}, {FEWEST_COLUMNS}), given {a.shape} by {b.shape}")
-    divided = division(rows, columns, num_warps)
-    if divided.copies:
+                f"({depth_of(a.dtype)}, {MIN_COLUMNS}), given {a.shape} by {b.shape}")
+    tiling = warpgroup_tiling(rows, columns, num_warps)
+    if tiling.copies:
         return f"{num_warps} warps are too many for a result of {acc.shape}"
     threads = num_warps * WARP_SIZE
-    most = min(MAX_ACCUMULATORS, REGISTERS // threads - OTHER_REGISTERS)
+    most = min(MAX_ACCUMULATOR_REGISTERS, REGISTERS // threads - OTHER_REGISTERS)
     if rows * columns * acc.dtype.bits // WORD_BITS > most * threads:
         return f"{num_warps} warps have too few registers for a result of {acc.shape}"
     sides = ((a, 0), (b, 1))

@@ -109,7 +109,7 @@ class LinearLayout:
         """How many bits an input or output dimension has; 0 if there is none of that name."""
         return dict(self.ins + self.outs).get(dim, 0)
 
-    def shifted(self, in_dim: str) -> int:
+    def first_bit(self, in_dim: str) -> int:
         """The place of the first bit of in_dim in a packed input."""
         place = 0
         for name, bits in self.ins:
@@ -153,7 +153,7 @@ class LinearLayout:
     def with_columns(self, in_dim: str, columns: gf2.Matrix) -> LinearLayout:
         """The layout with other columns for one input dimension, of any number."""
         ins = tuple((n, len(columns) if n == in_dim else bits) for n, bits in self.ins)
-        start = self.shifted(in_dim)
+        start = self.first_bit(in_dim)
         stop = start + len(self[in_dim])
         return LinearLayout(ins, self.outs, self.columns[:start] + columns + self.columns[stop:])
 

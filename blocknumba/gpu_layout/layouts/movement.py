@@ -142,7 +142,7 @@ def move_cost(source: LinearLayout, destination: LinearLayout, element_bits: int
     direct = _direct_move(source, destination, element_bits)
     if direct is not None:
         return direct.cost
-    return _least_shared_cost(source, destination, element_bits)
+    return _min_shared_cost(source, destination, element_bits)
 
 
 @lru_cache(maxsize=4096)
@@ -155,12 +155,12 @@ def _direct_move(
     if own_registers is not None:
         return own_registers
     shuffle = _shuffle_move(pull, element_bits)
-    if shuffle is None or shuffle.cost > _least_shared_cost(source, destination, element_bits):
+    if shuffle is None or shuffle.cost > _min_shared_cost(source, destination, element_bits):
         return None
     return shuffle
 
 
-def _least_shared_cost(source: LinearLayout, destination: LinearLayout, element_bits: int) -> int:
+def _min_shared_cost(source: LinearLayout, destination: LinearLayout, element_bits: int) -> int:
     """The cost of a move through shared memory without bank conflicts."""
     registers = (1 << source.bits(REGISTER)) + (1 << destination.bits(REGISTER))
     return SHARED_LATENCY + max(2, registers * element_bits // (8 * BANK_BYTES))
@@ -186,7 +186,7 @@ def source_of(destination: LinearLayout, source: LinearLayout) -> LinearLayout:
     columns = ()
     for dim, _ in destination.ins:
         for bit, target in enumerate(destination[dim]):
-            own = 0 if dim == REGISTER else 1 << source.shifted(dim) + bit
+            own = 0 if dim == REGISTER else 1 << source.first_bit(dim) + bit
             columns += (_nearest(spans, target, own, gf2.apply(reach, own), dim == WARP),)
     return LinearLayout(destination.ins, source.ins, columns)
 
@@ -246,7 +246,7 @@ def _shuffle_move(pull: LinearLayout, element_bits: int) -> ShuffleMove | None:
     if not _stays_in_warp(pull):
         return None
     register, lane_of_register, register_of_thread, thread = _split(pull)
-    after = _spread(thread, lane_of_register)
+    after = _distinct_sources(thread, lane_of_register)
     source_thread = tuple(
         own ^ gf2.apply(lane_of_register, slot) for own, slot in zip(thread, after)
     )
@@ -269,7 +269,7 @@ def _shuffle_move(pull: LinearLayout, element_bits: int) -> ShuffleMove | None:
     )
 
 
-def _spread(thread: gf2.Matrix, lane_of_register: gf2.Matrix) -> gf2.Matrix:
+def _distinct_sources(thread: gf2.Matrix, lane_of_register: gf2.Matrix) -> gf2.Matrix:
     """after: per thread bit a set of registers, such that lanes read as many lanes as can be."""
     echelon = gf2.Echelon()
     dependent = [bit for bit, column in enumerate(thread) if not echelon.add(column)[0]]

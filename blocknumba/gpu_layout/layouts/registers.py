@@ -181,7 +181,7 @@ def _compressed(value: int, mask: int) -> int:
     return packed
 
 
-def part(layout: LinearLayout, shape: tuple[int, ...]) -> LinearLayout | None:
+def subtile(layout: LinearLayout, shape: tuple[int, ...]) -> LinearLayout | None:
     """The layout of an aligned part of a tile, whose threads hold what they held of the tile.
 
     shape: of the part.  None where threads or warps differ in which part they hold.

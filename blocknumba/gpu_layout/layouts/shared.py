@@ -128,7 +128,7 @@ def _degree(offsets: LinearLayout, vector: int, element_bits: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class MatrixAccess:
+class LdmatrixAccess:
     """How ldmatrix reads the registers of each thread, 8 rows of 16 bytes to a matrix.
 
     addresses: number of the instruction (register), lane, warp -> offset of the row whose address
@@ -158,9 +158,9 @@ class MatrixAccess:
 
 
 @lru_cache(maxsize=4096)
-def matrix_access(
+def ldmatrix_access(
     layout: LinearLayout, shared: LinearLayout, element_bits: int
-) -> MatrixAccess | None:
+) -> LdmatrixAccess | None:
     """How ldmatrix reads a tile that lies in shared memory; None if it cannot.
 
     It gives lane l the 4 bytes at place l % 4 of row l / 4; transposed, of 16-bit elements, it
@@ -186,7 +186,7 @@ def matrix_access(
     lanes = rows + words[:together] + (0,) * (MATRIX_BITS - together)
     ins = ((REGISTER, len(words) - together), *offsets.ins[1:])
     addresses = LinearLayout(ins, offsets.outs, words[together:] + lanes + offsets[WARP])
-    return MatrixAccess(addresses, 1 << together, transposed, element_bits)
+    return LdmatrixAccess(addresses, 1 << together, transposed, element_bits)
 
 
 def in_order(layout: LinearLayout) -> LinearLayout:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from blocknumba.gpu_layout.async_copies.ops import shared_slice, slot
-from blocknumba.gpu_layout.dots.ops import PRODUCTS
+from blocknumba.gpu_layout.dots.ops import DOTS
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.movement import stays_in_warp
 from blocknumba.gpu_layout.layouts.registers import replication
@@ -144,7 +144,7 @@ class _Finder:
             held = op.value if op.opdef is shared_write else op.result
             access = _Access(op.opdef is shared_write, 0, 0, buffer, held.type.layout)
             return self._shared(buffer, access)
-        if op.opdef in PRODUCTS:
+        if op.opdef in DOTS:
             buffers = [value for value in op.operands if is_buffer(value.type)]
             return [access for buffer in buffers
                     for access in self._shared(buffer, _Access(False, buffer=buffer))]

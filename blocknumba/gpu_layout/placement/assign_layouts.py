@@ -7,7 +7,7 @@ from blocknumba.gpu_layout.layouts.shared import is_buffer
 from blocknumba.gpu_layout.ops import convert_layout
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.coalescing import Accesses
-from blocknumba.gpu_layout.placement.planner import Homes, Layout, Planner
+from blocknumba.gpu_layout.placement.planner import PreferredLayouts, Layout, Planner
 from blocknumba.gpu_layout.placement.rule import placement_of
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
@@ -25,16 +25,16 @@ def assign_layouts(fn: Function, options: LayoutOptions) -> Function:
     whose results nothing needs are left out.
     """
     accesses = Accesses(fn, options)
-    homes = Homes(fn, accesses, options)
-    return _Emitter(Planner(fn, accesses, homes, options.num_warps), homes).function(fn)
+    preferred = PreferredLayouts(fn, accesses, options)
+    return _Emitter(Planner(fn, accesses, preferred, options.num_warps), preferred).function(fn)
 
 
 class _Emitter:
     """Emits every op once for each of its layouts; remembers each value in each of its layouts."""
 
-    def __init__(self, planner: Planner, homes: Homes):
+    def __init__(self, planner: Planner, preferred: PreferredLayouts):
         self._planner = planner
-        self._homes = homes
+        self._preferred = preferred
         self._builder = Builder(folding=False)
         self._made: dict[tuple[Value, Layout], Value] = {}
 
@@ -44,23 +44,23 @@ class _Emitter:
 
     def _region(self, region: Region, results: tuple[Value, ...] = ()) -> Region:
         """region with layouts; it hands on results."""
-        types = tuple(_laid(arg.type, self._homes[arg]) for arg in region.args)
+        types = tuple(_with_layout(arg.type, self._preferred[arg]) for arg in region.args)
         hints = [arg.hint for arg in region.args]
         with self._builder.region(*types, hints=hints) as (new, args):
             for old, arg in zip(region.args, args, strict=True):
-                self._made[old, _place(arg.type)] = arg
+                self._made[old, _register_layout(arg.type)] = arg
                 self._move(old)
             for op in region.ops:
                 self._builder.loc = op.loc
                 self._op(op, results)
         return new
 
-    def _op(self, op: Op, handed_on: tuple[Value, ...]) -> None:
+    def _op(self, op: Op, yielded: tuple[Value, ...]) -> None:
         if op.regions:
             self._control(op)
         elif op.opdef.has(TERMINATOR):
-            first = len(op.operands) - len(handed_on)
-            layouts = (None,) * first + tuple(self._homes[value] for value in handed_on)
+            first = len(op.operands) - len(yielded)
+            layouts = (None,) * first + tuple(self._preferred[value] for value in yielded)
             self._emit(op, layouts, ())
         else:
             for layout in self._planner.layouts.get(op, ()):
@@ -78,12 +78,12 @@ class _Emitter:
         self._emit(op, placement.operands(op, layout), (made,) * len(op.results))
 
     def _control(self, op: Op) -> None:
-        homes = tuple(self._homes[value] for value in op.results)
+        preferred = tuple(self._preferred[value] for value in op.results)
         regions = tuple(self._region(region, op.results) for region in op.regions)
-        carried = len(homes) if op.regions[0].args else 0
+        carried = len(preferred) if op.regions[0].args else 0
         scalars = len(op.operands) - carried
         self._builder.loc = op.loc
-        self._emit(op, (None,) * scalars + homes[:carried], homes, regions)
+        self._emit(op, (None,) * scalars + preferred[:carried], preferred, regions)
 
     def _emit(
         self,
@@ -94,7 +94,8 @@ class _Emitter:
     ) -> None:
         """op with its operands and results in these layouts."""
         values = [self._made[pair] for pair in zip(op.operands, operands, strict=True)]
-        types = tuple(_laid(v.type, layout) for v, layout in zip(op.results, results, strict=True))
+        pairs = zip(op.results, results, strict=True)
+        types = tuple(_with_layout(value.type, layout) for value, layout in pairs)
         attrs = dict(op.attrs)
         if "result_types" in attrs:
             attrs["result_types"] = types
@@ -102,7 +103,7 @@ class _Emitter:
         self._builder.append(new)
         for old, value in zip(op.results, new.results, strict=True):
             value.hint = old.hint
-            self._made[old, _place(value.type)] = value
+            self._made[old, _register_layout(value.type)] = value
 
     def _move(self, value: Value) -> None:
         """Bring a value to the layouts that it is moved to."""
@@ -114,10 +115,10 @@ class _Emitter:
             self._made[value, destination] = moved
 
 
-def _place(tile: TileType) -> LinearLayout | None:
+def _register_layout(tile: TileType) -> LinearLayout | None:
     """What a plan calls the layout of a value: None for scalars and buffers."""
     return None if is_buffer(tile) else tile.layout
 
 
-def _laid(tile: TileType, layout: LinearLayout | None) -> TileType:
+def _with_layout(tile: TileType, layout: LinearLayout | None) -> TileType:
     return tile if is_buffer(tile) else TileType(tile.dtype, tile.shape, layout)

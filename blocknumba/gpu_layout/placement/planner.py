@@ -18,7 +18,7 @@ from blocknumba.tile_ir.ir.opdef import PURE, READS, TERMINATOR, WRITES
 from blocknumba.tile_ir.ir.types import TileType
 
 
-class Homes:
+class PreferredLayouts:
     """homes[value]: the layout that a tile has naturally; None if any will do, and
     for scalars and buffers.
 
@@ -30,24 +30,24 @@ class Homes:
     def __init__(self, fn: Function, accesses: Accesses, options: LayoutOptions):
         self._accesses = accesses
         self._num_warps = options.num_warps
-        self._homes: dict[Value, LinearLayout | None] = {}
+        self._layouts: dict[Value, LinearLayout | None] = {}
         self._wants: dict[Value, LinearLayout] = {}
         self._forward(fn.body)
         self._backward(fn.body)
 
     def __getitem__(self, value: Value) -> LinearLayout | None:
-        return self._homes.get(value)
+        return self._layouts.get(value)
 
     def op_layout(self, op: Op) -> LinearLayout | None:
         """The layout that suits an op where its operands are at home, or None."""
-        layouts = tuple(self._homes.get(value) for value in op.operands)
+        layouts = tuple(self._layouts.get(value) for value in op.operands)
         coalesced = self._accesses.layout(op)
         if coalesced is not None:
             follow = layouts[0] if self._accesses.is_scattered(op) else None
             return follow or coalesced
         placement = placement_of(op)
-        natural = placement.natural(op, layouts)
-        return natural if natural is not None and placement.accepts(op, natural) else None
+        preferred = placement.preferred(op, layouts)
+        return preferred if preferred is not None and placement.accepts(op, preferred) else None
 
     def _forward(self, region: Region) -> None:
         for op in region.ops:
@@ -61,7 +61,7 @@ class Homes:
                 continue
             layout = placement_of(op).result(op, layout)
             for value in op.results:
-                self._homes[value] = layout
+                self._layouts[value] = layout
 
     def _control(self, op: Op) -> None:
         """The homes of what a loop carries: as its body makes it, else as it came in."""
@@ -71,16 +71,16 @@ class Homes:
             self._forward(region)
         yields = [region.terminator.values for region in op.regions]
         for i in tiles:
-            made = (self._homes.get(values[i]) for values in yields)
-            home = next((layout for layout in made if layout is not None), None)
-            if home is None and is_loop(op):
-                home = self._homes.get(op.initial[i])
-            self._homes[op.results[i]] = home
+            made = (self._layouts.get(values[i]) for values in yields)
+            layout = next((layout for layout in made if layout is not None), None)
+            if layout is None and is_loop(op):
+                layout = self._layouts.get(op.initial[i])
+            self._layouts[op.results[i]] = layout
         if not tiles or not op.regions[0].args:
             return
         (region,) = op.regions
         for i in tiles:
-            self._homes[region.args[-count:][i]] = self._homes[op.results[i]]
+            self._layouts[region.args[-count:][i]] = self._layouts[op.results[i]]
         self._forward(region)
 
     def _backward(self, region: Region) -> None:
@@ -91,15 +91,15 @@ class Homes:
                 continue
             layout = self._accesses.layout(op)
             if layout is None and len(op.results) == 1:
-                layout = self._wants.get(op.result) or self._homes.get(op.result)
-            if layout is None or not placement_of(op).inverts:
+                layout = self._wants.get(op.result) or self._layouts.get(op.result)
+            if layout is None or not placement_of(op).follows_result:
                 continue
             if placement_of(op).accepts(op, layout):
                 self._want(op.operands, placement_of(op).operands(op, layout))
 
     def _want(self, values: tuple[Value, ...], layouts: tuple[LinearLayout | None, ...]) -> None:
         for value, layout in zip(values, layouts, strict=True):
-            if layout is not None and self._homes.get(value) is None:
+            if layout is not None and self._layouts.get(value) is None:
                 self._wants.setdefault(value, layout)
 
     def _settle(self, op: Op) -> None:
@@ -107,7 +107,7 @@ class Homes:
         count = len(op.results)
         for region in op.regions:
             known = tuple(
-                self._homes.get(value) or self._wants.get(value) for value in op.results
+                self._layouts.get(value) or self._wants.get(value) for value in op.results
             )
             self._want(region.terminator.values, known)
             self._backward(region)
@@ -116,11 +116,11 @@ class Homes:
             if not in_registers(result.type):
                 continue
             inside = self._wants.get(args[i]) if args else None
-            home = self._homes.get(result) or inside or self._wants.get(result)
+            home = self._layouts.get(result) or inside or self._wants.get(result)
             home = home or in_rows(result.type.shape, self._num_warps)
-            self._homes[result] = home
+            self._layouts[result] = home
             if args:
-                self._homes[args[i]] = home
+                self._layouts[args[i]] = home
                 self._want((op.initial[i],), (home,))
 
 
@@ -159,9 +159,11 @@ class Planner:
     values: what becomes of each value; a value that is not there is not needed.
     """
 
-    def __init__(self, fn: Function, accesses: Accesses, homes: Homes, num_warps: int):
+    def __init__(
+        self, fn: Function, accesses: Accesses, preferred: PreferredLayouts, num_warps: int
+    ):
         self._accesses = accesses
-        self._homes = homes
+        self._preferred = preferred
         self._num_warps = num_warps
         self.layouts: dict[Op, tuple[Layout, ...]] = {}
         self.values: dict[Value, ValuePlan] = {}
@@ -196,26 +198,26 @@ class Planner:
             else:
                 self._op(op)
         for arg in region.args:
-            self._move_from(arg, self._homes[arg])
+            self._move_from(arg, self._preferred[arg])
 
     def _control(self, op: Op) -> None:
         """What a control op hands on is in one layout inside, and is moved from that outside."""
-        homes = tuple(self._homes[value] for value in op.results)
-        for value, home in zip(op.results, homes, strict=True):
-            self._move_from(value, home)
+        layouts = tuple(self._preferred[value] for value in op.results)
+        for value, layout in zip(op.results, layouts, strict=True):
+            self._move_from(value, layout)
         # before the regions: what ends an iteration is made in them
         for value in controls(op) if is_loop(op) else op.operands:
             self._want(value, None)
         for region in op.regions:
-            for value, home in zip(region.terminator.values, homes, strict=True):
-                self._want(value, home)
+            for value, layout in zip(region.terminator.values, layouts, strict=True):
+                self._want(value, layout)
             self._region(region)
-        for value, home in zip(op.initial if is_loop(op) else (), homes):
-            self._want(value, home)
+        for value, layout in zip(op.initial if is_loop(op) else (), layouts):
+            self._want(value, layout)
 
-    def _move_from(self, value: Value, home: Layout) -> None:
+    def _move_from(self, value: Value, source: Layout) -> None:
         plan = self.values.setdefault(value, ValuePlan())
-        plan.moves += [(home, layout) for layout in plan.wanted if layout != home]
+        plan.moves += [(source, layout) for layout in plan.wanted if layout != source]
 
     def _op(self, op: Op) -> None:
         if op.opdef.has(TERMINATOR):
@@ -254,17 +256,17 @@ class Planner:
         """Layouts an op might be done in: where it is wanted, and where its operands are."""
         placement = placement_of(op)
         found: dict[LinearLayout, None] = {}
-        if placement.inverts:
+        if placement.follows_result:
             found.update(dict.fromkeys(layout for layout in wanted if layout is not None))
-        natural = self._homes.op_layout(op)
-        if natural is not None:
-            found.setdefault(natural)
+        preferred = self._preferred.op_layout(op)
+        if preferred is not None:
+            found.setdefault(preferred)
         if op.opdef.has(READS | WRITES) or not op.results:
             found.update(
                 dict.fromkeys(
-                    home
+                    layout
                     for value in op.operands
-                    if (home := self._homes[value]) is not None
+                    if (layout := self._preferred[value]) is not None
                 )
             )
         accepted = tuple(layout for layout in found if placement.accepts(op, layout))
@@ -290,9 +292,9 @@ class Planner:
     def _again(self, op: Op, layout: LinearLayout) -> float:
         """The cost of doing an op once more, in another layout; infinite if that cannot be."""
         placement = placement_of(op)
-        if not op.opdef.has(PURE) or not placement.inverts or not placement.accepts(op, layout):
-            return math.inf
-        return self._done(op, layout)
+        if op.opdef.has(PURE) and placement.follows_result and placement.accepts(op, layout):
+            return self._done(op, layout)
+        return math.inf
 
     def _moved(self, op: Op, made: Layout, layout: Layout) -> float:
         """The cost of moving every result of an op."""
@@ -313,15 +315,15 @@ class Planner:
     def _available(self, value: Value, layout: LinearLayout) -> float:
         """An estimate of what it costs to have a value in a layout besides where it is at home."""
         plan = self.values.get(value)
-        home = self._homes[value]
-        if home == layout or (plan is not None and layout in plan.wanted):
+        preferred = self._preferred[value]
+        if preferred == layout or (plan is not None and layout in plan.wanted):
             return 0
         found = self._estimates.get((value, layout))
         if found is not None:
             return found
-        moved = math.inf if home is None else self._move(value, home, layout)
+        moved = math.inf if preferred is None else self._move(value, preferred, layout)
         if self._ahead == LOOKAHEAD:
-            return 0 if home is None else moved
+            return 0 if preferred is None else moved
         self._ahead += 1
         cost = min(moved, self._computed(value.owner, layout))
         self._ahead -= 1
@@ -330,7 +332,7 @@ class Planner:
 
     def _computed(self, op: Op | None, layout: LinearLayout) -> float:
         """The cost of making a value in a layout in the first place, where that is a choice."""
-        if op is None or op.regions or not placement_of(op).inverts:
+        if op is None or op.regions or not placement_of(op).follows_result:
             return math.inf
         if not placement_of(op).accepts(op, layout):
             return math.inf

@@ -23,17 +23,17 @@ def same_for_tiles(op: Op, layout: LinearLayout) -> Layouts:
     return tuple(layout if in_registers(value.type) else None for value in op.operands)
 
 
-def itself(_op: Op, layout: LinearLayout) -> LinearLayout:
+def same_layout(_op: Op, layout: LinearLayout) -> LinearLayout:
     """The result is in the op's layout."""
     return layout
 
 
-def first_home(_op: Op, homes: Layouts) -> LinearLayout | None:
+def first_preferred(_op: Op, layouts: Layouts) -> LinearLayout | None:
     """The layout of the first operand that has one."""
-    return next((home for home in homes if home is not None), None)
+    return next((layout for layout in layouts if layout is not None), None)
 
 
-def nowhere(_op: Op, _homes: Layouts) -> None:
+def no_preference(_op: Op, _layouts: Layouts) -> None:
     """No layout is better than another: the op is done where its result is wanted."""
     return None
 
@@ -49,7 +49,7 @@ def in_rows_of_operand(op: Op, num_warps: int) -> LinearLayout:
     return in_rows(op.x.type.shape, num_warps)
 
 
-def everywhere(_op: Op, _layout: LinearLayout) -> bool:
+def always(_op: Op, _layout: LinearLayout) -> bool:
     """The op can be done in every layout."""
     return True
 
@@ -69,11 +69,11 @@ class Placement:
     """
 
     operands: Callable[[Op, LinearLayout], Layouts] = same_for_tiles
-    result: Callable[[Op, LinearLayout], LinearLayout | None] = itself
-    natural: Callable[[Op, Layouts], LinearLayout | None] = first_home
-    accepts: Callable[[Op, LinearLayout], bool] = everywhere
+    result: Callable[[Op, LinearLayout], LinearLayout | None] = same_layout
+    preferred: Callable[[Op, Layouts], LinearLayout | None] = first_preferred
+    accepts: Callable[[Op, LinearLayout], bool] = always
     fallback: Callable[[Op, int], LinearLayout] = in_rows_of_first_tile
-    inverts: bool = True
+    follows_result: bool = True
     slots: int = 1
 
 
@@ -81,7 +81,7 @@ PLACEMENTS: dict[str, Placement] = {}
 _ELEMENTWISE = Placement()
 
 
-def place(opdef: OpDef, placement: Placement) -> None:
+def register_placement(opdef: OpDef, placement: Placement) -> None:
     """Enter the placement of an op."""
     assert opdef.name not in PLACEMENTS, f"{opdef.name} has two placements"
     PLACEMENTS[opdef.name] = placement

@@ -16,7 +16,7 @@ from blocknumba.gpu_layout.layouts.shared import in_registers
 from blocknumba.gpu_layout.ops import cta_rank
 from blocknumba.gpu_layout.placement.reductions import is_separable
 from blocknumba.gpu_layout.placement.rule import (
-    Layouts, Placement, in_rows_of_operand, nowhere, place,
+    Layouts, Placement, in_rows_of_operand, no_preference, register_placement,
 )
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import OPS
@@ -40,23 +40,23 @@ _SLOTS = {
 
 for _slots, _names in _SLOTS.items():
     for _name in _names.split():
-        place(OPS[_name], Placement(slots=_slots))
+        register_placement(OPS[_name], Placement(slots=_slots))
 
 
-place(cast, Placement(slots=2))
-place(bitcast, Placement(slots=0))
+register_placement(cast, Placement(slots=2))
+register_placement(bitcast, Placement(slots=0))
 
 
 for _opdef in (arange, cta_rank, constant, num_programs, program_id, undefined):
-    place(_opdef, Placement(natural=nowhere, slots=0))
+    register_placement(_opdef, Placement(preferred=no_preference, slots=0))
 
 
 for _opdef in (load, store):
-    place(_opdef, Placement())
+    register_placement(_opdef, Placement())
 
 
 for _opdef in (atomic_cas, atomic_rmw):
-    place(_opdef, Placement())
+    register_placement(_opdef, Placement())
 
 
 def _print_operands(op: Op, layout: LinearLayout) -> Layouts:
@@ -74,19 +74,19 @@ def _print_operands(op: Op, layout: LinearLayout) -> Layouts:
 
 
 for _opdef in (assert_, assume, check_index):
-    place(_opdef, Placement())
-place(print_, Placement(operands=_print_operands))
+    register_placement(_opdef, Placement())
+register_placement(print_, Placement(operands=_print_operands))
 
 
-def _dot_planned(op: Op, _: Layouts | int) -> LinearLayout:
+def _planned_layout(op: Op, _: Layouts | int) -> LinearLayout:
     return plan_of(op).layout
 
 
-def _dot_accepts(op: Op, layout: LinearLayout) -> bool:
+def _accepts_planned(op: Op, layout: LinearLayout) -> bool:
     return layout == plan_of(op).layout
 
 
-def _matrix_operands(op: Op, layout: LinearLayout) -> Layouts:
+def _mma_operands(op: Op, layout: LinearLayout) -> Layouts:
     """Operands in registers are in fragments; warps along the other axis hold copies."""
     plan, (a, b) = plan_of(op), (op.a, op.b)
     return (
@@ -96,15 +96,15 @@ def _matrix_operands(op: Op, layout: LinearLayout) -> Layouts:
     )
 
 
-def _arithmetic_operands(_op: Op, layout: LinearLayout) -> Layouts:
+def _fma_operands(_op: Op, layout: LinearLayout) -> Layouts:
     return None, None, layout
 
 
-for _opdef, _dot_operands in ((mma, _matrix_operands), (fma_dot, _arithmetic_operands)):
-    place(
+for _opdef, _dot_operands in ((mma, _mma_operands), (fma_dot, _fma_operands)):
+    register_placement(
         _opdef,
-        Placement(operands=_dot_operands, natural=_dot_planned, accepts=_dot_accepts,
-                  fallback=_dot_planned),
+        Placement(operands=_dot_operands, preferred=_planned_layout, accepts=_accepts_planned,
+                  fallback=_planned_layout),
     )
 
 
@@ -120,13 +120,13 @@ def _reduce_accepts(op: Op, layout: LinearLayout) -> bool:
 
 
 for _opdef in (reduce, arg_reduce):
-    place(
+    register_placement(
         _opdef,
         Placement(
             result=_result,
             accepts=_reduce_accepts,
             fallback=in_rows_of_operand,
-            inverts=False,
+            follows_result=False,
             slots=2,
         ),
     )
@@ -137,42 +137,42 @@ def _in_shared(_op: Op, _layout: LinearLayout) -> None:
     return None
 
 
-def _products(op: Op, _homes: Layouts) -> LinearLayout:
+def _wgmma_preferred(op: Op, _layouts: Layouts) -> LinearLayout:
     return accumulator_layout(op.result.type.shape, op.attrs["num_warps"])
 
 
-def _of_warps(op: Op, num_warps: int) -> LinearLayout:
+def _wgmma_fallback(op: Op, num_warps: int) -> LinearLayout:
     return accumulator_layout(op.result.type.shape, num_warps)
 
 
-def _is_accumulator(op: Op, layout: LinearLayout) -> bool:
-    return layout == _of_warps(op, warp_count(layout))
+def _wgmma_accepts(op: Op, layout: LinearLayout) -> bool:
+    return layout == _wgmma_fallback(op, warp_count(layout))
 
 
-def _product_operands(op: Op, layout: LinearLayout) -> Layouts:
+def _wgmma_operands(op: Op, layout: LinearLayout) -> Layouts:
     """The first operand, where it is in registers, and the accumulator."""
     a = op.a.type
     first = operand_layout(a.shape, a.dtype, warp_count(layout)) if in_registers(a) else None
     return (first, None, layout)
 
 
-place(stage, Placement(result=_in_shared, inverts=False))
+register_placement(stage, Placement(result=_in_shared, follows_result=False))
 for _opdef in (shared_tile, shared_slice):
-    place(_opdef, Placement(natural=nowhere))
+    register_placement(_opdef, Placement(preferred=no_preference))
 for _opdef in (async_copy, pin):
-    place(_opdef, Placement())
-place(
+    register_placement(_opdef, Placement())
+register_placement(
     wgmma,
     Placement(
-        operands=_product_operands,
-        natural=_products,
-        accepts=_is_accumulator,
-        fallback=_of_warps,
+        operands=_wgmma_operands,
+        preferred=_wgmma_preferred,
+        accepts=_wgmma_accepts,
+        fallback=_wgmma_fallback,
         slots=0,
     ),
 )
 # what is under way cannot be moved: it is waited for where it is
-place(wgmma_wait, Placement(accepts=_is_accumulator, fallback=_of_warps, slots=0))
+register_placement(wgmma_wait, Placement(accepts=_wgmma_accepts, fallback=_wgmma_fallback, slots=0))
 
 
 def _no_tiles(op: Op, _layout: LinearLayout) -> Layouts:
@@ -190,10 +190,10 @@ def _reshape_operands(op: Op, layout: LinearLayout) -> Layouts:
     return (registers.reshape(layout, shape) if shape else None,)
 
 
-def _reshape_natural(op: Op, homes: Layouts) -> LinearLayout | None:
-    (home,) = homes
+def _reshape_preferred(op: Op, layouts: Layouts) -> LinearLayout | None:
+    (layout,) = layouts
     shape = op.result.type.shape
-    return registers.reshape(home, shape) if home is not None and shape else None
+    return registers.reshape(layout, shape) if layout is not None and shape else None
 
 
 def _reshape_result(op: Op, layout: LinearLayout) -> LinearLayout | None:
@@ -205,9 +205,9 @@ def _transpose_operands(op: Op, layout: LinearLayout) -> Layouts:
     return (registers.transpose(layout, registers.inverse_axes(op.attrs["axes"])),)
 
 
-def _transpose_natural(op: Op, homes: Layouts) -> LinearLayout | None:
-    (home,) = homes
-    return registers.transpose(home, op.attrs["axes"]) if home is not None else None
+def _transpose_preferred(op: Op, layouts: Layouts) -> LinearLayout | None:
+    (layout,) = layouts
+    return registers.transpose(layout, op.attrs["axes"]) if layout is not None else None
 
 
 def _join_operands(op: Op, layout: LinearLayout) -> Layouts:
@@ -215,9 +215,9 @@ def _join_operands(op: Op, layout: LinearLayout) -> Layouts:
     return (half, half)
 
 
-def _join_natural(_op: Op, homes: Layouts) -> LinearLayout | None:
-    home = homes[0] if homes[0] is not None else homes[1]
-    return registers.join(home) if home is not None else None
+def _join_preferred(_op: Op, layouts: Layouts) -> LinearLayout | None:
+    layout = layouts[0] if layouts[0] is not None else layouts[1]
+    return registers.join(layout) if layout is not None else None
 
 
 def _join_accepts(_op: Op, layout: LinearLayout) -> bool:
@@ -232,28 +232,28 @@ def _split_operands(_op: Op, layout: LinearLayout) -> Layouts:
     return (registers.join(layout),)
 
 
-def _split_natural(_op: Op, homes: Layouts) -> LinearLayout | None:
-    (home,) = homes
-    return registers.split(home) if home is not None and registers.can_split(home) else None
+def _split_preferred(_op: Op, layouts: Layouts) -> LinearLayout | None:
+    (layout,) = layouts
+    return registers.split(layout) if layout is not None and registers.can_split(layout) else None
 
 
 def _extract_operands(op: Op, layout: LinearLayout) -> Layouts:
     """The part's layout, and what lies outside it in further registers of the same thread."""
-    old, part = op.x.type.shape, op.result.type.shape
+    old, subtile = op.x.type.shape, op.result.type.shape
     outs = registers.dims_of(old)
     wide = layout.with_outs(outs)
     place_, added = 0, ()
     for axis in reversed(range(len(old))):
-        bits, inner = registers.log2(old[axis]), registers.log2(part[axis])
+        bits, inner = registers.log2(old[axis]), registers.log2(subtile[axis])
         added += tuple(1 << place_ + bit for bit in range(inner, bits))
         place_ += bits
     return (wide.with_columns(REGISTER, wide[REGISTER] + added),)
 
 
-def _extract_natural(op: Op, homes: Layouts) -> LinearLayout | None:
+def _extract_preferred(op: Op, layouts: Layouts) -> LinearLayout | None:
     """Where the part is held already, if every thread holds some of it."""
-    (home,) = homes
-    return registers.part(home, op.result.type.shape) if home is not None else None
+    (layout,) = layouts
+    return registers.subtile(layout, op.result.type.shape) if layout is not None else None
 
 
 def flip_source(layout: LinearLayout, axis: int) -> int | None:
@@ -279,27 +279,31 @@ def _flip_accepts(op: Op, layout: LinearLayout) -> bool:
     return flip_source(layout, op.attrs["axis"]) is not None
 
 
-place(splat, Placement(operands=_no_tiles, natural=nowhere, slots=0))
-place(broadcast, Placement(operands=_broadcast_operands, natural=nowhere, slots=0))
-place(
+register_placement(splat, Placement(operands=_no_tiles, preferred=no_preference, slots=0))
+register_placement(
+    broadcast, Placement(operands=_broadcast_operands, preferred=no_preference, slots=0)
+)
+register_placement(
     reshape,
     Placement(
-        operands=_reshape_operands, result=_reshape_result, natural=_reshape_natural, slots=0
+        operands=_reshape_operands, result=_reshape_result, preferred=_reshape_preferred, slots=0
     ),
 )
-place(
-    transpose, Placement(operands=_transpose_operands, natural=_transpose_natural, slots=0)
+register_placement(
+    transpose, Placement(operands=_transpose_operands, preferred=_transpose_preferred, slots=0)
 )
-place(
+register_placement(
     join,
     Placement(
         operands=_join_operands,
-        natural=_join_natural,
+        preferred=_join_preferred,
         accepts=_join_accepts,
         fallback=_join_fallback,
         slots=0,
     ),
 )
-place(split, Placement(operands=_split_operands, natural=_split_natural, slots=0))
-place(extract, Placement(operands=_extract_operands, natural=_extract_natural, slots=0))
-place(flip, Placement(accepts=_flip_accepts, fallback=_flip_fallback, slots=2))
+register_placement(split, Placement(operands=_split_operands, preferred=_split_preferred, slots=0))
+register_placement(
+    extract, Placement(operands=_extract_operands, preferred=_extract_preferred, slots=0)
+)
+register_placement(flip, Placement(accepts=_flip_accepts, fallback=_flip_fallback, slots=2))

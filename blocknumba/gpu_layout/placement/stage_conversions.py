@@ -13,7 +13,7 @@ from blocknumba.gpu_layout.layouts.registers import log2, replication
 from blocknumba.gpu_layout.layouts.shared import best_shared
 from blocknumba.gpu_layout.memory.chunks import chunk_bits, chunk_layout
 from blocknumba.gpu_layout.ops import (
-    convert_layout, join_parts, shared_allocate, shared_read, shared_write, take_part,
+    convert_layout, join_chunks, shared_allocate, shared_read, shared_write, take_chunk,
 )
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.planner import element_bits
@@ -25,7 +25,7 @@ from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.passes.contract import declared
 
 STAGING = (stage, shared_tile)
-PART_BYTES = 1 << 14  # of a conversion, where it can be done in parts
+CONVERSION_CHUNK_BYTES = 1 << 14  # of a conversion, where it can be done in parts
 READ_BY_ENGINES = (wgmma, tma_store)
 
 
@@ -37,17 +37,17 @@ def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
     last.  So do the results of atomics, and of volatile loads of a scalar: one thread per element
     does the access, so the threads that hold copies have to be told.  Conversions that do not
     depend on each other are done together, so that one barrier serves them all.  What is larger
-    than PART_BYTES goes part by part, if every thread holds some of every part.
+    than CONVERSION_CHUNK_BYTES goes part by part, if every thread holds some of every part.
     """
     used = {value for op in walk(fn.body) for value in op.operands}
-    told = {
+    broadcast = {
         op
         for op in walk(fn.body)
-        if op.opdef.has(READS) and not used.isdisjoint(op.results) and _has_one_reader(op)
+        if op.opdef.has(READS) and not used.isdisjoint(op.results) and _has_one_accessor(op)
     }
-    if not told and not any(_needs_shared(op) or op.opdef in STAGING for op in walk(fn.body)):
+    if not broadcast and not any(_needs_shared(op) or op.opdef in STAGING for op in walk(fn.body)):
         return fn
-    return _Stager(told, _read_by_engines(fn)).function(fn)
+    return _Stager(broadcast, _read_by_engines(fn)).function(fn)
 
 
 class _Stager(Rebuilder):
@@ -57,10 +57,10 @@ class _Stager(Rebuilder):
     seen: buffers that the tensor cores or the copy engine read.
     """
 
-    def __init__(self, told: set[Op], seen: set[Value]):
+    def __init__(self, broadcast: set[Op], read_by_engines: set[Value]):
         super().__init__(folding=False)
-        self._told = told
-        self._seen = seen
+        self._broadcast = broadcast
+        self._read_by_engines = read_by_engines
 
     def ops(self, ops: Sequence[Op]) -> None:
         """Copies of ops, conversions through shared memory grouped."""
@@ -81,7 +81,7 @@ class _Stager(Rebuilder):
             self[tile] = _read(self.builder, buffer, tile.type, tile.hint)
             return
         super().op(op)
-        if op in self._told:
+        if op in self._broadcast:
             value = self[op.result]
             buffer = _written(self.builder, value, _own_shared(value.type))
             self[op.result] = _read(self.builder, buffer, value.type, op.result.hint)
@@ -90,7 +90,7 @@ class _Stager(Rebuilder):
         """Write a tile into a buffer of its own, for threads or for engines."""
         self.builder.loc = op.loc
         self[op.result] = _written(self.builder, self[op.x], op.attrs["layout"])
-        if op.result in self._seen:
+        if op.result in self._read_by_engines:
             self.builder.emit(fence_async)
 
     def _convert(self, group: Sequence[Op]) -> None:
@@ -98,18 +98,18 @@ class _Stager(Rebuilder):
         buffers = []
         for op in group:
             self.builder.loc = op.loc
-            x, bits = self[op.x], _cut(op)
+            x, bits = self[op.x], _bits_of_chunks(op)
             if bits:
-                self._convert_parts(x, op, bits)
+                self._convert_in_chunks(x, op, bits)
                 continue
             move = plan_move(x.type.layout, op.result.type.layout, element_bits(x.type))
             buffers.append(_written(self.builder, x, move.shared))
-        whole = [op for op in group if not _cut(op)]
+        whole = [op for op in group if not _bits_of_chunks(op)]
         for op, buffer in zip(whole, buffers, strict=True):
             self.builder.loc = op.loc
             self[op.result] = _read(self.builder, buffer, op.result.type, op.result.hint)
 
-    def _convert_parts(self, x: Value, op: Op, bits: tuple[int, ...]) -> None:
+    def _convert_in_chunks(self, x: Value, op: Op, bits: tuple[int, ...]) -> None:
         """Write and read one part of a tile after the other.
 
         Two buffers take turns: while one is read the other is written, behind one barrier.
@@ -119,24 +119,24 @@ class _Stager(Rebuilder):
         move = plan_move(chunk_layout(x.type.layout, bits), wanted, element_bits(x.type))
         buffers: dict[int, Value] = {}
         for index in range(1 << len(bits)):
-            part = emit(take_part, x, bits=bits, index=index)
+            part = emit(take_chunk, x, bits=bits, index=index)
             if not isinstance(move, SharedMove):
                 parts.append(emit(convert_layout, part, layout=wanted))
                 continue
-            turn = index % 2
-            if turn not in buffers:
-                buffers[turn] = _allocated(self.builder, part.type, move.shared)
-            emit(shared_write, buffers[turn], part)
-            parts.append(emit(shared_read, buffers[turn], layout=wanted))
-        self[op.result] = emit(join_parts, *parts, shape=made.shape, layout=made.layout, bits=bits,
+            parity = index % 2
+            if parity not in buffers:
+                buffers[parity] = _allocated(self.builder, part.type, move.shared)
+            emit(shared_write, buffers[parity], part)
+            parts.append(emit(shared_read, buffers[parity], layout=wanted))
+        self[op.result] = emit(join_chunks, *parts, shape=made.shape, layout=made.layout, bits=bits,
                                hint=op.result.hint)
 
 
-def _cut(op: Op) -> tuple[int, ...]:
+def _bits_of_chunks(op: Op) -> tuple[int, ...]:
     """The bits that the parts of a conversion differ in; none if it is done at once."""
     tile = op.result.type
     size_bytes = tile.size * element_bits(tile) // 8
-    wanted = log2(max(1, size_bytes // PART_BYTES))
+    wanted = log2(max(1, size_bytes // CONVERSION_CHUNK_BYTES))
     return chunk_bits(op.x.type.layout, tile.layout, wanted) if wanted else ()
 
 
@@ -182,16 +182,16 @@ def _needs_shared(op: Op) -> bool:
 
 def _read_by_engines(fn: Function) -> set[Value]:
     """The buffers, and views of them, that the tensor cores or the copy engine read."""
-    seen: set[Value] = set()
+    read_by_engines: set[Value] = set()
     for op in reversed(tuple(walk(fn.body))):
         if op.opdef in READ_BY_ENGINES:
-            seen.update(op.operands)
-        elif op.opdef is buffer_view and op.result in seen:
-            seen.update(op.operands)
-    return seen
+            read_by_engines.update(op.operands)
+        elif op.opdef is buffer_view and op.result in read_by_engines:
+            read_by_engines.update(op.operands)
+    return read_by_engines
 
 
-def _has_one_reader(op: Op) -> bool:
+def _has_one_accessor(op: Op) -> bool:
     """Whether only one of the threads that hold an element of the result gets it from memory."""
     made = op.result.type
     if op.opdef.has(WRITES):

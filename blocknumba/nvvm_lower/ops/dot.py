@@ -6,8 +6,8 @@ import itertools
 import math
 
 from blocknumba.gpu_layout.async_copies.pipelining import previous_k_slice
-from blocknumba.gpu_layout.dots.fma import MultiplyAddPlan
-from blocknumba.gpu_layout.dots.mma import Instruction, Pieces
+from blocknumba.gpu_layout.dots.fma import FmaPlan
+from blocknumba.gpu_layout.dots.mma import Instruction, FragmentedTile
 from blocknumba.gpu_layout.dots.ops import fma_dot, mma, plan_of
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.shared import is_buffer
@@ -26,7 +26,7 @@ from blocknumba.tile_ir.ir.remarks import DOT, Remark
 from blocknumba.tile_ir.ir.types import DType, TileType
 
 
-def multiply_add(emitter: Emitter, plan: MultiplyAddPlan, dtype: DType, a: Tile,
+def multiply_add(emitter: Emitter, plan: FmaPlan, dtype: DType, a: Tile,
                  b: Tile, sums: Registers) -> Registers:
     """sums + a @ b: for every index along the depth the outer product of a column and a row."""
     for index in range(plan.depth):
@@ -58,7 +58,7 @@ class Operand:
     precision: as of `dot`.
     """
 
-    def __init__(self, emitter: Emitter, pieces: Pieces, dtype: DType, tile: Tile,
+    def __init__(self, emitter: Emitter, pieces: FragmentedTile, dtype: DType, tile: Tile,
                  precision: str):
         self._emitter, self._pieces, self._tile = emitter, pieces, tile
         self._dtype, self._precision = dtype, precision
@@ -99,7 +99,7 @@ class Operand:
 class Sums:
     """The fragments of an accumulator."""
 
-    def __init__(self, emitter: Emitter, pieces: Pieces, dtype: DType, values: Registers):
+    def __init__(self, emitter: Emitter, pieces: FragmentedTile, dtype: DType, values: Registers):
         self._emitter, self._pieces, self._dtype = emitter, pieces, dtype
         self._elements = elements_of_word(dtype)
         self.fragments: dict[Place, Fragment] = {
@@ -226,7 +226,7 @@ def _(emitter: Emitter, op: Op, a: Registers, b: Registers, acc: Registers) -> R
     return sums.registers()
 
 
-def _operand(emitter: Emitter, pieces: Pieces, type_: TileType, values: Registers,
+def _operand(emitter: Emitter, pieces: FragmentedTile, type_: TileType, values: Registers,
              precision: str) -> Operand:
     """An operand in registers or, its only value being the offset of a buffer, in shared memory."""
     if is_buffer(type_):

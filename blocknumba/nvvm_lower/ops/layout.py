@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import register_count, replication
-from blocknumba.gpu_layout.layouts.shared import MatrixAccess, access, matrix_access
+from blocknumba.gpu_layout.layouts.shared import LdmatrixAccess, access, ldmatrix_access
 from blocknumba.gpu_layout.memory.chunks import registers_of_chunk
 from blocknumba.gpu_layout.ops import (
-    barrier, convert_layout, join_parts, shared_allocate, shared_read, shared_write, take_part,
+    barrier, convert_layout, join_chunks, shared_allocate, shared_read, shared_write, take_chunk,
 )
 from blocknumba.nvvm_lower.elements import element_bits
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
@@ -42,12 +42,12 @@ def write(emitter: Emitter, dtype: Dtype, values: Registers, layout: LinearLayou
 
 
 def _matrices(emitter: Emitter, dtype: Dtype, layout: LinearLayout,
-              shared: LinearLayout) -> MatrixAccess | None:
+              shared: LinearLayout) -> LdmatrixAccess | None:
     """How stmatrix writes a tile; None if it cannot, or is not worth it."""
     bits = element_bits(dtype)
     if bits != MATRIX_ELEMENT_BITS or not emitter.target.has(Capability.STMATRIX):
         return None
-    plan = matrix_access(layout, shared, bits)
+    plan = ldmatrix_access(layout, shared, bits)
     if plan is None or replication(layout):
         return None
     by_threads = access(layout, shared, bits)
@@ -63,13 +63,13 @@ def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
     return moved(emitter, source.dtype, x, source.layout, wanted.layout)
 
 
-@code(take_part)
+@code(take_chunk)
 def _(_emitter: Emitter, op: Op, x: Registers) -> Registers:
     layout = op.x.type.layout
     return [x[i] for i in registers_of_chunk(layout, op.attrs["bits"], op.attrs["index"])]
 
 
-@code(join_parts)
+@code(join_chunks)
 def _(_emitter: Emitter, op: Op, *parts: Registers) -> Registers:
     layout = op.result.type.layout
     found: dict[int, str] = {}

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import replication
-from blocknumba.gpu_layout.layouts.shared import MatrixAccess, SharedAccess, access, matrix_access
+from blocknumba.gpu_layout.layouts.shared import (
+    LdmatrixAccess, SharedAccess, access, ldmatrix_access,
+)
 from blocknumba.nvvm_lower.elements import element_bits, register_type, zero
 from blocknumba.nvvm_lower.emitter import Emitter, Registers
 from blocknumba.nvvm_lower.llvm import I32, I8, SHARED, pointer, vector
@@ -215,7 +217,7 @@ class SharedTile(Tile):
 class MatrixTile(Tile):
     """A tile in the buffer at a byte offset, read by ldmatrix; origin: as of a SharedTile."""
 
-    def __init__(self, emitter: Emitter, dtype: DType, plan: MatrixAccess, buffer: str,
+    def __init__(self, emitter: Emitter, dtype: DType, plan: LdmatrixAccess, buffer: str,
                  origin: int = 0):
         super().__init__(emitter, dtype)
         self._plan, self._buffer, self._origin = plan, buffer, origin
@@ -250,7 +252,7 @@ def tile_in_shared(emitter: Emitter, dtype: DType, layout: LinearLayout, buffer:
 
     origin: where its first element is, of a part of a buffer.
     """
-    plan = matrix_access(layout, shared, dtype.bits)
+    plan = ldmatrix_access(layout, shared, dtype.bits)
     if plan is not None:
         return MatrixTile(emitter, dtype, plan, buffer, origin)
     return SharedTile(emitter, dtype, layout, buffer, shared, origin)

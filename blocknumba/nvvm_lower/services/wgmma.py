@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from blocknumba.gpu_layout.dots.wgmma import (
-    WORD_BITS, SharedOperand, accumulator_layout, depth_of, division,
+    WORD_BITS, SharedOperand, accumulator_layout, depth_of, warpgroup_tiling,
 )
 from blocknumba.gpu_layout.layouts import gf2
 from blocknumba.gpu_layout.layouts.registers import REGISTER, WARP, log2
@@ -71,7 +71,7 @@ def wait(emitter: Emitter, value: Factor, pending: int) -> Registers:
 @lru_cache(maxsize=256)
 def _product(a: TileType, b: TileType, acc: TileType, num_warps: int, from_zero: bool) -> Product:
     """The instructions of one warpgroup, k by k."""
-    divided = division(*acc.shape, num_warps)
+    divided = warpgroup_tiling(*acc.shape, num_warps)
     columns, depth = 1 << divided.columns, depth_of(a.dtype)
     right = SharedOperand.of(b, 1)
     left = SharedOperand.of(a, 0) if is_buffer(a) else None

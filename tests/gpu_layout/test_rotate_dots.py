@@ -13,7 +13,7 @@ import blocknumba as bn
 from blocknumba.gpu_layout.async_copies.ring_check import ring_problems
 from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
 from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
-from blocknumba.gpu_layout.dots.rotate_dots import rotate_products
+from blocknumba.gpu_layout.dots.rotate_dots import rotate_dots
 from blocknumba.gpu_layout.spec import MAPPED
 from blocknumba.tile_ir.ir.function import walk
 from blocknumba.tile_ir.ir.verifier import verify
@@ -44,7 +44,7 @@ def walking_products(q, k, v, out, length, BM: bn.constexpr, BN: bn.constexpr, D
 def rotated(kernel, types=HEADS, constants=BLOCKS, options=OPTIONS):
     """The kernel after the pass, and whether it changed anything."""
     mapped = map_wgmma(tile_of(kernel, types, constants), options)
-    fn = rotate_products(mapped, options)
+    fn = rotate_dots(mapped, options)
     verify(fn, MAPPED)
     return fn, fn is not mapped
 
