@@ -93,7 +93,7 @@ def test_a_program_with_too_few_rows_says_so():
 
     assert code.machine.cluster == 1
     assert code.stats.unused_options == (
-        "num_ctas=2: fewer than 128 rows of a product cannot be shared out",)
+        "num_ctas=2: fewer than 128 rows of a dot cannot be partitioned",)
 
 
 @pytest.mark.gpu(emulated="test_products_of_any_shape")

@@ -95,7 +95,7 @@ def test_kernels_without_products_load_by_threads():
     stats = compiled(scale, ("f32[::1]:16",) * 2, N=1024).stats
 
     x, out = of_kind(stats, "load")["x"], of_kind(stats, "store")["out"]
-    assert (x.way, x.width_bytes, x.reasons) == ("threads", 16, ("no product reads it",))
+    assert (x.way, x.width_bytes, x.reasons) == ("threads", 16, ("no dot reads it",))
     assert (out.way, out.width_bytes) == ("threads", 16)
     assert stats.products == stats.rings == ()
 

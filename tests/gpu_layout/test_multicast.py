@@ -107,18 +107,18 @@ def test_blocks_part_ways_where_the_rank_decides(body):
 
 
 # portions ---------------------------------------------------------------------------------------
-def starts(portion, rank):
-    """Where the portion of a rank begins along each axis."""
+def starts(shard, rank):
+    """Where the shard of a rank begins along each axis."""
     builder = Builder(folding=True)
     with builder.region():
         of_rank = builder.constant(rank, int32)
-        found = [portion.emit_start(builder, of_rank, axis)
-                 for axis in range(len(portion.tile.shape))]
+        found = [shard.emit_start(builder, of_rank, axis)
+                 for axis in range(len(shard.tile.shape))]
         builder.emit(OPS["yield"])
     return [constant_of(value) for value in found]
 
 
-@pytest.mark.parametrize(("shape", "minor_axis", "bits", "swizzle", "blocks", "portion"), [
+@pytest.mark.parametrize(("shape", "minor_axis", "bits", "swizzle", "blocks", "shard"), [
     ((64, 128), 1, 16, 128, 2, (64, 64)),  # a panel each
     ((64, 256), 1, 16, 128, 2, (64, 128)),  # two panels each
     ((128, 64), 0, 16, 128, 2, (64, 64)),  # of a transposed tile too
@@ -131,16 +131,16 @@ def starts(portion, rank):
     ((64, 64), 1, 32, 128, 2, (64, 32)),
 ])
 def test_portions_follow_each_other_in_the_buffer_and_lie_in_it_as_they_do_alone(
-        shape, minor_axis, bits, swizzle, blocks, portion):
+        shape, minor_axis, bits, swizzle, blocks, shard):
     dtype = {8: "float8_e5m2", 16: "float16", 32: "float32"}[bits]
     whole = TileType(DTYPES[dtype], shape, swizzled(shape, minor_axis, bits, swizzle))
 
     found = shard_of(whole, blocks)
 
-    assert found.tile.shape == portion
+    assert found.tile.shape == shard
     for rank in range(blocks):
         first = starts(found, rank)
-        for index in np.ndindex(*[min(extent, 16) for extent in portion]):
+        for index in np.ndindex(*[min(extent, 16) for extent in shard]):
             within = offset_of(found.tile.layout, dict(enumerate(index)))
             moved = {axis: place + start for axis, (place, start) in enumerate(zip(index, first))}
             assert offset_of(whole.layout, moved) == rank * found.tile.size + within
@@ -176,7 +176,7 @@ def test_what_does_not_depend_on_the_rank_is_fetched_together(
 
 @pytest.mark.parametrize(("constants", "features", "reason"), [
     ({}, OPTIONS.features - {"multicast"}, "the target does not copy to several blocks at once"),
-    ({"BN": 64, "BK": 16}, OPTIONS.features, "4 portions of the tile would have fewer than 8 rows"),
+    ({"BN": 64, "BK": 16}, OPTIONS.features, "4 shards of the tile would have fewer than 8 rows"),
 ])
 def test_a_tile_that_cannot_be_divided_is_fetched_by_each_block(constants, features, reason):
     options = replace(WARPGROUP, features=features)

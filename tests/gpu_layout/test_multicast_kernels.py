@@ -179,5 +179,5 @@ def test_stats_say_why_blocks_do_not_fetch_a_tile_together():
 
     (of_b,) = [access for access in stats.accesses if access.array == "b"]
     assert of_b.blocks == 1
-    assert str(of_b).endswith("TMA; by each block for itself: 8 portions of the tile would have "
+    assert str(of_b).endswith("TMA; by each block for itself: 8 shards of the tile would have "
                               "fewer than 8 rows each")

@@ -249,9 +249,9 @@ REFUSALS = [
     (flat, THREE, {}, "reshape needs the whole tile"),
     (adding_to_an_operand, THREE[:2], {}, SHARED),
     (writing_twice, THREE, {}, SHARED),
-    (counting, (*THREE, "i32[:]"), {}, "atomic_rmw is not of a product: every block would do it"),
+    (counting, (*THREE, "i32[:]"), {}, "atomic_rmw does not depend on a dot: every block would do it"),
     (printing, THREE, {}, "every block would print"),
-    (product, THREE, {"BM": 64}, "fewer than 128 rows of a product cannot be shared out"),
+    (product, THREE, {"BM": 64}, "fewer than 128 rows of a dot cannot be partitioned"),
 ]
 
 
@@ -267,7 +267,7 @@ def test_a_program_stays_one_block_where_blocks_would_need_each_other(kernel, ty
 def test_a_program_without_products_stays_one_block():
     whole = tile_of(copying, THREE[:2], {"BM": 128, "BN": 32})
 
-    assert refusal(whole, OPTIONS) == "blocks share operands of products, and there are none"
+    assert refusal(whole, OPTIONS) == "blocks share operands of dots, and there are none"
 
 
 @pytest.mark.parametrize("target, missing", [

@@ -13,7 +13,7 @@ import blocknumba as bn
 from blocknumba.emulator.errors import RaceError
 from blocknumba.emulator.module import Module
 from blocknumba.gpu_layout.async_copies.pipeline_loops import pipeline_loops
-from blocknumba.gpu_layout.async_copies.pipelining import STAGES, STAGES_OF_MUCH, pipelining_of
+from blocknumba.gpu_layout.async_copies.pipelining import STAGES, LARGE_SHARED_STAGES, pipelining_of
 from blocknumba.gpu_layout.dots.map_dots import map_dots
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.options import LayoutOptions
@@ -81,7 +81,7 @@ def test_without_the_barrier_of_a_round_there_is_a_race(monkeypatch):
 
 # how many tiles are under way --------------------------------------------------------------------
 @pytest.mark.parametrize("shared_bytes, expected",
-                         [(99 * 1024, STAGES), (163 * 1024, STAGES_OF_MUCH)])
+                         [(99 * 1024, STAGES), (163 * 1024, LARGE_SHARED_STAGES)])
 def test_products_are_pipelined_where_nobody_says_anything(shared_bytes, expected):
     plan = planned(matmul, F16, PRODUCT, replace(OPTIONS, shared_bytes=shared_bytes))
 
@@ -207,7 +207,7 @@ REFUSED = {
     "its threads would copy less than 4 bytes at a time":
         "%two = add %at, %at : tile<256xint32>\n    "
         + LOAD.replace("%xs, %at", "%xs, %two") + STAGE,
-    "its place depends on what was loaded":
+    "its address depends on loaded values":
         "%index = load %y : int32\n    %first = mul %index, %step : int32\n    "
         "%firsts = splat %first : tile<256xint32>\n    "
         "%even = add %firsts, %lanes : tile<256xint32>\n    "

@@ -125,7 +125,7 @@ def parts(types=F16, **constants):
     """In how many parts the product of a kernel is done; 0 if its operands are not read ahead."""
     fn = map_dots(tile_of(product, types, {**CONSTANTS, **constants}), OPTIONS)
     (pipeline,) = pipelining_of(fn, OPTIONS).pipelines
-    return pipeline.prefetch.parts if pipeline.prefetch is not None else 0
+    return pipeline.prefetch.k_slices if pipeline.prefetch is not None else 0
 
 
 @pytest.mark.parametrize("depth, expected", [(16, 0), (32, 2), (64, 4)])

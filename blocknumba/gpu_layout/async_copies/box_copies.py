@@ -1,4 +1,9 @@
-"""Boxes of arrays as the copy engine moves them: through tensor maps that the launch makes."""
+"""Boxes of arrays that TMA moves, through tensor maps that the launch encodes.
+
+    x[m : m + 64, k : k + 128] of float16:    starts (k, m), innermost axis first
+    tensor map: box of 64 x 64                swizzle of 128 bytes = 64 elements: two panels
+    buffer: panel 0 (64 x 64), panel 1        two copies, counted by one mbarrier
+"""
 
 from __future__ import annotations
 
@@ -18,7 +23,7 @@ from blocknumba.tile_ir.ir.types import PointerType, TileType, int32
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A kernel parameter that describes an array to the copy engine."""
+    """A kernel parameter that describes an array to TMA."""
 
     argument: str
     type: TileType
@@ -37,61 +42,61 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class BoxCopy:
-    """A tile that the copy engine moves between an array and a buffer.
+    """A tile, or a chunk of one, that TMA moves between an array and a buffer.
 
     axes: of the box, in the order of the map.  buffer: the type of the buffer.
-    tile_starts: where the buffer's part begins in the whole tile, per axis of the tile.
-    portion: what this block brings, where the other blocks of the program bring the rest of the
-        buffer; None where it brings all of it.
+    tile_starts: the first index of the chunk in the whole tile, per axis of the tile.
+    shard: the piece of the buffer that this block fetches and multicasts, where the other blocks of
+        the cluster fetch the rest; None where this block fetches all of it.
     """
 
     map: Map
     axes: tuple[BoxAxis, ...]
     buffer: TileType
     tile_starts: tuple[int, ...]
-    portion: Shard | None = None
+    shard: Shard | None = None
 
     @property
     def blocks(self) -> int:
-        """How many blocks what is fetched goes to."""
-        return 1 if self.portion is None else self.portion.blocks
+        """The number of blocks that a fetch is multicast to."""
+        return 1 if self.shard is None else self.shard.blocks
 
     def starts(self, rebuilder: Rebuilder, rank: Value | None = None) -> list[Value]:
-        """Where the box begins, in the order of the map's axes, made of a rebuilder's values.
+        """Emit the first index of the box along each axis of the map.
 
-        rank: of this block, for portions.
+        rank: of this block in its cluster; needed if there is a shard.
         """
         builder, starts = rebuilder.builder, []
         for axis in self.axes:
-            start, place = axis.emit_start(rebuilder), axis.tile_axis
-            if place is not None:
-                moved = builder.constant(self.tile_starts[place], int32)
+            start, tile_axis = axis.emit_start(rebuilder), axis.tile_axis
+            if tile_axis is not None:
+                moved = builder.constant(self.tile_starts[tile_axis], int32)
                 start = builder.emit(OPS["add"], start, moved)
-            if place is not None and self.portion is not None:
-                moved = self.portion.emit_start(builder, rank, place)
+            if tile_axis is not None and self.shard is not None:
+                moved = self.shard.emit_start(builder, rank, tile_axis)
                 start = builder.emit(OPS["add"], start, moved)
             starts.append(start)
         return starts
 
-    def divided(self, blocks: int) -> BoxCopy | str:
-        """The same copy, of which each of some blocks brings a portion, or why they cannot."""
-        portion = shard_of(self.buffer, blocks)
-        if isinstance(portion, str):
-            return portion
-        description, extents = self.map.tensor_map, portion.tile.shape
+    def sharded(self, blocks: int) -> BoxCopy | str:
+        """The same copy where each of `blocks` fetches one shard; or why they cannot."""
+        shard = shard_of(self.buffer, blocks)
+        if isinstance(shard, str):
+            return shard
+        description, extents = self.map.tensor_map, shard.tile.shape
         box = tuple(
             extent if axis.tile_axis is None else min(extent, extents[axis.tile_axis])
             for extent, axis in zip(description.box, self.axes, strict=True))
         smaller = replace(self.map, tensor_map=replace(description, box=box))
-        return replace(self, map=smaller, portion=portion)
+        return replace(self, map=smaller, shard=shard)
 
-    def parts(self, most_bytes: int) -> list[BoxCopy]:
-        """The same copy, panel by panel, as parts of at most that many bytes if panels allow."""
+    def chunks(self, max_bytes: int) -> list[BoxCopy]:
+        """The same copy in chunks of whole panels, of at most max_bytes if a panel fits that."""
         tile, bits = self.buffer, element_bits(self.buffer)
         minor_axis, swizzle = recognized(tile.layout, bits)
         panel, extent = swizzle * 8 // bits, tile.shape[minor_axis]
         row_bytes = tile.size // extent * bits // 8
-        while extent > panel and row_bytes * extent > most_bytes:
+        while extent > panel and row_bytes * extent > max_bytes:
             extent //= 2
         shape = (*tile.shape[:minor_axis], extent, *tile.shape[minor_axis + 1 :])
         layout = swizzled(shape, minor_axis, bits, swizzle)
@@ -107,9 +112,9 @@ class BoxCopy:
 
 @dataclass(frozen=True, slots=True)
 class Describable:
-    """Which arrays a launch can describe to the copy engine.
+    """The arrays that a launch can describe to TMA.
 
-    arguments: those that are mappable.
+    arguments: the names of mappable arguments.
     numbers_describe: as of LayoutOptions.
     """
 
@@ -118,12 +123,12 @@ class Describable:
 
     @staticmethod
     def of(fn: Function, options: LayoutOptions) -> Describable:
-        """The arrays of a kernel."""
+        """The arrays of a kernel that can be described."""
         arguments = frozenset(p.argument for p in fn.parameters if p.mappable)
         return Describable(arguments, options.numbers_describe)
 
     def refusal(self, box: Box) -> str | None:
-        """Why the array of a box is none of them."""
+        """Why the array of a box cannot be described; None if it can."""
         of_argument = any(number.argument == box.argument for number in box.numbers)
         if of_argument and box.argument not in self.arguments:
             return f"no tensor map can describe {box.argument}: see its address and strides"
@@ -138,19 +143,19 @@ class Describable:
 
 
 def box_copy(box: Box, buffer: TileType, as_tf32: bool = False) -> BoxCopy | str:
-    """How the copy engine moves a box by way of a buffer that swizzled laid out, or why not.
+    """The TMA copy of a box to or from a buffer with a layout of `swizzled`, or why there is none.
 
-    as_tf32: float32 elements are rounded on their way, as the tensor cores take them.
+    as_tf32: TMA rounds float32 elements to tf32, as the tensor cores read them.
     """
     bits = element_bits(buffer)
     found = recognized(buffer.layout, bits)
     if found is None:
-        return "the tile is not laid out as the copy engine does it"
+        return "the layout of the tile is not one of TMA"
     minor_axis, swizzle = found
     if not swizzle:
         return "rows of the tile are shorter than 32 bytes"
     if buffer.size * bits // 8 % (PATTERN_ROWS * swizzle):
-        return f"the tile has fewer than {PATTERN_ROWS} rows"  # its copies would lie askew
+        return f"the tile has fewer than {PATTERN_ROWS} rows"  # copies would be misaligned
     if box.axes[0].tile_axis != minor_axis:
         return "the tile is transposed on its way"
     row = swizzle * 8 // bits

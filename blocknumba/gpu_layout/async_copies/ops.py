@@ -1,13 +1,16 @@
-"""The ops that let copies and tensor cores run while a program goes on.
+"""Asynchronous ops: copies and tensor cores that run beside a program.
 
 A *buffer* is a tile in shared memory (its type's layout has the input offset); shared_allocate with
 `copies` makes a ring of them, and `slot` picks one.  A *barrier object* is a buffer of one int64,
-an mbarrier; mbarrier_allocate makes a ring of those.  Whoever waits for an mbarrier says which of
-its phases, 0 or 1, it waits for the end of; the first phase is 0.
+an mbarrier; mbarrier_allocate makes a ring of those.  A wait for an mbarrier names the phase that
+must end, 0 or 1; the first phase is 0.
 
-Two kinds of access reach shared memory: threads (the generic proxy) and the copy engine and
-tensor cores (the async proxy).  What threads wrote, the async proxy sees only after fence_async,
-and what they read it may overwrite only after that.
+Shared memory is accessed through two proxies: the generic one (threads) and the async one (TMA and
+tensor cores).  A fence_async of a thread stands between its accesses and those of the async proxy:
+
+    thread writes buffer   fence_async   barrier or arrival   TMA, wgmma read it
+    thread reads buffer    fence_async   barrier or arrival   TMA overwrites it
+
 Source: PTX ISA, "Async proxy", "mbarrier", "Asynchronous Warpgroup Level Matrix Instructions".
 """
 
@@ -44,8 +47,8 @@ def stage(x, *, layout, as_tf32=False) -> TileType:
     """x in a shared memory buffer of its own.
 
     x: tile in registers, in any layout; layout: a shared LinearLayout of its shape.
-    as_tf32: float32 elements are rounded to 11 significant bits, which only the copy engine does.
-    stage_conversions makes it an allocation and a write.
+    as_tf32: float32 elements are rounded to 11 significant bits, which only TMA does.
+    stage_conversions replaces it by an allocation and a write.
     """
     require(not x.is_scalar and not is_buffer(x), "stage: given {}, accepted registers", x)
     result = TileType(x.dtype, x.shape, layout)
@@ -55,9 +58,9 @@ def stage(x, *, layout, as_tf32=False) -> TileType:
 
 @op(EFFECT)
 def shared_tile(buffer) -> TileType:
-    """What is in a buffer, as a tile in registers, in whichever layout is wanted.
+    """The contents of a buffer as a tile in registers, in any layout.
 
-    stage_conversions makes it a shared_read.
+    stage_conversions replaces it by a shared_read.
     """
     _require_buffer("shared_tile", buffer)
     return TileType(buffer.dtype, buffer.shape)
@@ -65,10 +68,10 @@ def shared_tile(buffer) -> TileType:
 
 @op(EFFECT)
 def shared_slice(buffer, *, axis, start, extent) -> TileType:
-    """A part of what is in a buffer, as a tile in registers, in whichever layout is wanted.
+    """A slice of a buffer as a tile in registers, in any layout: a k slice of a dot's operand.
 
-    Along an axis it has extent elements, a power of two, from start on, a multiple of extent.
-    How: as of shared_read, or by ldmatrix, if it can.
+    Along `axis` it has `extent` elements, a power of two, from `start`, a multiple of extent.
+    How: like shared_read, or by ldmatrix where that applies.
     """
     _require_buffer("shared_slice", buffer)
     shape = buffer.shape
@@ -79,7 +82,7 @@ def shared_slice(buffer, *, axis, start, extent) -> TileType:
 
 @op(PURE)
 def buffer_view(buffer, *, shape, layout) -> TileType:
-    """The bytes of a buffer as another tile: transposed or reshaped.
+    """The bytes of a buffer as another tile, transposed or reshaped.
 
     shape, layout: of the result, whose layout has the same offsets.
     """
@@ -92,7 +95,7 @@ def buffer_view(buffer, *, shape, layout) -> TileType:
 
 @op(PURE)
 def slot(ring, index) -> TileType:
-    """One copy of a ring of buffers or barrier objects.
+    """One slot of a ring of buffers or barrier objects.
 
     ring: result of shared_allocate or mbarrier_allocate; index: scalar int32, 0 <= index < copies.
     """
@@ -103,9 +106,9 @@ def slot(ring, index) -> TileType:
 
 @op(PURE)
 def buffer_shard(buffer, index, *, shape, layout) -> TileType:
-    """One of the pieces of equal size that follow each other in a buffer, as a tile.
+    """One of the shards of equal size that follow each other in a buffer, as a tile.
 
-    index: scalar int32, below as many as there are; shape, layout: of the result.
+    index: scalar int32 below their number; shape, layout: of the result.
     """
     _require_buffer("buffer_shard", buffer)
     _require_int32("buffer_shard", index)
@@ -118,11 +121,11 @@ def buffer_shard(buffer, index, *, shape, layout) -> TileType:
 # barrier objects ------------------------------------------------------------------------------
 @op(EFFECT)
 def mbarrier_allocate(*, copies, arrivals, offset=None) -> TileType:
-    """A ring of mbarriers whose phases end after `arrivals` arrivals each (and their bytes).
+    """A ring of mbarriers, each phase of which ends after `arrivals` arrivals (and its bytes).
 
     offset: byte offset from the start of the program's shared memory; None until allocate_shared
-    gives it.  The first thread initialises them; they can be used from the next warp_roles or
-    mbarriers_ready on.
+    sets it.  The first thread initialises the mbarriers.  They can be used after the next
+    warp_roles or mbarriers_ready.
     """
     require(copies > 0 and arrivals > 0, "mbarrier_allocate: given {} copies, {} arrivals", copies,
             arrivals)
@@ -131,7 +134,7 @@ def mbarrier_allocate(*, copies, arrivals, offset=None) -> TileType:
 
 @op(EFFECT)
 def mbarriers_ready(*, blocks=1) -> None:
-    """All threads, and the async proxy, see the mbarriers that were allocated before.
+    """Make earlier mbarriers visible to all threads and to the async proxy.
 
     blocks: as of warp_roles.
     """
@@ -139,10 +142,10 @@ def mbarriers_ready(*, blocks=1) -> None:
 
 @op(EFFECT)
 def mbarrier_wait(barrier, phase) -> None:
-    """Wait until a phase is over; what its arrivals, and its bytes, brought is seen after.
+    """Wait until a phase ends.  Writes before its arrivals, and its bytes, are visible after it.
 
-    barrier: a barrier object; phase: scalar int32, 0 or 1.  For a phase that never began (parity 1
-    of a new barrier) it does not wait.
+    barrier: a barrier object; phase: scalar int32, 0 or 1.  A wait for phase 1 of a new barrier
+    returns at once.
     """
     _require_barrier("mbarrier_wait", barrier)
     _require_int32("mbarrier_wait", phase)
@@ -150,11 +153,11 @@ def mbarrier_wait(barrier, phase) -> None:
 
 @op(EFFECT)
 def mbarrier_arrive(barrier, condition=None, *, blocks=1) -> None:
-    """One arrival for each warp that executes this, once all of its lanes have come here.
+    """Arrive once for each warp that executes this, after all of its lanes have reached it.
 
     condition: scalar bool; where it is false nothing happens.
-    blocks: of the program; where they are more than one, the arrival is made in all of them, at
-        the barrier in the same place.
+    blocks: of the cluster; if more than one, the arrival is made in all of them, at the barrier
+        with the same offset.
     """
     _require_barrier("mbarrier_arrive", barrier)
     require(condition is None or condition == TileType(bool_),
@@ -163,7 +166,7 @@ def mbarrier_arrive(barrier, condition=None, *, blocks=1) -> None:
 
 @op(EFFECT)
 def mbarrier_expect(barrier, *, size_bytes) -> None:
-    """One arrival, and the phase does not end before size_bytes more bytes have come.
+    """Arrive once, and keep the phase open until size_bytes more bytes have arrived.
 
     Executed by one warp, of which one lane arrives.
     """
@@ -175,14 +178,13 @@ def mbarrier_expect(barrier, *, size_bytes) -> None:
 def tma_load(map, buffer, barrier, *starts, blocks=1) -> None:
     """Begin to copy a box of an array into a buffer; the bytes count for the barrier's phase.
 
-    map: pointer, a tensor map parameter; buffer: of the tile's shape (axes of extent 1 that the
-    array has and the tile has not are left out), in the layout swizzle.swizzled gave; starts:
-    scalar int32, the box's first index along every axis of the map, innermost first.  Elements
-    outside of the array are zeros.  Executed by one warp, of which one lane does it.  The map's
-    box may be smaller than the tile, which then takes several copies, in the order of the buffer's
-    panels.
-    blocks: of the program; where they are more than one, the box is copied to the same place in all
-        of them, and the bytes count for the barrier in the same place of each.
+    map: pointer, a tensor map parameter; buffer: of the tile's shape (without axes of extent 1 that
+    only the array has), in a layout of shared.swizzled; starts: scalar int32, the box's first index
+    along every axis of the map, innermost first.  Elements outside of the array are zeros.
+    Executed by one warp, of which one lane issues it.  The map's box may be smaller than the tile,
+    which then takes several copies, in the order of the buffer's panels.
+    blocks: of the cluster; if more than one, the box is multicast to the same offset in all of
+        them, and the bytes count for the barrier at the same offset in each.
     """
     _require_buffer("tma_load", buffer)
     _require_barrier("tma_load", barrier)
@@ -191,10 +193,10 @@ def tma_load(map, buffer, barrier, *starts, blocks=1) -> None:
 
 @op(EFFECT)
 def tma_store(map, buffer, *starts) -> None:
-    """Begin to copy a buffer to a box of an array; what is outside of the array is dropped.
+    """Begin to copy a buffer to a box of an array; elements outside of the array are dropped.
 
-    Operands as of tma_load.  The first warp of the program does it, one lane of it.  Whoever
-    executes it has made the buffer's contents visible: fence_async, then a barrier.
+    Operands are like those of tma_load.  One lane of the first warp of the program issues it.  The
+    buffer's contents must be visible to the async proxy: fence_async, then a barrier.
     """
     _require_buffer("tma_store", buffer)
     _require_int32("tma_store", *starts)
@@ -207,8 +209,10 @@ def tma_store_wait(*, reads=True) -> None:
 
 @op(EFFECT)
 def fence_async() -> None:
-    """What this thread did to shared memory before, reads too, is done for the async proxy once it
-    is told so by a barrier or an arrival."""
+    """Order this thread's earlier reads and writes of shared memory before the async proxy's.
+
+    It takes effect through the barrier or the arrival that follows it.
+    """
 
 
 # copies by threads ----------------------------------------------------------------------------
@@ -228,12 +232,12 @@ def async_copy(pointer, buffer, mask=None) -> None:
 
 @op(EFFECT)
 def async_copy_commit() -> None:
-    """The copies that this thread began since the last commit are one group."""
+    """Commit the copies that this thread began since the last commit, as one group."""
 
 
 @op(EFFECT)
 def async_copy_wait(*, pending) -> None:
-    """Wait until at most `pending` of the latest groups of this thread are not there yet."""
+    """Wait until at most `pending` groups of this thread, the latest ones, are incomplete."""
 
 
 # tensor cores ---------------------------------------------------------------------------------
@@ -242,9 +246,9 @@ def wgmma(a, b, acc, *, num_warps) -> TileType:
     """Begin acc + a @ b on the tensor cores; the result may only be touched after wgmma_wait.
 
     a: (M, K), a buffer, or a tile in registers in wgmma.operand_layout; b: (K, N), a buffer; acc:
-    (M, N), in wgmma.accumulator_layout(shape, num_warps).  Buffers are in layouts that
-    swizzle.swizzled gave, and what is in them is visible to the async proxy.  All of one group,
-    which is committed here.
+    (M, N), in wgmma.accumulator_layout(shape, num_warps).  Buffers are in layouts of
+    shared.swizzled, and their contents are visible to the async proxy.  Its instructions are one
+    group, which is committed here.
     """
     _require_buffer("wgmma", b)
     return acc
@@ -252,20 +256,20 @@ def wgmma(a, b, acc, *, num_warps) -> TileType:
 
 @op(EFFECT)
 def wgmma_wait(value, *, pending) -> TileType:
-    """Wait until at most `pending` of the latest wgmma are under way; the value, now as it is.
+    """Wait until at most `pending` wgmma, the latest ones, are under way; return the value.
 
-    value: the result of a wgmma that is touched after this.
+    value: the result of a wgmma, which may be used from here on.
     """
     return value
 
 
 @op(EFFECT)
 def pin(value, scratch) -> None:
-    """What comes after this is not moved before the value is there.
+    """Keep the ops after this one from moving before the computation of a value.
 
     value: float32 tile in registers; scratch: a buffer of one int32.  The assembler moves a wait
-    for tensor cores up, past arithmetic, unless something that depends on the arithmetic stands
-    before it: a store to scratch, of a value that arithmetic does not give.
+    for tensor cores up, past arithmetic, unless an op that depends on the arithmetic precedes it:
+    a store to scratch, under a condition on the value that is never true.
     """
     require(value.dtype == float32 and scratch.dtype == int32,
             "pin: given {} and {}, accepted float32 and a buffer of int32", value, scratch)
@@ -273,49 +277,49 @@ def pin(value, scratch) -> None:
 
 @op(EFFECT)
 def uniform(value) -> TileType:
-    """A scalar int32, computed here and not later, that the assembler knows to be one for a warp.
+    """A scalar int32, computed here and not later, that the assembler knows to be warp-uniform.
 
-    What follows from integer divisions is not known to be, and is otherwise computed where it is
-    used first, after long waits.
+    The assembler does not know this of results of integer divisions; otherwise it computes them
+    where they are used first, after long waits.
     """
     _require_int32("uniform", value)
     return value
 
 
-# blocks of a program --------------------------------------------------------------------------
+# blocks of a cluster --------------------------------------------------------------------------
 @op(EFFECT)
 def blocks_done() -> None:
-    """No block that a program is spread over goes on before all have come here.
+    """Wait until all blocks of the cluster have reached this op.
 
-    After this no other one reaches this block's barriers and buffers any more: it may end, which
-    none may while others arrive at its barriers.  Warps that ended need not come.
+    After it no other block accesses this block's barriers and buffers, so the block may end; it
+    must not end while others arrive at its barriers.  Warps that have ended do not take part.
     """
 
 
 # roles ----------------------------------------------------------------------------------------
 @op(PURE)
 def is_first_warp() -> TileType:
-    """Scalar bool, the same for all lanes of a warp: whether it is the first of the program."""
+    """Scalar bool, the same for all lanes of a warp: whether it is the program's first warp."""
     return TileType(bool_)
 
 
 @op(CONTROL)
 def warp_roles(*, producers, registers=None, blocks=1) -> tuple[TileType, ...]:
-    """The program's warps run regions[0]; the first of `producers` further ones runs regions[1].
+    """The program's warps run regions[0]; the first of `producers` more warps runs regions[1].
 
-    Regions have no arguments and yield nothing.  In regions[0] a barrier of the program is one of
-    its warps; regions[1] has no tiles in registers and no barriers of the program.
-    registers: of a thread of a producer, and of the program, which takes those that the producers
-    give away: multiples of 8 from 24 to 256.  Producers and program are whole warpgroups then.
-    blocks: of the program that reach each other's barriers and buffers in the regions: none begins
+    Regions have no arguments and yield nothing.  A barrier of the program in regions[0] is one of
+    its warps only; regions[1] has no tiles in registers and no barriers of the program.
+    registers: of a thread of a producer, which releases the others, and of a thread of the program,
+    which takes them: multiples of 8 from 24 to 256.  Producers and program are whole warpgroups.
+    blocks: of the cluster that access each other's barriers and buffers in the regions: none begins
         before the barriers of all are ready.
     Source: PTX ISA, "setmaxnreg".
     """
     if registers is not None:
-        given, taken = registers
+        kept, taken = registers
         require(producers % WARPGROUP == 0
                 and all(count % 8 == 0 and 24 <= count <= 256 for count in registers),
-                "warp_roles: given {} and {} registers for {} producers", given, taken, producers)
+                "warp_roles: given {} and {} registers for {} producers", kept, taken, producers)
     return ()
 
 

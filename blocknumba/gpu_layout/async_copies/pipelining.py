@@ -1,8 +1,12 @@
-"""Products of pipelined loops whose operands are in registers before their round begins: the plan.
+"""Plan of software pipelining: loads that begin early with cp.async, and operands read ahead.
 
-The product of a round is cut along its depth into parts.  Before a part is multiplied, the operands
-of the next one are read from shared memory: before the last part of a round, those of the first
-part of the next round.  So tensor cores are idle neither for a read nor at the barrier of a round.
+A dot whose operands come this way is done in k slices along its depth.  Before a slice is
+multiplied, the operands of the next one are read from shared memory.  With 2 k slices:
+
+    iteration k                                             iteration k + 1
+    read k.1   mma k.0   barrier   read (k+1).0   mma k.1   read (k+1).1   mma (k+1).0   ...
+
+So the tensor cores wait neither for a read nor at the barrier of an iteration.
 """
 
 from __future__ import annotations
@@ -34,128 +38,128 @@ from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.ops.debug import assert_, check_index
 from blocknumba.tile_ir.ops.memory import load
 
-SETS = 2  # of fragments: of the part that is multiplied, and of the next
+FRAGMENT_SETS = 2  # of the k slice that is multiplied, and of the next one
 # Addresses, masks, counters: ptxas takes 42 to 60 of GEMMs of float16 for sm_80.
 OTHER_REGISTERS = 48
 
 
 @dataclass(frozen=True, slots=True)
 class Prefetch:
-    """A product that is done part by part.
+    """A dot that is done in k slices.
 
-    product: an mma of two buffers.  depth: of a part, in elements.
+    dot: an mma of two buffers.  depth: of a k slice, in elements.
     """
 
-    product: Op
+    dot: Op
     depth: int
 
     @property
-    def parts(self) -> int:
-        """How many there are."""
-        return self.product.a.type.shape[-1] // self.depth
+    def k_slices(self) -> int:
+        """The number of k slices."""
+        return self.dot.a.type.shape[-1] // self.depth
 
     @property
     def attrs(self) -> Mapping[str, Attr]:
-        """Of the product of a part: the instructions come in the same order along the depth."""
-        return {**self.product.attrs, "depths": _inner(self.product, self.depth)}
+        """Attributes of the mma of a k slice: its instructions keep their order along the depth."""
+        return {**self.dot.attrs, "depths": _inner(self.dot, self.depth)}
 
     @property
     def _operands(self) -> tuple[Value, Value]:
-        return self.product.a, self.product.b
+        return self.dot.a, self.dot.b
 
-    def place(self, operand: int, part: int) -> Mapping[str, int]:
-        """Where a part of operand 0 or 1 is, as shared_slice says it."""
+    def slice_attrs(self, operand: int, k_slice: int) -> Mapping[str, int]:
+        """The attributes of the shared_slice that reads a k slice of operand 0 or 1."""
         rank = len(self._operands[operand].type.shape)
-        return {"axis": rank - 1 - operand, "start": part * self.depth, "extent": self.depth}
+        return {"axis": rank - 1 - operand, "start": k_slice * self.depth, "extent": self.depth}
 
-    def held(self, operand: int) -> TileType:
-        """A part of operand 0 or 1."""
+    def slice_type(self, operand: int) -> TileType:
+        """The type of a k slice of operand 0 or 1."""
         tile = self._operands[operand].type
-        axis = self.place(operand, 0)["axis"]
+        axis = self.slice_attrs(operand, 0)["axis"]
         return TileType(tile.dtype, (*tile.shape[:axis], self.depth, *tile.shape[axis + 1:]))
 
 
 def prefetch_of(loop: Op, readers: Iterable[Op], stages: Iterable[Op]) -> Prefetch | None:
-    """The product of a loop that is done part by part; None if there is none.
+    """The dot of a loop that is done in k slices; None if there is none.
 
-    readers: all that reads the tiles that begin early.  stages: the ops that stand for them.
+    readers: the ops that read the tiles of early loads.  stages: the ops that stage these tiles.
     """
-    product, *others = dict.fromkeys(readers) or (None,)
-    if others or product is None or product.opdef is not mma or product not in loop.regions[0].ops:
+    dot, *others = dict.fromkeys(readers) or (None,)
+    if others or dot is None or dot.opdef is not mma or dot not in loop.regions[0].ops:
         return None
     known = set(stages)
-    if any(staged_by(operand) not in known for operand in (product.a, product.b)):
+    if any(_staged_by(operand) not in known for operand in (dot.a, dot.b)):
         return None
-    if attribute(product, "precision") == "tf32x3":
-        return None  # it sums up several steps apart
-    depth = _part_depth(product)
-    if depth is None or _registers(product, depth) > MAX_REGISTERS:
+    if attribute(dot, "precision") == "tf32x3":
+        return None  # it adds up several steps apart
+    depth = _k_slice_depth(dot)
+    if depth is None or _dot_registers(dot, depth) > MAX_REGISTERS:
         return None
-    return Prefetch(product, depth)
+    return Prefetch(dot, depth)
 
 
-def previous_k_slice(product: Op) -> Op | None:
-    """The op that does the part before the one that an op does; None if it does no later part."""
-    first, acc = product.a.owner, product.acc.owner
+def previous_k_slice(dot: Op) -> Op | None:
+    """The mma of the k slice before that of an mma; None if that is the first, or the whole."""
+    first, acc = dot.a.owner, dot.acc.owner
     is_later = first is not None and first.opdef is shared_slice
     return acc if is_later and acc is not None and acc.opdef is mma else None
 
 
-def staged_by(operand: Value) -> Op | None:
+def _staged_by(operand: Value) -> Op | None:
     """The op that put an operand into shared memory."""
     while operand.owner is not None and operand.owner.opdef is buffer_view:
         operand = operand.owner.buffer
     return operand.owner
 
 
-def _part_depth(product: Op) -> int | None:
-    """The least depth of a part; None if that is the whole depth.
+def _k_slice_depth(dot: Op) -> int | None:
+    """The minimum depth of a k slice; None if that is the whole depth.
 
-    A part is a range of the depth, whose instructions come one after the other.
+    A k slice is a range of the depth whose instructions follow each other.
     """
-    bits = log2(product.a.type.shape[-1])
-    order: Order = attribute(product, "depths") or tuple(range(bits))
-    least = log2(Instruction.parse(product.attrs["instruction"]).depth)
-    for inner in range(least, bits):
+    bits = log2(dot.a.type.shape[-1])
+    order: Order = attribute(dot, "depths") or tuple(range(bits))
+    min_bits = log2(Instruction.parse(dot.attrs["instruction"]).depth)
+    for inner in range(min_bits, bits):
         if sorted(order[:inner]) + list(order[inner:]) == list(range(bits)):
             return 1 << inner
     return None
 
 
-def _inner(product: Op, depth: int) -> Order:
-    """The order of the depth within a part."""
-    return attribute(product, "depths")[:log2(depth)]
+def _inner(dot: Op, depth: int) -> Order:
+    """The order of the depth within a k slice."""
+    return attribute(dot, "depths")[:log2(depth)]
 
 
-def _registers(product: Op, depth: int) -> int:
-    """The registers of a thread that does a product in parts of a depth."""
-    a, b, acc = product.a.type, product.b.type, product.acc.type
-    attrs = product.attrs
-    orders = attribute(product, "rows"), attribute(product, "columns"), _inner(product, depth)
+def _dot_registers(dot: Op, depth: int) -> int:
+    """The registers of a thread that does a dot in k slices of a depth."""
+    a, b, acc = dot.a.type, dot.b.type, dot.acc.type
+    attrs = dot.attrs
+    orders = attribute(dot, "rows"), attribute(dot, "columns"), _inner(dot, depth)
     plan = mma_plan(Instruction.parse(attrs["instruction"]), acc.shape, depth, attrs["warps"],
-                       attrs["num_warps"], attribute(product, "swapped"), orders)
+                    attrs["num_warps"], attribute(dot, "swapped"), orders)
 
     def words(layout: LinearLayout, tile: TileType) -> int:
         return register_count(layout) * tile.dtype.bits // WORD_BITS
 
     fragments = words(plan.a.layout, a) + words(plan.b.layout, b)
-    return words(plan.layout, acc) + SETS * fragments + OTHER_REGISTERS
+    return words(plan.layout, acc) + FRAGMENT_SETS * fragments + OTHER_REGISTERS
 
 
-STAGES = 3  # copies of a tile where nobody says how many
-STAGES_OF_MUCH = 4  # where there is much shared memory
-PAIRED_WARPS = 4  # up to which a program leaves half of a multiprocessor to another one
-MUCH_SHARED_BYTES = 160 * 1024
+STAGES = 3  # slots of a ring by default
+LARGE_SHARED_STAGES = 4  # the default with large shared memory
+PAIRED_WARPS = 4  # programs of up to so many warps leave half of a multiprocessor to another one
+LARGE_SHARED_BYTES = 160 * 1024
 MIN_COPY_BYTES = 4  # PTX ISA, "cp.async": cp-size
 VOLATILE_CACHE = ".cv"  # fetch again: another program may have written it
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EarlyLoad:
-    """A load that begins rounds before its tile is needed, and comes through shared memory.
+    """A load that begins iterations before its tile is needed, and goes through shared memory.
 
-    load: the op.  layouts: of the buffers it comes to.  stages: the ops that stand for these
-    buffers now.  is_read: whether the tile is needed in registers too.
+    load: the op.  layouts: of the buffers it is copied to.  stages: the ops that make these buffers
+    before the pass.  is_read: whether the tile is needed in registers too.
     """
 
     load: Op
@@ -164,31 +168,32 @@ class EarlyLoad:
     is_read: bool
 
     @property
-    def places(self) -> tuple[Value, ...]:
+    def pointer_and_mask(self) -> tuple[Value, ...]:
         """The pointers, and the mask if there is one."""
         load = self.load
         return (load.pointer,) if load.mask is None else (load.pointer, load.mask)
 
     @property
     def other(self) -> Value | None:
-        """What stands where the mask is false, if it is not zero."""
+        """The elements where the mask is false, if they are not zero."""
         other = self.load.other
         return None if other is None or _is_zero(other) else other
 
     @property
     def size_bytes(self) -> int:
-        """Of one copy of its buffers."""
+        """The bytes of its buffers in one slot."""
         return len(self.layouts) * tile_bytes(self.load.result.type)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Pipeline:
-    """A loop whose loads begin stages - 1 rounds early, or a little earlier with prefetch.
+    """A loop whose loads begin stages - 1 iterations early, or within the one before that.
 
-    loop: a `for`.  stages: copies of every buffer.  addresses: what the places of the loads are
-    computed by, and `advance` the carried values among it.
-    is_read_by_async_proxy: whether it is not only threads that read the buffers.
-    prefetch: the product, if its operands are read ahead.
+    loop: a `for`.  stages: slots of every ring.
+    addresses: the slice of the loads' pointers and masks.  advance: the slice of the next values of
+    the carried values in it.
+    is_read_by_async_proxy: whether tensor cores read the buffers, not threads alone.
+    prefetch: the dot whose operands are read ahead, if there is one; then loads begin earlier.
     """
 
     loop: Op
@@ -202,23 +207,23 @@ class Pipeline:
 
 @dataclass(slots=True)
 class Pipelining:
-    """pipelines: the loops.  reasons: per load that stays as it is, why."""
+    """pipelines: the pipelined loops.  reasons: per load that does not begin early, why."""
 
     pipelines: list[Pipeline] = field(default_factory=list)
     reasons: dict[Op, str] = field(default_factory=dict)
 
 
 def pipelining_of(fn: Function, options: LayoutOptions) -> Pipelining:
-    """Which loops of a function are pipelined, and how.
+    """Plan which loops of a function are pipelined, and how.
 
-    Those are innermost loops with products, and loops that somebody gave num_stages for: of the
-    option, innermost ones.
+    Those are innermost loops with dots, and loops with num_stages.  num_stages as an option counts
+    for innermost loops only.
     """
     return _Planning(fn, options).found
 
 
 class _Planning:
-    """Looks at loops, inner ones first; a loop around a pipelined one is not pipelined."""
+    """Plans loops, inner ones first; a loop around a pipelined one is not pipelined."""
 
     def __init__(self, fn: Function, options: LayoutOptions):
         self._fn = fn
@@ -239,10 +244,10 @@ class _Planning:
         return origins(self._fn)
 
     def _region(self, region: Region, loop: Op | None, taken: int) -> bool:
-        """Plan the loops of a region; whether one is pipelined.
+        """Plan the loops of a region; return whether one is pipelined.
 
-        loop: the innermost one that the region is in.
-        taken: bytes of shared memory that are in use all the while.
+        loop: the innermost one around the region.
+        taken: bytes of shared memory that stay in use.
         """
         found = False
         for op in region.ops:
@@ -256,27 +261,27 @@ class _Planning:
                 self._refuse(self._direct_loads(op), "its loop does not count")
             elif loop is not None and region is not loop.regions[0] and self._is_staged(op):
                 self.found.reasons[op] = "it is in a branch"
-            taken += _held_bytes(op)
+            taken += _staged_bytes(op)
         return found
 
     def _refuse(self, loads: Iterable[Op], reason: str) -> None:
         self.found.reasons.update(dict.fromkeys(filter(self._is_staged, loads), reason))
 
     def _direct_loads(self, op: Op) -> list[Op]:
-        """The loads of tiles that a loop does in every round."""
+        """The loads of tiles that a loop does in every iteration."""
         if not is_loop(op):
             return []
         return [o for o in op.regions[0].ops if o.opdef is load and o.result.type.shape]
 
     # what a tile is used for ------------------------------------------------------------------
     def _is_staged(self, op: Op) -> bool:
-        """Whether an op is a load of a tile that is an operand of a product."""
+        """Whether an op is a load of a tile that is an operand of a dot."""
         if op.opdef is not load:
             return False
         return any(self._is_operand(user) for user in self._users.get(op.result, ()))
 
     def _is_operand(self, op: Op) -> bool:
-        """Whether an op stages an operand of a product, not something that is stored from there."""
+        """Whether an op stages an operand of a dot, not a tile that TMA stores."""
         if op.opdef is not stage:
             return False
         return all(reader.opdef is not tma_store for reader in self._readers(op.result))
@@ -293,10 +298,11 @@ class _Planning:
         users = self._users.get(op.result, ())
         stages = tuple(user for user in users if self._is_operand(user))
         layouts = tuple(dict.fromkeys(user.result.type.layout for user in stages))
-        return EarlyLoad(op, layouts or (self._as_in_memory(op),), stages, len(stages) < len(users))
+        layouts = layouts or (self._memory_order_layout(op),)
+        return EarlyLoad(op, layouts, stages, len(stages) < len(users))
 
-    def _as_in_memory(self, op: Op) -> LinearLayout:
-        """The layout of a buffer whose rows run along the axis that is contiguous in memory."""
+    def _memory_order_layout(self, op: Op) -> LinearLayout:
+        """The layout of a buffer whose rows lie along the axis that is contiguous in memory."""
         tile = op.result.type
         axes = self._infos[op.pointer].axes
         minor = max(range(len(axes)), key=lambda axis: (
@@ -305,7 +311,7 @@ class _Planning:
 
     # one loop -----------------------------------------------------------------------------------
     def _loop(self, loop: Op, taken: int) -> bool:
-        """Plan one loop; whether it is pipelined."""
+        """Plan one loop; return whether it is pipelined."""
         if not self._is_wanted(loop):
             return False
         loads = []
@@ -323,16 +329,16 @@ class _Planning:
             reason = "two copies of its tile do not fit into shared memory"
             self.found.reasons.update({early.load: reason for early in loads})
             return False
-        addresses = slice_of(loop, [value for early in loads for value in early.places])
+        addresses = slice_of(loop, [value for early in loads for value in early.pointer_and_mask])
         following = carried(loop).following
-        advance = slice_of(loop, [following[place] for place in addresses.carried])
+        advance = slice_of(loop, [following[index] for index in addresses.carried])
         staged = [op for early in loads for op in early.stages]
         readers = [reader for op in staged for reader in self._readers(op.result)]
-        by_engines = any(reader.opdef is wgmma for reader in readers)
+        by_async_proxy = any(reader.opdef is wgmma for reader in readers)
         is_read = any(early.is_read for early in loads)
         prefetch = None if is_read else prefetch_of(loop, readers, staged)
         self.found.pipelines.append(
-            Pipeline(loop, tuple(loads), stages, addresses, advance, by_engines, prefetch))
+            Pipeline(loop, tuple(loads), stages, addresses, advance, by_async_proxy, prefetch))
         return True
 
     def _is_wanted(self, loop: Op) -> bool:
@@ -344,32 +350,36 @@ class _Planning:
             return True
         return self._options.num_stages is not None and not inner
 
-    def _asked(self, loop: Op) -> int | None:
-        """num_stages, if somebody gave it."""
+    def _requested_stages(self, loop: Op) -> int | None:
+        """num_stages of the loop or of the options, if given."""
         return attribute(loop, "num_stages") or self._options.num_stages
 
     def _stages(self, loop: Op, loads: list[EarlyLoad], taken: int) -> int:
-        """As many copies as are wanted, or as fit: where two programs would fit, beside another."""
-        much = self._options.shared_bytes >= MUCH_SHARED_BYTES
-        wanted = self._asked(loop) or (STAGES_OF_MUCH if much else STAGES)
+        """The slots of a ring: as many as wanted, as fit, and as there are iterations.
+
+        Small programs take half of shared memory if two slots fit there.
+        """
+        requested = self._requested_stages(loop)
+        is_large = self._options.shared_bytes >= LARGE_SHARED_BYTES
+        wanted = requested or (LARGE_SHARED_STAGES if is_large else STAGES)
         early = {op for load_ in loads for op in load_.stages}
-        others = sum(_held_bytes(op) for op in walk(loop.regions[0]) if op not in early)
+        others = sum(_staged_bytes(op) for op in walk(loop.regions[0]) if op not in early)
         room = self._options.room_bytes - taken - others
         size_bytes = sum(load_.size_bytes for load_ in loads)
         fitting = room // size_bytes
         beside = (room - self._options.shared_bytes // 2) // size_bytes
-        if self._options.num_warps <= PAIRED_WARPS and beside > 1 and self._asked(loop) is None:
+        if self._options.num_warps <= PAIRED_WARPS and beside > 1 and requested is None:
             fitting = beside
         bounds = [constant_of(value) for value in (loop.start, loop.stop, loop.step)]
-        rounds = wanted if None in bounds else len(range(*map(int, bounds)))
-        return min(wanted, fitting, rounds)
+        iterations = wanted if None in bounds else len(range(*map(int, bounds)))
+        return min(wanted, fitting, iterations)
 
     # one load -----------------------------------------------------------------------------------
     def _refusal(self, loop: Op, early: EarlyLoad) -> str:
-        """Why a load cannot begin early, or has no use of it; "" if nothing speaks against it."""
+        """Why a load cannot begin early, or would not profit; empty if it can and would."""
         if "cp_async" not in self._options.features:
             return "the target has no asynchronous copies"
-        if self._asked(loop) == 1:
+        if self._requested_stages(loop) == 1:
             return "num_stages is 1"
         op = early.load
         if attribute(op, "volatile") or attribute(op, "cache") == VOLATILE_CACHE:
@@ -378,12 +388,12 @@ class _Planning:
             return "what is masked is not zero"
         if min(self._copy_bytes(op, layout) for layout in early.layouts) < MIN_COPY_BYTES:
             return "its threads would copy less than 4 bytes at a time"
-        if slice_of(loop, early.places) is None:
-            return "its place depends on what was loaded"
+        if slice_of(loop, early.pointer_and_mask) is None:
+            return "its address depends on loaded values"
         return self._order_refusal(loop, op)
 
     def _order_refusal(self, loop: Op, op: Op) -> str:
-        """Why a load cannot be done before what else a round does."""
+        """Why a load cannot move before the other ops of an iteration; empty if it can."""
         read = self._origins[op.pointer]
         for other in walk(loop.regions[0]):
             if other.opdef in (assert_, check_index):
@@ -403,7 +413,7 @@ class _Planning:
         return ""
 
     def _copy_bytes(self, op: Op, layout: LinearLayout) -> int:
-        """How much of a tile one copy can bring to a buffer: contiguous in both, under one mask."""
+        """The bytes that one copy can move: contiguous in array and buffer, under one mask."""
         pointer, tile = op.pointer, op.result.type
         width = max(
             min(contiguous_run(layout, axis), self._infos.access_width(pointer, op.mask, axis))
@@ -412,8 +422,8 @@ class _Planning:
         return min(width, share) * element_bits(tile) // 8
 
 
-def _held_bytes(op: Op) -> int:
-    """Shared memory that an op makes use of for what comes after it."""
+def _staged_bytes(op: Op) -> int:
+    """The shared memory that an op occupies for the ops after it."""
     if op.opdef is stage:
         return tile_bytes(op.result.type)
     if op.opdef is shared_allocate:

@@ -1,4 +1,4 @@
-"""Where staged tiles are read, and the ops of a loop body that a value is computed by."""
+"""Where staged tiles are read last, and backward slices: the ops that values are computed by."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from blocknumba.tile_ir.ir.uses import Uses
 
 
 def last_reads(uses: Uses, stages: Iterable[Op]) -> list[Op]:
-    """The ops after which staged tiles were read: the stages and the users of their buffers.
+    """The ops that may read staged tiles last: the stages and the users of their buffers.
 
-    Of a wgmma it is the wait for it.
+    A wgmma reads until the wait for it, so the wait stands for it.
     """
     found = list(stages)
     values = [op.result for op in found]
@@ -30,10 +30,10 @@ def last_reads(uses: Uses, stages: Iterable[Op]) -> list[Op]:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What some values of a round are computed by, from the counter and from carried values.
+    """Backward slice of values of an iteration: the ops that compute them from the counter.
 
-    ops: of the body, in order.  carried: places of the carried values that they use, or that those
-    use in the round before.
+    ops: of the body, in order.  carried: indices of the carried values that the ops use, directly
+    or through earlier iterations.
     """
 
     ops: tuple[Op, ...]
@@ -41,18 +41,20 @@ class Slice:
 
 
 def slice_of(loop: Op, values: Iterable[Value]) -> Slice | None:
-    """The ops that values of a round need, and to know them in a later round; None if one of them
-    is not pure."""
+    """The slice of values of an iteration, enough to compute them for a later iteration too.
+
+    None if one of its ops is not pure.
+    """
     (region,), own = loop.regions, carried(loop)
     reached = _reached(region, values, dict(zip(own.args, own.following, strict=True)))
     if reached is None:
         return None
     ops, args = reached
-    return Slice(ops, tuple(place for place, arg in enumerate(own.args) if arg in args))
+    return Slice(ops, tuple(index for index, arg in enumerate(own.args) if arg in args))
 
 
 def ops_for(region: Region, values: Iterable[Value]) -> tuple[Op, ...] | None:
-    """The ops of a region that values are computed by; None if one of them is not pure."""
+    """The ops of a region that compute values, in order; None if one of them is not pure."""
     reached = _reached(region, values, {})
     return None if reached is None else reached[0]
 
@@ -60,10 +62,10 @@ def ops_for(region: Region, values: Iterable[Value]) -> tuple[Op, ...] | None:
 def _reached(
     region: Region, values: Iterable[Value], following: Mapping[Value, Value]
 ) -> tuple[tuple[Op, ...], set[Value]] | None:
-    """The ops of a region that values are computed by, in order, and the arguments among what they
-    use; None if one of the ops is not pure.
+    """The ops of a region that compute values, in order, and the region arguments that they use.
 
-    following: per argument, what it is in the next round, which is needed too.
+    None if one of the ops is not pure.
+    following: per argument, its value in the next iteration, which is reached too.
     """
     inside, needed, args, todo = set(region.ops), set(), set(), list(values)
     while todo:
@@ -84,7 +86,7 @@ def _reached(
 
 
 def _within(op: Op) -> Iterator[Op]:
-    """An op and those of its regions."""
+    """An op and the ops of its regions."""
     yield op
     for region in op.regions:
         yield from walk(region)

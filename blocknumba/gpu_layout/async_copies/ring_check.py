@@ -1,15 +1,18 @@
-"""A static check that the rings of a kernel balance: nobody waits for ever.
+"""Static check that the rings of a kernel balance: no role waits forever.
 
-Both roles run the same control flow.  If they meet the same rings in the same places, every slot
-that is filled is waited for, and every one that is waited for is released once, then each role's
-waits are for something that the other one does, in the order in which it does it.
+    producer    wait empty, expect full    wait empty, expect full    ...
+    consumer    wait full,  arrive empty   wait full,  arrive empty   ...
 
-Of a lone role, every round of a loop fills, waits for and releases each slot as often, and before
-the loop as many slots are filled as rounds run ahead.
+Both roles run the same control flow.  The check requires that they use the same rings at the same
+points of it, that every filled slot is waited for, and that every slot that is waited for is
+released once.  Then each wait of a role is for something that the other role does, in that order.
 
-Blocks of a program run the same roles.  Where they fill each other's slots, a slot is empty when
-the warps of all of them have released it, in all of them; none begins before the barriers of all
-are ready, and none ends before all have done all of that.
+In a single-role schedule, every iteration of a loop fills, awaits and releases each ring equally
+often, and before the loop as many slots are filled as iterations are fetched ahead.
+
+The blocks of a cluster run the same roles.  Where they fill each other's slots, `empty` counts the
+warps of all blocks, and a release reaches all blocks.  No block begins before the barriers of all
+are ready, and none ends before all have done their releases.
 """
 
 from __future__ import annotations
@@ -26,12 +29,12 @@ from blocknumba.tile_ir.ir.carried import is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import attribute
 
-# What a region does with rings: (ring, ...) for an event, (kind of op, its regions) for control.
+# Ring events of a region: (ring,) for a wait or a fill, (name of op, *traces) for control flow.
 Trace = tuple[tuple, ...]
 
 
 def ring_problems(fn: Function, num_warps: int) -> list[str]:
-    """What is wrong with the rings of a function; nothing if it has none.
+    """Problems of the rings of a function; empty if they balance, or if it has none.
 
     num_warps: of the program in each block.
     """
@@ -44,7 +47,7 @@ def ring_problems(fn: Function, num_warps: int) -> list[str]:
 
 
 class _Check:
-    """The check of one warp_roles."""
+    """Check of one warp_roles op."""
 
     def __init__(self, roles: Op):
         consumer, producer = roles.regions
@@ -58,7 +61,7 @@ class _Check:
             self.problems.append("a slot is released late that no loop waited for")
 
     def _fills(self, region: Region) -> Trace:
-        """The slots that a region fills: wait for empty, expect bytes, copies of these bytes."""
+        """The fills of a region, each a wait for empty, an expect, and copies of these bytes."""
         trace: list[tuple] = []
         acquired: Op | None = None
         expected = 0
@@ -72,7 +75,7 @@ class _Check:
                 expected, acquired = op.attrs["size_bytes"], None
                 trace.append((full,))
             elif op.opdef is tma_load:
-                # each block brings a portion
+                # each block fetches a shard
                 expected -= tile_bytes(op.buffer.type) * attribute(op, "blocks")
             trace += self._within(op, self._fills)
         if expected:
@@ -80,7 +83,7 @@ class _Check:
         return tuple(trace)
 
     def _waits(self, region: Region) -> Trace:
-        """The slots that a region waits for."""
+        """The waits of a region."""
         trace: list[tuple] = []
         for op in region.ops:
             if op.opdef is mbarrier_wait:
@@ -90,15 +93,15 @@ class _Check:
 
     @staticmethod
     def _within(op: Op, trace_of) -> Trace:
-        """The control op as part of a trace, if there is anything in it."""
+        """The entry of a control op in a trace; none if its regions have no ring events."""
         traces = tuple(trace_of(inner) for inner in op.regions)
         return ((op.name, *traces),) if any(traces) else ()
 
     def _releases(self, region: Region) -> list[Op]:
-        """Check that a region releases what it waits for; the rings that it releases late.
+        """Check that a region releases what it waits for; return the rings that it releases late.
 
-        A loop may release a round later, under a condition; then its last slot is released after
-        it, under another one.
+        A loop may release a slot one iteration late, under a condition; then its last slot is
+        released after the loop, under another condition.
         """
         balance: dict[Op, int] = {}
         owed: list[Op] = []
@@ -125,26 +128,26 @@ class _Check:
 
 
 def _problems_of_single_role(fn: Function) -> list[str]:
-    """What is wrong where the warps that wait for slots fill them."""
+    """Problems of a single-role schedule, in which the warps that read slots also fill them."""
     loops = [op for op in walk(fn.body) if is_loop(op)]
     within = [_counts(walk(loop.regions[0])) for loop in loops]
     whole, problems = _counts(walk(fn.body)), []
     for ring, (fills, waits, releases) in whole.items():
         ahead = ring.attrs["copies"] - 1
         for counts in within:
-            here = counts.get(ring, (0, 0, 0))
-            if len(set(here)) > 1:
-                problems.append(f"a round fills, awaits and releases {here} slots")
-            fills -= here[0] * ahead
+            in_loop = counts.get(ring, (0, 0, 0))
+            if len(set(in_loop)) > 1:
+                problems.append(f"an iteration fills, awaits and releases {in_loop} slots")
+            fills -= in_loop[0] * ahead
         if not fills == waits == releases:
             problems.append(f"{fills} fetches, {waits} waits and {releases} releases")
     return problems
 
 
 def _counts(ops: Iterable[Op]) -> dict[Op, tuple[int, int, int]]:
-    """Per ring, by the allocation of its `full`: how often slots are filled, awaited, released.
+    """Per ring, keyed by the allocation of its `full`: numbers of fills, waits and releases.
 
-    Those are told by what is waited for: `empty` before a fill, `full` before a read.
+    A barrier that is waited for before a fill is an `empty`; the others are `full`.
     """
     ops = list(ops)
     fills, waits, releases = (
@@ -158,7 +161,7 @@ def _counts(ops: Iterable[Op]) -> dict[Op, tuple[int, int, int]]:
 
 
 def _empty_of(ops: Iterable[Op]) -> dict[Op, Op]:
-    """Per allocation of `full` that of the `empty` that was waited for before the fill."""
+    """Per allocation of `full`, the allocation of the `empty` that is waited for before a fill."""
     found: dict[Op, Op] = {}
     waited: Op | None = None
     for op in ops:
@@ -170,9 +173,9 @@ def _empty_of(ops: Iterable[Op]) -> dict[Op, Op]:
 
 
 def _problems_among_blocks(fn: Function, num_warps: int) -> list[str]:
-    """What is wrong with how the blocks of a program fill each other's slots.
+    """Problems of rings that the blocks of a cluster fill for each other.
 
-    Who fills slots of others must wait until the warps of all of them have released it.
+    A block that fills slots of others must wait until the warps of all blocks have released them.
     """
     ops, problems = list(walk(fn.body)), []
     reach = _reach(ops)
@@ -186,17 +189,17 @@ def _problems_among_blocks(fn: Function, num_warps: int) -> list[str]:
         if blocks is not None and attribute(op, "blocks") != blocks:
             problems.append(f"a slot that {blocks} blocks fill is released in "
                             f"{attribute(op, 'blocks')}")
-    most = max(reach.values(), default=1)
+    max_blocks = max(reach.values(), default=1)
     begins = [attribute(op, "blocks") for op in ops if op.opdef in (mbarriers_ready, warp_roles)]
-    if most > 1 and begins != [most]:
+    if max_blocks > 1 and begins != [max_blocks]:
         problems.append("a block may begin before the barriers of the others are ready")
-    if most > 1 and not _ends_with_others(fn):
+    if max_blocks > 1 and not _ends_with_others(fn):
         problems.append("a block may end while others reach it")
     return problems
 
 
 def _reach(ops: Iterable[Op]) -> dict[Op, int]:
-    """Per allocation of `empty`, how many blocks fill each other's slots of that ring."""
+    """Per allocation of `empty`, the number of blocks that fill each other's slots of its ring."""
     ops = list(ops)
     filled: dict[Op, int] = {}
     for op in ops:
@@ -207,18 +210,18 @@ def _reach(ops: Iterable[Op]) -> dict[Op, int]:
 
 
 def _ends_with_others(fn: Function) -> bool:
-    """Whether the warps that read slots wait for the other blocks after all else about rings."""
+    """Whether the warps that read slots wait for the other blocks after their last ring event."""
     roles = [op for op in fn.body.ops if op.opdef is warp_roles]
     ops = roles[0].regions[0].ops if roles else fn.body.ops
-    places = [place for place, op in enumerate(ops) if op.opdef is blocks_done]
-    if len(places) != 1:
+    indices = [index for index, op in enumerate(ops) if op.opdef is blocks_done]
+    if len(indices) != 1:
         return False
-    after = Region((), ops[places[0] + 1:])
+    after = Region((), ops[indices[0] + 1:])
     return not any(op.opdef in (mbarrier_wait, mbarrier_arrive) for op in walk(after))
 
 
 def _ring(barrier: Value) -> Op:
-    """The allocation that a barrier object is of."""
+    """The allocation of a barrier object."""
     owner = barrier.owner
     while owner.opdef is slot:
         owner = owner.ring.owner

@@ -1,4 +1,18 @@
-"""What each warp of a kernel does with the rings that the copy engine fills."""
+"""Roles: how producers and consumers re-emit a kernel around the rings that TMA fills.
+
+A ring position is a slot and the phase of its barriers.  It starts at (0, 0); the phase flips when
+the slot wraps around.  Of a ring of 3 slots:
+
+    position      (0,0) (1,0) (2,0) (0,1) (1,1) ...
+
+    Producer, per fetch                        Consumer, per fetch
+    wait   empty[slot] for phase ^ 1           wait   full[slot] for phase
+    expect full[slot], size_bytes              read   the buffers of the slot
+    tma_load the buffers of the slot           arrive at empty[slot]
+    position = next                            position = next
+
+The first wait of the producer for a slot returns at once: phase 1 of a new barrier counts as over.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +33,13 @@ from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values
 from blocknumba.tile_ir.ir.types import TileType, int32
 from blocknumba.tile_ir.ops.shape import extract
 
-Place = tuple[Value, Value]  # in a ring: a slot, and in it a phase
-DIVISIONS = ("floordiv", "mod")  # of which the assembler makes code that only it can place
+RingPosition = tuple[Value, Value]  # a slot of a ring, and the phase of its barriers
+DIVISIONS = ("floordiv", "mod")  # the assembler expands and schedules them by itself
 
 
 @dataclass(frozen=True, slots=True)
 class Buffers:
-    """What a ring is in shared memory: a buffer for each fetch, and the barrier objects."""
+    """A ring in shared memory: a buffer for each fetch, and the barrier objects."""
 
     tiles: tuple[Value, ...]
     full: Value
@@ -34,7 +48,7 @@ class Buffers:
 
 @dataclass(frozen=True, slots=True)
 class RoleContext:
-    """What both roles share: the kernel's old arguments, its tensor maps, its rings."""
+    """The values that all roles share: arguments of the kernel, tensor maps, rings."""
 
     args: dict[Value, Value]
     maps: dict[Map, Value]
@@ -42,27 +56,27 @@ class RoleContext:
 
 
 class Role(Rebuilder):
-    """Re-emits a kernel as one role sees it.
+    """Re-emits a kernel as one role executes it.
 
-    Where it stands in each ring, a slot and a phase, goes with the control flow: loops and branches
-    that the ring is used in hand it on.
+    The position in each ring follows the control flow: loops that use the ring carry it, branches
+    that use it yield it.
     """
 
-    def __init__(self, builder: Builder, given: RoleContext):
+    def __init__(self, builder: Builder, context: RoleContext):
         super().__init__()
         self.builder = builder
-        self._buffers = given.buffers
-        self._maps = given.maps
+        self._buffers = context.buffers
+        self._maps = context.maps
         self._sites = {
-            fetch.stage: (ring, group, place)
-            for ring in given.buffers
+            fetch.stage: (ring, group, index)
+            for ring in context.buffers
             for group in ring.groups
-            for place, fetch in enumerate(group.fetches)
+            for index, fetch in enumerate(group.fetches)
         }
-        self._at: dict[Ring, Place] = {}
-        self._inside: dict[Op, tuple[Ring, ...]] = {}
+        self._positions: dict[Ring, RingPosition] = {}
+        self._rings_of_op: dict[Op, tuple[Ring, ...]] = {}
         self._rank: Value | None = None
-        for old, new in given.args.items():
+        for old, new in context.args.items():
             self[old] = new
 
     def region_of(self, body: Region) -> Region:
@@ -73,10 +87,10 @@ class Role(Rebuilder):
         return region
 
     def run(self, body: Region) -> None:
-        """The role's copy, here, of what the kernel does."""
+        """Emit the role's copy of a kernel's body at the insertion point."""
         for ring in self._buffers:
             start = self.builder.constant(0, int32)
-            self._at[ring] = start, start
+            self._positions[ring] = start, start
         if self._blocks > 1:
             self._rank = self.builder.emit(cta_rank, blocks=self._blocks)
         self.ops(body.ops[:-1])
@@ -84,30 +98,30 @@ class Role(Rebuilder):
 
     @property
     def _blocks(self) -> int:
-        """How many blocks fetch for each other."""
+        """The number of blocks that fetch for each other."""
         return max(ring.blocks for ring in self._buffers)
 
     def end(self) -> None:
-        """What is to be done after everything else."""
+        """Emit what follows everything else."""
 
-    def begin_round(self, region: Region) -> None:
-        """What is to be done first in a region that hands on its rings."""
+    def begin_iteration(self, region: Region) -> None:
+        """Emit what comes first in a region that carries ring positions."""
 
     def op(self, op: Op) -> None:
-        """A copy of one op; the role's part of a fetch; a control op that hands on its rings."""
+        """A copy of one op; the role's share of a fetch; a control op with ring positions."""
         rings = self._rings_in(op) if op.regions else ()
         if op in self._sites:
             self.builder.loc = op.loc
             self.fetch(*self._sites[op])
         elif rings:
-            self._set(op, self._threaded(op, rings))
+            self._set(op, self._control_carrying(op, rings))
         else:
             super().op(op)
             if op.name in DIVISIONS and op.result.type == TileType(int32):
                 self[op.result] = self.builder.emit(uniform, self[op.result], hint=op.result.hint)
 
-    def fetch(self, ring: Ring, group: Group, place: int) -> None:
-        """The role's part of one fetch of a group, by way of a ring."""
+    def fetch(self, ring: Ring, group: Group, fetch_index: int) -> None:
+        """Emit the role's share of one fetch of a group that goes through a ring."""
         raise NotImplementedError
 
     def _set(self, op: Op, results: Sequence[Value]) -> None:
@@ -117,34 +131,34 @@ class Role(Rebuilder):
 
     def _rings_in(self, op: Op) -> tuple[Ring, ...]:
         """The rings that are used within an op."""
-        if op not in self._inside:
+        if op not in self._rings_of_op:
             sites = [self._sites[o] for r in op.regions for o in walk(r) if o in self._sites]
-            self._inside[op] = tuple(dict.fromkeys(ring for ring, _, _ in sites))
-        return self._inside[op]
+            self._rings_of_op[op] = tuple(dict.fromkeys(ring for ring, _, _ in sites))
+        return self._rings_of_op[op]
 
-    def _threaded(self, op: Op, rings: tuple[Ring, ...]) -> Values:
-        """A control op that also hands on where its rings are; its own results."""
-        extra = [value for ring in rings for value in self._at[ring]]
+    def _control_carrying(self, op: Op, rings: tuple[Ring, ...]) -> Values:
+        """Emit a control op that also carries ring positions; return its own results."""
+        extra = [value for ring in rings for value in self._positions[ring]]
         operands = self.operands(op)
         attrs, types = dict(op.attrs), [value.type for value in op.results + tuple(extra)]
         if "result_types" in attrs:
             attrs["result_types"] = tuple(types)
-        before = dict(self._at)
+        before = dict(self._positions)
         regions = []
         for region in op.regions:
-            self._at = dict(before)
-            regions.append(self._handing_on(region, rings, bool(region.args)))
+            self._positions = dict(before)
+            regions.append(self._region_carrying(region, rings, bool(region.args)))
         self.builder.loc = op.loc
         if op.regions[0].args or op.name == "loop":
             operands += extra
         made = self.builder.emit(op.opdef, *operands, regions=regions, types=tuple(types), **attrs)
         own = len(op.results)
-        self._at = before
+        self._positions = before
         self._enter(rings, made[own:])
         return made[:own]
 
-    def _handing_on(self, region: Region, rings: tuple[Ring, ...], is_entered: bool) -> Region:
-        """A region that hands on its rings, and that is entered with them if it is a loop's."""
+    def _region_carrying(self, region: Region, rings: tuple[Ring, ...], is_entered: bool) -> Region:
+        """A region that yields ring positions, and takes them as arguments if it is a loop's."""
         types = [arg.type for arg in region.args]
         hints = [arg.hint for arg in region.args]
         extra = [TileType(int32)] * (2 * len(rings) * is_entered)
@@ -153,21 +167,21 @@ class Role(Rebuilder):
                 self[old] = new
             if is_entered:
                 self._enter(rings, args[len(types) :])
-            self.begin_round(region)
+            self.begin_iteration(region)
             self.ops(region.ops[:-1])
             end = region.terminator
             self.builder.loc = end.loc
-            handed = [value for ring in rings for value in self._at[ring]]
-            self.builder.emit(end.opdef, *self.operands(end), *handed)
+            yielded = [value for ring in rings for value in self._positions[ring]]
+            self.builder.emit(end.opdef, *self.operands(end), *yielded)
         return copy
 
     def _enter(self, rings: tuple[Ring, ...], values: Sequence[Value]) -> None:
         for i, ring in enumerate(rings):
-            self._at[ring] = values[2 * i], values[2 * i + 1]
+            self._positions[ring] = values[2 * i], values[2 * i + 1]
 
-    def _after(self, ring: Ring, at: Place) -> Place:
-        """The next slot of a ring, and in it its next phase."""
-        index, phase = at
+    def _next_position(self, ring: Ring, position: RingPosition) -> RingPosition:
+        """The position after one: the next slot; after the last slot, slot 0 of the other phase."""
+        index, phase = position
         one = self.builder.constant(1, int32)
         zero = self.builder.constant(0, int32)
         emit = self.builder.emit
@@ -181,41 +195,41 @@ class Role(Rebuilder):
             emit(OPS["select"], wraps, flipped, phase),
         )
 
-    def _before(self, ring: Ring, index: Value) -> Value:
+    def _previous_slot(self, ring: Ring, index: Value) -> Value:
         """The slot before a slot."""
         emit, constant = self.builder.emit, self.builder.constant
         is_first = emit(OPS["eq"], index, constant(0, int32))
         below = emit(OPS["sub"], index, constant(1, int32))
         return emit(OPS["select"], is_first, constant(ring.copies - 1, int32), below)
 
-    def _fill(self, ring: Ring, group: Group, at: Place) -> None:
-        """Begin all copies of a slot, once it is empty.  One warp executes this."""
+    def _fill(self, ring: Ring, group: Group, position: RingPosition) -> None:
+        """Wait until a slot is empty, then begin all of its copies.  One warp executes this."""
         emit, buffers = self.builder.emit, self._buffers[ring]
-        index, phase = at
+        index, phase = position
         other = emit(OPS["xor"], phase, self.builder.constant(1, int32))
         emit(mbarrier_wait, emit(slot, buffers.empty, index), other)
         full = emit(slot, buffers.full, index)
         emit(mbarrier_expect, full, size_bytes=ring.size_bytes)
-        for fetch, tile in zip(group.fetches, buffers.tiles, strict=True):
-            copy, buffer = fetch.copy, emit(slot, tile, index)
-            if copy.portion is not None:
-                part = copy.portion.tile
-                buffer = emit(buffer_shard, buffer, self._rank, shape=part.shape,
-                              layout=part.layout)
+        for fetch, ring_tile in zip(group.fetches, buffers.tiles, strict=True):
+            copy, buffer = fetch.copy, emit(slot, ring_tile, index)
+            if copy.shard is not None:
+                tile = copy.shard.tile
+                buffer = emit(buffer_shard, buffer, self._rank, shape=tile.shape,
+                              layout=tile.layout)
             starts = copy.starts(self, self._rank)
             emit(tma_load, self._maps[copy.map], buffer, full, *starts, blocks=copy.blocks)
 
-    def _wait_until_full(self, ring: Ring, at: Place) -> None:
-        index, phase = at
+    def _wait_until_full(self, ring: Ring, position: RingPosition) -> None:
+        index, phase = position
         self.builder.emit(mbarrier_wait, self.builder.emit(slot, self._buffers[ring].full, index),
                           phase)
 
 
 class Producer(Role):
-    """The role that fetches: waits until a slot is empty, and begins its copies."""
+    """The role that fetches: it waits until a slot is empty, and begins the copies to it."""
 
     def op(self, op: Op) -> None:
-        """A copy of one op; what has effects is the other role's."""
+        """A copy of one op; ops with effects belong to the consumers."""
         if not op.regions and op.opdef.has(WRITES | EFFECT) and not op.opdef.has(TERMINATOR):
             for value in op.results:
                 tile = value.type
@@ -225,34 +239,35 @@ class Producer(Role):
             return
         super().op(op)
 
-    def fetch(self, ring: Ring, group: Group, place: int) -> None:
-        """Begin all copies of a slot at the last of its fetches: then all places are known."""
-        if place + 1 < len(group.fetches):
+    def fetch(self, ring: Ring, group: Group, fetch_index: int) -> None:
+        """Begin all copies of a slot at the last of its fetches, when all addresses are known."""
+        if fetch_index + 1 < len(group.fetches):
             return
-        self._fill(ring, group, self._at[ring])
-        self._at[ring] = self._after(ring, self._at[ring])
+        self._fill(ring, group, self._positions[ring])
+        self._positions[ring] = self._next_position(ring, self._positions[ring])
 
 
 class Consumer(Role):
-    """The role that computes: waits until a slot is full, and says when it has read it."""
+    """The role that computes: it waits until a slot is full, reads it, and releases it."""
 
     def __init__(
-        self, builder: Builder, given: RoleContext, stores: dict[Op, list[BoxCopy]], uses: RingUses
+        self, builder: Builder, context: RoleContext, stores: dict[Op, list[BoxCopy]],
+        uses: RingUses,
     ):
-        super().__init__(builder, given)
+        super().__init__(builder, context)
         self._stores = stores
         self._uses = uses
         self._held: dict[Ring, Value] = {}
 
     def end(self) -> None:
-        """Shared memory must last until it is stored, and until no other block reaches it."""
+        """Wait until no other block reaches this one's shared memory, and until stores read it."""
         if self._blocks > 1:
             self.builder.emit(blocks_done)
         if self._stores:
             self.builder.emit(tma_store_wait)
 
     def op(self, op: Op) -> None:
-        """A copy of one op, and the release of the rings that were used last by it."""
+        """A copy of one op, and the release of the slots that it read last."""
         overlap = self._uses.overlaps.get(op)
         if op in self._stores:
             self._store(op)
@@ -264,25 +279,26 @@ class Consumer(Role):
             self._finish(op, overlap)
         done = self._uses.releases.get(op, ())
         if not self._uses.read_by_threads.isdisjoint(done):
-            self.builder.emit(fence_async)  # the copy engine must not overtake their reads
+            self.builder.emit(fence_async)  # TMA must not overtake the reads of threads
         for ring in done:
             self._release(ring, self._held[ring])
 
-    def fetch(self, ring: Ring, group: Group, place: int) -> None:
-        """The buffer of one fetch, after waiting for all of a slot at the first."""
-        if place == 0:
-            self._wait_until_full(ring, self._at[ring])
+    def fetch(self, ring: Ring, group: Group, fetch_index: int) -> None:
+        """The buffer of one fetch; before the first of a group, wait for the whole slot."""
+        if fetch_index == 0:
+            self._wait_until_full(ring, self._positions[ring])
             self._hold(ring)
-        self._hand_out(ring, group, place)
+        self._bind_buffer(ring, group, fetch_index)
 
     def _hold(self, ring: Ring) -> None:
-        """The slot that the ring is at is being read from here on."""
-        self._held[ring], _ = self._at[ring]
-        self._at[ring] = self._after(ring, self._at[ring])
+        """Mark the slot at the ring's position as being read, and advance the position."""
+        self._held[ring], _ = self._positions[ring]
+        self._positions[ring] = self._next_position(ring, self._positions[ring])
 
-    def _hand_out(self, ring: Ring, group: Group, place: int) -> None:
-        """The buffer of one fetch, of the slot that is being read."""
-        staged, tile = group.fetches[place].stage.result, self._buffers[ring].tiles[place]
+    def _bind_buffer(self, ring: Ring, group: Group, fetch_index: int) -> None:
+        """Let the buffer of one fetch, in the slot being read, stand for the staged tile."""
+        staged = group.fetches[fetch_index].stage.result
+        tile = self._buffers[ring].tiles[fetch_index]
         self[staged] = self.builder.emit(slot, tile, self._held[ring], hint=staged.hint)
 
     def _release(self, ring: Ring, index: Value, condition: Value | None = None) -> None:
@@ -291,37 +307,38 @@ class Consumer(Role):
         self.builder.emit(mbarrier_arrive, empty, *operands, blocks=ring.blocks)
 
     def _store(self, op: Op) -> None:
-        """A store by the copy engine: stage the tile where the last store has left, and go on."""
+        """A store by TMA: wait until the last store has read its buffer, stage the tile, go on."""
         emit = self.builder.emit
         self.builder.loc = op.loc
-        parts = self._stores[op]
-        for copy in parts:
-            part = emit(
+        chunks = self._stores[op]
+        for copy in chunks:
+            chunk = emit(
                 extract, self[op.value], starts=copy.tile_starts, shape=copy.buffer.shape
             )
             emit(tma_store_wait)
-            buffer = emit(stage, part, layout=copy.buffer.layout)
+            buffer = emit(stage, chunk, layout=copy.buffer.layout)
             emit(tma_store, self._maps[copy.map], buffer, *copy.starts(self))
-        if len(parts) > 1:
-            emit(tma_store_wait)  # else the first part could not lie where the last one does
+        if len(chunks) > 1:
+            emit(tma_store_wait)  # so that the first chunk can lie where the last one does
 
     # an accumulator that nothing but wgmma touches in a loop -----------------------------------
     def _wait_late(self, op: Op) -> None:
-        """Wait for the round before this one, and release what it had read."""
+        """Wait for the dots of the iteration before, and release the slot that they read."""
         overlap = self._uses.late_waits[op]
         self.builder.loc = op.loc
         value, pending = self[op.value], len(overlap.waits)
         self[op.result] = self.builder.emit(wgmma_wait, value, pending=pending)
         if op is overlap.waits[-1]:
-            round_, start = self[overlap.loop.regions[0].args[0]], self[overlap.loop.start]
-            later = self.builder.emit(OPS["ne"], round_, start)
-            self._release(overlap.ring, self._before(overlap.ring, self._held[overlap.ring]), later)
+            counter, start = self[overlap.loop.regions[0].args[0]], self[overlap.loop.start]
+            later = self.builder.emit(OPS["ne"], counter, start)
+            previous = self._previous_slot(overlap.ring, self._held[overlap.ring])
+            self._release(overlap.ring, previous, later)
 
     def _finish(self, op: Op, overlap: Overlap) -> None:
-        """Wait for the last round of a loop, and release what it had read."""
+        """Wait for the dots of a loop's last iteration, and release the slot that they read."""
         for wait in overlap.waits:
             result = overlap.result(wait)
             self[result] = self.builder.emit(wgmma_wait, self[result], pending=0, hint=result.hint)
-        any_round = self.builder.emit(OPS["lt"], self[op.start], self[op.stop])
-        following, _ = self._at[overlap.ring]
-        self._release(overlap.ring, self._before(overlap.ring, following), any_round)
+        has_iterations = self.builder.emit(OPS["lt"], self[op.start], self[op.stop])
+        following, _ = self._positions[overlap.ring]
+        self._release(overlap.ring, self._previous_slot(overlap.ring, following), has_iterations)

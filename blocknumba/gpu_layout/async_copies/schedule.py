@@ -1,13 +1,18 @@
-"""What the copy engine fetches for a program, and through which rings: a specialised kernel's plan.
+"""Plan of a specialised kernel: what TMA fetches and stores for a program, through which rings.
 
 A *fetch* is a staged load whose address is a box of an array.  Fetches that are used together share
-a *ring*: copies of their buffers, filled and emptied in turn, with two mbarriers a copy: `full`
-ends a phase when all bytes of a copy have come, `empty` when all warps have read it.  Whoever
-fetches runs ahead by as many copies as there are.
+a *ring*: slots, each with a copy of their buffers, filled and emptied in turn.  A slot has two
+mbarriers: `full` ends a phase when all bytes of the slot have arrived, `empty` when all warps have
+read them.  Whoever fetches runs ahead by as many slots as there are.
 
-Where a program is spread over blocks, each has rings of its own.  Tiles that all of them need are
-fetched once: each block brings a portion, to all.  A copy of such a ring is empty when the warps of
-all blocks have read theirs.
+    a[m, k] --TMA--> +--------+--------+--------+
+    b[k, n] --TMA--> | slot 0 | slot 1 | slot 2 |  --wgmma--> accumulator
+                     +--------+--------+--------+
+                       k = 0    k = 1    k = 2
+
+Where a program is partitioned over a cluster, each block has rings of its own.  Tiles that all
+blocks need are fetched once: each block fetches a shard and multicasts it.  A slot of such a ring
+is empty when the warps of all blocks have read their copy.
 """
 
 from __future__ import annotations
@@ -38,13 +43,13 @@ from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.ir.uses import Uses
 from blocknumba.tile_ir.ops.memory import load, store
 
-MAX_COPIES = 6  # more do not hide more latency
-STORED_BYTES = 64 * 1024  # of a part of a tile that is stored: 128 x 256 of 16-bit results
+MAX_COPIES = 6  # of a ring: more do not hide more latency
+STORED_BYTES = 64 * 1024  # of a chunk of a stored tile: 128 x 256 of 16-bit results
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Fetch:
-    """One tile that the copy engine brings: a `stage` of a load, and what it copies."""
+    """One tile that TMA fetches: the `stage` of a load, and the copy of its box."""
 
     stage: Op
     copy: BoxCopy
@@ -52,10 +57,10 @@ class Fetch:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Group:
-    """Fetches that arrive together, made side by side in one region.
+    """Fetches of one region that arrive together.
 
-    depth: how many loops they are in.  regions: that one, and those around it.
-    first, last: the indices in the region of the first fetch, and of what reads a tile last.
+    depth: the number of loops around them.  regions: their region, and those around it.
+    first, last: indices in their region of the first fetch, and of the op that reads a tile last.
     """
 
     fetches: tuple[Fetch, ...]
@@ -70,11 +75,11 @@ class Group:
         return tuple(fetch.stage.result.type for fetch in self.fetches)
 
     def excludes(self, other: Group) -> bool:
-        """Whether neither is fetched while a tile of the other is being used."""
+        """Whether neither group is fetched while a tile of the other is in use."""
         return not (self._surrounds(other) or other._surrounds(self))
 
     def _surrounds(self, other: Group) -> bool:
-        """Whether a tile of this group is being used while the other is fetched."""
+        """Whether a tile of this group is in use while the other is fetched."""
         if self.regions[0] not in other.regions:
             return False
         inner = other.regions[: other.regions.index(self.regions[0])]
@@ -86,10 +91,10 @@ class Group:
 
 @dataclass(eq=False, slots=True)
 class Ring:
-    """Copies of buffers through which groups of fetches go, one group after the other.
+    """Slots of shared memory through which groups of fetches go, one group after the other.
 
-    groups: of the same buffers; both roles meet them in the same order.
-    copies: how many of its buffers there are.
+    groups: with the same types of buffers; both roles reach them in the same order.
+    copies: the number of slots.
     """
 
     groups: list[Group]
@@ -97,37 +102,37 @@ class Ring:
 
     @property
     def depth(self) -> int:
-        """How many loops its groups are in."""
+        """The number of loops around its innermost group."""
         return max(group.depth for group in self.groups)
 
     @property
     def buffers(self) -> tuple[TileType, ...]:
-        """The types of the buffers of one copy."""
+        """The types of the buffers of one slot."""
         return self.groups[0].buffers
 
     @property
     def size_bytes(self) -> int:
-        """Of one copy of all buffers."""
+        """The bytes of one slot."""
         return sum(map(tile_bytes, self.buffers))
 
     @property
     def blocks(self) -> int:
-        """How many blocks fetch for each other by way of it: 1 where each has it for itself."""
+        """The number of blocks that fill it together: 1 where each block fills its own."""
         return max(fetch.copy.blocks for group in self.groups for fetch in group.fetches)
 
-    def takes(self, group: Group) -> bool:
-        """Whether another group can go through the same copies."""
+    def accepts(self, group: Group) -> bool:
+        """Whether another group can go through the same slots."""
         return group.buffers == self.buffers and all(map(group.excludes, self.groups))
 
 
 @dataclass(slots=True)
 class Schedule:
-    """What a specialised kernel does besides its ops.
+    """The TMA copies of a kernel.
 
-    rings: in the order of their first fetch.  stores: stores that the copy engine does, in parts.
-    reasons: per load or store that stays as it is, why.
-    undivided: per load of a tile that all blocks need, and each fetches for itself, why.
-    shares: several programs share a multiprocessor, and the copies leave room for them.
+    rings: in the order of their first fetch.  stores: stores that TMA does, in chunks.
+    reasons: per load or store that TMA does not do, why.
+    undivided: per load of a tile that all blocks need but that each fetches whole, why.
+    shares: several programs share a multiprocessor, and the rings leave room for them.
     """
 
     rings: list[Ring] = field(default_factory=list)
@@ -138,7 +143,7 @@ class Schedule:
 
     @property
     def blocks(self) -> int:
-        """How many blocks fetch for each other: 1 where each does so for itself."""
+        """The number of blocks that fetch for each other: 1 where each fetches for itself."""
         return max((ring.blocks for ring in self.rings), default=1)
 
     @property
@@ -146,17 +151,17 @@ class Schedule:
         """The tensor maps that are needed."""
         groups = [group for ring in self.rings for group in ring.groups]
         fetched = [fetch.copy.map for group in groups for fetch in group.fetches]
-        stored = [parts[0].map for parts in self.stores.values()]
+        stored = [chunks[0].map for chunks in self.stores.values()]
         return tuple(dict.fromkeys(fetched + stored))
 
 
 def plan_schedule(fn: Function, options: LayoutOptions) -> Schedule:
-    """Which loads and stores of a function the copy engine does; no rings if none is in a loop."""
+    """Plan which loads and stores of a function TMA does; no rings if no fetch is in a loop."""
     return _Planning(fn, options).schedule
 
 
 class _Planning:
-    """Finds the fetches of a function, groups them and gives them room."""
+    """Finds the fetches of a function, groups them into rings, and sizes the rings."""
 
     def __init__(self, fn: Function, options: LayoutOptions):
         self._fn = fn
@@ -170,12 +175,12 @@ class _Planning:
         self._group()
         if any(ring.depth for ring in self.schedule.rings):
             self._find_stores()
-            self._give_room()
+            self._choose_copies()
         else:
             self._drop("nothing is fetched in a loop")
 
     def _drop(self, reason: str) -> None:
-        """The copy engine does nothing."""
+        """Leave all loads and stores to threads."""
         loads = (op.x.owner for op in self._fetches)
         for op in (*loads, *self.schedule.stores):
             self.schedule.reasons.setdefault(op, reason)
@@ -184,7 +189,7 @@ class _Planning:
         self.schedule.undivided.clear()
 
     def _find_fetches(self) -> dict[Op, Fetch]:
-        """Per stage of a load that is a box, the fetch."""
+        """Find the staged loads of boxes; per `stage`, the fetch."""
         found = {}
         for op in walk(self._fn.body):
             source = op.x.owner if op.opdef is stage else None
@@ -200,7 +205,7 @@ class _Planning:
         return found
 
     def _divided(self, source: Op, copy: BoxCopy) -> BoxCopy:
-        """The copy of a load, of which each block does a portion if it is the same in all."""
+        """The copy of a load; if all blocks load the same tile, each block's shard of it."""
         if self._blocks == 1:
             return copy
         differ = self._rank_dependent
@@ -208,22 +213,22 @@ class _Planning:
         if any(atom.value in differ for monomial in starts for atom in monomial):
             return copy
         if "multicast" not in self._options.features:
-            divided = "the target does not copy to several blocks at once"
+            sharded = "the target does not copy to several blocks at once"
         elif control_flow_diverges(self._fn, differ):
-            divided = "the blocks may run different control flow"
+            sharded = "the blocks may run different control flow"
         else:
-            divided = copy.divided(self._blocks)
-        if isinstance(divided, str):
-            self.schedule.undivided[source] = divided
+            sharded = copy.sharded(self._blocks)
+        if isinstance(sharded, str):
+            self.schedule.undivided[source] = sharded
             return copy
-        return divided
+        return sharded
 
     @cached_property
     def _rank_dependent(self) -> frozenset[Value]:
         return rank_dependent(self._fn)
 
     def _box(self, op: Op) -> Box | str:
-        """The box of a load or a store, or why the copy engine cannot move it."""
+        """The box of a load or a store, or why TMA cannot move it."""
         if "tma" not in self._options.features:
             return "the target has no tensor maps"
         box = self._boxes.box_of(op)
@@ -237,11 +242,11 @@ class _Planning:
         if op.opdef is load and self._written and not self._options.arrays_are_disjoint:
             return "arrays share memory"
         if not all(self._boxes.is_plannable(axis.start) for axis in box.axes):
-            return "its place depends on what was loaded"
+            return "its address depends on loaded values"
         return box
 
     def _group(self) -> None:
-        """Fetches of one product that are made side by side share a ring."""
+        """Put fetches of one dot and one region into one group; other fetches are groups alone."""
         grouped: set[Op] = set()
         for op in walk(self._fn.body):
             if op.opdef is not wgmma and op.opdef not in DOTS:
@@ -252,25 +257,25 @@ class _Planning:
                 together = [s for s in own if self._uses.regions(s)[0] is region]
                 grouped.update(together)
                 self._add(together)
-        for alone in self._fetches:
-            if alone not in grouped:
-                self._add([alone])
+        for single in self._fetches:
+            if single not in grouped:
+                self._add([single])
 
     def _add(self, stages: list[Op]) -> None:
-        """Stages of one region as a group, in the first ring that takes it."""
+        """Add stages of one region as a group, to the first ring that accepts it."""
         regions, depth = self._uses.regions(stages[0]), self._uses.depth(stages[0])
         ordered = sorted(dict.fromkeys(stages), key=regions[0].ops.index)
         last = max(self._uses.index(op, regions[0]) for op in last_reads(self._uses, ordered))
         group = Group(tuple(self._fetches[s] for s in ordered), depth, regions,
                       regions[0].ops.index(ordered[0]), last)
         for ring in self.schedule.rings:
-            if ring.takes(group):
+            if ring.accepts(group):
                 ring.groups.append(group)
                 return
         self.schedule.rings.append(Ring([group]))
 
     def _find_stores(self) -> None:
-        """Stores of tiles that the copy engine can do."""
+        """Find the stores of tiles that TMA can do."""
         for op in walk(self._fn.body):
             if op.opdef is not store or not op.value.type.shape:
                 continue
@@ -279,10 +284,10 @@ class _Planning:
             if isinstance(copy, str):
                 self.schedule.reasons[op] = copy
             else:
-                self.schedule.stores[op] = copy.parts(STORED_BYTES)
+                self.schedule.stores[op] = copy.chunks(STORED_BYTES)
 
-    def _give_room(self) -> None:
-        """As many copies as fit of the rings in the innermost loops; one of the others."""
+    def _choose_copies(self) -> None:
+        """Choose the slots: as many as fit for rings of the innermost loops, one for the others."""
         rings, stores = self.schedule.rings, self.schedule.stores
         deepest = max(ring.depth for ring in rings)
         inner = [ring for ring in rings if ring.depth == deepest]
@@ -295,10 +300,10 @@ class _Planning:
             for op in walk(self._fn.body)
             if op.opdef is stage and op not in self._fetches
         )
-        if not shares:  # else what is stored takes the place of what was fetched
-            room -= max((tile_bytes(parts[0].buffer) for parts in stores.values()), default=0)
-        most = self._options.num_stages or (RESIDENT_COPIES if shares else MAX_COPIES)
-        copies = min(most, room // size)
+        if not shares:  # else stored tiles reuse the bytes of fetched ones
+            room -= max((tile_bytes(chunks[0].buffer) for chunks in stores.values()), default=0)
+        limit = self._options.num_stages or (RESIDENT_COPIES if shares else MAX_COPIES)
+        copies = min(limit, room // size)
         if copies < 1:
             self._drop("one copy of all that a loop fetches does not fit into shared memory")
         for ring in inner:
@@ -306,7 +311,7 @@ class _Planning:
 
 
 def _store_copy(box: Box, tile: TileType) -> BoxCopy | str:
-    """How a tile is stored, by way of a buffer with the widest rows."""
+    """The TMA copy that stores a tile from a buffer with the widest swizzle, or why not."""
     minor_axis = box.axes[0].tile_axis
     if minor_axis is None:
         return "the tile has no axis along which the array is contiguous"
@@ -317,7 +322,7 @@ def _store_copy(box: Box, tile: TileType) -> BoxCopy | str:
 
 
 def _stage_of(value: Value) -> Op | None:
-    """The `stage` whose buffer an operand of a product is, or is read from; None if there is none.
+    """The op that put an operand of a dot into shared memory: a `stage`, if it was staged.
     """
     while value.owner is not None and value.owner.opdef in (buffer_view, shared_tile):
         value = value.owner.buffer
@@ -326,10 +331,11 @@ def _stage_of(value: Value) -> Op | None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Overlap:
-    """A loop in which wgmma alone touches its accumulators, so that rounds overlap.
+    """A loop whose accumulators only wgmma touches, so that the wgmma of iterations overlap.
 
-    A round waits for the one before it, and then releases the slot that that one read.
-    loop: a `for`; ring: the only one that it empties; waits: its wgmma_wait ops, in order.
+        iteration k:   begin wgmma k; wait for wgmma k - 1; release the slot that wgmma k - 1 read
+
+    loop: a `for`; ring: the only one that it reads; waits: its wgmma_wait ops, in order.
     """
 
     loop: Op
@@ -337,16 +343,19 @@ class Overlap:
     waits: tuple[Op, ...]
 
     def result(self, wait: Op) -> Value:
-        """The result of the loop that a wait's value becomes."""
-        place = self.loop.regions[0].terminator.operands.index(wait.result)
-        return self.loop.results[place]
+        """The result of the loop that the result of a wait becomes."""
+        index = self.loop.regions[0].terminator.operands.index(wait.result)
+        return self.loop.results[index]
 
 
 @dataclass(frozen=True, slots=True)
 class RingUses:
-    """releases: per op the rings whose slot is read once it is done.  overlaps: by loop and by
-    wait; the rings in them are not in releases.  read_by_threads: the rings that not only the
-    tensor cores read."""
+    """Where rings are read.
+
+    releases: per op, the rings whose slot is released after it.
+    overlaps, late_waits: overlaps by loop and by wait; their rings are not in releases.
+    read_by_threads: rings that threads read, not the tensor cores alone.
+    """
 
     releases: dict[Op, tuple[Ring, ...]]
     overlaps: dict[Op, Overlap]
@@ -355,7 +364,7 @@ class RingUses:
 
 
 def ring_uses(fn: Function, rings: Iterable[Ring]) -> RingUses:
-    """The uses of rings in a function before it is specialised."""
+    """Find the uses of rings in a function that is not specialised yet."""
     uses = Uses(fn)
     found = RingUses({}, {}, {}, set())
     for ring, group in [(ring, group) for ring in rings for group in ring.groups]:
@@ -373,7 +382,7 @@ def ring_uses(fn: Function, rings: Iterable[Ring]) -> RingUses:
 
 
 def _overlap(ring: Ring, group: Group, uses: Uses) -> Overlap | None:
-    """The overlap of the loop that a group's fetches are in, if wgmma alone reads them."""
+    """The overlap of the loop around a group, if only wgmma reads its tiles."""
     loop = uses.owner(group.regions[0])
     if loop is None or loop.name != "for" or ring.copies < 2:
         return None
@@ -390,24 +399,25 @@ def _overlap(ring: Ring, group: Group, uses: Uses) -> Overlap | None:
     if waits != every or not all(_only_accumulates(op, loop, uses) for op in waits):
         return None
     begun = [wait.value.owner for wait in waits]
-    if not all(_lasts(value, stages, region) for op in begun for value in (op.a, op.b)):
+    operands = (value for op in begun for value in (op.a, op.b))
+    if not all(_outlives_iteration(value, stages, region) for value in operands):
         return None
     return Overlap(loop, ring, tuple(waits))
 
 
-def _lasts(operand: Value, stages: list[Op], region: Region) -> bool:
-    """Whether what a wgmma reads is still there in the next round: of the ring, or of no round."""
+def _outlives_iteration(operand: Value, stages: list[Op], region: Region) -> bool:
+    """Whether an operand of wgmma lasts into the next iteration: in the ring, or invariant."""
     while operand.owner is not None and operand.owner.opdef is buffer_view:
         operand = operand.owner.buffer
     return operand.owner in stages or operand.owner not in set(walk(region))
 
 
 def _only_accumulates(wait: Op, loop: Op, uses: Uses) -> bool:
-    """Whether a wgmma adds to a value that the loop carries and that nothing else in it touches."""
+    """Whether a wgmma adds to a loop-carried value that nothing else in the loop touches."""
     begun = wait.value.owner
     values, end = carried(loop), loop.regions[0].terminator
     accumulator = begun.acc
     if accumulator not in values.args or uses.users(accumulator) != [begun]:
         return False
-    place = values.args.index(accumulator)
-    return uses.users(wait.result) == [end] and values.following[place] is wait.result
+    index = values.args.index(accumulator)
+    return uses.users(wait.result) == [end] and values.following[index] is wait.result

@@ -1,4 +1,13 @@
-"""The role of warps that compute and also tell the copy engine what to fetch, rounds ahead."""
+"""Single-role schedule: all warps compute, and the first warp begins TMA fetches ahead.
+
+With rings of 2 slots, a loop fetches one iteration ahead, while its first dot is under way:
+
+    before the loop    fetch 0
+    iteration 0        wait full 0, begin dot, fetch 1, wait dot, ..., release slot 0
+    iteration 1        wait full 1, begin dot, fetch 2, wait dot, ..., release slot 1
+
+It is for programs of one warpgroup that share a multiprocessor (residency.py).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +17,7 @@ from dataclasses import dataclass
 from blocknumba.gpu_layout.async_copies.box_copies import BoxCopy
 from blocknumba.gpu_layout.async_copies.ops import is_first_warp, wgmma_wait
 from blocknumba.gpu_layout.async_copies.reads import Slice, ops_for, slice_of
-from blocknumba.gpu_layout.async_copies.roles import Consumer, RoleContext, Place
+from blocknumba.gpu_layout.async_copies.roles import Consumer, RingPosition, RoleContext
 from blocknumba.gpu_layout.async_copies.schedule import Group, Ring, RingUses, Schedule
 from blocknumba.tile_ir.ir.builder import Builder, constant_of
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
@@ -19,23 +28,23 @@ from blocknumba.tile_ir.ir.uses import Uses
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FetchingLoop:
-    """A `for` that counts up, and what it fetches in every round.
+    """A `for` that counts up, and the fetches of each iteration.
 
-    places: what says where that is, from the counter alone.
+    addresses: the ops that compute the starts of the boxes, from the counter alone.
     """
 
     loop: Op
     fetched: tuple[tuple[Ring, Group], ...]
-    places: Slice
+    addresses: Slice
 
     @property
     def distance(self) -> int:
-        """How many rounds ahead it fetches."""
+        """The number of iterations that it fetches ahead."""
         return self.fetched[0][0].copies - 1
 
     @property
     def begin(self) -> Op:
-        """The op before which a round fetches: while its first product is under way."""
+        """The op before which an iteration fetches: its first dot is under way there."""
         (region,) = self.loop.regions
         if not self.distance:
             return region.ops[0]
@@ -43,10 +52,10 @@ class FetchingLoop:
 
 
 def fetching_loops(fn: Function, schedule: Schedule) -> dict[Op, FetchingLoop] | None:
-    """The loops in which a schedule fetches; None if one cannot fetch ahead by itself.
+    """The loops in which a schedule fetches; None if one of them cannot fetch ahead by itself.
 
-    That takes loops that are in no other loop, fetches that every round does, and places that
-    depend on the counter, not on what else the loop carries.
+    Such loops are in no other loop, every iteration does all of their fetches, and the addresses
+    depend on the counter, not on carried values.
     """
     uses = Uses(fn)
     fetched: dict[Op, list[tuple[Ring, Group]]] = {}
@@ -62,17 +71,17 @@ def fetching_loops(fn: Function, schedule: Schedule) -> dict[Op, FetchingLoop] |
     found = {}
     for loop, here in fetched.items():
         step = constant_of(loop.step)
-        places = slice_of(loop, _start_values(group for _, group in here))
-        if step is None or step <= 0 or places is None or places.carried:
+        addresses = slice_of(loop, _start_values(group for _, group in here))
+        if step is None or step <= 0 or addresses is None or addresses.carried:
             return None
         if not any(op.opdef is wgmma_wait for op in loop.regions[0].ops):
             return None
-        found[loop] = FetchingLoop(loop, tuple(here), places)
+        found[loop] = FetchingLoop(loop, tuple(here), addresses)
     return found
 
 
 def _start_values(groups: Iterable[Group]) -> list[Value]:
-    """The scalars that the places of fetches are made of."""
+    """The scalars that the starts of fetched boxes are computed from."""
     axes = (axis for group in groups for fetch in group.fetches for axis in fetch.copy.axes)
     return [atom.value for axis in axes for monomial, _ in axis.start.terms for atom in monomial]
 
@@ -82,54 +91,55 @@ def _results(ops: Iterable[Op]) -> list[Value]:
 
 
 class SingleRole(Consumer):
-    """Consumers whose first warp fetches: in every round, what comes rounds later.
+    """Consumers whose first warp also fetches, in each iteration for a later one.
 
-    What is fetched outside of loops is waited for where it is read first.
+    Fetches outside of loops are waited for right before the first op that reads them.
     """
 
     def __init__(
         self,
         builder: Builder,
-        given: RoleContext,
+        context: RoleContext,
         stores: dict[Op, list[BoxCopy]],
         uses: RingUses,
         loops: Mapping[Op, FetchingLoop],
         users: Uses,
     ):
-        super().__init__(builder, given, stores, uses)
+        super().__init__(builder, context, stores, uses)
         self._loops = loops
-        self._rounds = {fetching.begin: fetching for fetching in loops.values()}
+        self._loops_by_fetch = {fetching.begin: fetching for fetching in loops.values()}
         self._users = users
-        self._due: dict[Op, list[tuple[Ring, Place]]] = {}
-        self._starts: dict[Ring, Place] = {}
+        self._due: dict[Op, list[tuple[Ring, RingPosition]]] = {}
+        self._starts: dict[Ring, RingPosition] = {}
         self._begun: set[Group] = set()
 
     def op(self, op: Op) -> None:
-        """A copy of one op; before a loop its first fetches; before a reader the wait for it."""
+        """A copy of one op; before a loop its first fetches; before a first reader the wait."""
         if op in self._loops:
             self._fetch_first(self._loops[op])
-        if op in self._rounds:
-            self._fetch_later(self._rounds[op])
-        for ring, at in self._due.pop(op, ()):
-            self._wait_until_full(ring, at)
+        if op in self._loops_by_fetch:
+            self._fetch_later(self._loops_by_fetch[op])
+        for ring, position in self._due.pop(op, ()):
+            self._wait_until_full(ring, position)
         super().op(op)
 
-    def fetch(self, ring: Ring, group: Group, place: int) -> None:
-        """The buffer of one fetch; outside of loops it is begun here."""
+    def fetch(self, ring: Ring, group: Group, fetch_index: int) -> None:
+        """The buffer of one fetch; a fetch outside of loops begins here."""
         if group.depth:
-            super().fetch(ring, group, place)
+            super().fetch(ring, group, fetch_index)
             return
-        if place == 0:
+        if fetch_index == 0:
             for other_ring, other in self._together(ring, group):
                 self._fetch_once(other_ring, other)
-            self._due.setdefault(self._first_reader(group), []).append((ring, self._at[ring]))
+            due = self._due.setdefault(self._first_reader(group), [])
+            due.append((ring, self._positions[ring]))
             self._hold(ring)
-        self._hand_out(ring, group, place)
+        self._bind_buffer(ring, group, fetch_index)
 
     def _together(self, ring: Ring, group: Group) -> list[tuple[Ring, Group]]:
-        """What is fetched with a group outside of loops, if it was not fetched before.
+        """The groups outside of loops to fetch now, together with one; empty if it was fetched.
 
-        That is all of its region, unless two groups of it go through one ring.
+        These are all groups of its region, unless two of them go through the same ring.
         """
         region = group.regions[0]
         groups = [(r, g) for r in self._buffers for g in r.groups
@@ -141,35 +151,37 @@ class SingleRole(Consumer):
     def _fetch_once(self, ring: Ring, group: Group) -> None:
         """Fetch a group that is in no loop."""
         self._begun.add(group)
-        places = ops_for(group.regions[0], _start_values([group]))
-        with self.apart(_results(places)), self.builder.region() as (ours, _):
-            self.ops(places)
-            self._fill(ring, group, self._at[ring])
+        addresses = ops_for(group.regions[0], _start_values([group]))
+        with self.apart(_results(addresses)), self.builder.region() as (begins, _):
+            self.ops(addresses)
+            self._fill(ring, group, self._positions[ring])
             self.builder.emit(OPS["yield"])
-        self._if(self.builder.emit(is_first_warp), ours)
+        self._if(self.builder.emit(is_first_warp), begins)
 
-    def begin_round(self, region: Region) -> None:
-        """A loop's round begins where its rings are now."""
-        self._starts = {ring: self._ahead(ring) for ring in self._at}
+    def begin_iteration(self, region: Region) -> None:
+        """Note the ring positions that the iteration will fetch to."""
+        self._starts = {ring: self._position_ahead(ring) for ring in self._positions}
 
     def _fetch_later(self, fetching: FetchingLoop) -> None:
-        """In a round, fetch for a later one, if there is one."""
+        """In an iteration, fetch for a later one, if it exists."""
         counter = self[fetching.loop.regions[0].args[0]]
-        places = {ring: self._starts[ring] for ring, _ in fetching.fetched}
-        self._fetch_round(fetching, counter, fetching.distance, places)
+        positions = {ring: self._starts[ring] for ring, _ in fetching.fetched}
+        self._fetch_iteration(fetching, counter, fetching.distance, positions)
 
     def _fetch_first(self, fetching: FetchingLoop) -> None:
-        """What the first rounds of a loop need."""
+        """Before a loop, fetch for its first iterations."""
         start = self[fetching.loop.start]
-        places = {ring: self._at[ring] for ring, _ in fetching.fetched}
+        positions = {ring: self._positions[ring] for ring, _ in fetching.fetched}
         for distance in range(fetching.distance):
-            self._fetch_round(fetching, start, distance, places)
-            places = {ring: self._after(ring, at) for ring, at in places.items()}
+            self._fetch_iteration(fetching, start, distance, positions)
+            positions = {ring: self._next_position(ring, position)
+                         for ring, position in positions.items()}
 
-    def _fetch_round(
-        self, fetching: FetchingLoop, counter: Value, distance: int, places: dict[Ring, Place]
+    def _fetch_iteration(
+        self, fetching: FetchingLoop, counter: Value, distance: int,
+        positions: dict[Ring, RingPosition],
     ) -> None:
-        """Fetch what the round needs that is `distance` rounds after one; places: in the rings."""
+        """Fetch for the iteration `distance` after that of a counter, to positions of the rings."""
         emit, loop = self.builder.emit, fetching.loop
         self.builder.loc = loop.loc
         _, stop, step = (self[value] for value in (loop.start, loop.stop, loop.step))
@@ -177,31 +189,32 @@ class SingleRole(Consumer):
         wide = (emit(OPS["cast"], value, dtype=int64.name) for value in (stop, counter))
         exists = emit(OPS["gt"], emit(OPS["sub"], *wide), self.builder.constant(ahead, int64))
         own = loop.regions[0].args[0]
-        with self.apart([own, *_results(fetching.places.ops)]), self.builder.region() as (ours, _):
+        results = _results(fetching.addresses.ops)
+        with self.apart([own, *results]), self.builder.region() as (begins, _):
             self[own] = emit(OPS["add"], counter, self.builder.constant(ahead, counter.type.dtype))
-            self.ops(fetching.places.ops)
+            self.ops(fetching.addresses.ops)
             for ring, group in fetching.fetched:
-                self._fill(ring, group, places[ring])
+                self._fill(ring, group, positions[ring])
             emit(OPS["yield"])
-        self._if(emit(OPS["and"], exists, emit(is_first_warp)), ours)
+        self._if(emit(OPS["and"], exists, emit(is_first_warp)), begins)
 
     def _if(self, condition: Value, region: Region) -> None:
         with self.builder.region() as (otherwise, _):
             self.builder.emit(OPS["yield"])
         self.builder.emit(OPS["if"], condition, regions=(region, otherwise), result_types=())
 
-    def _ahead(self, ring: Ring) -> Place:
-        """Where the last of the slots is that are filled ahead: the one before that of now."""
-        index, phase = self._at[ring]
+    def _position_ahead(self, ring: Ring) -> RingPosition:
+        """The position of the slot that is filled next: the one before the current slot."""
+        index, phase = self._positions[ring]
         if ring.copies == 1:
             return index, phase
         emit, constant = self.builder.emit, self.builder.constant
         is_first = emit(OPS["eq"], index, constant(0, phase.type.dtype))
         flipped = emit(OPS["xor"], phase, constant(1, phase.type.dtype))
-        return self._before(ring, index), emit(OPS["select"], is_first, phase, flipped)
+        return self._previous_slot(ring, index), emit(OPS["select"], is_first, phase, flipped)
 
     def _first_reader(self, group: Group) -> Op:
-        """The op of the group's region that reads one of its tiles first, or within which it is."""
+        """The first op of the group's region that reads a tile of it, or contains such an op."""
         region = group.regions[0]
         users = [user for fetch in group.fetches
                  for user in self._users.users(fetch.stage.result)]

@@ -1,4 +1,4 @@
-"""The pass that gives a kernel's fetches to a warp of their own."""
+"""Pass: warp specialisation.  A producer warp fetches tiles by TMA, the other warps compute."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ PRODUCER_WARPS = 1
 
 @declared(reads=("ops",), writes=("ops",))
 def specialize_warps(fn: Function, options: LayoutOptions) -> Function:
-    """A producer warp runs what places the fetches, and fetches; the other warps run the rest.
+    """Split a kernel into a producer warp, which fetches, and consumer warps, which compute.
 
-    Both run the control flow of the kernel, so that they meet the same fetches in the same order;
-    what they do not need is left out.  Where several programs are to share a multiprocessor, warps
-    have one role: they compute, and the first of them fetches.  Nothing changes where the copy
-    engine fetches nothing in a loop.
+    Both roles run the control flow of the kernel, so that they reach the same fetches in the same
+    order; ops that a role does not need are left out.  Where several programs share a
+    multiprocessor, the schedule has a single role: all warps compute, and the first one also
+    fetches.  The kernel stays as it is where TMA fetches nothing in a loop.
     """
     schedule = plan_schedule(fn, options)
     fn = fn.remarked(_remarks(fn, schedule, options))
@@ -47,7 +47,7 @@ def specialize_warps(fn: Function, options: LayoutOptions) -> Function:
 
 
 def _remarks(fn: Function, schedule: Schedule, options: LayoutOptions) -> Iterator[Remark]:
-    """What the copy engine moves, and why not the rest."""
+    """Remarks on what TMA moves, and on why it does not move the rest."""
     if "tma" not in options.features:
         yield Remark.of(NOT_TMA, fn.loc, kind="all", reason="the target has no tensor maps")
         return
@@ -57,30 +57,30 @@ def _remarks(fn: Function, schedule: Schedule, options: LayoutOptions) -> Iterat
         yield Remark.of(TMA, op.loc, kind="load", array=fetch.copy.map.argument,
                         tile=fetch.stage.x.type.spelling, blocks=fetch.copy.blocks,
                         undivided=schedule.undivided.get(op, ""))
-    for op, parts in schedule.stores.items():
-        yield Remark.of(TMA, op.loc, kind="store", array=parts[0].map.argument,
+    for op, chunks in schedule.stores.items():
+        yield Remark.of(TMA, op.loc, kind="store", array=chunks[0].map.argument,
                         tile=op.value.type.spelling, blocks=1, undivided="")
     staged = {op.x.owner for op in walk(fn.body) if op.opdef is stage}
     for op in walk(fn.body):
         is_access = op.opdef in (load, store) and op.pointer.type.shape
         if is_access and op not in fetched and op not in schedule.stores:
-            yield Remark.of(NOT_TMA, op.loc, kind=op.name,
-                            reason=schedule.reasons.get(op) or _reason(op, staged, schedule))
+            reason = schedule.reasons.get(op) or _default_reason(op, staged, schedule)
+            yield Remark.of(NOT_TMA, op.loc, kind=op.name, reason=reason)
     if "cluster" in fn.attrs and schedule.blocks == 1:
         yield Remark.of(NOT_PARTITIONED, fn.loc, reason="they would fetch nothing together")
 
 
-def _reason(op: Op, staged: set[Op], schedule: Schedule) -> str:
-    """Why the copy engine does not do an access that nothing else is against."""
+def _default_reason(op: Op, staged: set[Op], schedule: Schedule) -> str:
+    """Why TMA does not do an access for which the schedule has no reason of its own."""
     if op.opdef is load and op not in staged:
-        return "no product reads it"
+        return "no dot reads it"
     if schedule.rings:
         return NOT_IN_ORDER
     return "nothing is fetched in a loop"
 
 
 class _Specializer:
-    """Emits the common part of a specialised kernel, and its roles."""
+    """Emits a specialised kernel: its rings, then its roles."""
 
     def __init__(self, fn: Function, schedule: Schedule, options: LayoutOptions):
         self._fn = fn
@@ -91,37 +91,37 @@ class _Specializer:
         self._roles: tuple[Remark, ...] = ()
 
     def function(self) -> Function:
-        """The specialised kernel, which has a tensor map parameter more for every map."""
+        """The specialised kernel, with one more parameter for every tensor map."""
         fn, builder = self._fn, self._builder
         maps = self._schedule.maps
         types = [arg.type for arg in fn.body.args] + [map_.type for map_ in maps]
         hints = [arg.hint for arg in fn.body.args] + [map_.hint for map_ in maps]
         builder.loc = fn.loc
         with builder.region(*types, hints=hints) as (body, args):
-            given = RoleContext(
+            context = RoleContext(
                 dict(zip(fn.body.args, args, strict=False)),
                 dict(zip(maps, args[len(fn.body.args) :], strict=True)),
                 {ring: self._allocate(ring) for ring in self._schedule.rings},
             )
-            self._emit_roles(given)
+            self._emit_roles(context)
             builder.emit(OPS["return"])
         parameters = fn.parameters + tuple(map_.parameter for map_ in maps)
         specialized = fn.with_body(body, parameters, resident_programs=self._resident_programs)
         return specialized.remarked(self._roles)
 
-    def _emit_roles(self, given: RoleContext) -> None:
-        """Producer and consumers, or the lone role of all."""
+    def _emit_roles(self, context: RoleContext) -> None:
+        """Emit a producer and consumers, or a single role."""
         fn, builder, schedule = self._fn, self._builder, self._schedule
         uses = ring_uses(fn, schedule.rings)
         loops = fetching_loops(fn, schedule) if schedule.shares else None
         if loops is not None:
             self._resident_programs = RESIDENT_PROGRAMS
             builder.emit(mbarriers_ready, blocks=schedule.blocks)
-            SingleRole(builder, given, schedule.stores, uses, loops, Uses(fn)).run(fn.body)
+            SingleRole(builder, context, schedule.stores, uses, loops, Uses(fn)).run(fn.body)
             return
         roles = (
-            Consumer(builder, given, schedule.stores, uses).region_of(fn.body),
-            Producer(builder, given).region_of(fn.body),
+            Consumer(builder, context, schedule.stores, uses).region_of(fn.body),
+            Producer(builder, context).region_of(fn.body),
         )
         builder.loc = fn.loc
         warps = self._warps()
@@ -129,7 +129,7 @@ class _Specializer:
         self._roles = (Remark.of(PRODUCERS, fn.loc, warps=warps["producers"]),)
 
     def _warps(self) -> dict[str, object]:
-        """One producer, or a warpgroup whose registers the products of the program need."""
+        """The producers: one warp, or a warpgroup that releases registers if the dots need them."""
         num_warps, need = self._options.num_warps, self._fn.attrs.get("dot_registers", 0)
         if need > registers_beside_producer(num_warps) and can_reallocate_registers(self._options):
             registers = PRODUCER_REGISTERS, CONSUMER_REGISTERS

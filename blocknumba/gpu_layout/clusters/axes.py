@@ -1,7 +1,12 @@
-"""Along which axis of a tile its part lies, given the parts of other tiles that an op relates to.
+"""Shard axes, op by op: how the axes of an op's operands and results follow from each other.
 
-A part of a tile is a run of its elements along one axis, whole along all others.  Here is, op by
-op, how the axis of a result's part and those of the operands' parts follow from each other.
+A shard of a tile is a range of its indices along one axis, and whole along all others.  Of a dot
+of a (128, 64) and a (64, 32) tile, partitioned by its rows over 2 blocks:
+
+    a (128, 64)    axis 0: 64 rows in each block
+    b (64, 32)     None:   whole in each block
+    a @ b          axis 0: 64 rows in each block
+    sum(axis=1)    axis 0;    sum(axis=0): not partitionable, it would add up rows of both blocks
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ from collections.abc import Callable
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, attribute
 
-ROWS, COLUMNS = -2, -1  # of a product
+ROWS, COLUMNS = -2, -1  # of a dot
 
 Axis = int | None  # None: the whole tile
 Forward = Callable[[Op, int, int], Axis]
@@ -20,26 +25,26 @@ Backward = Callable[[Op, int], tuple[Axis, ...]]
 
 
 class NotPartitionable(Exception):
-    """A program cannot be spread over blocks; the message says why."""
+    """A program cannot be partitioned over a cluster; the message says why."""
 
 
 def axis_of_result(op: Op, given: dict[int, int]) -> int:
-    """The axis of the results, of an op of which some operands are there in parts.
+    """The shard axis of the results of an op some of whose operands are sharded.
 
-    given: per place among the operands, the axis of its part.
+    given: per index of a sharded operand, its shard axis.
     Errors: NotPartitionable.
     """
     rule = _FORWARD.get(op.name, _same if op.opdef.has(ELEMENTWISE) else None)
     if rule is None:
         raise NotPartitionable(f"{op.name} needs the whole tile")
-    (axis, *others) = {rule(op, place, axis) for place, axis in given.items()}
+    (axis, *others) = {rule(op, operand, axis) for operand, axis in given.items()}
     if axis is None or others:
         raise NotPartitionable(f"{op.name} needs the whole tile")
     return axis
 
 
 def axes_of_operands(op: Op, axis: int) -> tuple[Axis, ...]:
-    """The axes of the operands' parts that a part of the results is made of.
+    """The shard axes of the operands that a shard of the results is computed from.
 
     Errors: NotPartitionable.
     """
@@ -52,7 +57,7 @@ def axes_of_operands(op: Op, axis: int) -> tuple[Axis, ...]:
 
 
 # ops whose results and operands have one shape -------------------------------------------------
-def _same(_: Op, _place: int, axis: int) -> Axis:
+def _same(_: Op, _operand: int, axis: int) -> Axis:
     return axis
 
 
@@ -62,31 +67,31 @@ def _each(op: Op, axis: int) -> tuple[Axis, ...]:
 
 # ops that change shapes ------------------------------------------------------------------------
 def _repeated(op: Op, axis: int) -> tuple[Axis, ...]:
-    """Of a broadcast: what is repeated along the axis is there whole."""
+    """Of a broadcast: a tile that is repeated along the axis is whole."""
     return (None if op.x.type.shape[axis] == 1 else axis,)
 
 
 def _reshaped(before: tuple[int, ...], after: tuple[int, ...], axis: int) -> Axis:
-    """Where an axis is after a reshape that leaves it alone; None after one that does not."""
-    for place, extent in enumerate(after):
+    """The index of an axis after a reshape that keeps it; None if the reshape does not."""
+    for index, extent in enumerate(after):
         if (extent == before[axis]
-                and math.prod(after[:place]) == math.prod(before[:axis])):
-            return place
+                and math.prod(after[:index]) == math.prod(before[:axis])):
+            return index
     return None
 
 
-def _axis_after_reshape(op: Op, _place: int, axis: int) -> Axis:
+def _axis_after_reshape(op: Op, _operand: int, axis: int) -> Axis:
     return _reshaped(op.x.type.shape, op.result.type.shape, axis)
 
 
 def _axis_before_reshape(op: Op, axis: int) -> tuple[Axis, ...]:
     found = _reshaped(op.result.type.shape, op.x.type.shape, axis)
     if found is None:
-        raise NotPartitionable("reshape takes the rows of a product apart")
+        raise NotPartitionable("reshape splits the rows of a dot")
     return (found,)
 
 
-def _axis_after_transpose(op: Op, _place: int, axis: int) -> Axis:
+def _axis_after_transpose(op: Op, _operand: int, axis: int) -> Axis:
     return attribute(op, "axes").index(axis)
 
 
@@ -94,7 +99,7 @@ def _axis_before_transpose(op: Op, axis: int) -> tuple[Axis, ...]:
     return (attribute(op, "axes")[axis],)
 
 
-def _axis_after_reduce(op: Op, _place: int, axis: int) -> Axis:
+def _axis_after_reduce(op: Op, _operand: int, axis: int) -> Axis:
     reduced = attribute(op, "axis")
     return None if axis == reduced else axis - (axis > reduced)
 
@@ -103,20 +108,20 @@ def _axis_before_reduce(op: Op, axis: int) -> tuple[Axis, ...]:
     return (axis + (axis >= attribute(op, "axis")),)
 
 
-def _axis_after_split(op: Op, _place: int, axis: int) -> Axis:
+def _axis_after_split(op: Op, _operand: int, axis: int) -> Axis:
     return axis if axis < len(op.results[0].type.shape) else None
 
 
-# products --------------------------------------------------------------------------------------
-def _axis_of_product(op: Op, place: int, axis: int) -> Axis:
-    """The rows of a product are those of its first factor and of what it is added to."""
+# dots ------------------------------------------------------------------------------------------
+def _axis_after_dot(op: Op, operand: int, axis: int) -> Axis:
+    """The rows of a dot are those of its first operand and of its accumulator."""
     rows = len(op.result.type.shape) + ROWS
-    return rows if axis == rows and place != 1 else None
+    return rows if axis == rows and operand != 1 else None
 
 
-def _axes_of_factors(op: Op, axis: int) -> tuple[Axis, ...]:
+def _axes_before_dot(op: Op, axis: int) -> tuple[Axis, ...]:
     if axis != len(op.result.type.shape) + ROWS:
-        raise NotPartitionable("a product is used by its columns")
+        raise NotPartitionable("a dot is used along its columns")
     return axis, None, axis
 
 
@@ -125,7 +130,7 @@ _FORWARD: dict[str, Forward] = {
     "broadcast": _same, "reshape": _axis_after_reshape, "transpose": _axis_after_transpose,
     "join": _same, "split": _axis_after_split,
     "reduce": _axis_after_reduce, "arg_reduce": _axis_after_reduce,
-    "dot": _axis_of_product,
+    "dot": _axis_after_dot,
 }
 _BACKWARD: dict[str, Backward] = {
     "load": _each, "store": _each, "atomic_rmw": _each, "atomic_cas": _each,
@@ -133,5 +138,5 @@ _BACKWARD: dict[str, Backward] = {
     "reshape": _axis_before_reshape, "transpose": _axis_before_transpose,
     "join": _each, "split": _each,
     "reduce": _axis_before_reduce, "arg_reduce": _axis_before_reduce,
-    "dot": _axes_of_factors,
+    "dot": _axes_before_dot,
 }

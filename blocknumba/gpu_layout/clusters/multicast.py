@@ -1,11 +1,14 @@
-"""Tiles that all blocks of a program need: each block brings a portion of them, to all.
+"""Multicast: tiles that all blocks of a cluster need are fetched once, each block a shard of them.
 
-A program may be spread over the blocks of a cluster, which run the same control flow; what differs
-among them is computed from cta_rank alone.  Where a tile is fetched from does not depend on
-that: it is the same one in every block.
+A program may be partitioned over the blocks of a cluster.  The blocks run the same control flow,
+and the values that differ among them are computed from cta_rank.  A tile whose address does not
+depend on the rank is the same in all blocks.
 
 Worked example: 2 blocks need a (64, 128) tile of 16-bit elements, in two panels of 64 columns.
-Each brings one of the panels, the one of its rank.
+Each fetches the panel of its rank, and TMA writes it to the same offset in both:
+
+    rank 0 fetches columns   0..63  ---> panel 0 in block 0 and in block 1
+    rank 1 fetches columns  64..127 ---> panel 1 in block 0 and in block 1
 """
 
 from __future__ import annotations
@@ -25,39 +28,39 @@ from blocknumba.tile_ir.ir.types import TileType, int32
 
 
 def rank_dependent(fn: Function) -> frozenset[Value]:
-    """The values that may not be the same in all blocks of a program.
+    """The values that may differ among the blocks of a cluster.
 
-    Those that are made of cta_rank, and what ops with effects give.
+    Those are computed from cta_rank, or are results of ops with effects.
     """
     found: set[Value] = set()
     known = -1
     while len(found) > known:
         known = len(found)
         for op in walk(fn.body):
-            found.update(_differing_in(op, found))
+            found.update(_differing_values(op, found))
     return frozenset(found)
 
 
 def control_flow_diverges(fn: Function, differ: frozenset[Value]) -> bool:
-    """Whether the blocks of a program may run different control flow.
+    """Whether the blocks of a cluster may run different control flow.
 
-    differ: what rank_dependent gave.
+    differ: the result of rank_dependent.
     """
-    return any(value in differ for op in walk(fn.body) for value in _deciding(op))
+    return any(value in differ for op in walk(fn.body) for value in _control_operands(op))
 
 
-def _deciding(op: Op) -> tuple[Value, ...]:
-    """The values that decide how often the regions of an op are run."""
+def _control_operands(op: Op) -> tuple[Value, ...]:
+    """The values that decide which regions of an op run, and how often."""
     if is_loop(op):
         return controls(op)
     return op.operands if op.name == "if" else ()
 
 
-def _differing_in(op: Op, differ: set[Value]) -> Iterable[Value]:
-    """Values that an op makes, or hands on, that differ as others do."""
+def _differing_values(op: Op, differ: set[Value]) -> Iterable[Value]:
+    """The results and region arguments of an op that differ, given the values that do."""
     if op.opdef is cta_rank or op.opdef.has(EFFECT | WRITES):
         return op.results
-    if any(value in differ for value in _deciding(op)):
+    if any(value in differ for value in _control_operands(op)):
         return (*op.results, *(arg for region in op.regions for arg in region.args))
     if is_loop(op):
         values = carried(op)
@@ -73,11 +76,11 @@ def _differing_in(op: Op, differ: set[Value]) -> Iterable[Value]:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """What one block brings of a tile: one of as many pieces, one after the other in the buffer.
+    """The shard of a tile that one block fetches; shards follow each other in the buffer.
 
-    blocks: how many there are.  tile: the type of one.
-    numbering: per axis of the tile, (first bit, number of bits) of the block's rank that say which
-        piece along that axis it is.
+    blocks: the number of shards.  tile: the type of one shard.
+    numbering: per axis of the tile, (first bit, number of bits) of the rank that are the index of
+        the shard along that axis.
     """
 
     blocks: int
@@ -85,7 +88,7 @@ class Shard:
     numbering: tuple[tuple[int, int], ...]
 
     def emit_start(self, builder: Builder, rank: Value, axis: int) -> Value:
-        """Where the portion of the block of a rank begins along an axis of the tile, an int32."""
+        """Emit the first index along an axis of the shard of a rank, an int32."""
         first, bits = self.numbering[axis]
         numbers = ("shr", first), ("and", (1 << bits) - 1), ("mul", self.tile.shape[axis])
         start = rank
@@ -95,14 +98,14 @@ class Shard:
 
 
 def shard_of(tile: TileType, blocks: int) -> Shard | str:
-    """How blocks divide a tile in a layout that swizzled gave, or why they cannot.
+    """The shards of a tile in a layout of `swizzled`, one for each block, or why there are none.
 
-    Panels are divided first, then rows, of which the swizzle's pattern stays whole.
+    Panels are divided first, then rows, down to whole repetitions of the swizzle pattern.
     """
     bits = element_bits(tile)
     found = recognized(tile.layout, bits)
     if found is None or not found[1]:
-        return "the tile does not lie in rows as the copy engine permutes them"
+        return "the rows of the tile are not swizzled as TMA does it"
     minor_axis, swizzle = found
     panels = tile.shape[minor_axis] * bits // 8 // swizzle
     extents = {minor_axis: panels}  # from the outermost on: so they follow each other in the buffer
@@ -115,7 +118,7 @@ def shard_of(tile: TileType, blocks: int) -> Shard | str:
     shape = tuple(extent >> numbering[axis][1] for axis, extent in enumerate(tile.shape))
     size_bytes = tile.size * bits // 8
     if left or size_bytes // blocks % (PATTERN_ROWS * swizzle):
-        return f"{blocks} portions of the tile would have fewer than {PATTERN_ROWS} rows each"
+        return f"{blocks} shards of the tile would have fewer than {PATTERN_ROWS} rows each"
     layout = swizzled(shape, minor_axis, bits, swizzle)
     return Shard(blocks, TileType(tile.dtype, shape, layout),
                    tuple(numbering[axis] for axis in range(len(shape))))

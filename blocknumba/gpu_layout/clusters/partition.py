@@ -155,7 +155,7 @@ class _Search:
         given = {place: self._products[value] for place, value in enumerate(op.operands)
                  if value in self._products}
         if not given:
-            raise NotPartitionable(f"{op.name} is not of a product: every block would do it")
+            raise NotPartitionable(f"{op.name} does not depend on a dot: every block would do it")
         axis = self.writes[op] = axis_of_result(op, given)
         for value, part in zip(op.operands, axes_of_operands(op, axis), strict=True):
             self._want((value,), part)
@@ -212,9 +212,9 @@ def refusal(fn: Function, options: LayoutOptions) -> str:
     if missing:
         return f"the target has no {missing[0]}"
     if not any(op.opdef is dot for op in walk(fn.body)):
-        return "blocks share operands of products, and there are none"
+        return "blocks share operands of dots, and there are none"
     if blocks_for(fn, options) == 1:
-        return f"fewer than {2 * MIN_ROWS} rows of a product cannot be shared out"
+        return f"fewer than {2 * MIN_ROWS} rows of a dot cannot be partitioned"
     if any(op.opdef is load and attribute(op, "volatile") for op in walk(fn.body)):
         return "what is loaded is volatile"
     if not options.arrays_are_disjoint or _order_matters(fn):
