@@ -1,7 +1,15 @@
-"""Which parts of which tiles a block computes, where a program is spread over several.
+"""Pass: a program is partitioned over the blocks of a cluster, each of which computes shards.
 
-Every product is spread by its rows.  So a tile that is computed from a product is there in parts
-alone; one that a product is computed from is made in parts, whole, or both, as it is used.
+Every dot is partitioned by its rows.  A tile that is computed from a dot exists in shards only.  A
+tile that a dot is computed from is made in shards, whole, or both, as it is used.
+
+Worked example, 2 blocks: c[m, n] = a[m, k] @ b[k, n] with tiles of (128, 64) and (64, 32).
+
+    backwards from the store of c:  c, a: axis 0,  b: whole,  arange(128) of m: axis 0
+    in each block:                  m = rank * 64 + arange(64);  a: (64, 64),  b: (64, 32)
+
+Only cta_rank differs among the blocks.  Both load the same b, so multicast.py lets each fetch half
+of it.
 """
 
 from __future__ import annotations
@@ -32,35 +40,35 @@ from blocknumba.tile_ir.passes.hoist_invariants import hoist_invariants
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """What a block computes.
+class Shards:
+    """The shards that a block computes.
 
-    axes: per value that is needed, the axes along which its parts lie, None for the whole.
-    writes: per op that writes, the axis of what it writes.
+    axes: per value that is needed, its shard axes; None for the whole value.
+    writes: per op that writes, the shard axis of the written tile.
     """
 
     axes: Mapping[Value, tuple[Axis, ...]]
     writes: Mapping[Op, int]
 
     def axis(self, value: Value) -> Axis:
-        """The axis of a value that a loop carries, or that a branch yields."""
+        """The only shard axis of a value that a loop carries, or that a branch yields."""
         (axis,) = self.axes[value]
         return axis
 
 
-def parts_of(fn: Function) -> Parts:
-    """The parts that a block of a program computes.
+def shards_of(fn: Function) -> Shards:
+    """The shards that a block of a program computes.
 
     Errors: NotPartitionable.
     """
     search = _Search(fn, sharded_results(fn))
     search.run()
-    return Parts({value: tuple(axes) for value, axes in search.wanted.items()}, search.writes)
+    return Shards({value: tuple(axes) for value, axes in search.wanted.items()}, search.writes)
 
 
-# forwards: what is computed from a product -----------------------------------------------------
+# forwards: values that are computed from dots --------------------------------------------------
 def sharded_results(fn: Function) -> dict[Value, int]:
-    """Per value that is computed from products, the axis along which its parts lie.
+    """Per value that is computed from dots, its shard axis.
 
     Errors: NotPartitionable.
     """
@@ -76,7 +84,7 @@ def _forwards(region: Region, found: dict[Value, int]) -> None:
     for op in region.ops:
         for inner in op.regions:
             _forwards(inner, found)
-        given = {place: found[v] for place, v in enumerate(op.operands) if v in found}
+        given = {index: found[v] for index, v in enumerate(op.operands) if v in found}
         if is_loop(op):
             own = carried(op)
             for arg, result, *sources in zip(own.args, op.results, own.initial, own.following,
@@ -105,17 +113,17 @@ def _join(found: dict[Value, int], values: Iterable[Value], sources: Iterable[Va
 
 def _note(found: dict[Value, int], value: Value, axis: int) -> None:
     if found.setdefault(value, axis) != axis:
-        raise NotPartitionable(f"{value.hint or 'a tile'} has parts along two axes")
+        raise NotPartitionable(f"{value.hint or 'a tile'} is sharded along two axes")
 
 
-# backwards: what that needs --------------------------------------------------------------------
+# backwards: values that these need -------------------------------------------------------------
 class _Search:
-    """Finds all that the effects of a function need."""
+    """Finds the values that the effects of a function need, and their shard axes."""
 
-    def __init__(self, fn: Function, products: Mapping[Value, int]):
+    def __init__(self, fn: Function, sharded: Mapping[Value, int]):
         self._fn = fn
-        self._products = products
-        self._handed: dict[Value, tuple[Value, ...]] = {}  # with it, or to it
+        self._sharded = sharded
+        self._same_axis: dict[Value, tuple[Value, ...]] = {}  # carried or yielded together
         self._waiting: list[tuple[Value, Axis]] = []
         self.wanted: dict[Value, dict[Axis, None]] = {}
         self.writes: dict[Op, int] = {}
@@ -131,7 +139,7 @@ class _Search:
             elif op.regions:
                 self._want(op.operands, None)
                 yields = [inner.terminator.operands for inner in op.regions]
-                self._handed.update(zip(op.results, zip(*yields, strict=True), strict=True))
+                self._same_axis.update(zip(op.results, zip(*yields, strict=True), strict=True))
             elif op.opdef.has(WRITES):
                 self._want_written(op)
             elif op.opdef is print_:
@@ -139,34 +147,34 @@ class _Search:
             elif op.opdef.has(EFFECT):
                 self._want(op.operands, None)
         self._drain()
-        for loop in loops:  # what nobody needs is carried all the same
+        for loop in loops:  # also carried values whose results nobody needs
             for result in loop.results:
                 if result not in self.wanted:
-                    self._want((result,), self._products.get(result))
+                    self._want((result,), self._sharded.get(result))
                     self._drain()
 
     def _note_carried(self, loop: Op) -> None:
         own = carried(loop)
         for together in zip(own.initial, own.args, own.following, loop.results, strict=True):
             _, arg, _, result = together
-            self._handed[arg] = self._handed[result] = together
+            self._same_axis[arg] = self._same_axis[result] = together
 
     def _want_written(self, op: Op) -> None:
-        given = {place: self._products[value] for place, value in enumerate(op.operands)
-                 if value in self._products}
+        given = {index: self._sharded[value] for index, value in enumerate(op.operands)
+                 if value in self._sharded}
         if not given:
             raise NotPartitionable(f"{op.name} does not depend on a dot: every block would do it")
         axis = self.writes[op] = axis_of_result(op, given)
-        for value, part in zip(op.operands, axes_of_operands(op, axis), strict=True):
-            self._want((value,), part)
+        for value, own_axis in zip(op.operands, axes_of_operands(op, axis), strict=True):
+            self._want((value,), own_axis)
 
     def _want(self, values: Iterable[Value], axis: Axis) -> None:
         for value in values:
-            if self._products.get(value, axis) != axis:
+            if self._sharded.get(value, axis) != axis:
                 raise NotPartitionable(f"{value.hint or 'a tile'} is needed whole")
             axes = self.wanted.setdefault(value, {})
             if axis not in axes:
-                if axes and value in self._handed:
+                if axes and value in self._same_axis:
                     name = value.hint or "a tile"
                     raise NotPartitionable(f"{name} is carried whole and sharded")
                 axes[axis] = None
@@ -176,38 +184,38 @@ class _Search:
         while self._waiting:
             value, axis = self._waiting.pop()
             op = value.owner
-            if value in self._handed:
-                self._want(self._handed[value], axis)
+            if value in self._same_axis:
+                self._want(self._same_axis[value], axis)
             elif op is not None and axis is None:
                 self._want(op.operands, None)
             elif op is not None:
-                for operand, part in zip(op.operands, axes_of_operands(op, axis), strict=True):
-                    self._want((operand,), part)
+                for operand, own_axis in zip(op.operands, axes_of_operands(op, axis), strict=True):
+                    self._want((operand,), own_axis)
 
 
 FEATURES = frozenset(("multicast", "wgmma"))
 MAX_BLOCKS = 8  # of a cluster, on every GPU.  Source: CUDA Programming Guide, "Clusters"
-MIN_ROWS = 64  # of a product, that a block has.  Source: PTX ISA, "wgmma.mma_async"
+MIN_ROWS = 64  # of a dot, in one block.  Source: PTX ISA, "wgmma.mma_async"
 
 
 @declared(reads=("ops",), writes=("ops",))
 def partition_blocks(fn: Function, options: LayoutOptions) -> Function:
-    """Each of several blocks computes some rows of a program's products; they share what they read.
+    """Let each block of a cluster compute some rows of a program's dots, and share operands.
 
-    The blocks run one control flow.  What differs is which part of a tile a block has: the first
-    index of an arange whose elements are shared out moves on with cta_rank.
+    The blocks run the same control flow.  They differ in which shard of a tile they compute: the
+    first index of a sharded arange is cta_rank times the size of a shard.
     """
     if options.num_ctas == 1:
         return fn
     reason = refusal(fn, options)
     if reason:
         return fn.remarked([Remark.of(NOT_PARTITIONED, fn.loc, reason=reason)])
-    spread = _Spreader(parts_of(fn), blocks_for(fn, options)).function(fn)
-    return dce(cse(hoist_invariants(spread)))
+    partitioned = _Partitioner(shards_of(fn), blocks_for(fn, options)).function(fn)
+    return dce(cse(hoist_invariants(partitioned)))
 
 
 def refusal(fn: Function, options: LayoutOptions) -> str:
-    """Why a program cannot be spread over several blocks; empty where it can."""
+    """Why a program cannot be partitioned over a cluster; empty if it can."""
     missing = sorted(FEATURES - options.features)
     if missing:
         return f"the target has no {missing[0]}"
@@ -220,7 +228,7 @@ def refusal(fn: Function, options: LayoutOptions) -> str:
     if not options.arrays_are_disjoint or _order_matters(fn):
         return "what one block writes, others could read or write"
     try:
-        parts_of(fn)
+        shards_of(fn)
     except NotPartitionable as error:
         return str(error)
     return ""
@@ -241,21 +249,21 @@ def _order_matters(fn: Function) -> bool:
 
 
 def blocks_for(fn: Function, options: LayoutOptions) -> int:
-    """How many blocks there are rows for, a power of two; no more than asked for."""
+    """The number of blocks that have enough rows, a power of two; at most num_ctas."""
     rows = min(op.result.type.shape[ROWS] for op in walk(fn.body) if op.opdef is dot)
     return min(options.num_ctas, MAX_BLOCKS, max(rows // MIN_ROWS, 1))
 
 
-class _Spreader(Rebuilder):
-    """Re-emits a function as one of several blocks runs it."""
+class _Partitioner(Rebuilder):
+    """Re-emits a function as one block of a cluster runs it."""
 
-    def __init__(self, parts: Parts, blocks: int):
+    def __init__(self, wanted: Shards, blocks: int):
         super().__init__()
-        self._wanted, self._blocks = parts, blocks
-        self._parts: dict[tuple[Value, int], Value] = {}
+        self._wanted, self._blocks = wanted, blocks
+        self._shards: dict[tuple[Value, int], Value] = {}
 
     def function(self, fn: Function) -> Function:
-        """What a block runs."""
+        """The function that each block runs."""
         types, hints = [arg.type for arg in fn.body.args], [arg.hint for arg in fn.body.args]
         self.builder.loc = fn.loc
         with self.builder.region(*types, hints=hints) as (body, args):
@@ -266,14 +274,14 @@ class _Spreader(Rebuilder):
         return fn.with_body(body, cluster=self._blocks)
 
     def op(self, op: Op) -> None:
-        """Copies of one op: of each part of its results that is needed."""
+        """Copies of one op, one for each shard axis of its results that is needed."""
         self.builder.loc = op.loc
         if is_loop(op):
             self._loop(op)
         elif op.regions:
             self._choice(op)
         elif op.opdef.has(WRITES):
-            self._part(op, self._wanted.writes[op])
+            self._shard(op, self._wanted.writes[op])
         elif op.opdef.has(EFFECT | TERMINATOR):
             super().op(op)
         else:
@@ -282,23 +290,23 @@ class _Spreader(Rebuilder):
                 if axis is None:
                     super().op(op)
                 else:
-                    self._part(op, axis)
+                    self._shard(op, axis)
 
-    def _part(self, op: Op, axis: int) -> None:
-        """The part of one op's results along an axis."""
+    def _shard(self, op: Op, axis: int) -> None:
+        """Emit the shard of one op's results along an axis."""
         if op.opdef is arange:
-            made = self._part_of_arange(op)
+            made = self._arange_shard(op)
         else:
             attrs = dict(op.attrs)
             if "shape" in attrs:
                 attrs["shape"] = self._type(op.result, axis).shape
-            operands = [self._at(operand, part) for operand, part
+            operands = [self._value(operand, own_axis) for operand, own_axis
                         in zip(op.operands, axes_of_operands(op, axis), strict=True)]
             made = self.builder.emit(op.opdef, *operands, **attrs)
         self._bind(op.results, (axis,) * len(op.results), made)
 
-    def _part_of_arange(self, op: Op) -> Value:
-        """The indices of this block's part."""
+    def _arange_shard(self, op: Op) -> Value:
+        """The shard of an arange: rank * size + arange(size)."""
         emit, size = self.builder.emit, attribute(op, "size") // self._blocks
         first = emit(OPS["mul"], self._rank, self.builder.constant(size, int32))
         within = emit(arange, start=attribute(op, "start"), size=size)
@@ -306,43 +314,43 @@ class _Spreader(Rebuilder):
 
     # control flow ------------------------------------------------------------------------------
     def _loop(self, loop: Op) -> None:
-        """A loop that carries parts."""
+        """Emit a loop that carries shards."""
         (region,), own = loop.regions, carried(loop)
         axes = [self._wanted.axis(arg) for arg in own.args]
 
         def along(values: Sequence[Value]) -> list[Axis]:
-            """Of values that end with the carried ones: what decides the rounds is whole."""
+            """Axes of values that end with the carried ones; bounds and counters are whole."""
             return [None] * (len(values) - len(axes)) + axes
 
-        of_args, handed = along(region.args), region.terminator.operands
+        of_args, yielded = along(region.args), region.terminator.operands
         types, hints = map(self._type, region.args, of_args), [arg.hint for arg in region.args]
         with self.builder.region(*types, hints=hints) as (copy, args):
             self._bind(region.args, of_args, args)
-            self._run(region, map(self._at, handed, along(handed)))
-        self._emit(loop, map(self._at, loop.operands, along(loop.operands)), [copy],
+            self._run(region, map(self._value, yielded, along(yielded)))
+        self._emit(loop, map(self._value, loop.operands, along(loop.operands)), [copy],
                    loop.results, axes)
 
     def _choice(self, op: Op) -> None:
-        """An `if` that yields parts."""
-        places = [i for i, value in enumerate(op.results) if value in self._wanted.axes]
-        kept = [op.results[i] for i in places]
+        """Emit an `if` that yields shards."""
+        kept_indices = [i for i, value in enumerate(op.results) if value in self._wanted.axes]
+        kept = [op.results[i] for i in kept_indices]
         axes, regions = [self._wanted.axis(value) for value in kept], []
         for region in op.regions:
-            yielded = [region.terminator.values[i] for i in places]
+            yielded = [region.terminator.values[i] for i in kept_indices]
             with self.builder.region() as (copy, _):
-                self._run(region, map(self._at, yielded, axes))
+                self._run(region, map(self._value, yielded, axes))
             regions.append(copy)
-        self._emit(op, map(self._at, op.operands, [None]), regions, kept, axes)
+        self._emit(op, map(self._value, op.operands, [None]), regions, kept, axes)
 
-    def _run(self, region: Region, handed: Iterable[Value]) -> None:
-        """What a region does; handed is asked for when all of it is there."""
+    def _run(self, region: Region, yielded: Iterable[Value]) -> None:
+        """Emit the ops of a region, then its terminator; `yielded` is consumed after the ops."""
         self.ops(region.ops[:-1])
         self.builder.loc = region.terminator.loc
-        self.builder.emit(region.terminator.opdef, *handed)
+        self.builder.emit(region.terminator.opdef, *yielded)
 
     def _emit(self, op: Op, operands: Iterable[Value], regions: Sequence[Region],
               results: Sequence[Value], axes: Sequence[Axis]) -> None:
-        """A control op whose results are parts of those that are kept."""
+        """Emit a control op whose results are shards of the results that are kept."""
         types, attrs = tuple(map(self._type, results, axes)), dict(op.attrs)
         if "result_types" in attrs:
             attrs["result_types"] = types
@@ -350,13 +358,13 @@ class _Spreader(Rebuilder):
         made = self.builder.emit(op.opdef, *operands, regions=regions, types=types, **attrs)
         self._bind(results, axes, made)
 
-    # values and their parts --------------------------------------------------------------------
-    def _at(self, value: Value, axis: Axis) -> Value:
-        """The new value that stands for an old one, or for its part along an axis."""
-        return self[value] if axis is None else self._parts[value, axis]
+    # values and their shards -------------------------------------------------------------------
+    def _value(self, value: Value, axis: Axis) -> Value:
+        """The new value for an old one, or for its shard along an axis."""
+        return self[value] if axis is None else self._shards[value, axis]
 
     def _type(self, value: Value, axis: Axis) -> TileType:
-        """The type of a part."""
+        """The type of a shard."""
         shape = list(value.type.shape)
         if axis is not None:
             shape[axis] //= self._blocks
@@ -364,11 +372,11 @@ class _Spreader(Rebuilder):
 
     def _bind(self, olds: Sequence[Value], axes: Sequence[Axis],
               news: Value | Sequence[Value] | None) -> None:
-        """Let new values stand for the parts of old ones."""
+        """Let new values stand for the shards of old ones."""
         made = (news,) if isinstance(news, Value) else news or ()
         for old, axis, new in zip(olds, axes, made, strict=True):
             new.hint = new.hint or old.hint
             if axis is None:
                 self[old] = new
             else:
-                self._parts[old, axis] = new
+                self._shards[old, axis] = new

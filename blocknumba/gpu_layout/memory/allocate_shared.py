@@ -1,4 +1,12 @@
-"""The pass that gives buffers in shared memory their places."""
+"""Pass: offsets of buffers in shared memory.
+
+Buffers whose lifetimes do not overlap may share bytes.  With lifetimes in op numbers:
+
+    op       1   2   3   4   5   6   7
+    a        [-----------]                   offset 0
+    b                [-------]               offset size of a
+    c                        [-------]       offset 0, the bytes of a
+"""
 
 from __future__ import annotations
 
@@ -20,16 +28,16 @@ from blocknumba.tile_ir.ir.remarks import RING, Remark
 from blocknumba.tile_ir.passes.contract import declared
 
 ALIGNMENT = 16  # bytes; of the widest shared access
-SWIZZLE_ALIGNMENT = 1024  # bytes; of what engines access.  Source: PTX ISA, "Swizzling Modes"
+SWIZZLE_ALIGNMENT = 1024  # bytes; for the async proxy.  Source: PTX ISA, "Swizzling Modes"
 ALLOCATIONS = (shared_allocate, mbarrier_allocate)
-READ_UNTIL = {wgmma: wgmma_wait, tma_store: tma_store_wait}  # engines read until the wait for them
+READ_UNTIL = {wgmma: wgmma_wait, tma_store: tma_store_wait}  # they read until the wait
 ASYNC_PROXY_OPS = (*READ_UNTIL, tma_load)
-NO_REUSE_BYTES = 4096  # small buffers get places of their own up to here: reuse costs a barrier
+NO_REUSE_BYTES = 4096  # below this offset buffers get bytes of their own: reuse costs a barrier
 
 
 @dataclass(frozen=True, slots=True)
-class _Life:
-    """A buffer: its size, and the ops between which it is in use, numbered in program order."""
+class _Lifetime:
+    """Lifetime of a buffer: the first and the last op that use it, numbered in program order."""
 
     op: Op
     size_bytes: int
@@ -40,13 +48,13 @@ class _Life:
 
 @declared(reads=("shared_memory",), writes=("offsets",))
 def allocate_shared(fn: Function, _options: LayoutOptions) -> Function:
-    """Every allocation gets an offset; buffers that are in use together do not overlap.
+    """Assign an offset to every allocation; buffers that are in use together do not overlap.
 
     What the async proxy reads is in use until the wait for it.  Buffers that are not in use
     together share bytes, but only once NO_REUSE_BYTES are taken: two buffers that do not share
     bytes need no barrier between them.
     """
-    offsets = _places(_lives(fn))
+    offsets = _offsets(_lifetimes(fn))
     if not offsets:
         return fn
 
@@ -71,20 +79,20 @@ def size_bytes(allocation: Op) -> int:
 
 
 def allocation_of(buffer: Value) -> Op:
-    """The allocation that a buffer, a slot of a ring, a portion or a view of either is of."""
+    """The allocation of a buffer, of a slot of a ring, or of a shard or a view of either."""
     owner = buffer.owner
     while owner.opdef in (slot, buffer_shard, buffer_view):
         owner = (owner.ring if owner.opdef is slot else owner.buffer).owner
     return owner
 
 
-def _lives(fn: Function) -> list[_Life]:
+def _lifetimes(fn: Function) -> list[_Lifetime]:
     numbering = _Numbering()
     numbering.region(fn.body)
     numbering.finish()
-    aligned = numbering.of_engines
+    aligned = numbering.of_async_proxy
     return [
-        _Life(op, size_bytes(op), start, numbering.last.get(op, start),
+        _Lifetime(op, size_bytes(op), start, numbering.last.get(op, start),
               SWIZZLE_ALIGNMENT if op in aligned else ALIGNMENT)
         for op, start in numbering.first.items()
     ]
@@ -93,81 +101,81 @@ def _lives(fn: Function) -> list[_Life]:
 class _Numbering:
     """Numbers the ops of a function in order.
 
-    first, last: of an allocation, where it is and where it was last in use.
-    of_engines: allocations that the copy engine or the tensor cores access.
+    first, last: per allocation, the numbers of its op and of the op that uses it last.
+    of_async_proxy: allocations that TMA or the tensor cores access.
     """
 
     def __init__(self):
         self.first: dict[Op, int] = {}
         self.last: dict[Op, int] = {}
-        self.of_engines: set[Op] = set()
+        self.of_async_proxy: set[Op] = set()
         self._being_read: dict[OpDef, set[Op]] = {wait: set() for wait in READ_UNTIL.values()}
-        self._at = 0
+        self._index = 0
 
     def region(self, region: Region) -> None:
         """Number a region; a buffer from outside a loop is in use until the loop ends."""
         for op in region.ops:
-            self._at += 1
+            self._index += 1
             if op.opdef in ALLOCATIONS:
-                self.first[op] = self._at
+                self.first[op] = self._index
             self._use(op)
-            start = self._at
+            start = self._index
             for inner in op.regions:
                 self.region(inner)
             if op.regions:
                 outer = [a for a, end in self.last.items() if end > start and self.first[a] < start]
-                self.last.update(dict.fromkeys(outer, self._at))
-            if is_loop(op):  # the next round begins while they are read
+                self.last.update(dict.fromkeys(outer, self._index))
+            if is_loop(op):  # the next iteration begins while they are read
                 self.first.update((a, start) for begun in self._being_read.values()
                                   for a in begun if self.first[a] > start)
 
     def finish(self) -> None:
-        """What is still being read at the end is in use to the end."""
+        """Extend the lifetimes of buffers that are still being read to the end."""
         for begun in self._being_read.values():
-            self.last.update(dict.fromkeys(begun, self._at + 1))
+            self.last.update(dict.fromkeys(begun, self._index + 1))
 
     def _use(self, op: Op) -> None:
         buffers = [allocation_of(value) for value in op.operands if is_buffer(value.type)]
-        self.last.update(dict.fromkeys(buffers, self._at))
+        self.last.update(dict.fromkeys(buffers, self._index))
         if op.opdef in ASYNC_PROXY_OPS:
-            self.of_engines.update(a for a in buffers if a.opdef is shared_allocate)
+            self.of_async_proxy.update(a for a in buffers if a.opdef is shared_allocate)
         if op.opdef is blocks_done:  # until here other blocks arrive at barriers
             barriers = [a for a in self.first if a.opdef is mbarrier_allocate]
-            self.last.update(dict.fromkeys(barriers, self._at))
+            self.last.update(dict.fromkeys(barriers, self._index))
         if op.opdef in READ_UNTIL:
             self._being_read[READ_UNTIL[op.opdef]].update(buffers)
         elif op.opdef in self._being_read and not op.attrs.get("pending"):
             begun = self._being_read[op.opdef]
-            self.last.update(dict.fromkeys(begun, self._at))
+            self.last.update(dict.fromkeys(begun, self._index))
             begun.clear()
 
 
-def _places(lives: list[_Life]) -> dict[Op, int]:
+def _offsets(lifetimes: list[_Lifetime]) -> dict[Op, int]:
     """An offset for every buffer: the next free bytes, from 0 again after NO_REUSE_BYTES."""
     offsets: dict[Op, int] = {}
-    placed: list[tuple[_Life, int]] = []
+    placed: list[tuple[_Lifetime, int]] = []
     top = 0
-    for life in lives:
+    for lifetime in lifetimes:
         busy = sorted(
             (offset, offset + other.size_bytes)
             for other, offset in placed
-            if other.last >= life.first
+            if other.last >= lifetime.first
         )
-        if top + life.size_bytes > NO_REUSE_BYTES:
+        if top + lifetime.size_bytes > NO_REUSE_BYTES:
             top = 0
-        offset = _gap(busy, top, life)
-        offsets[life.op] = offset
-        placed.append((life, offset))
-        top = _aligned(offset + life.size_bytes, ALIGNMENT)
+        offset = _gap(busy, top, lifetime)
+        offsets[lifetime.op] = offset
+        placed.append((lifetime, offset))
+        top = _aligned(offset + lifetime.size_bytes, ALIGNMENT)
     return offsets
 
 
-def _gap(busy: list[tuple[int, int]], start: int, life: _Life) -> int:
+def _gap(busy: list[tuple[int, int]], start: int, lifetime: _Lifetime) -> int:
     """The lowest offset from start on where a buffer does not touch busy bytes."""
-    offset = _aligned(start, life.alignment)
+    offset = _aligned(start, lifetime.alignment)
     for low, high in busy:
-        if low < offset + life.size_bytes and offset < high:
-            offset = _aligned(high, life.alignment)
+        if low < offset + lifetime.size_bytes and offset < high:
+            offset = _aligned(high, lifetime.alignment)
     return offset
 
 

@@ -1,4 +1,11 @@
-"""The pass that orders accesses of different threads to the same memory."""
+"""Pass: barriers between accesses of different threads to the same memory.
+
+    shared_write %b, %x      each thread writes its elements
+    barrier                  inserted: a read depends on writes of other threads
+    %y = shared_read %b
+    barrier                  inserted: %c has bytes of %b, which others may still be reading
+    shared_write %c, %z
+"""
 
 from __future__ import annotations
 
@@ -26,16 +33,16 @@ ORDERED_ATOMICS = ("exchange",)  # kinds of atomic_rmw whose last one wins
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """One access to memory that no barrier follows yet.
+    """An access to memory that no barrier has followed yet.
 
-    writes: whether it changes the memory (reads only matter to later writes).
+    writes: whether it changes the memory (a read only matters to later writes).
     start, stop: bytes of shared memory; 0, 0 for global memory.
     buffer: of shared memory, the allocation; of global memory, the tile of pointers: accesses with
-        equal buffer and layout are made by the same threads; None if another round made it.
+        equal buffer and layout are made by the same threads; None if another iteration made it.
     layout: the registers' layout; None for scalars, which one thread writes and every thread reads.
     arrays: of global memory, the arrays it may be in.
-    commutes: of an atomic whose result nothing needs, its kind, if such may come in any order.
-    ring: the ring that the buffer is a slot of; who made it orders its accesses among themselves.
+    commutes: kind of an atomic whose result is unused, if such atomics may come in any order.
+    ring: the ring that the buffer is a slot of; the pass that made it orders accesses within it.
     """
 
     writes: bool
@@ -48,18 +55,18 @@ class _Access:
     ring: Op | None = None
 
 
-# What was accessed, and the widest barrier that came since: none (""), or one within warps.
+# Per access the widest barrier since: none (""), or one within warps.
 _Pending = dict[_Access, str]
 
 
 @declared(reads=("shared_memory", "offsets"), writes=("ops", "barriers"))
 def insert_barriers(fn: Function, options: LayoutOptions) -> Function:
-    """A barrier before every access that depends on one of another thread since the last barrier.
+    """Insert a barrier before each access that depends on another thread's since the last barrier.
 
-    Dependence is a write and a read, or two writes, in either order, of bytes that may be the same:
-    of shared memory by its offsets, of global memory by the arrays the pointers come from.  No
-    barrier is needed where every thread depends on itself only or between atomics in which order
-    does not matter; one of each warp for itself suffices where what a warp reads was written by it.
+    Two accesses depend on each other if at least one writes and they may touch the same bytes: in
+    shared memory by offsets, in global memory by the arrays that the pointers come from.  No
+    barrier is needed where every thread depends on itself only, or between atomics that commute.
+    A barrier within each warp suffices where a warp reads only what it wrote itself.
     """
     found = _Finder(fn, options)
 
@@ -74,7 +81,7 @@ def insert_barriers(fn: Function, options: LayoutOptions) -> Function:
 
 
 class _Finder:
-    """Finds the ops that need a barrier before them.
+    """Finds the ops that need a barrier before them, by a walk with the pending accesses.
 
     barriers: the scope of the barrier before an op.
     """
@@ -92,7 +99,7 @@ class _Finder:
         self._region(fn.body, {})
 
     def _region(self, region: Region, pending: _Pending) -> _Pending:
-        """pending after a region, given it before."""
+        """The pending accesses after a region, from those before it."""
         for op in region.ops:
             if op.regions:
                 pending = self._control(op, pending)
@@ -103,27 +110,27 @@ class _Finder:
         return pending
 
     def _control(self, op: Op, pending: _Pending) -> _Pending:
-        """pending after a loop or an `if`; found once, for the iterations of loops around it."""
-        given = op, frozenset(pending.items()), tuple(map(tuple, self._being_read.values()))
-        if given not in self._found:
-            self._found[given] = self._through(op, pending), self._being_read
-        after, being_read = self._found[given]
+        """The pending accesses after a loop or an `if`; cached for the walks of loops around it."""
+        key = op, frozenset(pending.items()), tuple(map(tuple, self._being_read.values()))
+        if key not in self._found:
+            self._found[key] = self._through(op, pending), self._being_read
+        after, being_read = self._found[key]
         self._being_read = {wait: [*accesses] for wait, accesses in being_read.items()}
         return after
 
     def _through(self, op: Op, pending: _Pending) -> _Pending:
-        """Either region of an `if`; the rounds of a loop, each after any other."""
+        """Walk both regions of an `if`, or a loop twice, so that each iteration follows others."""
         if not op.regions[0].args:
             after = [self._region(region, dict(pending)) for region in op.regions]
             return {access: "" for ends in after for access in ends}
         (region,) = op.regions
         once = self._region(region, dict(pending))
-        again = pending | dict.fromkeys(map(_of_another_round, once), "")
-        # a region that a `for` runs no time leaves what was before
+        again = pending | dict.fromkeys(map(_in_later_iteration, once), "")
+        # a `for` without iterations leaves what was pending before
         return self._region(region, dict(again)) | pending
 
     def _after(self, op: Op, pending: _Pending) -> _Pending:
-        """pending after the accesses of one op, with a barrier before it if one needs it."""
+        """The pending accesses after one op; note a barrier before it if an access needs one."""
         accesses = self._accesses(op)
         scopes = set()
         for earlier, passed in pending.items():
@@ -138,7 +145,7 @@ class _Finder:
         return pending | dict.fromkeys(accesses, "")
 
     def _accesses(self, op: Op) -> list[_Access]:
-        """What an op does to memory."""
+        """The accesses of an op to memory."""
         if op.opdef in (shared_read, shared_slice, shared_write):
             buffer = op.buffer
             held = op.value if op.opdef is shared_write else op.result
@@ -155,7 +162,7 @@ class _Finder:
             self._being_read[READ_UNTIL[op.opdef]] += begun
             return begun
         if op.opdef in self._being_read and not op.attrs.get("pending"):
-            # a barrier in between did not say that they are done
+            # a barrier in between did not wait for these reads
             ended, self._being_read[op.opdef] = self._being_read[op.opdef], []
             return ended
         if not op.opdef.has(READS | WRITES):
@@ -172,7 +179,7 @@ class _Finder:
         ]
 
     def _shared(self, buffer: Value, access: _Access) -> list[_Access]:
-        """An access to a buffer, with its bytes: of a slot, those of the ring."""
+        """An access to a buffer with its range of bytes; for a slot, that of the whole ring."""
         allocation = allocation_of(buffer)
         start = allocation.attrs["offset"]
         ring = allocation if allocation in self._rings else None
@@ -184,7 +191,7 @@ class _Finder:
         return "" if op.attrs["kind"] in ORDERED_ATOMICS else op.attrs["kind"]
 
     def _scope(self, earlier: _Access, later: _Access) -> str:
-        """The barrier that two accesses need between them: none (""), of warps, of the program."""
+        """The scope of the barrier that two accesses need between them; empty if none."""
         if not earlier.writes and not later.writes:
             return ""
         is_shared = bool(later.stop)
@@ -215,13 +222,13 @@ class _Finder:
         return PROGRAM
 
 
-def _of_another_round(access: _Access) -> _Access:
-    """An access as a later round sees it: buffers stay where they are, pointers may have moved."""
+def _in_later_iteration(access: _Access) -> _Access:
+    """An access as seen from a later iteration: buffers stay, pointers may have changed."""
     return access if access.stop else replace(access, buffer=None)
 
 
 def _within_warp(earlier: _Access, later: _Access) -> bool:
-    """Whether every thread depends on its own warp only, for accesses to one buffer."""
+    """Whether each thread depends on its own warp only, for two accesses to one buffer."""
     writer, reader = (earlier, later) if earlier.writes else (later, earlier)
     if writer.layout is None or reader.layout is None or reader.writes:
         return False
