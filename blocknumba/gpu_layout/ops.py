@@ -1,10 +1,13 @@
 """The ops that only the GPU-layout IR has.
 
-At this level the layout of a tile type says where the tile is.  A layout with inputs register,
-lane and warp is a tile in registers: thread (lane, warp) holds in register r the element at
-layout(register=r, lane=lane, warp=warp); no register of a thread is a copy of another.  A layout
-with the input offset is a tile in shared memory: the element at layout(offset=i) lies i elements
-after the start of the buffer.  Scalars have no layout; every thread has them.
+At this level the layout in a tile's type says where the tile is:
+
+    inputs of the layout    the tile is in      element at the layout's output is in
+    register, lane, warp    registers           register `register` of thread (lane, warp)
+    offset                  shared memory       the buffer, `offset` elements after its start
+    (no layout: a scalar)   registers           every thread
+
+No register of a thread is a copy of another one of the same thread.
 """
 
 from __future__ import annotations
@@ -42,10 +45,10 @@ def _require_shared(name: str, buffer: TileType) -> None:
 
 @op(PURE)
 def cta_rank(*, blocks) -> TileType:
-    """Which of the blocks that a program is spread over this one is: scalar int32 below blocks.
+    """The rank of this block (CTA) in the cluster of a program: scalar int32 below blocks.
 
-    blocks: a power of two above 1, the same wherever a function has this op.  A function without
-    it is one of programs of one block.
+    blocks: of a cluster, a power of two above 1, the same wherever a function has this op.  In a
+    function without it a program is one block.
     """
     require(blocks > 1 and not blocks & (blocks - 1),
             "cta_rank: given {} blocks, accepted a power of two above 1", blocks)
@@ -57,10 +60,10 @@ RULES[cta_rank.name] = lambda _, op: Range(0, attribute(op, "blocks") - 1)
 
 @op(PURE)
 def convert_layout(x, *, layout) -> TileType:
-    """x, element for element, in another register layout.
+    """x in another register layout.
 
     layout: the result's layout (a LinearLayout), with as many warps as x's.
-    How to do it: movement.plan_move(x.layout, result.layout, bits of the dtype in memory; 64 for
+    How: movement.plan_move(x.layout, result.layout, bits of the dtype in memory; 64 for
     pointers).  After stage_conversions the plan is never a SharedMove.
     """
     _require_registers("convert_layout", x)
@@ -69,7 +72,7 @@ def convert_layout(x, *, layout) -> TileType:
 
 @op(PURE)
 def take_chunk(x, *, bits, index) -> TileType:
-    """The elements of x whose packed index has bits set as the bits of index are.
+    """The chunk of x of a number: the elements whose packed index has these bits equal to index.
 
     x: tile in registers; bits: of the packed index, of registers only (see chunks.chunk_bits).
     The result has rank 1, in the layout chunks.chunk_layout(x.layout, bits).
@@ -79,14 +82,14 @@ def take_chunk(x, *, bits, index) -> TileType:
 
 
 @op(PURE)
-def join_chunks(*parts, shape, layout, bits) -> TileType:
-    """The tile that has these parts, as take_chunk(x, bits, 0), take_chunk(x, bits, 1) and so on.
+def join_chunks(*chunks, shape, layout, bits) -> TileType:
+    """The tile with these chunks: take_chunk(x, bits, 0), take_chunk(x, bits, 1) and so on.
 
     shape, layout: of the result.
     """
-    for part in parts:
-        _require_registers("join_chunks", part)
-    return TileType(parts[0].dtype, shape, layout)
+    for chunk in chunks:
+        _require_registers("join_chunks", chunk)
+    return TileType(chunks[0].dtype, shape, layout)
 
 
 @op(EFFECT)
@@ -95,9 +98,9 @@ def shared_allocate(*, dtype, shape, layout, copies=1, offset=None) -> TileType:
 
     dtype: its elements' name, or "ptr<name>"; shape: of the tile it can hold, (1,) for a scalar;
     layout: a shared LinearLayout.
-    copies: so many buffers one after the other, a ring; async_ops.slot picks one.
+    copies: number of buffers one after the other, a ring; `slot` selects one of them.
     offset: byte offset from the start of the program's dynamic shared memory, a multiple of 16;
-    None until allocate_shared gives it.
+    None until allocate_shared sets it.
     """
     element = PointerType(DTYPES[dtype[4:-1]]) if dtype.startswith("ptr<") else DTYPES[dtype]
     tile = TileType(element, shape, layout)
@@ -116,12 +119,12 @@ def shared_write(buffer, value) -> None:
 
     buffer: tile in shared memory; value: tile in registers of its dtype and shape, or, for shape
     (1,), a scalar, which thread 0 writes.
-    Of the copies of an element only the one that registers.replication(value.layout) keeps is
-    written.  How: shared.access(value.layout, buffer.layout, bits of the dtype in memory), which
-    gives groups of registers to be written by one vector instruction each.
+    Of the copies of an element only one is written: that which registers.replication(value.layout)
+    keeps.  How: shared.access(value.layout, buffer.layout, bits of the dtype in memory), which
+    returns groups of registers, each written by one vector instruction.
     """
     _require_shared("shared_write", buffer)
-    _require_held(buffer, value)
+    _require_matching(buffer, value)
 
 
 @op(EFFECT)
@@ -139,7 +142,7 @@ def shared_read(buffer, *, layout) -> TileType:
     return TileType(buffer.dtype, buffer.shape, layout)
 
 
-def _require_held(buffer: TileType, value: TileType) -> None:
+def _require_matching(buffer: TileType, value: TileType) -> None:
     shape = value.shape or (1,)
     require(
         value.dtype == buffer.dtype and shape == buffer.shape,
@@ -153,7 +156,7 @@ def _require_held(buffer: TileType, value: TileType) -> None:
 
 @op(EFFECT)
 def barrier(*, scope="program") -> None:
-    """What threads of the scope did to shared and global memory before is seen by all of it after.
+    """A barrier: memory accesses of a scope before it are visible to the whole scope after it.
 
     scope: "program" (all threads of the program, bar.sync 0) or "warp" (each warp by itself,
     bar.warp.sync of all 32 lanes).
@@ -163,13 +166,13 @@ def barrier(*, scope="program") -> None:
 
 @op(PURE)
 def partial_reduce(x, *, axis, kind) -> TileType:
-    """The part of `reduce` that needs no other warp.
+    """The reduction of x within each warp.
 
-    x: tile in registers; axis, kind: as of reduce.  The result has the extent W along the axis, one
-    partial result per warp that holds part of the axis, in the layout reduction_plan(...).partial.
+    x: tile in registers; axis, kind: as of reduce.  The result has extent W along the axis: one
+    partial result for each of the W warps that share it, in reduction_plan(...).partial.
     How: reduction.reduction_plan(x.layout, axis): combine groups of registers, then lanes.
-    After lower_reductions the same plan says how to do `reduce` and `arg_reduce`, whose W then is 1
-    and whose result layout is plan.result; sums and products of 16-bit floats are float32 by then.
+    After lower_reductions the same plan is that of `reduce` and `arg_reduce`, with W = 1 and
+    plan.result as the result's layout; sums and products of 16-bit floats are float32 by then.
     """
     _require_registers("partial_reduce", x)
     plan = reduction_plan(x.layout, axis)
@@ -178,7 +181,7 @@ def partial_reduce(x, *, axis, kind) -> TileType:
 
 @op(PURE)
 def partial_arg_reduce(x, *, axis, kind) -> tuple[TileType, TileType]:
-    """The part of `arg_reduce` that needs no other warp: (best values, their int32 index on axis).
+    """The arg_reduce of x within each warp: (best values, their int32 index along the axis).
 
     Shapes and layouts are as of partial_reduce.  The lowest index wins ties; a NaN wins over
     numbers.
@@ -191,9 +194,10 @@ def partial_arg_reduce(x, *, axis, kind) -> tuple[TileType, TileType]:
 
 @op(PURE)
 def finish_arg_reduce(values, indices, *, axis, kind) -> TileType:
-    """The index that belongs to the best value along an axis, which is dropped.
+    """The index of the best value along an axis, which is dropped.
 
-    values, indices: what partial_arg_reduce gave, gathered so that no warp has part of the axis.
+    values, indices: results of partial_arg_reduce, gathered so that every thread holds all of the
+    axis.
     The lowest index wins ties; a NaN wins over numbers.  The layout is reduction_plan(...).result.
     """
     _require_registers("finish_arg_reduce", values)

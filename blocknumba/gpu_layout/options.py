@@ -1,4 +1,4 @@
-"""What the passes of the GPU-layout IR are told about a kernel's launch and its target."""
+"""Options of the passes of the GPU-layout IR: properties of the launch and of the target."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from blocknumba.gpu_layout.layouts.registers import WARP_SIZE
 
-# What every target can do and has: the defaults.  Source: the table in nvvm_lower/target.py.
+# The least of all targets: the defaults.  Source: the table in nvvm_lower/target.py.
 MIN_FEATURES = frozenset(("cp_async", "mma"))
 MIN_SHARED_BYTES = 99 * 1024
 RESERVED_BYTES = 2048  # of shared memory, for barrier objects and small conversions
@@ -14,17 +14,17 @@ RESERVED_BYTES = 2048  # of shared memory, for barrier objects and small convers
 
 @dataclass(frozen=True, slots=True)
 class LayoutOptions:
-    """What depends on the launch and on the target.
+    """The properties of the launch and of the target that passes depend on.
 
     num_warps: warps of a program, a power of two from 1 to 32.
-    num_stages: tiles in flight in a pipelined loop; None leaves it to the passes.
+    num_stages: tiles in flight in a pipelined loop; None lets the passes choose.
     arrays_are_disjoint: no two array arguments share memory (checked at launch).  Otherwise a store
-        to one array is kept in order with accesses to every other one.
-    numbers_describe: extents and strides that are numbers given to the kernel, or products, are
-        such as the copy engine can be told of (checked at launch).
-    features: what the target can do, as the values of the target's capabilities.
+        to one array stays in order with accesses to all others.
+    numbers_describe: extents and strides that are scalar arguments, or products of them, fit a
+        tensor map of TMA (checked at launch).
+    features: the capabilities of the target, by value.
     shared_bytes: the shared memory a block may use.
-    num_ctas: the most blocks that a program may be spread over.
+    num_ctas: the most blocks of a cluster that a program may be partitioned over.
     """
 
     num_warps: int = 4

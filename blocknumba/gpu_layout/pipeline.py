@@ -1,4 +1,9 @@
-"""The way of a function through the GPU-layout IR."""
+"""The order of the passes of the GPU-layout IR.
+
+    tile IR  ->  mapping passes   dots to mma, wgmma or FMA; TMA and cp.async; clusters
+             ->  placing passes   a layout for every tile; conversions, buffers, barriers
+             ->  ready to be lowered to NVVM IR
+"""
 
 from __future__ import annotations
 
@@ -22,31 +27,31 @@ from blocknumba.tile_ir.ir import verifier
 from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.passes.contract import Observer, check_order, run_passes
 
-MAX_RETRIES = 8  # where shared memory does not suffice
+MAX_RETRIES = 8  # with less shared memory for tiles in flight
 
-# From here on every op is one that the hardware has, and what engines access is in shared memory.
+# After these every op has an instruction, and the operands of TMA and wgmma are in shared memory.
 MAPPING_PASSES = (
-    # first: what follows sees tiles as a block has them
+    # first: later passes see the shards of one block
     partition_blocks,
-    # before map_dots, which takes every dot that is left
+    # before map_dots, which lowers every dot that is left
     map_wgmma,
-    # after map_wgmma: it moves products apart
+    # after map_wgmma: it overlaps wgmma ops
     rotate_dots,
     map_dots,
-    # after both: what they stage is what the copy engine fetches
+    # after both: TMA copies what they stage
     specialize_warps,
-    # after specialize_warps: it takes the loads that are left
+    # after specialize_warps: cp.async for the loads that are left
     pipeline_loops,
 )
-# From here on every tile in registers has a layout.
+# After these every tile in registers has a layout.
 PLACING_PASSES = (
     assign_layouts,
-    # before staging: it makes conversions
+    # before stage_conversions: it adds conversions
     lower_reductions,
     stage_conversions,
-    # after staging: there are no buffers before
+    # after stage_conversions, which adds buffers
     allocate_shared,
-    # last: which buffers share bytes decides what has to wait
+    # last: buffers that share bytes need barriers
     insert_barriers,
 )
 LAYOUT_PASSES = MAPPING_PASSES + PLACING_PASSES
@@ -62,7 +67,7 @@ def lay_out(
 ) -> Function:
     """A function of the tile IR with layouts, shared memory and barriers: ready to be lowered.
 
-    How much shared memory conversions take is known last: where it is too much, all is done again
+    The shared memory that conversions take is known last.  If it is too much, all passes run again
     with less for the tiles in flight.
     verify: check the function after each pass.  observer: see run_passes.
     """
@@ -87,7 +92,7 @@ def _run(
 ) -> Function:
     """fn after all passes.
 
-    mapping, placing: the options of the passes that map and of those that place.
+    mapping, placing: the options of MAPPING_PASSES and of PLACING_PASSES.
     """
     steps = (MAPPING_PASSES, mapping, MAPPED), (PLACING_PASSES, placing, LAID_OUT)
     for passes, options, level in steps:

@@ -1,4 +1,4 @@
-"""What the verifier demands of the GPU-layout IR."""
+"""The levels of the GPU-layout IR that the verifier checks: mapped, laid out, ready."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _OWN = frozenset(
 
 
 def _has_layout(value: Value) -> str | None:
-    """A tile has a layout of its shape that holds every element."""
+    """Check that a tile has a layout of its shape that holds every element."""
     tile = value.type
     if tile.is_scalar:
         return None if tile.layout is None else f"{tile} is a scalar with a layout"
@@ -63,7 +63,7 @@ def _register_layout(tile: TileType) -> LinearLayout | None:
 
 
 def _agrees(op: Op) -> str | None:
-    """The layouts of operands and results are those of the op's placement."""
+    """Check that the layouts of operands and results are those of the op's placement."""
     if op.opdef in _OWN or op.opdef.has(TERMINATOR | CONTROL):
         return None
     tiles = [value for value in op.results + op.operands if in_registers(value.type)]
@@ -85,7 +85,7 @@ def _agrees(op: Op) -> str | None:
 
 
 def _stays_in_warp(op: Op) -> str | None:
-    """What is left of conversions and reductions needs no shared memory."""
+    """Check that the conversions and reductions that are left need no shared memory."""
     if op.opdef is convert_layout:
         source, made = op.x.type, op.result.type
         move = plan_move(source.layout, made.layout, element_bits(made))
@@ -105,7 +105,7 @@ def _has_offset(op: Op) -> str | None:
 
 
 def _has_no_registers(value: Value) -> str | None:
-    """Only buffers have a layout."""
+    """Check that only buffers have a layout."""
     tile = value.type
     if tile.layout is not None and not is_buffer(tile):
         return f"{tile} has registers already"

@@ -1,7 +1,12 @@
-"""Products of tiles by plain arithmetic: which elements each thread multiplies.
+"""Dots by plain arithmetic (FMA): which elements each thread multiplies.
 
-A thread has a block of the accumulator, and for every index along K adds the outer product of a
-column of a and a row of b.
+A thread holds a block of the accumulator.  For every index k it adds the outer product of a column
+of a and a row of b, which it reads from shared memory:
+
+              b[k, cols]
+              . . . .
+    a[rows,k] * * * *       one thread's block of the accumulator, here 2 x 4:
+              * * * *       2 + 4 elements read for 8 multiplications
 """
 
 from __future__ import annotations
@@ -23,11 +28,11 @@ COLUMN_LANE_BITS = 3  # eight lanes read neighbours of a row of b: 128 bytes at 
 def accumulator_layout(
     shape: tuple[int, ...], num_warps: int, vectors: tuple[int, int]
 ) -> LinearLayout:
-    """The layout in which the threads of a program share the sums (M, N) or (batches, M, N).
+    """The layout of an accumulator (M, N) or (batches, M, N).
 
-    vectors: how many neighbours along M and along N a thread should have, because it reads that
-    many of an operand at once.  A quarter of a warp lies along N; warps lie where a thread would
-    otherwise have the longer side of its block.
+    vectors: how many neighbours along M and along N a thread should have, because one access of
+    an operand reads that many.  Eight lanes lie along N.  Warps go along the axis on which the
+    block of a thread would otherwise be longer.
     """
     free = FreeBits(shape)
     *batch, rows, columns = range(len(shape))
@@ -54,12 +59,12 @@ def accumulator_layout(
 
 @dataclass(frozen=True, slots=True)
 class FmaPlan:
-    """What a thread multiplies for every register of the accumulator.
+    """The registers of a and b that a thread multiplies for every register of the accumulator.
 
-    a, b: layouts of (..., M, K) and (..., K, N): what a thread reads of them, all of K.
+    a, b: layouts of (..., M, K) and (..., K, N): the elements that a thread reads, all of K.
     layout: of the accumulator (..., M, N).  depth: K.
-    a_of, b_of: per register of the accumulator the registers of a and b at index 0 along K; that
-        at index k is k more.
+    a_of, b_of: per register of the accumulator the registers of a and b at k = 0.  The register
+        at k is k more.
     """
 
     a: LinearLayout
@@ -72,19 +77,19 @@ class FmaPlan:
 
 @lru_cache(maxsize=256)
 def fma_plan(accumulator: LinearLayout, depth: int) -> FmaPlan:
-    """The plan of one product.
+    """The plan of one dot.
 
-    accumulator: a layout all of whose columns lie along one axis.
+    accumulator: a layout each of whose columns lies along one axis.
     """
     *batch, rows, columns = shape_of(accumulator)
     row_bits, column_bits, depth_bits = log2(rows), log2(columns), log2(depth)
 
     def of_a(column: int) -> int:
-        """The index in (..., M, K) of an index in (..., M, N)."""
+        """The packed index in (..., M, K) of a packed index in (..., M, N)."""
         return column >> column_bits << depth_bits
 
     def of_b(column: int) -> int:
-        """The index in (..., K, N): the depth lies between."""
+        """The packed index in (..., K, N): the bits of K lie between those of N and M."""
         inner, outer = column & columns - 1, column >> column_bits + row_bits
         return inner | outer << column_bits + depth_bits
 
@@ -99,7 +104,7 @@ def _operand(
     shape: tuple[int, ...], accumulator: LinearLayout, image: Callable[[int], int],
     along: gf2.Matrix,
 ) -> tuple[LinearLayout, tuple[int, ...]]:
-    """The layout of an operand, registers along the depth first, and its registers at index 0."""
+    """The layout of an operand, registers along K first, and its registers at k = 0."""
     across = tuple(map(image, accumulator[REGISTER]))
     kept = tuple(filter(None, across))
     layout = from_columns(shape, along + kept, tuple(map(image, accumulator[LANE])),

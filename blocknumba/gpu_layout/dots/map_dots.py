@@ -1,15 +1,25 @@
-"""In which order the rows, the columns and the depth of tiles go into matrix instructions.
+"""The pass that lowers dots to mma.sync or FMA, and its choice of orders.
 
-A sum is the same in any order of the depth, if both operands have it; and any row of a tile may be
-any row of an instruction, if the accumulator has it there too.  So the orders are free, and are
-chosen such that operands are read from shared memory by wide accesses without bank conflicts.  The
-natural ones suit ldmatrix, which reads 16-bit elements either way round, and others along the
-depth only.  Where it cannot read an operand, neighbours in memory should be in one thread, hence in
-several instructions, and the lanes of an instruction in different chunks of 16 bytes.
+An order says which bits of an index (row, column or depth of a tile) go into which bits of an
+instruction.  All orders compute the same dot: the order of the depth only has to be the same for
+both operands, that of rows and columns the same in the accumulator.  So they are chosen such that
+operands are read from shared memory by wide accesses without bank conflicts.
 
-Elements of 64 bits go into instructions as they were read.  An instruction takes an operand from
-consecutive registers, as a wide access gives them: what such an access reads should be neighbours
-in the fragment too, or is moved once more.  Narrower elements are packed or rounded anyway.
+- Natural orders suit ldmatrix, which reads 16-bit elements along either axis, and elements of
+  other sizes along the depth only.
+- Where ldmatrix cannot read an operand, a thread should hold neighbours in memory, which then go
+  to different instructions, and the lanes of an instruction should read different 16-byte chunks.
+- An instruction takes 64-bit elements from consecutive registers.  What one wide access reads
+  should be neighbours in the fragment too, else it is moved once more.  Narrower elements are
+  packed or rounded anyway, so their order costs nothing.
+
+Example: columns of b, 8 to an instruction, where memory is contiguous along the columns.  Lane i of
+an instruction takes the i-th of its columns.
+
+    order ()            instruction 0: columns 0 1 2 ..  7    lane i reads column i, then 8 + i
+                        instruction 1: columns 8 9 10 .. 15
+    order (1, 2, 3, 0)  instruction 0: columns 0 2 4 .. 14    lane i reads columns 2i and 2i + 1
+                        instruction 1: columns 1 3 5 .. 15    by one access of two elements
 """
 
 from __future__ import annotations
@@ -48,11 +58,11 @@ LANE_DEPTHS = 2  # bits of the index along the depth that are lanes
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an operand comes from.
+    """The layout that an operand is read from.
 
-    layout: in shared memory or, of what was computed from a product, in registers.
+    layout: in shared memory or, if it is computed from another dot, in registers.
     is_along_depth: whether neighbours in shared memory are neighbours along the depth.
-    fixed: whether its rows keep their order.
+    fixed: whether its rows (of b: columns) keep the natural order.
     """
 
     layout: LinearLayout
@@ -63,9 +73,9 @@ class Source:
 def best_orders(
     plan: Callable[[Orders], MmaPlan], a: Source, b: Source, element_bits: int
 ) -> Orders:
-    """The orders in which both operands are read in the least time; the natural ones of equals.
+    """The orders in which reading both operands costs least; the natural ones among equals.
 
-    plan: the plan of the product with given orders.
+    plan: returns the plan of the dot with given orders.
     """
     of_rows, of_columns, depth = plan(NATURAL).extents
     found: dict[Orders, float] = {}
@@ -84,12 +94,12 @@ def best_orders(
 
 
 def operands_cost(plan: MmaPlan, a: Source, b: Source, element_bits: int) -> float:
-    """Issue slots of one warp to have both operands of a product in registers."""
+    """Issue slots of one warp to bring both operands of a dot into registers."""
     return _cost(plan.a, a, element_bits) + _cost(plan.b, b, element_bits)
 
 
 def _depth_orders(bits: int, element_bits: int) -> tuple[Order, ...]:
-    """Candidates for the depth: lanes along its lowest bits, or along those after the next one."""
+    """Candidates for the depth: lanes along its lowest bits, or one bit above those."""
     in_word = log2(max(1, 8 * BANK_BYTES // element_bits))
     if bits < in_word + LANE_DEPTHS + 1:
         return ((),)
@@ -100,26 +110,27 @@ def _depth_orders(bits: int, element_bits: int) -> tuple[Order, ...]:
 def _side_orders(extent: int, source: Source, element_bits: int) -> tuple[Order, ...]:
     """Candidates for rows or columns.
 
-    Along the depth, different rows should be in different chunks.  Across it, neighbours that
-    one access reads go to several instructions, and lanes lie along the bits above.
+    If memory is contiguous along the depth, lanes should read different chunks.  If it is
+    contiguous across the depth, the neighbours that one access reads go to several instructions,
+    and lanes lie along the bits above.
     """
     bits = log2(extent)
     if source.fixed or bits < LANE_ROWS:
         return ((),)
     if source.is_along_depth:
         return (), _completed((1, 2, 0), bits), _completed((2, 0, 1), bits)
-    most = min(log2(8 * VECTOR_BYTES // element_bits), bits - LANE_ROWS)
-    turned = (_completed((i, i + 1, i + 2), bits) for i in range(1, most + 1))
-    return (), *turned
+    limit = min(log2(8 * VECTOR_BYTES // element_bits), bits - LANE_ROWS)
+    across = (_completed((i, i + 1, i + 2), bits) for i in range(1, limit + 1))
+    return (), *across
 
 
 def _completed(lowest: tuple[int, ...], bits: int) -> Order:
-    """All bits, these first."""
+    """An order of all bits that starts with the lowest given ones."""
     return (*lowest, *(bit for bit in range(bits) if bit not in lowest))
 
 
 def _cost(tile: FragmentedTile, source: Source, element_bits: int) -> float:
-    """Issue slots of one warp to have an operand: instructions, wavefronts and moves."""
+    """Issue slots of one warp to bring in an operand: instructions, wavefronts and moves."""
     layout = tile.layout
     if REGISTER in dict(source.layout.ins):
         return move_cost(source.layout, layout, element_bits)
@@ -128,11 +139,11 @@ def _cost(tile: FragmentedTile, source: Source, element_bits: int) -> float:
         instructions = 1 << by_ldmatrix.addresses.bits(REGISTER)
         return instructions * (1 + by_ldmatrix.matrices * by_ldmatrix.degree)
     read = access(layout, source.layout, element_bits)
-    return len(read.groups) + read.wavefronts + _moves(tile, read)
+    return len(read.groups) + read.wavefronts + _misplaced_words(tile, read)
 
 
-def _moves(tile: FragmentedTile, read: SharedAccess) -> int:
-    """Words that are not read where the instruction takes them."""
+def _misplaced_words(tile: FragmentedTile, read: SharedAccess) -> int:
+    """Words that are not read into the registers that the instruction takes them from."""
     words = read.element_bits // WORD_BITS
     if words <= 1 or tile.size == 1:
         return 0
@@ -143,10 +154,10 @@ def _moves(tile: FragmentedTile, read: SharedAccess) -> int:
 
 @declared(reads=("ops",), writes=("ops",))
 def map_dots(fn: Function, options: LayoutOptions) -> Function:
-    """Every dot becomes a product by matrix instructions, or by plain arithmetic for IEEE float32.
+    """Lower every dot that is left to mma, or to fma_dot for IEEE float32.
 
-    What the products multiply is put into shared memory, the way it lies in global memory,
-    transposed or not.  A first operand that is computed from another product stays in registers.
+    Operands are staged in shared memory, contiguous along the axis that is contiguous in global
+    memory, transposed or not.  An operand a that is computed from another dot stays in registers.
     """
     if not any(op.opdef is dot for op in walk(fn.body)):
         return fn
@@ -156,7 +167,7 @@ def map_dots(fn: Function, options: LayoutOptions) -> Function:
 
 
 def _widen(rebuilder: Rebuilder, op: Op) -> tuple[Value, ...] | None:
-    """A dot of 8-bit floats as one of float16, which holds them exactly."""
+    """Replace a dot of 8-bit floats by one of float16, which represents them exactly."""
     if op.opdef is not dot or op.a.type.dtype.bits != 8:
         return None
     if not op.a.type.dtype.is_float:
@@ -170,7 +181,7 @@ def _widen(rebuilder: Rebuilder, op: Op) -> tuple[Value, ...] | None:
 class _Operand:
     """An operand that is read from shared memory.
 
-    root: what is put there; layout: of the operand in these bytes.
+    root: the value that is staged there.  layout: in which the operand reads these bytes.
     is_along_depth: whether neighbours there are neighbours along the depth.
     """
 
@@ -184,14 +195,15 @@ class _Operand:
         return self.root.stored(self.layout)
 
     def source(self, fixed: bool) -> Source:
-        """The operand to be read; fixed: with its rows, or columns, in their order."""
+        """The layout that the operand is read from; fixed: as of Source."""
         return Source(self.layout, self.is_along_depth, fixed)
 
 
 @dataclass(frozen=True, slots=True)
 class _MappedDot:
-    """What becomes of a dot.
+    """The op that replaces a dot.
 
+    opdef, attrs: mma or fma_dot, and its attributes.
     operands: a and b; None for one that stays in registers.
     """
 
@@ -202,20 +214,20 @@ class _MappedDot:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """A way to do a dot by matrix instructions.   attrs: of the mma."""
+    """A candidate mma for a dot: its plan and its attributes."""
 
     plan: MmaPlan
     attrs: Mapping[str, Attr]
 
 
-def _orientations(op: Op, in_rows_of_warp: bool) -> tuple[bool, ...]:
-    """Whether a dot may be done with its operands swapped: the choices.
+def _orientations(op: Op, whole_rows: bool) -> tuple[bool, ...]:
+    """The candidates for `swapped` of mma_plan.
 
-    The longer side of instructions lies along the rows, unless there are too few.  Where both
-    would do, it matters to elements of 64 bits, as matrix_orders says.
+    The longer side of instructions (16) lies along the rows, unless there are too few.  Where both
+    are possible, only 64-bit elements make a difference (see the module's docstring).
     """
     *_, rows, columns = op.result.type.shape
-    if in_rows_of_warp or columns <= COLUMNS:
+    if whole_rows or columns <= COLUMNS:
         return (False,)
     if rows <= COLUMNS:
         return (True,)
@@ -223,7 +235,7 @@ def _orientations(op: Op, in_rows_of_warp: bool) -> tuple[bool, ...]:
 
 
 def _with_mapped_dots(fn: Function, mapped: Mapping[Op, _MappedDot]) -> Function:
-    """A function with products in place of its dots."""
+    """A function with its dots replaced."""
 
     def rewrite(rebuilder: StagingRebuilder, op: Op) -> tuple[Value] | None:
         new = mapped.get(op)
@@ -242,9 +254,9 @@ def _with_mapped_dots(fn: Function, mapped: Mapping[Op, _MappedDot]) -> Function
 
 
 class _Planning:
-    """Decides what becomes of every dot of a function.
+    """The choice of the op that replaces each dot of a function.
 
-    products: by dot.
+    mapped: by dot.
     """
 
     def __init__(self, fn: Function, options: LayoutOptions):
@@ -259,27 +271,27 @@ class _Planning:
         }
 
     def _by_mma(self, op: Op) -> _MappedDot:
-        """A dot by matrix instructions."""
-        producer, feeds = self._producers[op], op in self._producers.values()
-        in_rows_of_warp = feeds or producer is not None
+        """A dot by mma."""
+        producer, feeds_dot = self._producers[op], op in self._producers.values()
+        whole_rows = feeds_dot or producer is not None
         first = None if producer is not None else self._operand(op.a, -1)
         second = self._operand(op.b, -2)
-        held = None if producer is None else self._plans[producer].layout
+        producer_layout = None if producer is None else self._plans[producer].layout
         sources = (
-            Source(held, fixed=True) if first is None else first.source(in_rows_of_warp),
-            second.source(feeds),
+            Source(producer_layout, fixed=True) if first is None else first.source(whole_rows),
+            second.source(feeds_dot),
         )
         choice = min(
-            (self._choice(op, swapped, in_rows_of_warp, sources)
-             for swapped in _orientations(op, in_rows_of_warp)),
+            (self._choice(op, swapped, whole_rows, sources)
+             for swapped in _orientations(op, whole_rows)),
             key=lambda choice: operands_cost(choice.plan, *sources, op.a.type.dtype.bits),
         )
         self._plans[op] = choice.plan
         return _MappedDot(mma, choice.attrs, (first, second))
 
-    def _choice(self, op: Op, swapped: bool, in_rows_of_warp: bool,
+    def _choice(self, op: Op, swapped: bool, whole_rows: bool,
                 sources: tuple[Source, Source]) -> _Choice:
-        """The best way to do a dot by matrix instructions in one orientation."""
+        """The best mma for a dot in one orientation."""
         a, b, acc = op.a.type, op.b.type, op.acc.type
         *batch, rows, columns = acc.shape
         num_warps = self._options.num_warps
@@ -288,7 +300,7 @@ class _Planning:
         assert instruction is not None, f"no instruction for {a.dtype} and {b.dtype}"
         sides = (COLUMNS, instruction.rows) if swapped else (instruction.rows, COLUMNS)
         extents = (batch[0] if batch else 1, rows, columns)
-        warps = warp_grid(num_warps, extents, (1, *sides), in_rows_of_warp)
+        warps = warp_grid(num_warps, extents, (1, *sides), whole_rows)
 
         def plan(orders: Orders) -> MmaPlan:
             return mma_plan(instruction, acc.shape, a.shape[-1], warps, num_warps, swapped, orders)
@@ -300,7 +312,7 @@ class _Planning:
         return _Choice(plan(orders), attrs)
 
     def _by_fma(self, op: Op) -> _MappedDot:
-        """A dot by multiplications and additions."""
+        """A dot by fused multiply-adds."""
         a, acc = op.a.type, op.acc.type
         operands = self._operand(op.a, -1), self._operand(op.b, -2)
         vector = VECTOR_BYTES // a.dtype.bytes
@@ -309,9 +321,9 @@ class _Planning:
         return _MappedDot(fma_dot, {"layout": layout}, operands)
 
     def _operand(self, value: Value, depth: int) -> _Operand:
-        """Operand a or b as it is in shared memory: along the axis along which it was loaded.
+        """Operand a or b in shared memory, contiguous along the axis that it was loaded along.
 
-        depth: its axis that is summed over, from the end.
+        depth: its contracted axis, counted from the end.
         """
         bits, shape = value.type.dtype.bits, value.type.shape
         depth_axis = len(shape) + depth

@@ -1,4 +1,10 @@
-"""The pass that gives dots to the asynchronous tensor cores of Hopper."""
+"""The pass that lowers dots to wgmma, Hopper's asynchronous tensor core instruction.
+
+    %c = dot %a, %b, %acc       ->    %sa = stage %a       into shared memory; later TMA or cp.async
+                                      %sb = stage %b
+                                      %p  = wgmma %sa, %sb, %acc      starts
+                                      %c  = wgmma_wait %p             ends
+"""
 
 from __future__ import annotations
 
@@ -8,7 +14,7 @@ from dataclasses import dataclass
 from blocknumba.gpu_layout.async_copies.ops import stage, wgmma, wgmma_wait
 from blocknumba.gpu_layout.async_copies.schedule import plan_schedule
 from blocknumba.gpu_layout.dots.operands import Root, StagingRebuilder, contiguous_axis, root_of
-from blocknumba.gpu_layout.dots.wgmma import refusal
+from blocknumba.gpu_layout.dots.wgmma import FREE_MAJOR_BITS, refusal
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.shared import swizzled, widest_swizzle
 from blocknumba.gpu_layout.options import LayoutOptions
@@ -23,16 +29,15 @@ from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.memory import load
 from blocknumba.tile_ir.passes.contract import declared
 
-# the copy engine rounds float32 to tf32 on its way; threads that copy do not
-NOT_ROUNDED = "its operands are not all brought by the copy engine, which rounds them to tf32"
-FREE_MAJOR_BITS = 16  # operands of this size may lie either way.  Source: PTX ISA, "wgmma"
+# TMA rounds float32 to tf32 while it copies; threads that copy do not
+NOT_ROUNDED = "its operands are not all copied by TMA, which rounds them to tf32"
 
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
     """An operand of a dot that is read from shared memory.
 
-    root: what is put there; minor: the axis of that along which its rows run.
+    root: the value that is staged there.  minor: its axis that is contiguous there.
     """
 
     root: Root
@@ -48,7 +53,7 @@ class _Operand:
 
     @property
     def type(self) -> TileType:
-        """The operand, as a view of the same bytes."""
+        """The type of the operand: a view of the same bytes."""
         tile = self.root.value.type
         shape = tuple(tile.shape[axis] for axis in self.root.axes)
         return TileType(tile.dtype, shape, self.root.viewed(self.staged))
@@ -56,10 +61,10 @@ class _Operand:
 
 @declared(reads=("ops",), writes=("ops",))
 def map_wgmma(fn: Function, options: LayoutOptions) -> Function:
-    """Dots that the asynchronous tensor cores can do become stage, wgmma and wgmma_wait.
+    """Lower the dots that wgmma can do to stage, wgmma and wgmma_wait.
 
-    Operands that are loaded lie in shared memory the way they lie in global memory, transposed or
-    not; a first operand that is computed stays in registers.
+    Operands that are loaded are staged in shared memory, contiguous along the axis that is
+    contiguous in global memory.  An operand a that is computed stays in registers.
     """
     dots = [op for op in walk(fn.body) if op.opdef is dot]
     if "wgmma" not in options.features:
@@ -80,13 +85,13 @@ def map_wgmma(fn: Function, options: LayoutOptions) -> Function:
 
 
 def _refused(fn: Function, reasons: Mapping[Op, str]) -> Function:
-    """A function with the remarks why dots are left as they are."""
+    """A function with remarks that say why dots are not lowered to wgmma."""
     return fn.remarked(Remark.of(NOT_WGMMA, op.loc, reason=reason)
                        for op, reason in reasons.items())
 
 
 def _are_rounded(fn: Function, options: LayoutOptions) -> bool:
-    """Whether the copy engine brings all float32 operands: nobody else rounds them to tf32."""
+    """Whether TMA copies all float32 operands: nothing else rounds them to tf32."""
     staged = {op for op in walk(fn.body) if op.opdef is stage and op.attrs.get("as_tf32")}
     if not staged:
         return True
@@ -98,7 +103,7 @@ def _are_rounded(fn: Function, options: LayoutOptions) -> bool:
 def _operands(
     op: Op, infos: AxisInfos, options: LayoutOptions
 ) -> tuple[_Operand | None, _Operand] | str:
-    """Where a dot's operands are, None for registers; or why wgmma does not take it."""
+    """The operands of a dot in shared memory, None for registers; or why wgmma cannot do it."""
     a, b, acc = op.a, op.b, op.acc
     first, second = _operand(a, 1, infos), _operand(b, 0, infos)
     owner = first.root.value.owner
@@ -113,7 +118,7 @@ def _operands(
 def _mapped(
     fn: Function, dots: dict[Op, tuple[_Operand | None, _Operand]], options: LayoutOptions
 ) -> Function:
-    """A function in which some dots are done by wgmma."""
+    """A function in which some dots are replaced by wgmma."""
     if not dots:
         return fn
 
@@ -133,9 +138,9 @@ def _mapped(
 
 
 def _operand(value: Value, k_axis: int, infos: AxisInfos) -> _Operand:
-    """How an operand comes from what is put into shared memory.
+    """The operand of a dot in shared memory.
 
-    k_axis: the axis that the products are summed along.
+    k_axis: its contracted axis.
     """
     root = root_of(value)
     minor = root.axes[k_axis]

@@ -1,15 +1,25 @@
-"""The matrix instruction of a warp: which element each register of each lane holds.
+"""mma.sync, the matrix instruction of a warp: which element each register of each lane holds.
 
 mma.sync computes (rows, depth) @ (depth, 8) + (rows, 8).  Its shapes differ in size, but their
-fragments have one pattern.  Of an operand, lanes 4, 8 and 16 lie along eight rows (of the second
-operand: columns); neighbours along the depth fill a 32-bit register, and the next two bits of the
-depth are lanes 1 and 2; further registers hold the other eight rows, then the rest of the depth.
-Of the accumulator, a register and lanes 1 and 2 lie along the columns, lanes 4, 8 and 16 along
-the rows.
+fragments have one pattern.  The accumulator of m16n8k16; L4:2 is register 2 of lane 4:
 
-A tile is cut into fragments, those of one warp side by side.  Where a tile is smaller than a
-fragment, rows and columns beyond it are copies of those within, and what lies beyond its depth
-counts as zeros.
+    column     0      1      2      3    ..   6      7
+    row 0    L0:0   L0:1   L1:0   L1:1   ..  L3:0   L3:1
+    row 1    L4:0   L4:1   L5:0   L5:1   ..  L7:0   L7:1
+    ..
+    row 7    L28:0  L28:1  L29:0  L29:1  ..  L31:0  L31:1
+    row 8    L0:2   L0:3   L1:2   L1:3   ..  L3:2   L3:3
+    ..
+
+- Accumulator: register bit 0 and lane bits 0 and 1 lie along the columns, lane bits 2 to 4 along
+  eight rows, a further register bit along the other eight.
+- Operands: lane bits 2 to 4 lie along eight rows (of b: columns).  Neighbours along the depth fill
+  a 32-bit word, lane bits 0 and 1 are the next bits of the depth, and further register bits are
+  the other eight rows, then the rest of the depth.
+
+A tile is cut into fragments; those of one warp lie side by side.  Where a tile is smaller than a
+fragment, rows and columns beyond it are copies of those within, and elements beyond its depth
+count as zeros.
 Source: PTX ISA, "Matrix Fragments for mma.m16n8k16" and its siblings.
 """
 
@@ -26,7 +36,7 @@ from blocknumba.tile_ir.ir.types import (
     DType, bfloat16, float16, float32, float64, float8_e4m3fn, float8_e5m2, int32, int8, uint8,
 )
 
-Order = tuple[int, ...]  # of the bits of an index: counted first, next, ...; () for their own
+Order = tuple[int, ...]  # of the bits of an index, lowest first; () for the natural order
 Orders = tuple[Order, Order, Order]  # along M, N and K
 NATURAL: Orders = ((), (), ())
 
@@ -74,12 +84,12 @@ class Instruction:
 
     @property
     def operand_bits(self) -> int:
-        """The size of an element of either operand in a register."""
+        """Bits of an element of either operand in a register."""
         return _BITS[self.a]
 
     @property
     def accumulator_bits(self) -> int:
-        """The size of an element of the accumulator."""
+        """Bits of an element of the accumulator."""
         return _BITS[self.accumulator]
 
     @staticmethod
@@ -93,7 +103,7 @@ class Instruction:
 def instruction_for(
     a: DType, b: DType, accumulator: DType, depth: int, features: frozenset[str]
 ) -> Instruction | None:
-    """The deepest instruction that a depth fills, else the least deep; None if there is none."""
+    """The deepest instruction that a depth fills, else the shallowest; None if there is none."""
     kind = OPERAND_KINDS[a]
     shapes = [shape for feature, *shape in _SHAPES[kind] if feature in features]
     if not shapes:
@@ -104,10 +114,11 @@ def instruction_for(
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """Which element of a small matrix each register of each lane holds.
+    """Which element of the matrix of one instruction each register of each lane holds.
 
-    register, lane: per bit, minor first, the bit of an axis that it stands for: (axis, bit).
-    sizes: how many bits each of the two axes has.
+    register, lane: per bit, minor first, the bit of an axis that it selects: (axis, bit).
+    sizes: bits of each of the two axes.
+    Example: the lanes of an accumulator are ((1, 1), (1, 2), (0, 0), (0, 1), (0, 2)).
     """
 
     register: tuple[tuple[int, int], ...]
@@ -117,7 +128,7 @@ class Fragment:
 
 @lru_cache(maxsize=64)
 def operand_fragment(rows: int, depth: int, element_bits: int) -> Fragment:
-    """An operand: axis 0 its rows (of the second operand: columns), axis 1 the depth."""
+    """The fragment of an operand: axis 0 is its rows (of b: columns), axis 1 the depth."""
     element = log2(max(1, WORD_BITS // element_bits))
     row_bits, depth_bits = log2(rows), log2(depth)
     inside = tuple((1, bit) for bit in range(element))
@@ -129,7 +140,7 @@ def operand_fragment(rows: int, depth: int, element_bits: int) -> Fragment:
 
 @lru_cache(maxsize=4)
 def accumulator_fragment(rows: int) -> Fragment:
-    """The accumulator: axis 0 its rows, axis 1 its columns."""
+    """The fragment of an accumulator: axis 0 is its rows, axis 1 its columns."""
     row_bits = log2(rows)
     register = ((1, 0), *((0, bit) for bit in range(_COLUMN_BITS, row_bits)))
     lane = ((1, 1), (1, 2), *((0, bit) for bit in range(_COLUMN_BITS)))
@@ -138,14 +149,16 @@ def accumulator_fragment(rows: int) -> Fragment:
 
 @dataclass(frozen=True, slots=True)
 class FragmentedTile:
-    """A tile as fragments: what each warp holds of it.
+    """A tile cut into fragments.
 
-    layout: of the tile, in registers.  A warp's fragments are numbered (batch, along axis 0 of the
-        fragment, along axis 1), the last one fastest.
-    counts: how many there are in a warp along each of the three.
+    layout: of the tile, in registers.  The fragments of a warp are numbered (batch, along axis 0 of
+        the fragment, along axis 1), the last one fastest.
+    counts: fragments of a warp along each of the three.
     size: registers of a whole fragment.
-    kept: which bits of the number of such a register the tile has; along the others are copies.
-    zero_register, zero_lane: bits beyond the depth of an operand: where one is set is a zero.
+    kept: mask of the bits of a register number that select elements of the tile; the other bits
+        select copies.
+    zero_register, zero_lane: masks of the bits beyond the depth of an operand: where one is set,
+        the element counts as zero.
     """
 
     layout: LinearLayout
@@ -156,7 +169,7 @@ class FragmentedTile:
     zero_lane: int
 
     def registers(self, batch: int, first: int, second: int) -> tuple[int | None, ...]:
-        """Per register of one fragment the register of the layout that it is; None for a zero."""
+        """Per register of one fragment the register of the layout; None for a zero."""
         index = (batch * self.counts[1] + first) * self.counts[2] + second
         start = index << self.kept.bit_count()
         return tuple(
@@ -166,20 +179,20 @@ class FragmentedTile:
 
 
 def _compressed(value: int, mask: int) -> int:
-    """The bits of value that mask selects, moved together."""
-    packed, place = 0, 0
+    """The bits of value that mask selects, packed together."""
+    packed, position = 0, 0
     for bit in range(mask.bit_length()):
         if mask >> bit & 1:
-            packed |= (value >> bit & 1) << place
-            place += 1
+            packed |= (value >> bit & 1) << position
+            position += 1
     return packed
 
 
 @dataclass(frozen=True, slots=True)
 class MmaPlan:
-    """How the warps of a program share a product of tiles.
+    """The fragments of the three tiles of a dot.
 
-    a, b, accumulator: the fragments of (..., M, K), (..., K, N) and (..., M, N).
+    a, b, accumulator: tiles (..., M, K), (..., K, N) and (..., M, N).
     """
 
     a: FragmentedTile
@@ -203,12 +216,13 @@ def mma_plan(
     instruction: Instruction, shape: tuple[int, ...], depth: int, warps: tuple[int, int, int],
     num_warps: int, swapped: bool, orders: Orders = NATURAL,
 ) -> MmaPlan:
-    """The plan of one product.
+    """The plan of one dot.
 
     shape: of the accumulator, (M, N) or (batches, M, N); depth: K.
-    warps: how many lie along the batches, M and N; if num_warps are more, the rest do the same.
-    swapped: b.T @ a.T is computed, so that the rows of the instruction lie along N.
-    orders: in which the rows, the columns and the depth of the tiles go into instructions.
+    warps: how many lie along the batches, M and N.  If num_warps is larger than their product, the
+        other warps hold copies.
+    swapped: compute b.T @ a.T, so that the rows of the instruction lie along N.
+    orders: of the rows, the columns and the depth of the tiles in instructions (see map_dots).
     """
     *batch, rows, columns = shape
     of_a, of_b = (COLUMNS, instruction.rows) if swapped else (instruction.rows, COLUMNS)
@@ -229,14 +243,14 @@ def mma_plan(
 
 @dataclass(frozen=True, slots=True)
 class _WarpSplit:
-    """How warps share tiles: bits of the warp's number along N first, then M, then batches."""
+    """The bits of a warp's number: those along N first, then M, then batches."""
 
     warps: tuple[int, int, int]
     num_warps: int
     rank: int
 
     def over(self, row_axis: int | None, column_axis: int | None) -> tuple[int | None, ...]:
-        """Per bit of the warp's number the axis of a tile that it lies along; None for copies."""
+        """Per bit of a warp's number the axis of a tile that it lies along; None for copies."""
         of_batch, of_rows, of_columns = map(log2, self.warps)
         bits = (column_axis,) * of_columns + (row_axis,) * of_rows + (0,) * of_batch
         return bits + (None,) * (log2(self.num_warps) - len(bits))
@@ -246,20 +260,20 @@ def _fragmented(
     shape: tuple[int, ...], fragment: Fragment, axes: tuple[int, int],
     warp_axes: tuple[int | None, ...], orders: tuple[Order, ...], padded: bool = False,
 ) -> FragmentedTile:
-    """A tile in fragments.
+    """A tile cut into fragments.
 
-    axes: of the tile, that axes 0 and 1 of the fragment lie along.
-    warp_axes: per bit of the warp's number the axis that it lies along.
+    axes: of the tile, along which axes 0 and 1 of the fragment lie.
+    warp_axes: per bit of a warp's number the axis that it lies along.
     orders: of the bits of each axis.
-    padded: whether what lies beyond axis 1 counts as zeros.
+    padded: whether elements beyond axis 1 count as zeros.
     """
     columns = _Columns(shape, orders)
     inside = tuple(columns.of(axes[along], bit) for along, bit in fragment.register)
     lane = tuple(columns.of(axes[along], bit) for along, bit in fragment.lane)
     own = {axis: columns.bits(axis) - warp_axes.count(axis) for axis in range(len(shape))}
     warp = tuple(
-        0 if axis is None else columns.of(axis, own[axis] + warp_axes[:place].count(axis))
-        for place, axis in enumerate(warp_axes)
+        0 if axis is None else columns.of(axis, own[axis] + warp_axes[:position].count(axis))
+        for position, axis in enumerate(warp_axes)
     )
     repeats = [(axes[1], fragment.sizes[1]), (axes[0], fragment.sizes[0])]
     repeats += [(0, 0)] * (len(shape) - 2)
@@ -277,9 +291,9 @@ def _fragmented(
 
 
 class _Columns:
-    """The columns of layouts of one shape: per bit of an axis the packed index that it moves by.
+    """The columns of layouts of one shape: per bit of an axis the packed index that it adds.
 
-    orders: per axis the bits of its index, in the order in which they are counted; none for theirs.
+    orders: per axis the order of the bits of its index; () for the natural one.
     """
 
     def __init__(self, shape: tuple[int, ...], orders: tuple[Order, ...]):
@@ -288,7 +302,7 @@ class _Columns:
                              for order, bits in zip(orders, self._bits, strict=True))
 
     def bits(self, axis: int) -> int:
-        """How many bits an axis has."""
+        """Bits of an axis."""
         return self._bits[axis]
 
     def of(self, axis: int, bit: int) -> int:
@@ -299,25 +313,25 @@ class _Columns:
 
 
 def _mask(bits: Iterable[object]) -> int:
-    """The number whose bits are these, minor first."""
-    return sum(1 << place for place, bit in enumerate(bits) if bit)
+    """The mask of the true ones among bits, minor first."""
+    return sum(1 << position for position, bit in enumerate(bits) if bit)
 
 
 def _zeros(bits: tuple[tuple[int, int], ...], columns: tuple[int, ...]) -> int:
-    """Which bits lie along axis 1 and beyond it, as a mask."""
+    """The mask of the bits that lie along axis 1 but beyond its end."""
     return _mask(along == 1 and not column for (along, _), column in zip(bits, columns))
 
 
 def warp_grid(
-    num_warps: int, extents: tuple[int, int, int], least: tuple[int, int, int], along_rows: bool
+    num_warps: int, extents: tuple[int, int, int], minimum: tuple[int, int, int], along_rows: bool
 ) -> tuple[int, int, int]:
     """How many warps lie along the batches, M and N, so that they read the least of the operands.
 
-    extents: batches, M, N; least: what a warp has at least of each.
-    along_rows: as many along M as can be, so that a warp has whole rows.
+    extents: batches, M, N.  minimum: of these, for one warp.
+    along_rows: put as many along M as possible, so that a warp has whole rows.
     """
     batches = min(num_warps, extents[0])
-    rows_limit, columns_limit = (max(1, e // m) for e, m in zip(extents[1:], least[1:]))
+    rows_limit, columns_limit = (max(1, e // m) for e, m in zip(extents[1:], minimum[1:]))
     left = min(num_warps // batches, rows_limit * columns_limit)
     choices = [
         (rows, left // rows)

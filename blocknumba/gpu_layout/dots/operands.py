@@ -1,4 +1,8 @@
-"""Operands of products that are put into shared memory: what is put there, and how it is seen."""
+"""Operands of dots in shared memory: which value is staged there, and the view that the dot reads.
+
+A transposed operand is not copied.  `transpose` is looked through to its root, the root is staged
+in the layout that its memory has, and the dot reads the same bytes through a transposed layout.
+"""
 
 from __future__ import annotations
 
@@ -20,31 +24,30 @@ from blocknumba.tile_ir.ops.shape import transpose
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """What an operand is a transposed view of.
+    """The value that an operand is a transposed view of.
 
-    value: as its ops made it; axes: axis i of the operand is axis axes[i] of the value.
+    value: before any transpose.  axes: axis i of the operand is axis axes[i] of the value.
     """
 
     value: Value
     axes: tuple[int, ...]
 
     def viewed(self, layout: LinearLayout) -> LinearLayout:
-        """The operand's layout in the bytes of the root in a layout."""
+        """The layout in which the operand reads the bytes of a root that has this layout."""
         return registers.transpose(layout, self.axes)
 
     def stored(self, layout: LinearLayout) -> LinearLayout:
-        """The root's layout that the operand sees as a layout."""
+        """The layout that the root needs for the operand to read it in this layout."""
         return registers.transpose(layout, registers.inverse_axes(self.axes))
 
 
-def is_ieee_float32(product: Op) -> bool:
-    """Whether a dot is one that tensor cores are not exact enough for."""
-    return (product.a.type.dtype == float32
-            and attribute(product, "precision") == "ieee")
+def is_ieee_float32(dot: Op) -> bool:
+    """Whether a dot is of IEEE float32, which tensor cores would round to tf32."""
+    return dot.a.type.dtype == float32 and attribute(dot, "precision") == "ieee"
 
 
 def root_of(value: Value) -> Root:
-    """The root of an operand: transposes cost nothing, the layout absorbs them."""
+    """The root of an operand: transposes cost nothing, since the layout absorbs them."""
     axes: tuple[int, ...] = tuple(range(len(value.type.shape)))
     while value.owner is not None and value.owner.opdef is transpose:
         of_value = value.owner.attrs["axes"]
@@ -54,7 +57,7 @@ def root_of(value: Value) -> Root:
 
 
 def loaded(value: Value) -> Root | None:
-    """The load that a tile is computed from, element by element; None if there is not one."""
+    """The load that a tile is computed from by elementwise ops; None if there is none."""
     seen: set[Value] = set()
     waiting = [Root(value, tuple(range(len(value.type.shape))))]
     while waiting:
@@ -67,15 +70,15 @@ def loaded(value: Value) -> Root | None:
         if op.opdef is load:
             return root
         seen.add(root.value)
-        if _is_element_by_element(op):
+        if _is_elementwise(op):
             waiting += [Root(operand, root.axes) for operand in reversed(op.operands)]
     return None
 
 
 def contiguous_axis(value: Value, infos: AxisInfos, otherwise: int) -> int:
-    """The axis of a tile along which what it is computed from is contiguous in memory.
+    """The axis of a tile along which the load that it is computed from is contiguous.
 
-    otherwise: the one where nothing is known, or where it is as good as another.
+    otherwise: the axis returned where nothing is known, or where it is as contiguous as another.
     """
     source = loaded(value)
     if source is None:
@@ -86,28 +89,28 @@ def contiguous_axis(value: Value, infos: AxisInfos, otherwise: int) -> int:
 
 
 def computed_from(value: Value, ops: set[Op]) -> Op | None:
-    """The one of some ops from whose result a tile is computed, element by element, if there is."""
+    """The op among `ops` from whose result a tile is computed by elementwise ops; None if none."""
     seen: set[Value] = set()
     waiting = [value]
     while waiting:
         op = waiting.pop().owner
         if op in ops:
             return op
-        if op is not None and _is_element_by_element(op):
+        if op is not None and _is_elementwise(op):
             waiting += [operand for operand in op.operands if operand not in seen]
             seen.update(op.operands)
     return None
 
 
-def _is_element_by_element(op: Op) -> bool:
+def _is_elementwise(op: Op) -> bool:
     return op.opdef.has(ELEMENTWISE) or op.opdef in (cast, bitcast)
 
 
 class StagingRebuilder(Rebuilder):
-    """Re-emits a function; what is put into shared memory is put there where it is made.
+    """Rebuilder that stages roots in shared memory right where they are defined.
 
-    So it happens no more often than the tile is made, and once for all that read it.
-    as_tf32: float32 tiles are rounded there.
+    So a tile is staged no more often than it is computed, and once for all its readers.
+    as_tf32: float32 tiles are rounded when they are staged.
     """
 
     def __init__(self, rewrite: Rewrite, staged: Iterable[tuple[Root, LinearLayout]],
@@ -120,7 +123,7 @@ class StagingRebuilder(Rebuilder):
             self._wanted.setdefault(root.value, {})[layout] = None
 
     def region(self, region: Region) -> Region:
-        """A copy of a region, with buffers of what it is entered with."""
+        """A copy of a region, with buffers of its arguments."""
         types, hints = [arg.type for arg in region.args], [arg.hint for arg in region.args]
         with self.builder.region(*types, hints=hints) as (copy, args):
             for old, new in zip(region.args, args, strict=True):
@@ -130,13 +133,13 @@ class StagingRebuilder(Rebuilder):
         return copy
 
     def op(self, op: Op) -> None:
-        """A copy of one op, and buffers with its results."""
+        """Emit one op again, and buffers of its results."""
         super().op(op)
         for value in op.results:
             self._stage(value)
 
     def buffer(self, root: Root, layout: LinearLayout) -> Value:
-        """The operand in shared memory, its root in a layout."""
+        """The view of a staged root that an operand reads; layout: of the root."""
         buffer = self._buffers[root.value, layout]
         if root.axes == tuple(range(len(root.axes))):
             return buffer

@@ -1,7 +1,7 @@
-"""The ops that `dot` becomes: products of tiles by the warps of a program.
+"""The ops that `dot` is lowered to when wgmma does not take it: mma and fma_dot.
 
-Their operands a and b are tiles in shared memory, of which every thread reads what it multiplies,
-or, of mma, tiles in registers.
+Their operands a and b are tiles in shared memory, from which every thread reads the elements that
+it multiplies.  Operands of mma may also be tiles in registers.
 """
 
 from __future__ import annotations
@@ -22,18 +22,20 @@ def _require_fitting(name: str, a: TileType, b: TileType, acc: TileType) -> None
         and (a.shape[-2], b.shape[-1]) == acc.shape[-2:]
         and a.shape[-1] == b.shape[-2]
     )
-    require(fits, "{}: given {}, {} and {}, accepted a product", name, a, b, acc)
+    require(fits, "{}: given {}, {} and {}, accepted shapes (..., M, K), (..., K, N), (..., M, N)",
+            name, a, b, acc)
 
 
 @op(EFFECT)
 def mma(a, b, acc, *, instruction, warps, num_warps, precision="ieee", swapped=False,
         rows=(), columns=(), depths=()) -> TileType:
-    """acc + a @ b by the matrix instruction of warps.
+    """acc + a @ b by mma.sync, the matrix instruction of one warp.
 
     a: (..., M, K), b: (..., K, N), each in shared memory or in registers; acc: (..., M, N).
-    instruction: an Instruction as text; warps, num_warps, swapped, and the orders of rows, columns
-    and depths: as of mma_plan, which gives the layouts.
-    precision: of float32, "tf32" or "tf32x3": operands are rounded as they are read.
+    instruction: an Instruction as text.
+    warps, num_warps, swapped, and the orders of rows, columns and depths: as of mma_plan, which
+    returns the layouts.
+    precision: of float32, "tf32" or "tf32x3": operands are rounded when they are read.
     """
     _require_fitting("mma", a, b, acc)
     require(precision in PRECISIONS, "mma: precision must be one of {}, got {!r}", PRECISIONS,
@@ -43,10 +45,10 @@ def mma(a, b, acc, *, instruction, warps, num_warps, precision="ieee", swapped=F
 
 @op(EFFECT)
 def fma_dot(a, b, acc, *, layout) -> TileType:
-    """acc + a @ b by multiplications and additions that round once, in order along K.
+    """acc + a @ b by fused multiply-adds, in order along K.
 
     a: (..., M, K), b: (..., K, N), in shared memory; acc: (..., M, N).
-    layout: of acc and the result; every thread reads what it needs of a and b.
+    layout: of acc and the result; every thread reads the elements of a and b that it needs.
     """
     _require_fitting("fma_dot", a, b, acc)
     for tile in (a, b):

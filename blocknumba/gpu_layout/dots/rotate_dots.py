@@ -1,4 +1,15 @@
-"""The pass that lets two products of a loop, the second of what the first gave, overlap."""
+"""The pass that overlaps the two chained dots of a loop, as in attention.
+
+The second dot of an iteration reads what is computed from the first, so within one iteration the
+tensor cores wait for the softmax between them.  Rotating the loop by half an iteration lets the
+second dot of iteration i-1 run beside the first of iteration i:
+
+    as written    tensor cores   dot1[0]             dot2[0]  dot1[1]             dot2[1]
+                  other units             softmax[0]                   softmax[1]
+
+    rotated       tensor cores   dot1[0]             dot1[1]  dot2[0]     dot1[2]  dot2[1]
+                  other units             softmax[0]          softmax[1]           softmax[2]
+"""
 
 from __future__ import annotations
 
@@ -25,20 +36,20 @@ from blocknumba.tile_ir.passes.contract import declared
 
 @declared(reads=("ops",), writes=("ops",))
 def rotate_dots(fn: Function, options: LayoutOptions) -> Function:
-    """In a loop with two products, round i begins the first while the second of round i-1 runs.
+    """Start the first dot of iteration i while the second dot of iteration i-1 runs.
 
     The loop is one like that of attention: s = a @ b[i]; acc = f(acc) + g(s) @ c[i].  Its first
-    product and all that is made of it are peeled off before the loop, its second product after it:
+    dot and all that depends on it are peeled off before the loop, its second dot after it:
 
         s = a @ b[0];  p, acc = g(s), f(acc)
-        for i in 1 ..:  begin s = a @ b[i];  begin acc += p @ c[i-1]
-                        wait for s;  g(s), but for the last step;  wait for acc;  p, acc = ...
+        for i in 1 ..:  start s = a @ b[i];  start acc += p @ c[i-1]
+                        wait for s;  g(s), except its last cast;  wait for acc;  p, acc = ...
         acc += p @ c[last]
 
-    What the second product reads in registers is made while no product is under way, as the
-    hardware demands.   Source: FlashAttention-3, arXiv 2407.08608, section 3.2.
+    The operand that the second dot reads from registers is written while no dot is in flight, as
+    wgmma requires.   Source: FlashAttention-3, arXiv 2407.08608, section 3.2.
     """
-    if shares_multiprocessor(fn, options):  # other programs multiply meanwhile
+    if shares_multiprocessor(fn, options):  # other programs keep the tensor cores busy
         return fn.with_body(fn.body, resident_programs=RESIDENT_PROGRAMS)
     uses = Uses(fn)
     loops = {
@@ -55,42 +66,42 @@ def rotate_dots(fn: Function, options: LayoutOptions) -> Function:
 
 
 @dataclass(frozen=True, slots=True)
-class _Products:
-    """The parts of a loop that can be rotated.
+class _ChainedDots:
+    """The chained dots of a loop that can be rotated, and the ops around them.
 
     first, second: wgmma ops; first_wait, second_wait: the waits for them.
-    narrow: the cast that makes what the second product reads in registers.
-    accumulator: the argument that the second product adds to, once `late` ops have scaled it.
-    fetch: the ops that bring the second operand of the second product.
-    only_fetch: those of them that do nothing else.
-    walking: the arguments that they use, each with the op that makes it of itself for the next
-        round, by the same offset in every round.
+    cast_op: the cast that produces the operand that the second dot reads from registers.
+    accumulator: the loop-carried argument that the second dot adds to, after `scaling` ops.
+    fetch: the ops that load operand b of the second dot.
+    fetch_only: those of them that nothing else uses.
+    advanced: the loop-carried pointers that they use, each with the `offset` that advances it by
+        the same count in every iteration.
     """
 
     first: Op
     first_wait: Op
     second: Op
     second_wait: Op
-    narrow: Op
+    cast_op: Op
     accumulator: Value
-    late: tuple[Op, ...]
+    scaling: tuple[Op, ...]
     fetch: tuple[Op, ...]
-    only_fetch: tuple[Op, ...]
-    walking: dict[Value, Op]
+    fetch_only: tuple[Op, ...]
+    advanced: dict[Value, Op]
 
     @property
-    def delayed(self) -> set[Op]:
-        """What is not done in the course of a round's first half."""
-        return {self.second, self.second_wait, self.narrow, *self.late, *self.only_fetch}
+    def deferred(self) -> set[Op]:
+        """The ops that are left out of the first half of an iteration."""
+        return {self.second, self.second_wait, self.cast_op, *self.scaling, *self.fetch_only}
 
     def registers(self, options: LayoutOptions) -> int:
-        """The registers of a thread that hold both, and what one leaves to the other."""
+        """The registers of a thread that both accumulators and the operand between them need."""
         results = self.first.result.type, self.second.result.type
         return chained_dot_registers(*results, options.num_warps)
 
 
-def _match(loop: Op, index: Uses) -> _Products | None:
-    """The products of a loop, if it can be rotated."""
+def _match(loop: Op, index: Uses) -> _ChainedDots | None:
+    """The chained dots of a loop; None if it cannot be rotated."""
     step = constant_of(loop.step) if loop.name == "for" else None
     if step is None or step <= 0 or any(op.regions for op in loop.regions[0].ops):
         return None
@@ -100,30 +111,30 @@ def _match(loop: Op, index: Uses) -> _Products | None:
         return None
     first, first_wait, second, second_wait = effects
     uses = _LoopUses(region, index)
-    narrow = uses.owner(second.a)
-    place = uses.place_handed_on(second_wait.result)
-    if narrow is None or narrow.opdef is not cast or place is None:
+    cast_op = uses.owner(second.a)
+    position = uses.yielded_index(second_wait.result)
+    if cast_op is None or cast_op.opdef is not cast or position is None:
         return None
-    accumulator = carried(loop).args[place]
-    late = uses.between(accumulator, second.acc)
-    fetch, only_fetch = _fetch(loop, uses, second)
-    walking = _walking(loop, fetch)
+    accumulator = carried(loop).args[position]
+    scaling = uses.between(accumulator, second.acc)
+    fetch, fetch_only = _fetch(loop, uses, second)
+    advanced = _advanced(loop, fetch)
     if (
         accumulator in first.operands
         or not fetch
-        or walking is None
-        or any(user not in (*late, second) for user in uses.of(accumulator, *late))
-        or uses.of(narrow.result) != {second}
+        or advanced is None
+        or any(user not in (*scaling, second) for user in uses.of(accumulator, *scaling))
+        or uses.of(cast_op.result) != {second}
     ):
         return None
-    return _Products(first, first_wait, second, second_wait, narrow, accumulator, late, fetch,
-                     only_fetch, walking)
+    return _ChainedDots(first, first_wait, second, second_wait, cast_op, accumulator, scaling,
+                        fetch, fetch_only, advanced)
 
 
 def _fetch(loop: Op, uses: _LoopUses, second: Op) -> tuple[tuple[Op, ...], tuple[Op, ...]]:
-    """The ops that bring the second operand of a product, and those of them that do only that.
+    """The ops that load operand b of a dot, and those of them that nothing else uses.
 
-    Nothing where more than a load and pure ops is needed, or the load is for others too.
+    Empty where it takes more than a load and pure ops, or where the load has other users.
     """
     (region,), needed = loop.regions, {second.b}
     fetch = []
@@ -131,16 +142,18 @@ def _fetch(loop: Op, uses: _LoopUses, second: Op) -> tuple[tuple[Op, ...], tuple
         if not needed.isdisjoint(op.results):
             fetch.append(op)
             needed.update(op.operands)
-    only_fetch = uses.only_for(second.b, second)
-    if any(not op.opdef.has(PURE) and (op.opdef is not load or op not in only_fetch)
+    fetch_only = uses.only_for(second.b, second)
+    if any(not op.opdef.has(PURE) and (op.opdef is not load or op not in fetch_only)
            for op in fetch):
         return (), ()
-    return tuple(reversed(fetch)), only_fetch
+    return tuple(reversed(fetch)), fetch_only
 
 
-def _walking(loop: Op, fetch: tuple[Op, ...]) -> dict[Value, Op] | None:
-    """The carried arguments that ops use, with the ops that advance them; None if one does not
-    advance by the same offset in every round."""
+def _advanced(loop: Op, fetch: tuple[Op, ...]) -> dict[Value, Op] | None:
+    """The loop-carried arguments that ops use, with the ops that advance them.
+
+    None if one of them does not advance by the same offset in every iteration.
+    """
     values, inside = carried(loop), set(loop.regions[0].ops)
     used = {value for op in fetch for value in op.operands}
     found = {}
@@ -156,7 +169,7 @@ def _walking(loop: Op, fetch: tuple[Op, ...]) -> dict[Value, Op] | None:
 
 
 class _LoopUses:
-    """Who uses what in the region of a loop that holds no other region."""
+    """Uses of values in the region of a loop without nested regions."""
 
     def __init__(self, region: Region, uses: Uses):
         self._region = region
@@ -164,26 +177,26 @@ class _LoopUses:
         self._inside = {value for op in region.ops for value in op.results} | set(region.args)
 
     def owner(self, value: Value) -> Op | None:
-        """The op of the region that makes a value."""
+        """The op of the region that produces a value."""
         return value.owner if value in self._inside else None
 
     def of(self, *values: Value | Op) -> set[Op]:
-        """The ops that use values of the region, or results of its ops."""
+        """The users of values of the region, or of the results of its ops."""
         found: set[Op] = set()
         for value in values:
             for used in value.results if isinstance(value, Op) else (value,):
                 found.update(self._uses.users(used))
         return found
 
-    def place_handed_on(self, value: Value) -> int | None:
-        """The place of a value that the next round gets and that nothing else uses."""
+    def yielded_index(self, value: Value) -> int | None:
+        """The index of a value among those yielded; None if it has any other use."""
         end = self._region.terminator
         if self.of(value) != {end} or end.operands.count(value) != 1:
             return None
         return end.operands.index(value)
 
     def between(self, source: Value, target: Value) -> tuple[Op, ...]:
-        """The ops that make target of source, in order."""
+        """The ops on the paths from source to target, in order."""
         reached, found = {source}, []
         for op in self._region.ops:
             if not reached.isdisjoint(op.operands) and op.results and not op.opdef.has(EFFECT):
@@ -198,7 +211,7 @@ class _LoopUses:
         return tuple(found)
 
     def only_for(self, value: Value, user: Op) -> tuple[Op, ...]:
-        """The ops that are there for one operand of one op, in order."""
+        """The ops that only one operand of one op depends on, in order."""
         wanted, needed = [], {value}
         for op in reversed(self._region.ops):
             if not needed.isdisjoint(op.results) and self.of(op) <= {user, *wanted}:
@@ -208,15 +221,15 @@ class _LoopUses:
 
 
 class _Rotator(Rebuilder):
-    """Re-emits a function with some of its loops rotated."""
+    """Rebuilder of a function with some of its loops rotated."""
 
-    def __init__(self, loops: dict[Op, _Products]):
+    def __init__(self, loops: dict[Op, _ChainedDots]):
         super().__init__(folding=False)
         self._loops = loops
         self._scratch: Value | None = None
 
     def op(self, op: Op) -> None:
-        """A copy of one op, or of a loop its rotated form."""
+        """Emit one op again, or a loop rotated."""
         if op not in self._loops:
             super().op(op)
             return
@@ -224,48 +237,49 @@ class _Rotator(Rebuilder):
             new.hint = new.hint or old.hint
             self[old] = new
 
-    def _choice(self, loop: Op, parts: _Products) -> Values:
-        """The rotated loop where there is a round, else what the loop begins with."""
+    def _choice(self, loop: Op, dots: _ChainedDots) -> Values:
+        """The rotated loop if it has an iteration, else its initial values."""
         emit, types = self.builder.emit, tuple(value.type for value in loop.results)
         start, stop, step = (self[value] for value in controls(loop))
         initial = [self[value] for value in loop.initial]
         self._scratch = emit(shared_allocate, dtype="int32", shape=(1,), layout=ONE_ELEMENT)
-        with self.builder.region() as (some, _):
-            emit(OPS["yield"], *self._rotated(loop, parts, (start, stop, step), initial))
-        with self.builder.region() as (none, _):
+        with self.builder.region() as (rotated, _):
+            emit(OPS["yield"], *self._rotated(loop, dots, (start, stop, step), initial))
+        with self.builder.region() as (unchanged, _):
             emit(OPS["yield"], *initial)
         self.builder.loc = loop.loc
-        any_round = emit(OPS["lt"], start, stop)
-        made = emit(OPS["if"], any_round, regions=(some, none), types=types, result_types=types)
+        any_iteration = emit(OPS["lt"], start, stop)
+        made = emit(OPS["if"], any_iteration, regions=(rotated, unchanged), types=types,
+                    result_types=types)
         return made if isinstance(made, tuple) else (made,)
 
     def _rotated(
-        self, loop: Op, parts: _Products, bounds: tuple[Value, Value, Value], initial: list[Value]
+        self, loop: Op, dots: _ChainedDots, bounds: tuple[Value, Value, Value], initial: list[Value]
     ) -> list[Value]:
-        """First half of the first round; the loop; second half of the last round."""
+        """First half of the first iteration; the loop; second half of the last iteration."""
         emit = self.builder.emit
         start, stop, step = bounds
-        (region,), place = loop.regions, carried(loop).args.index(parts.accumulator)
+        (region,), position = loop.regions, carried(loop).args.index(dots.accumulator)
         self._enter(region, start, initial)
-        self._first_half(region, parts, None)
-        state = self._state(loop, parts, place)
+        self._first_half(region, dots, None)
+        state = self._state(loop, dots, position)
         second = emit(OPS["add"], start, step)
         types = [value.type for value in (second, *state)]
         with self.builder.region(*types, hints=[arg.hint for arg in region.args]) as (body, args):
-            index, *carried_in, narrowed = args
+            index, *carried_in, operand_a = args
             self._enter(region, index, carried_in)
             before = emit(OPS["sub"], index, step)
-            self._first_half(region, parts, (before, narrowed))
-            emit(OPS["yield"], *self._state(loop, parts, place))
+            self._first_half(region, dots, (before, operand_a))
+            emit(OPS["yield"], *self._state(loop, dots, position))
         self.builder.loc = loop.loc
-        *left, narrowed = emit(
+        *left, operand_a = emit(
             OPS["for"], second, stop, step, *state, regions=(body,), types=tuple(types[1:]),
             **loop.attrs,
         )
-        self[parts.accumulator] = left[place]
-        last = self._last(loop, parts, bounds, initial)
-        begun = self._second_product(region, parts, last, narrowed, left[place])
-        left[place] = emit(wgmma_wait, begun, pending=0)
+        self[dots.accumulator] = left[position]
+        last = self._last(loop, dots, bounds, initial)
+        begun = self._second_dot(region, dots, last, operand_a, left[position])
+        left[position] = emit(wgmma_wait, begun, pending=0)
         return left
 
     def _enter(self, region: Region, index: Value, values: list[Value]) -> None:
@@ -273,81 +287,82 @@ class _Rotator(Rebuilder):
             self[old] = new
 
     def _first_half(
-        self, region: Region, parts: _Products, earlier: tuple[Value, Value] | None
+        self, region: Region, dots: _ChainedDots, earlier: tuple[Value, Value] | None
     ) -> None:
-        """A round up to its second product; meanwhile that of the round before, if there is one.
+        """An iteration up to its second dot, beside the second dot of the previous iteration.
 
-        earlier: the index of that round, and what its product reads in registers.
+        earlier: the index of the previous iteration, and operand a of its second dot; None in the
+            first iteration.
         """
-        emit, scaled = self.builder.emit, self[parts.accumulator]
+        emit, scaled = self.builder.emit, self[dots.accumulator]
         begun = None
-        delayed = parts.delayed
+        deferred = dots.deferred
         for op in region.ops[:-1]:
             self.builder.loc = op.loc
-            if op is parts.first_wait:
+            if op is dots.first_wait:
                 pending = int(begun is not None)
                 self[op.result] = emit(wgmma_wait, self[op.value], pending=pending)
-            elif op not in delayed:
+            elif op not in deferred:
                 self.op(op)
-            if op is parts.first and earlier is not None:
-                index, narrowed = earlier
-                before = {arg: self._back(self[arg], op) for arg, op in parts.walking.items()}
+            if op is dots.first and earlier is not None:
+                index, operand_a = earlier
+                before = {arg: self._back(self[arg], op) for arg, op in dots.advanced.items()}
                 before[region.args[0]] = index
-                begun = self._second_product(region, parts, before, narrowed, scaled)
+                begun = self._second_dot(region, dots, before, operand_a, scaled)
         if begun is not None:
-            self._wait_for_second(region, parts, begun)
-        for op in (*parts.late, parts.narrow):
+            self._wait_for_second(region, dots, begun)
+        for op in (*dots.scaling, dots.cast_op):
             self.op(op)
 
-    def _second_product(
-        self, region: Region, parts: _Products, round_: dict[Value, Value], narrowed: Value,
+    def _second_dot(
+        self, region: Region, dots: _ChainedDots, iteration: dict[Value, Value], operand_a: Value,
         scaled: Value
     ) -> Value:
-        """Begin the second product of a round: of that with these counter and pointers."""
-        with self.apart([*region.args, *(value for op in parts.fetch for value in op.results)]):
-            for arg, value in round_.items():
+        """Start the second dot of the iteration that has these index and pointers."""
+        with self.apart([*region.args, *(value for op in dots.fetch for value in op.results)]):
+            for arg, value in iteration.items():
                 self[arg] = value
-            self.ops(parts.fetch)
-            operand = self[parts.second.b]
-        self.builder.loc = parts.second.loc
-        return self.builder.emit(wgmma, narrowed, operand, scaled, **parts.second.attrs)
+            self.ops(dots.fetch)
+            operand = self[dots.second.b]
+        self.builder.loc = dots.second.loc
+        return self.builder.emit(wgmma, operand_a, operand, scaled, **dots.second.attrs)
 
-    def _wait_for_second(self, region: Region, parts: _Products, begun: Value) -> None:
-        """Wait behind all that the scores are for, before anything is made for a product."""
-        emit, wide = self.builder.emit, parts.narrow.x
+    def _wait_for_second(self, region: Region, dots: _ChainedDots, begun: Value) -> None:
+        """Wait for the second dot after all uses of the scores, before its operand is written."""
+        emit, wide = self.builder.emit, dots.cast_op.x
         made = [op for op in region.ops if op.opdef is reduce and op.x is wide]
         emit(pin, self[made[0].result if made else wide], self._scratch)
-        self[parts.accumulator] = emit(wgmma_wait, begun, pending=0)
+        self[dots.accumulator] = emit(wgmma_wait, begun, pending=0)
         self[wide] = emit(wgmma_wait, self[wide], pending=0)
 
-    def _state(self, loop: Op, parts: _Products, place: int) -> list[Value]:
-        """What a round hands to the next one, and the first operand of its second product."""
-        state = [self[value] for value in carried(loop).following[:place]]
-        state.append(self[parts.second.acc])
-        state += [self[value] for value in carried(loop).following[place + 1 :]]
-        return [*state, self[parts.narrow.result]]
+    def _state(self, loop: Op, dots: _ChainedDots, position: int) -> list[Value]:
+        """The loop-carried values of the rotated loop: those of the loop, and operand a."""
+        state = [self[value] for value in carried(loop).following[:position]]
+        state.append(self[dots.second.acc])
+        state += [self[value] for value in carried(loop).following[position + 1 :]]
+        return [*state, self[dots.cast_op.result]]
 
     def _back(self, pointers: Value, advance: Op) -> Value:
-        """Where pointers were a round before."""
+        """The pointers of the previous iteration."""
         emit = self.builder.emit
         return emit(offset, pointers, emit(OPS["neg"], self[advance.count]))
 
     def _last(
-        self, loop: Op, parts: _Products, bounds: tuple[Value, Value, Value], initial: list[Value]
+        self, loop: Op, dots: _ChainedDots, bounds: tuple[Value, Value, Value], initial: list[Value]
     ) -> dict[Value, Value]:
-        """The counter and the pointers of the last round of a loop that has one."""
+        """The index and the pointers of the last iteration of a loop that has one."""
         emit, (start, stop, step) = self.builder.emit, bounds
         dtype = start.type.dtype
         before_stop = emit(OPS["sub"], emit(OPS["sub"], stop, self.builder.constant(1, dtype)),
                            start)
         # never negative: start is known to lie within the array
-        rounds = emit(OPS["maximum"], emit(OPS["floordiv"], before_stop, step),
+        steps = emit(OPS["maximum"], emit(OPS["floordiv"], before_stop, step),
                       self.builder.constant(0, dtype))
-        last = {loop.regions[0].args[0]: emit(OPS["add"], start, emit(OPS["mul"], rounds, step))}
+        last = {loop.regions[0].args[0]: emit(OPS["add"], start, emit(OPS["mul"], steps, step))}
         for arg, value in zip(carried(loop).args, initial, strict=True):
-            if arg in parts.walking:
-                count = self[parts.walking[arg].count]
-                wide = emit(OPS["cast"], rounds, dtype=int64.name)
+            if arg in dots.advanced:
+                count = self[dots.advanced[arg].count]
+                wide = emit(OPS["cast"], steps, dtype=int64.name)
                 if count.type.shape:
                     wide = emit(OPS["splat"], wide, shape=count.type.shape)
                 count = emit(OPS["cast"], count, dtype=int64.name)

@@ -1,7 +1,12 @@
-"""Products of matrices on Hopper's tensor cores: fragments in registers, operands in buffers.
+"""wgmma on Hopper's tensor cores: accumulators in registers, operands in shared memory.
 
-Four warps, a warpgroup, multiply (64, K) by (K, N).  Warpgroups are laid along M as far as it goes,
-then along N.  Each does instructions of 64 rows, of up to 256 columns, and of 32 bytes of K.
+A warpgroup (four warps) multiplies (64, K) by (K, N).  Warpgroups are laid along M as far as
+possible, then along N.  Each executes instructions of 64 rows, up to 256 columns and 32 bytes
+of K.
+
+    (256, 128) by 8 warps:   warpgroup 0: rows 0..127      each: 2 instructions of 64 x 128
+                             warpgroup 1: rows 128..255    for every 32 bytes of K
+
 Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Operation using wgmma".
 """
 
@@ -23,18 +28,19 @@ ROWS, MAX_COLUMNS, MIN_COLUMNS = 64, 256, 8  # of an instruction
 DEPTH_BYTES = 32  # of a row of the first operand of an instruction
 WORD_BITS = 32  # of a register
 FREE_MAJOR_BITS = 16  # operands of this size may be contiguous along M or N
-MAX_ACCUMULATOR_REGISTERS = 128  # registers of a thread; twice as many there are none
-# Registers of a thread besides its accumulators: ptxas refuses an instruction that has fewer.
+MAX_ACCUMULATOR_REGISTERS = 128  # of a thread, which has at most 255 registers
+# Registers of a thread besides its accumulator: with fewer ptxas rejects the instruction.
 OTHER_REGISTERS = 26
+
 
 @dataclass(frozen=True, slots=True)
 class WarpgroupTiling:
-    """How (M, N) is divided: bits of M and N.
+    """How warpgroups and instructions tile (M, N); all fields are log2.
 
-    group_rows, group_columns: bits of the warpgroup's number that choose rows, then columns.
-    copies: those that choose nothing, since there is nothing left.
-    repeat_rows, repeat_columns: instructions of one warpgroup.
-    columns: of an instruction.
+    group_rows, group_columns: warpgroups along M and along N.
+    copies: warpgroups that hold copies, since no rows or columns are left for them.
+    repeat_rows, repeat_columns: instructions of one warpgroup along M and along N.
+    columns: of one instruction.
     """
 
     group_rows: int
@@ -47,7 +53,7 @@ class WarpgroupTiling:
 
 @lru_cache(maxsize=256)
 def warpgroup_tiling(rows: int, columns: int, num_warps: int) -> WarpgroupTiling:
-    """How warpgroups share a product of rows x columns."""
+    """The tiling of an accumulator of rows x columns."""
     groups = log2(num_warps // WARPGROUP)
     row_bits, column_bits = log2(rows // ROWS), log2(columns)
     group_rows = min(groups, row_bits)
@@ -65,10 +71,10 @@ def depth_of(dtype: DType) -> int:
 
 @lru_cache(maxsize=256)
 def accumulator_layout(shape: tuple[int, int], num_warps: int) -> LinearLayout:
-    """The layout of (M, N) results.
+    """The layout of an (M, N) accumulator.
 
-    Registers: two neighbours of a row, a row 8 further down, 8 columns further on and so on, then
-    further instructions, columns first.
+    Register bits: two neighbours in a row; the row 8 further down; 8, 16, .. columns further on;
+    then further instructions, columns first.
     Source: PTX ISA, "Register Fragments and Shared Memory Matrix Layouts", wgmma D fragment.
     """
     rows, columns = shape
@@ -84,10 +90,10 @@ def accumulator_layout(shape: tuple[int, int], num_warps: int) -> LinearLayout:
 
 @lru_cache(maxsize=256)
 def operand_layout(shape: tuple[int, int], dtype: DType, num_warps: int) -> LinearLayout:
-    """The layout of an (M, K) first operand in registers.
+    """The layout of an (M, K) operand a in registers.
 
-    Registers: neighbours of a row that fill a word, a row 8 further down, the other half of the
-    depth, then further depths, then further instructions.
+    Register bits: neighbours in a row that fill a word; the row 8 further down; the other half of
+    the depth; then further depths, then further instructions.
     Source: PTX ISA, "Register Fragments and Shared Memory Matrix Layouts", wgmma A fragment.
     """
     rows, depth = shape
@@ -106,9 +112,9 @@ def _axis_bits(extent: int, first: int) -> gf2.Matrix:
 
 
 def refusal(a: TileType, b: TileType, acc: TileType, precision: str, num_warps: int) -> str:
-    """Why Hopper's tensor cores cannot do a product; "" if they can.
+    """Why wgmma cannot do a dot; "" if it can.
 
-    a: (M, K), b: (K, N), acc: (M, N); the layouts of those that are buffers are checked too.
+    a: (M, K), b: (K, N), acc: (M, N); the layouts of those in shared memory are checked too.
     """
     if len(a.shape) != 2:
         return "it is a batch of products"
@@ -135,7 +141,7 @@ def refusal(a: TileType, b: TileType, acc: TileType, precision: str, num_warps: 
 
 
 def _buffer_refusal(tile: TileType, axis: int) -> str:
-    """Why an operand cannot be read from its buffer; axis: that of M or N."""
+    """Why wgmma cannot read an operand from its buffer; "" if it can.   axis: of M or N."""
     found = recognized(tile.layout, tile.dtype.bits)
     if found is None or not found[1]:
         return f"{tile} is not in rows of 32 bytes or more"
@@ -146,7 +152,7 @@ def _buffer_refusal(tile: TileType, axis: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SharedOperand:
-    """How the tensor cores find an operand in its buffer.
+    """The address pattern by which wgmma reads an operand from its buffer.
 
     panels: the buffer's layout before chunks are permuted.   axis: of M or N.
     element_bytes, swizzle_bytes: of the buffer.
@@ -161,13 +167,13 @@ class SharedOperand:
 
     @staticmethod
     def of(tile: TileType, axis: int) -> SharedOperand:
-        """The operand in a buffer; axis: of M or N."""
+        """The pattern of a tile in shared memory; axis: of M or N."""
         minor_axis, swizzle = recognized(tile.layout, tile.dtype.bits)
         panels = in_panels(tile.shape, minor_axis, tile.dtype.bits, swizzle)
         return SharedOperand(panels, axis, tile.dtype.bytes, swizzle, minor_axis == axis)
 
     def offset_bytes(self, row: int, depth: int) -> int:
-        """Where an element is, from the start of the buffer, before chunks are permuted.
+        """The offset of an element from the start of the buffer, before chunks are permuted.
 
         row: its index along M or N; depth: along K.
         """

@@ -18,11 +18,11 @@ from blocknumba.tile_ir.passes.contract import declared
 
 @declared(reads=("ops",), writes=("ops", "layouts"))
 def assign_layouts(fn: Function, options: LayoutOptions) -> Function:
-    """Every tile gets a layout, every op operands in the layouts its placement asks for.
+    """Give every tile a layout, and every op operands in the layouts that its placement requires.
 
-    Where a tile is wanted in several layouts, it is computed again in each or moved, whichever
-    costs less; both happen where the tile is defined, so never more often than it is made.  Ops
-    whose results nothing needs are left out.
+    A tile that is required in several layouts is computed again in each or moved, whichever costs
+    less.  Both happen where the tile is defined, so never more often than it is computed.  Dead
+    ops are left out.
     """
     accesses = Accesses(fn, options)
     preferred = PreferredLayouts(fn, accesses, options)
@@ -30,25 +30,25 @@ def assign_layouts(fn: Function, options: LayoutOptions) -> Function:
 
 
 class _Emitter:
-    """Emits every op once for each of its layouts; remembers each value in each of its layouts."""
+    """Emits every op once for each of its layouts, and keeps each value in each of its layouts."""
 
     def __init__(self, planner: Planner, preferred: PreferredLayouts):
         self._planner = planner
         self._preferred = preferred
         self._builder = Builder(folding=False)
-        self._made: dict[tuple[Value, Layout], Value] = {}
+        self._emitted: dict[tuple[Value, Layout], Value] = {}
 
     def function(self, fn: Function) -> Function:
         """fn with layouts."""
         return fn.with_body(self._region(fn.body))
 
     def _region(self, region: Region, results: tuple[Value, ...] = ()) -> Region:
-        """region with layouts; it hands on results."""
+        """region with layouts.   results: of its op, to which it yields."""
         types = tuple(_with_layout(arg.type, self._preferred[arg]) for arg in region.args)
         hints = [arg.hint for arg in region.args]
         with self._builder.region(*types, hints=hints) as (new, args):
             for old, arg in zip(region.args, args, strict=True):
-                self._made[old, _register_layout(arg.type)] = arg
+                self._emitted[old, _register_layout(arg.type)] = arg
                 self._move(old)
             for op in region.ops:
                 self._builder.loc = op.loc
@@ -69,7 +69,7 @@ class _Emitter:
             self._move(value)
 
     def _compute(self, op: Op, layout: Layout) -> None:
-        """One op in one layout."""
+        """Emit one op in one layout."""
         if layout is None:
             self._emit(op, (None,) * len(op.operands), (None,) * len(op.results))
             return
@@ -92,8 +92,8 @@ class _Emitter:
         results: tuple[Layout, ...],
         regions: tuple[Region, ...] = (),
     ) -> None:
-        """op with its operands and results in these layouts."""
-        values = [self._made[pair] for pair in zip(op.operands, operands, strict=True)]
+        """Emit an op with its operands and results in these layouts."""
+        values = [self._emitted[pair] for pair in zip(op.operands, operands, strict=True)]
         pairs = zip(op.results, results, strict=True)
         types = tuple(_with_layout(value.type, layout) for value, layout in pairs)
         attrs = dict(op.attrs)
@@ -103,20 +103,20 @@ class _Emitter:
         self._builder.append(new)
         for old, value in zip(op.results, new.results, strict=True):
             value.hint = old.hint
-            self._made[old, _register_layout(value.type)] = value
+            self._emitted[old, _register_layout(value.type)] = value
 
     def _move(self, value: Value) -> None:
-        """Bring a value to the layouts that it is moved to."""
+        """Move a value to the layouts that the plan moves it to."""
         plan = self._planner.values.get(value)
         for source, destination in plan.moves if plan is not None else ():
             moved = self._builder.emit(
-                convert_layout, self._made[value, source], layout=destination, hint=value.hint
+                convert_layout, self._emitted[value, source], layout=destination, hint=value.hint
             )
-            self._made[value, destination] = moved
+            self._emitted[value, destination] = moved
 
 
 def _register_layout(tile: TileType) -> LinearLayout | None:
-    """What a plan calls the layout of a value: None for scalars and buffers."""
+    """The layout of a value in registers; None for scalars and buffers."""
     return None if is_buffer(tile) else tile.layout
 
 

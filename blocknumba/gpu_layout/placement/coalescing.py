@@ -1,4 +1,10 @@
-"""Layouts in which accesses to memory are coalesced, and what other layouts cost."""
+"""Layouts in which accesses to memory are coalesced, and the cost of accesses in other layouts.
+
+The analysis of pointers (AxisInfos) says along which axis neighbours are contiguous.  The layout
+gives each thread one vector of them, and the lanes of a warp consecutive vectors:
+
+    float32 row:  | lane 0: 16 bytes | lane 1: 16 bytes | .. | lane 31: 16 bytes |   4 lines of 128
+"""
 
 from __future__ import annotations
 
@@ -26,11 +32,11 @@ WRITE_FACTOR = 2  # stores go through to L2, at half the rate
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """One load, store or atomic of a tile, or the reading of a buffer.
+    """One load, store or atomic of a tile, or one read of a buffer.
 
     base: the pointers, or the buffer.  order: axes, most contiguous first.
     width: neighbours along order[0] that one instruction may take.
-    value: what shares its layout: the result of a load, the operand of a store.
+    value: that has the layout of the access: the result of a load, the operand of a store.
     """
 
     op: Op
@@ -46,15 +52,15 @@ class _Access:
 
     @property
     def element_bytes(self) -> int:
-        """The size of an element in memory."""
+        """Bytes of an element in memory."""
         return self.base.type.dtype.pointee.bytes
 
 
 class Accesses:
-    """The tile accesses of a function: which layout suits each, and what the others cost.
+    """The tile accesses of a function: the layout that suits each, and the cost of others.
 
-    Accesses whose data meet in elementwise ops get one layout if they agree on the order of axes:
-    the widest vector of any of them, so that nothing has to move between them.
+    Accesses whose values are combined by elementwise ops get one layout if they agree on the order
+    of axes: that with the widest vector of any of them, so that nothing moves between them.
     """
 
     def __init__(self, fn: Function, options: LayoutOptions):
@@ -85,24 +91,24 @@ class Accesses:
         if access is None:
             return None
         root = self._components.root(access.value)
-        share = max(1, math.prod(access.shape) // self._options.threads)
-        vector = min(self._vectors[root, access.order], share)
+        per_thread = max(1, math.prod(access.shape) // self._options.threads)
+        vector = min(self._vectors[root, access.order], per_thread)
         axes = self._reduced.get(root)
         warp_order = None
         if axes:
-            # rows that a reduction combines should not be split over warps
+            # a reduction across warps goes through shared memory: keep rows in one warp
             warp_order = tuple(sorted(access.order, key=lambda axis: axis in axes))
         return blocked(access.shape, access.order, vector, self._options.num_warps, warp_order)
 
     def is_scattered(self, op: Op) -> bool:
-        """Whether the addresses have no order that a layout could follow."""
+        """Whether neighbours never have neighbouring addresses: no layout is coalesced."""
         access = self._accesses.get(op)
         if access is None:
             return False
         return all(axis.contiguity == axis.constancy == 1 for axis in self._axes(access))
 
     def slots(self, op: Op, layout: LinearLayout) -> int:
-        """Issue slots of one warp for an access in a layout: instructions and wavefronts."""
+        """The cost of an access in a layout: issue slots of one warp (instructions, wavefronts)."""
         if op.opdef is shared_tile:
             buffer = op.buffer.type
             return shared_access(layout, buffer.layout, buffer.dtype.bits).wavefronts
@@ -135,16 +141,16 @@ class Accesses:
     def _lines(self, access: _Access, layout: LinearLayout) -> int:
         """Distinct cache lines of one instruction: lane bits that leave the line of lane 0."""
         near = LINE_BYTES // access.element_bytes
-        same, place = 0, 0
+        same, first_bit = 0, 0
         for axis, along in reversed(list(enumerate(self._axes(access)))):
             run = min(access.shape[axis], max(min(along.contiguity, near), along.constancy))
-            same |= ((1 << log2(run)) - 1) << place
-            place += log2(access.shape[axis])
+            same |= ((1 << log2(run)) - 1) << first_bit
+            first_bit += log2(access.shape[axis])
         return 1 << gf2.rank(tuple(column & ~same for column in layout[LANE]))
 
 
 def _buffer_access(op: Op) -> _Access:
-    """The reading of a buffer, along its rows."""
+    """A read of a buffer, along its rows."""
     buffer = op.buffer.type
     runs = [contiguous_run(buffer.layout, axis) for axis in range(len(buffer.shape))]
     order = tuple(sorted(reversed(range(len(runs))), key=runs.__getitem__, reverse=True))
@@ -153,20 +159,20 @@ def _buffer_access(op: Op) -> _Access:
 
 
 class _Components:
-    """Tiles that elementwise ops bring together, and that therefore want one layout."""
+    """Tiles that elementwise ops combine, which should have one layout (union-find)."""
 
     def __init__(self):
         self._parent: dict[Value, Value] = {}
 
     def root(self, value: Value) -> Value:
-        """The tile that stands for all tiles that meet this one."""
+        """The representative of the component of a tile."""
         parent = self._parent.get(value, value)
         while parent is not value:
             value, parent = parent, self._parent.get(parent, parent)
         return value
 
     def add(self, op: Op) -> None:
-        """Join what an op, or the region that an op ends, brings together."""
+        """Join the values that an op combines, or that its regions yield."""
         if op.opdef.has(ELEMENTWISE):
             self._join(op.operands + op.results)
         if not op.results:

@@ -1,4 +1,9 @@
-"""The pass that takes reductions across warps apart."""
+"""The pass that splits reductions across warps.
+
+    %s = reduce %x      ->    %p = partial_reduce %x        within threads and warps
+    4 warps hold the axis     %g = convert_layout %p        all 4 partial results to every thread
+                              %s = reduce %g                within threads
+"""
 
 from __future__ import annotations
 
@@ -21,10 +26,10 @@ ACCUMULATED = ("sum", "prod")  # kinds that would lose bits in 16-bit floats
 
 @declared(reads=("layouts",), writes=("ops", "layouts"))
 def lower_reductions(fn: Function, _options: LayoutOptions) -> Function:
-    """Reduce within threads and warps, bring the partial results together, reduce within threads.
+    """Reduce within threads and warps, gather the partial results, reduce them within threads.
 
-    So every reduction that is left stays within a warp, and what crosses warps is convert_layout.
-    Sums and products of 16-bit floats become float32.
+    So every reduction that is left stays within a warp, and only convert_layout crosses warps.
+    Sums and products of 16-bit floats are accumulated in float32.
     """
     if not any(op.opdef in (reduce, arg_reduce) for op in walk(fn.body)):
         return fn

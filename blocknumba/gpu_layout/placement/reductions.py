@@ -1,4 +1,11 @@
-"""Reductions by layout: which registers and lanes combine, and what is left for other warps."""
+"""Plans of reductions: which registers and lanes combine, and what is left for other warps.
+
+Example: 512 elements in register:1.2;lane:4..64;warp:128.256, reduced over their axis.
+
+    groups       one group of registers 0 1 2 3             3 additions in a thread
+    lane_masks   1 2 4 8 16                                 5 butterfly shuffles
+    warps        4 partial results, one in each warp        through shared memory
+"""
 
 from __future__ import annotations
 
@@ -18,10 +25,11 @@ class ReductionPlan:
 
     groups: per register of the result the registers of the operand that it combines, in the order
         of their index along the axis.
-    lane_masks: then, for each mask in turn, combine with the value of lane ^ mask: afterwards every
-        one of these lanes has the same bits, since both partners combine the same two values.
-    warps: how many partial results are left, each in other warps; 1 if the reduction is complete.
-    partial: the layout after that, of the operand's shape with extent `warps` along the axis.
+    lane_masks: then, for each mask in turn, combine with the value of lane ^ mask.  Afterwards all
+        these lanes hold the same bits, since both partners combine the same two values.
+    warps: partial results that are left, in different warps; 1 if the reduction is complete.
+    partial: the layout of the partial results: the operand's shape with extent `warps` along the
+        axis.
     gathered: the layout of the same shape in which every thread that keeps a result holds all its
         partial results in registers (equal to partial if warps is 1).
     result: the layout of the complete result, without the axis.
@@ -36,7 +44,7 @@ class ReductionPlan:
 
 
 def is_separable(layout: LinearLayout, axis: int) -> bool:
-    """Whether every column moves along the axis or across it, not both: what a reduction needs."""
+    """Whether every column lies along the axis or across it, not both, as a reduction needs."""
     mask = _axis_mask(layout, axis)
     return all(column & mask in (0, column) for column in layout.columns)
 
@@ -45,7 +53,7 @@ def is_separable(layout: LinearLayout, axis: int) -> bool:
 def reduction_plan(layout: LinearLayout, axis: int) -> ReductionPlan:
     """The plan for a layout that is_separable along the axis.
 
-    Lanes and warps that hold copies along the axis are combined once: only bits that add to the
+    Lanes and warps that hold copies along the axis are not combined: only bits that raise the
     rank along the axis take part.
     """
     assert is_separable(layout, axis), f"{layout} mixes axis {axis} with others"
@@ -82,7 +90,7 @@ def _axis_mask(layout: LinearLayout, axis: int) -> int:
 
 
 def _groups(layout: LinearLayout, mask: int) -> tuple[tuple[int, ...], ...]:
-    """Registers by what they hold across the axis, each group in order along it."""
+    """Registers grouped by index across the axis, each group in order along it."""
     along = across = 0
     for bit, column in enumerate(layout[REGISTER]):
         if column & mask:
@@ -102,9 +110,9 @@ def _groups(layout: LinearLayout, mask: int) -> tuple[tuple[int, ...], ...]:
 def _partial_layouts(
     layout: LinearLayout, axis: int, on_axis: gf2.Matrix, warp_bits: int
 ) -> tuple[LinearLayout, LinearLayout]:
-    """The layouts of the partial results where they are made, and gathered in registers.
+    """The layouts of the partial results: in their warps, and gathered in registers.
 
-    on_axis: per warp bit the partial result it stands for.
+    on_axis: per warp bit the index of the partial result that it selects.
     """
     shape = shape_of(layout)
     kept = drop_axis(layout, axis)

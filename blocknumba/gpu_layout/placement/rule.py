@@ -1,7 +1,16 @@
 """Placement: how the layouts of an op's operands and results depend on each other.
 
-Every op on tiles is done in one layout, the op's layout.  For most ops it is the layout of the
-result; for reductions, that of the operand.  rules/ holds one table entry per op.
+Every op on tiles has one layout, the op's layout, from which those of its operands and results
+follow.  For most ops it is the layout of the result; for reductions, that of the operand:
+
+    op                    op's layout L    operands                 result
+    add x, y              any              L, L                     L
+    broadcast x           any              L, collapsed             L
+    transpose x           any              L, transposed back       L
+    reduce x over axis    separable        L                        L without the axis
+    wgmma a, b, acc       the accumulator  (fragments), none, L     L
+
+rules.py holds one table entry per op.
 """
 
 from __future__ import annotations
@@ -24,17 +33,17 @@ def same_for_tiles(op: Op, layout: LinearLayout) -> Layouts:
 
 
 def same_layout(_op: Op, layout: LinearLayout) -> LinearLayout:
-    """The result is in the op's layout."""
+    """The op's layout."""
     return layout
 
 
 def first_preferred(_op: Op, layouts: Layouts) -> LinearLayout | None:
-    """The layout of the first operand that has one."""
+    """The preferred layout of the first operand that has one."""
     return next((layout for layout in layouts if layout is not None), None)
 
 
 def no_preference(_op: Op, _layouts: Layouts) -> None:
-    """No layout is better than another: the op is done where its result is wanted."""
+    """None: the op is done in the layouts in which its result is required."""
     return None
 
 
@@ -50,20 +59,21 @@ def in_rows_of_operand(op: Op, num_warps: int) -> LinearLayout:
 
 
 def always(_op: Op, _layout: LinearLayout) -> bool:
-    """The op can be done in every layout."""
+    """True: the op can be done in every layout."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """One op's placement.
+    """The placement of one op.
 
-    operands: (op, op's layout) -> the layout it needs of each operand, None for scalars.
+    operands: (op, op's layout) -> the layout that it requires of each operand, None for scalars.
     result: (op, op's layout) -> the layout of every tile result.
-    natural: (op, layouts that the operands have) -> the op's layout that suits them, or None.
+    preferred: (op, preferred layouts of the operands) -> the op's layout that suits them, or None.
     accepts: (op, layout) -> whether the op can be done in it.
     fallback: (op, number of warps) -> a layout that it can be done in.
-    inverts: whether the op's layout is its result's, so that it can be done where that is wanted.
+    follows_result: whether the op's layout is its result's, so that the op can be done in whatever
+        layout the result is required in.
     slots: issue slots of one warp per register.   Source: throughput of instructions, CUDA
         Programming Guide, 'Arithmetic Instructions'.
     """
@@ -82,7 +92,7 @@ _ELEMENTWISE = Placement()
 
 
 def register_placement(opdef: OpDef, placement: Placement) -> None:
-    """Enter the placement of an op."""
+    """Enter the placement of an op in the table."""
     assert opdef.name not in PLACEMENTS, f"{opdef.name} has two placements"
     PLACEMENTS[opdef.name] = placement
 

@@ -1,4 +1,4 @@
-"""Placement of every op: the layouts that it wants of its operands and gives its results."""
+"""The placement of every op: the layouts that it requires of its operands, and its result's."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ for _opdef in (atomic_cas, atomic_rmw):
 
 
 def _print_operands(op: Op, layout: LinearLayout) -> Layouts:
-    """Tiles of the layout's shape in it, others in rows; scalars have none."""
+    """The op's layout for tiles of its shape, C order for others, None for scalars."""
     layouts: list[LinearLayout | None] = []
     for value in op.operands:
         shape = value.type.shape
@@ -87,7 +87,7 @@ def _accepts_planned(op: Op, layout: LinearLayout) -> bool:
 
 
 def _mma_operands(op: Op, layout: LinearLayout) -> Layouts:
-    """Operands in registers are in fragments; warps along the other axis hold copies."""
+    """Fragments for operands in registers; warps along the other axis hold copies."""
     plan, (a, b) = plan_of(op), (op.a, op.b)
     return (
         plan.a.layout if in_registers(a.type) else None,
@@ -108,8 +108,8 @@ for _opdef, _dot_operands in ((mma, _mma_operands), (fma_dot, _fma_operands)):
     )
 
 
-def _result(op: Op, layout: LinearLayout) -> LinearLayout | None:
-    """Scalars have no layout."""
+def _reduce_result(op: Op, layout: LinearLayout) -> LinearLayout | None:
+    """The op's layout without the axis; None for a scalar result."""
     if op.result.type.is_scalar:
         return None
     return drop_axis(layout, op.attrs["axis"])
@@ -123,7 +123,7 @@ for _opdef in (reduce, arg_reduce):
     register_placement(
         _opdef,
         Placement(
-            result=_result,
+            result=_reduce_result,
             accepts=_reduce_accepts,
             fallback=in_rows_of_operand,
             follows_result=False,
@@ -133,7 +133,7 @@ for _opdef in (reduce, arg_reduce):
 
 
 def _in_shared(_op: Op, _layout: LinearLayout) -> None:
-    """The result is in shared memory: it has no layout in registers."""
+    """None: the result is in shared memory, and has no layout in registers."""
     return None
 
 
@@ -150,7 +150,7 @@ def _wgmma_accepts(op: Op, layout: LinearLayout) -> bool:
 
 
 def _wgmma_operands(op: Op, layout: LinearLayout) -> Layouts:
-    """The first operand, where it is in registers, and the accumulator."""
+    """Fragments for operand a if it is in registers; the op's layout for the accumulator."""
     a = op.a.type
     first = operand_layout(a.shape, a.dtype, warp_count(layout)) if in_registers(a) else None
     return (first, None, layout)
@@ -171,7 +171,7 @@ register_placement(
         slots=0,
     ),
 )
-# what is under way cannot be moved: it is waited for where it is
+# registers of a dot in flight cannot be moved: it is waited for in the layout it was started in
 register_placement(wgmma_wait, Placement(accepts=_wgmma_accepts, fallback=_wgmma_fallback, slots=0))
 
 
@@ -197,7 +197,7 @@ def _reshape_preferred(op: Op, layouts: Layouts) -> LinearLayout | None:
 
 
 def _reshape_result(op: Op, layout: LinearLayout) -> LinearLayout | None:
-    """Scalars have no layout."""
+    """The op's layout; None for a scalar result."""
     return layout if op.result.type.shape else None
 
 
@@ -238,34 +238,34 @@ def _split_preferred(_op: Op, layouts: Layouts) -> LinearLayout | None:
 
 
 def _extract_operands(op: Op, layout: LinearLayout) -> Layouts:
-    """The part's layout, and what lies outside it in further registers of the same thread."""
+    """The subtile's layout; elements outside it are in further registers of the same thread."""
     old, subtile = op.x.type.shape, op.result.type.shape
     outs = registers.dims_of(old)
     wide = layout.with_outs(outs)
-    place_, added = 0, ()
+    first_bit, added = 0, ()
     for axis in reversed(range(len(old))):
         bits, inner = registers.log2(old[axis]), registers.log2(subtile[axis])
-        added += tuple(1 << place_ + bit for bit in range(inner, bits))
-        place_ += bits
+        added += tuple(1 << first_bit + bit for bit in range(inner, bits))
+        first_bit += bits
     return (wide.with_columns(REGISTER, wide[REGISTER] + added),)
 
 
 def _extract_preferred(op: Op, layouts: Layouts) -> LinearLayout | None:
-    """Where the part is held already, if every thread holds some of it."""
+    """The layout in which the subtile is held already, if every thread holds elements of it."""
     (layout,) = layouts
     return registers.subtile(layout, op.result.type.shape) if layout is not None else None
 
 
 def flip_source(layout: LinearLayout, axis: int) -> int | None:
-    """Where `flip` along an axis finds its elements: a packed (register, lane) to xor with.
+    """The packed (register, lane) whose xor flips an axis: where `flip` finds its elements.
 
     None if the axis lies across warps.
     """
-    mask, place_ = 0, 0
+    mask, first_bit = 0, 0
     for name, bits in layout.outs:
         if name == f"dim{axis}":
-            mask = ((1 << bits) - 1) << place_
-        place_ += bits
+            mask = ((1 << bits) - 1) << first_bit
+        first_bit += bits
     if any(column & mask for column in layout[WARP]):
         return None
     return gf2.solve(layout[REGISTER] + layout[LANE], mask)

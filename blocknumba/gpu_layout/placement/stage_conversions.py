@@ -1,4 +1,9 @@
-"""The pass that makes traffic through shared memory explicit."""
+"""The pass that lowers conversions through shared memory to writes and reads of buffers.
+
+    %y = convert_layout %x     ->     %b = shared_allocate
+                                      shared_write %b, %x
+                                      %y = shared_read %b         insert_barriers adds the barrier
+"""
 
 from __future__ import annotations
 
@@ -25,19 +30,20 @@ from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.passes.contract import declared
 
 STAGING = (stage, shared_tile)
-CONVERSION_CHUNK_BYTES = 1 << 14  # of a conversion, where it can be done in parts
+CONVERSION_CHUNK_BYTES = 1 << 14  # larger conversions go in chunks, where possible
 READ_BY_ENGINES = (wgmma, tma_store)
 
 
 @declared(reads=("layouts",), writes=("ops", "shared_memory"))
 def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
-    """Conversions that need shared memory become an allocation, a write and a read.
+    """Lower conversions that need shared memory to an allocation, a write and a read.
 
-    `stage` becomes the first two, with a fence where an engine will read, and `shared_tile` the
-    last.  So do the results of atomics, and of volatile loads of a scalar: one thread per element
-    does the access, so the threads that hold copies have to be told.  Conversions that do not
-    depend on each other are done together, so that one barrier serves them all.  What is larger
-    than CONVERSION_CHUNK_BYTES goes part by part, if every thread holds some of every part.
+    `stage` becomes the first two, with a fence if TMA or wgmma will read the buffer, and
+    `shared_tile` the last.  The results of atomics, and of volatile loads of a scalar, are
+    broadcast the same way: one thread per element does the access, others hold copies of it.
+
+    Independent conversions are grouped, so that one barrier serves them all.  A conversion larger
+    than CONVERSION_CHUNK_BYTES goes chunk by chunk, if every thread holds elements of every chunk.
     """
     used = {value for op in walk(fn.body) for value in op.operands}
     broadcast = {
@@ -51,10 +57,10 @@ def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
 
 
 class _Stager(Rebuilder):
-    """Re-emits a function.
+    """Rebuilder that lowers conversions through shared memory.
 
-    told: ops whose results go from one thread to all.
-    seen: buffers that the tensor cores or the copy engine read.
+    broadcast: ops whose results go from one thread to all.
+    read_by_engines: buffers that TMA or wgmma read.
     """
 
     def __init__(self, broadcast: set[Op], read_by_engines: set[Value]):
@@ -63,7 +69,7 @@ class _Stager(Rebuilder):
         self._read_by_engines = read_by_engines
 
     def ops(self, ops: Sequence[Op]) -> None:
-        """Copies of ops, conversions through shared memory grouped."""
+        """Emit ops again, conversions through shared memory in groups."""
         for group in _grouped(ops):
             if _needs_shared(group[0]):
                 self._convert(group)
@@ -71,7 +77,7 @@ class _Stager(Rebuilder):
                 self.op(group[0])
 
     def op(self, op: Op) -> None:
-        """A copy of one op; its result read back by all threads if it must be told."""
+        """Emit one op again; all threads read its result back if it is broadcast."""
         if op.opdef is stage:
             self._stage(op)
             return
@@ -83,18 +89,18 @@ class _Stager(Rebuilder):
         super().op(op)
         if op in self._broadcast:
             value = self[op.result]
-            buffer = _written(self.builder, value, _own_shared(value.type))
+            buffer = _written(self.builder, value, _round_trip_layout(value.type))
             self[op.result] = _read(self.builder, buffer, value.type, op.result.hint)
 
     def _stage(self, op: Op) -> None:
-        """Write a tile into a buffer of its own, for threads or for engines."""
+        """Write a tile into a new buffer, for threads, TMA or wgmma to read."""
         self.builder.loc = op.loc
         self[op.result] = _written(self.builder, self[op.x], op.attrs["layout"])
         if op.result in self._read_by_engines:
             self.builder.emit(fence_async)
 
     def _convert(self, group: Sequence[Op]) -> None:
-        """Write what a group of conversions moves, then read it."""
+        """Write the operands of a group of conversions, then read the results."""
         buffers = []
         for op in group:
             self.builder.loc = op.loc
@@ -110,64 +116,64 @@ class _Stager(Rebuilder):
             self[op.result] = _read(self.builder, buffer, op.result.type, op.result.hint)
 
     def _convert_in_chunks(self, x: Value, op: Op, bits: tuple[int, ...]) -> None:
-        """Write and read one part of a tile after the other.
+        """Write and read a tile chunk by chunk.
 
-        Two buffers take turns: while one is read the other is written, behind one barrier.
+        Two buffers alternate: one is written while the other is read, with one barrier a chunk.
         """
-        emit, made, parts = self.builder.emit, op.result.type, []
-        wanted = chunk_layout(made.layout, bits)
-        move = plan_move(chunk_layout(x.type.layout, bits), wanted, element_bits(x.type))
+        emit, made, chunks = self.builder.emit, op.result.type, []
+        needed = chunk_layout(made.layout, bits)
+        move = plan_move(chunk_layout(x.type.layout, bits), needed, element_bits(x.type))
         buffers: dict[int, Value] = {}
         for index in range(1 << len(bits)):
-            part = emit(take_chunk, x, bits=bits, index=index)
+            chunk = emit(take_chunk, x, bits=bits, index=index)
             if not isinstance(move, SharedMove):
-                parts.append(emit(convert_layout, part, layout=wanted))
+                chunks.append(emit(convert_layout, chunk, layout=needed))
                 continue
             parity = index % 2
             if parity not in buffers:
-                buffers[parity] = _allocated(self.builder, part.type, move.shared)
-            emit(shared_write, buffers[parity], part)
-            parts.append(emit(shared_read, buffers[parity], layout=wanted))
-        self[op.result] = emit(join_chunks, *parts, shape=made.shape, layout=made.layout, bits=bits,
-                               hint=op.result.hint)
+                buffers[parity] = _allocated(self.builder, chunk.type, move.shared)
+            emit(shared_write, buffers[parity], chunk)
+            chunks.append(emit(shared_read, buffers[parity], layout=needed))
+        self[op.result] = emit(join_chunks, *chunks, shape=made.shape, layout=made.layout,
+                               bits=bits, hint=op.result.hint)
 
 
 def _bits_of_chunks(op: Op) -> tuple[int, ...]:
-    """The bits that the parts of a conversion differ in; none if it is done at once."""
+    """The index bits that number the chunks of a conversion; () if it is done at once."""
     tile = op.result.type
     size_bytes = tile.size * element_bits(tile) // 8
-    wanted = log2(max(1, size_bytes // CONVERSION_CHUNK_BYTES))
-    return chunk_bits(op.x.type.layout, tile.layout, wanted) if wanted else ()
+    needed = log2(max(1, size_bytes // CONVERSION_CHUNK_BYTES))
+    return chunk_bits(op.x.type.layout, tile.layout, needed) if needed else ()
 
 
 def _grouped(ops: Sequence[Op]) -> Iterator[tuple[Op, ...]]:
-    """ops one by one, but conversions through shared memory together where nothing is between.
+    """ops one by one, but independent conversions through shared memory in one group.
 
-    What depends on a conversion waits until an op comes that cannot pass it, being not pure; what
-    does not depend on it goes before.
+    Pure ops that depend on a conversion are held back, so that later conversions join its group,
+    until an op comes that is not pure.  Pure ops that do not depend on it go before it.
     """
-    together: list[Op] = []
+    conversions: list[Op] = []
     waiting: list[Op] = []
-    late: set[Value] = set()
+    dependent: set[Value] = set()
     for op in ops:
         if not op.opdef.has(PURE):
-            yield from _released(together, waiting)
-            together, waiting, late = [], [], set()
+            yield from _released(conversions, waiting)
+            conversions, waiting, dependent = [], [], set()
             yield (op,)
             continue
-        depends = any(value in late for value in op.operands)
+        depends = any(value in dependent for value in op.operands)
         if not depends and not _needs_shared(op):
             yield (op,)
             continue
-        (waiting if depends else together).append(op)
-        late.update(op.results)
-    yield from _released(together, waiting)
+        (waiting if depends else conversions).append(op)
+        dependent.update(op.results)
+    yield from _released(conversions, waiting)
 
 
-def _released(together: list[Op], waiting: list[Op]) -> Iterator[tuple[Op, ...]]:
-    """A group of conversions, then what waited for it, grouped in turn."""
-    if together:
-        yield tuple(together)
+def _released(conversions: list[Op], waiting: list[Op]) -> Iterator[tuple[Op, ...]]:
+    """A group of conversions, then the ops held back for it, grouped in turn."""
+    if conversions:
+        yield tuple(conversions)
     if waiting:
         yield from _grouped(waiting)
 
@@ -181,7 +187,7 @@ def _needs_shared(op: Op) -> bool:
 
 
 def _read_by_engines(fn: Function) -> set[Value]:
-    """The buffers, and views of them, that the tensor cores or the copy engine read."""
+    """The buffers, and views of them, that TMA or wgmma read."""
     read_by_engines: set[Value] = set()
     for op in reversed(tuple(walk(fn.body))):
         if op.opdef in READ_BY_ENGINES:
@@ -192,7 +198,7 @@ def _read_by_engines(fn: Function) -> set[Value]:
 
 
 def _has_one_accessor(op: Op) -> bool:
-    """Whether only one of the threads that hold an element of the result gets it from memory."""
+    """Whether only one of the threads that hold an element of the result accesses memory."""
     made = op.result.type
     if op.opdef.has(WRITES):
         masks = None if made.is_scalar else replication(made.layout)
@@ -200,15 +206,15 @@ def _has_one_accessor(op: Op) -> bool:
     return made.is_scalar and bool(op.attrs.get("volatile"))
 
 
-def _own_shared(tile: TileType) -> LinearLayout:
-    """The shared layout through which a tile goes back to its own layout."""
+def _round_trip_layout(tile: TileType) -> LinearLayout:
+    """The shared layout through which a tile returns to its own layout."""
     if tile.is_scalar:
         return ONE_ELEMENT
     return best_shared(tile.layout, tile.layout, element_bits(tile))
 
 
 def _written(builder: Builder, value: Value, shared: LinearLayout) -> Value:
-    """A new buffer with a value in it."""
+    """A new buffer that holds a value."""
     buffer = _allocated(builder, value.type, shared)
     builder.emit(shared_write, buffer, value)
     return buffer
@@ -221,6 +227,6 @@ def _allocated(builder: Builder, tile: TileType, shared: LinearLayout) -> Value:
     )
 
 
-def _read(builder: Builder, buffer: Value, wanted: TileType, hint: str) -> Value:
-    """What is in a buffer, as a tile of that type."""
-    return builder.emit(shared_read, buffer, layout=wanted.layout, hint=hint)
+def _read(builder: Builder, buffer: Value, needed: TileType, hint: str) -> Value:
+    """The contents of a buffer, as a tile of the needed type."""
+    return builder.emit(shared_read, buffer, layout=needed.layout, hint=hint)
