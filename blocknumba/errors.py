@@ -11,7 +11,7 @@ from blocknumba.wording import did_you_mean, formatted
 
 @dataclass(frozen=True, slots=True)
 class Loc:
-    """A place in the user's source.
+    """A location in the user's source.
 
     file, line: as in a traceback, lines from 1.
     column, end_column: half-open range of UTF-8 bytes in the line, from 0; -1 when unknown.
@@ -46,17 +46,17 @@ class BlockError(Exception):
         self.message, self.loc, self.hint = message, loc, hint
 
     def at(self, loc: Loc) -> BlockError:
-        """This error, placed at loc unless it is already placed."""
+        """This error, with loc as its location unless it has one."""
         if self.loc is UNKNOWN:
             self.loc = loc
         return self
 
     def __str__(self) -> str:
         lines = [self.message]
-        place: Loc | None = self.loc
-        while place is not None and place is not UNKNOWN:
-            lines += _excerpt(place, "called from " if place is not self.loc else "")
-            place = place.caller
+        loc: Loc | None = self.loc
+        while loc is not None and loc is not UNKNOWN:
+            lines += _excerpt(loc, "called from " if loc is not self.loc else "")
+            loc = loc.caller
         if self.hint:
             lines.append(f"  hint: {self.hint}")
         return "\n".join(lines)
@@ -136,19 +136,19 @@ def require_known(what: str, given: Iterable[str], known: Sequence[str],
                     hint=did_you_mean(unknown[0], accepted))
 
 
-def _excerpt(place: Loc, prefix: str) -> list[str]:
-    """The lines that show a place: file, line and function; the source; carets."""
-    name = place.file.replace("\\", "/").rsplit("/", 1)[-1]
-    where = f", in {place.function}" if place.function else ""
-    lines = [f"  {prefix}{name}, line {place.line}{where}"]
-    source = linecache.getline(place.file, place.line).rstrip()
+def _excerpt(loc: Loc, prefix: str) -> list[str]:
+    """The lines that show a location: file, line and function; the source; carets."""
+    name = loc.file.replace("\\", "/").rsplit("/", 1)[-1]
+    where = f", in {loc.function}" if loc.function else ""
+    lines = [f"  {prefix}{name}, line {loc.line}{where}"]
+    source = linecache.getline(loc.file, loc.line).rstrip()
     if not source:
         return lines
     text = source.lstrip()
     indent = len(source) - len(text)
     lines.append(f"    {text}")
-    start = max(_characters(source, place.column), indent) if place.column >= 0 else indent
-    stop = _characters(source, place.end_column)
+    start = max(_characters(source, loc.column), indent) if loc.column >= 0 else indent
+    stop = _characters(source, loc.end_column)
     stop = stop if stop > start else len(source)
     return [*lines, "    " + " " * (start - indent) + "^" * max(1, stop - start)]
 

@@ -59,10 +59,10 @@ def quoted(text: str) -> str:
     return repr(text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}...")
 
 
-def shortened(text: str, most: int = MAX_TEXT) -> str:
+def shortened(text: str, maximum: int = MAX_TEXT) -> str:
     """A text of one line, cut where it has more characters than that."""
     text = " ".join(text.splitlines())
-    return text if len(text) <= most else f"{text[:most - 3]}..."
+    return text if len(text) <= maximum else f"{text[:maximum - 3]}..."
 
 
 def with_article(noun: str) -> str:

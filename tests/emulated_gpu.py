@@ -29,14 +29,14 @@ def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, o
     if all(extents):
         blocks = (extents[0] * machine.cluster, *extents[1:])
         _module(call.compiled).launch(machine.symbol, blocks, machine.threads,
-                                      parameter_values(machine, call.arguments.facts),
+                                      parameter_values(machine, call.arguments.infos),
                                       machine.shared_bytes, options=Options(seed=seed))
     return call.compiled
 
 
 def _prepare(kernel: Kernel, bound: dict, options: object, target: str) -> Call:
     """The call as it is prepared where there is a GPU of this kind."""
-    with (mock.patch.object(kernel_module, "place_of", lambda *_: (object(), 0)),
+    with (mock.patch.object(kernel_module, "device_of", lambda *_: (object(), 0)),
           mock.patch.object(kernel_module, "target_of", lambda *_: Target.parse(target))):
         return kernel.prepare(bound, options)
 

@@ -407,7 +407,7 @@ ENTRIES = {
     "no tile IR": lambda parts: entry_of([parts[0], b""]),
     "an unknown op": lambda parts: entry_of([parts[0], parts[1].replace(b" mul ", b" mu ")]),
     **{f"no {name}": without(name) for name in ("name", "toolchain", "read", "stored", "places",
-                                                "places_of_ops")},
+                                                "op_locations")},
     "a name that is none": with_head(name=7),
     "a toolchain of numbers": with_head(toolchain=[7]),
     "a toolchain of other fields": with_head(toolchain=[{"file": "x"}]),
@@ -415,9 +415,9 @@ ENTRIES = {
     "stores text": with_head(stored="out"),
     "places that are none": with_head(places=[["file", "line"]]),
     "a place called from itself": with_head(places=[["f", 1, 0, 0, "f", 0]]),
-    "ops without places": with_head(places_of_ops=[]),
-    "places beyond the end": with_head(places_of_ops=[10**9]),
-    "places that are texts": with_head(places_of_ops=["a"]),
+    "ops without places": with_head(op_locations=[]),
+    "places beyond the end": with_head(op_locations=[10**9]),
+    "places that are texts": with_head(op_locations=["a"]),
     "machine code of the interpreter": with_head(machine={}),
 }
 

@@ -1,16 +1,16 @@
 """Executes PTX in NumPy: tests without a GPU, races, bank conflicts.
 
-The way of a module: lexer, parser (names resolved: syntax), linking (each instruction becomes a
-step over a cohort, by the tables in instructions/), module (launch), launch (resident blocks),
-scheduler.
+Stages: lexer, parser (syntax, with names resolved), linking (each instruction becomes a step over
+a cohort, by the tables in instructions/), module (launches), launch (resident blocks), scheduler.
+docs/compiler/emulator.md follows a warp through them.
 
-What is modelled.  Warps that agree run as one NumPy batch, a cohort; lanes that part wait at their
-immediate post-dominator.  Asynchronous work happens when it hurts most: tensor copies at once,
-wgmma not before its wait.  Vector clocks over shared memory find races, the async proxy apart.
-Of the driver's functions, vprintf and __assertfail.
+Modelled: warps at one program counter run as one NumPy batch, a cohort; divergent lanes reconverge
+at the immediate post-dominator.  Asynchronous work happens at the worst moment: tensor copies at
+once, wgmma not before its wait.  Vector clocks over shared memory find races, the async proxy
+apart.  Of the driver's functions: vprintf and __assertfail.
 
-What is not.  Time and caches; races over global memory; a lock that lanes of one warp take in turn;
-reads of registers that were never written: they hold ones; which bits a NaN has, except where PTX
+Not modelled: time and caches; races over global memory; a lock that lanes of one warp take in turn;
+reads of registers that were never written: they hold ones; the bits of a NaN, except where PTX
 packs it into a word.
 
 Instructions answer as an H100 does, special values too: its answers are recorded in the tests.

@@ -1,4 +1,4 @@
-"""Loads and stores of a cohort: where each lane's bytes are, and whether it may touch them."""
+"""Loads and stores of a cohort: address spaces, bounds, alignment, races and counters."""
 
 from __future__ import annotations
 
@@ -99,10 +99,10 @@ def load(cohort: Cohort, space: str, address: np.ndarray, size: int, count: int,
         address = np.where(cohort.mask, address, address[int(cohort.mask.argmax())])
     check_alignment(cohort, address, size * count, space)
     if space == "generic":
-        parts = spaces_of(address)
-        if len(parts) > 1:
-            return _load_mixed(cohort, parts, address, size, count, pc, strong)
-        space = parts[0][0]
+        spaces = spaces_of(address)
+        if len(spaces) > 1:
+            return _load_mixed(cohort, spaces, address, size, count, pc, strong)
+        space = spaces[0][0]
         address = address - WINDOWS.get(space, 0)
     if space == "param":
         return _load_parameter(cohort, address, size, count)
@@ -116,14 +116,14 @@ def load(cohort: Cohort, space: str, address: np.ndarray, size: int, count: int,
 
 
 def _gather(source: Bytes, offsets: np.ndarray, size: int, count: int) -> list[np.ndarray]:
-    return [source.gather(offsets + place * size, size) for place in range(count)]
+    return [source.gather(offsets + index * size, size) for index in range(count)]
 
 
-def _load_mixed(cohort: Cohort, parts: Sequence[tuple[str, np.ndarray]], address: np.ndarray,
+def _load_mixed(cohort: Cohort, spaces: Sequence[tuple[str, np.ndarray]], address: np.ndarray,
                 size: int, count: int, pc: int, strong: bool) -> list[np.ndarray]:
     results = [np.zeros(cohort.lanes, f"u{size}") for _ in range(count)]
     saved = cohort.mask
-    for space, mask in parts:
+    for space, mask in spaces:
         cohort.mask = mask if saved is None else mask & saved
         if cohort.mask.any():
             found = load(cohort, space, address - WINDOWS.get(space, 0), size, count, pc,
@@ -157,8 +157,8 @@ def _check_written(cohort: Cohort, written: Bytes | None, offsets: np.ndarray, s
     if written is None:
         return
     full = (1 << 8 * size) - 1
-    for place in range(count):
-        missing = written.gather(offsets + place * size, size) != full
+    for index in range(count):
+        missing = written.gather(offsets + index * size, size) != full
         if not missing.any():
             continue
         if len(missing) in (1, cohort.lanes):
@@ -209,11 +209,11 @@ def store(cohort: Cohort, space: str, address: np.ndarray, size: int,
     address = cohort.chosen(address)
     values = [cohort.chosen(value) for value in values]
     if space == "generic":
-        parts = spaces_of(address)
-        if len(parts) > 1:
-            _store_mixed(cohort, parts, full_address, size, values, pc)
+        spaces = spaces_of(address)
+        if len(spaces) > 1:
+            _store_mixed(cohort, spaces, full_address, size, values, pc)
             return
-        space = parts[0][0]
+        space = spaces[0][0]
         address = address - WINDOWS.get(space, 0)
         full_address = full_address - WINDOWS.get(space, 0)
     launch = cohort.launch
@@ -236,18 +236,18 @@ def store(cohort: Cohort, space: str, address: np.ndarray, size: int,
     _store_global(cohort, address, full_address, size, values, pc)
 
 
-def _store_mixed(cohort: Cohort, parts: Sequence[tuple[str, np.ndarray]], address: np.ndarray,
+def _store_mixed(cohort: Cohort, spaces: Sequence[tuple[str, np.ndarray]], address: np.ndarray,
                  size: int, values: Sequence[np.ndarray], pc: int) -> None:
     saved = cohort.mask
     active = np.flatnonzero(cohort.active_lanes())
-    spread = cohort.spread(address)
-    for space, mask in parts:
+    addresses = cohort.by_lane(address)
+    for space, mask in spaces:
         cohort.mask = np.zeros(cohort.lanes, bool)
         cohort.mask[active[mask]] = True
         full = [np.zeros(cohort.lanes, value.dtype) for value in values]
         for target, value in zip(full, values):
             target[active] = value
-        store(cohort, space, spread - WINDOWS.get(space, 0), size, full, pc)
+        store(cohort, space, addresses - WINDOWS.get(space, 0), size, full, pc)
     cohort.mask = saved
 
 
@@ -261,16 +261,16 @@ def _store_global(cohort: Cohort, address: np.ndarray, full_address: np.ndarray,
     for segment, chosen in found:
         if not segment.writable:
             raise AccessError(f"global store to the {segment.name}: it is read-only")
-        part = address if chosen is None else address[chosen]
+        chosen_address = address if chosen is None else address[chosen]
         pieces = values if chosen is None else [value[chosen] for value in values]
-        _scatter(cohort, segment.bytes, part - segment.base, size, pieces, "global")
+        _scatter(cohort, segment.bytes, chosen_address - segment.base, size, pieces, "global")
 
 
 def _scatter(cohort: Cohort, target: Bytes, offsets: np.ndarray, size: int,
              values: Sequence[np.ndarray], space: str) -> None:
-    """Write, and find lanes of the same instruction that disagree about a place."""
-    for place, value in enumerate(values):
-        at = offsets + place * size
+    """Write, and find lanes of the same instruction that store different values to one element."""
+    for index, value in enumerate(values):
+        at = offsets + index * size
         target.scatter(at, size, value)
         kept = target.gather(at, size)
         if (kept != value).any():
@@ -283,24 +283,24 @@ def _scatter(cohort: Cohort, target: Bytes, offsets: np.ndarray, size: int,
 def _mark(written: Bytes | None, offsets: np.ndarray, size: int, count: int) -> None:
     if written is not None:
         full = np.dtype(f"u{size}").type((1 << 8 * size) - 1)
-        for place in range(count):
-            written.scatter(offsets + place * size, size, full)
+        for index in range(count):
+            written.scatter(offsets + index * size, size, full)
 
 
 def atomic_targets(cohort: Cohort, space: str, address: np.ndarray, size: int,
                    pc: int) -> list[tuple[Bytes, np.ndarray, np.ndarray]]:
-    """Where an atomic operation of the active lanes goes: buffers, offsets and lanes.
+    """Targets of an atomic operation of the active lanes: buffers, offsets and lanes.
 
     Counts the access, and tells the race detector that it is atomic.
     """
-    full = cohort.spread(address)
+    full = cohort.by_lane(address)
     lanes = np.flatnonzero(cohort.active_lanes())
     address = full[lanes]
     if space == "generic":
-        parts = spaces_of(address)
-        if len(parts) > 1:
+        spaces = spaces_of(address)
+        if len(spaces) > 1:
             raise AccessError("atomic: given addresses in several spaces, accepted one")
-        space = parts[0][0]
+        space = spaces[0][0]
         full, address = full - WINDOWS.get(space, 0), address - WINDOWS.get(space, 0)
     launch = cohort.launch
     if space == "shared":
@@ -347,13 +347,13 @@ def load_rows(cohort: Cohort, address: np.ndarray, size: int, pc: int) -> np.nda
     """
     launch = cohort.launch
     offsets = _rows(cohort, address, size)
-    places = offsets[:, :, None] + np.arange(size)
-    if launch.shared_written is not None and not launch.shared_written.data[places].all():
+    byte_offsets = offsets[:, :, None] + np.arange(size)
+    if launch.shared_written is not None and not launch.shared_written.data[byte_offsets].all():
         raise AccessError("shared load of matrices: nothing has written some of their rows")
     _count_rows(cohort, address, size, pc)
     if launch.races is not None:
         launch.races.read_rows(cohort, offsets, size)
-    return launch.shared.data[places]
+    return launch.shared.data[byte_offsets]
 
 
 def store_rows(cohort: Cohort, address: np.ndarray, octets: np.ndarray, pc: int) -> None:
@@ -364,13 +364,13 @@ def store_rows(cohort: Cohort, address: np.ndarray, octets: np.ndarray, pc: int)
     launch = cohort.launch
     size = octets.shape[2]
     offsets = _rows(cohort, address, size)
-    places = offsets[:, :, None] + np.arange(size)
+    byte_offsets = offsets[:, :, None] + np.arange(size)
     _count_rows(cohort, address, size, pc)
     if launch.races is not None:
         launch.races.write_rows(cohort, offsets, size, pc)
-    launch.shared.data[places] = octets
+    launch.shared.data[byte_offsets] = octets
     if launch.shared_written is not None:
-        launch.shared_written.data[places] = 255
+        launch.shared_written.data[byte_offsets] = 255
 
 
 def _count_rows(cohort: Cohort, address: np.ndarray, size: int, pc: int) -> None:

@@ -83,12 +83,12 @@ class Barriers:
                 f"bar: {arrived[row]} threads at barrier {barrier[row]}, which is for "
                 f"{needed[row]}", hint="a warp came again before the barrier was complete")
         done = (arrived == needed) & (arrived > 0)
-        places = (blocks[done], barrier[done])
-        self.arrived[places] = 0
-        self.generation[places] += 1
+        index = (blocks[done], barrier[done])
+        self.arrived[index] = 0
+        self.generation[index] += 1
         if self.races is not None:
-            self.past[places] = self.coming[places]
-            self.coming[places] = 0
+            self.past[index] = self.coming[index]
+            self.coming[index] = 0
 
     def leave(self, blocks: np.ndarray, threads: np.ndarray) -> None:
         """Threads ended: barriers for all threads no longer wait for them."""
@@ -100,7 +100,7 @@ class Barriers:
 
     def wait(self, keys: np.ndarray,
              resume: Callable[[Cohort, np.ndarray], None] | None = None) -> Wait:
-        """What warps wait for that have arrived."""
+        """The wait of warps that have arrived."""
         def ready(rows: np.ndarray) -> np.ndarray:
             return self.generation[rows[:, 0], rows[:, 1]] > rows[:, 2]
 

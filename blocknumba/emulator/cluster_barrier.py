@@ -64,7 +64,7 @@ class ClusterBarrier:
             self.coming[done] = 0
 
     def wait(self, cohort: Cohort) -> Wait:
-        """What the warps of a cohort wait for: keys (cluster, generation).
+        """The wait of the warps of a cohort, with keys (cluster, generation).
 
         Errors: SynchronizationError for a warp that has not arrived.
         """

@@ -21,9 +21,10 @@ _LANE_NUMBERS = np.arange(LANES)
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """Where a call goes back to.
+    """Return of a call.
 
-    reconvergence: of the caller there.   results: (from, to) variables that are copied then.
+    pc: program counter after the call.   reconvergence: of the caller there.
+    results: (from, to) variables that are copied then.
     """
 
     pc: int
@@ -33,17 +34,18 @@ class Return:
 
 @dataclass(slots=True)
 class Path:
-    """Lanes that wait for their turn: where they go on, and where they meet the others.
+    """Lanes of a divergent warp that wait for their turn.
 
-    mask: which lanes, None for all.   calls: those that they are in, outermost first.
-    gave_way: they have waited once already for lanes of their warp at a barrier.
+    pc, reconvergence: where they go on, and where they reconverge with the others.
+    mask: the lanes, None for all.   calls: calls that they are in, outermost first.
+    yielded: they have already yielded once to other lanes of their warp at a barrier.
     """
 
     pc: int
     mask: np.ndarray | None
     reconvergence: int
     calls: tuple[Return, ...]
-    gave_way: bool = False
+    yielded: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -53,8 +55,8 @@ class Cohort:
     warps: their resident numbers, ascending.
     registers: one array of shape (lanes,) for each slot, or (1,) where all lanes agree.
     mask: the active lanes, None for all.
-    stack: paths that run when this one reaches reconvergence.
-    wait: what the warps wait for, None when they can run.
+    stack: paths that run once this one reaches its reconvergence point; the last runs first.
+    wait: condition that the warps wait for, None if they can run.
     """
 
     launch: Launch
@@ -78,43 +80,43 @@ class Cohort:
 
     # ---- values
 
-    def spread(self, value: np.ndarray) -> np.ndarray:
+    def by_lane(self, value: np.ndarray) -> np.ndarray:
         """A value for each lane: (lanes,)."""
         return value if len(value) == self.lanes else np.broadcast_to(value, (self.lanes,))
 
     def by_warp(self, value: np.ndarray) -> np.ndarray:
         """A value for each lane of each warp: (warps, 32)."""
-        return self.spread(value).reshape(-1, LANES)
+        return self.by_lane(value).reshape(-1, LANES)
 
     def active_by_warp(self) -> np.ndarray:
-        """Which lanes are active: (warps, 32)."""
+        """Mask of the active lanes: (warps, 32)."""
         if self.mask is None:
             return np.ones((len(self.warps), LANES), bool)
         return self.mask.reshape(-1, LANES)
 
     def active_lanes(self) -> np.ndarray:
-        """Which lanes are active: (lanes,)."""
+        """Mask of the active lanes: (lanes,)."""
         return np.ones(self.lanes, bool) if self.mask is None else self.mask
 
     def chosen(self, value: np.ndarray) -> np.ndarray:
         """A value for each active lane."""
-        value = self.spread(value)
+        value = self.by_lane(value)
         return value if self.mask is None else value[self.mask]
 
     # ---- divergence
 
-    def diverge(self, ways: Sequence[tuple[int, np.ndarray]], meeting: int) -> None:
-        """Part: (pc, lanes) for each way, the first goes first; they meet again at meeting."""
-        if meeting != self.reconvergence or not self.stack:
-            self.stack.append(Path(meeting, self.mask, self.reconvergence, self.calls))
-            self.reconvergence = meeting
-        for pc, mask in reversed(ways):
-            if pc != meeting:
-                self.stack.append(Path(pc, mask, meeting, self.calls))
+    def diverge(self, branches: Sequence[tuple[int, np.ndarray]], reconvergence: int) -> None:
+        """Diverge into branches (pc, lanes); the first runs first, all reconverge at a point."""
+        if reconvergence != self.reconvergence or not self.stack:
+            self.stack.append(Path(reconvergence, self.mask, self.reconvergence, self.calls))
+            self.reconvergence = reconvergence
+        for pc, mask in reversed(branches):
+            if pc != reconvergence:
+                self.stack.append(Path(pc, mask, reconvergence, self.calls))
         self.next_path()
 
     def next_path(self) -> bool:
-        """Go on with the lanes that waited; false when there are none left."""
+        """Continue with the path on top of the stack; false if there is none."""
         while self.stack:
             path = self.stack.pop()
             if path.mask is None or path.mask.any():
@@ -124,12 +126,12 @@ class Cohort:
                     return True
         return False
 
-    def give_way(self, pc: int) -> bool:
-        """Let the lanes go first that parted from these, and come back to pc; once only."""
-        if not self.stack or self.stack[-1].pc == self.reconvergence or self.stack[-1].gave_way:
+    def yield_turn(self, pc: int) -> bool:
+        """Let the lanes that diverged from these run first, then return to pc; once only."""
+        if not self.stack or self.stack[-1].pc == self.reconvergence or self.stack[-1].yielded:
             return False
         other = self.stack.pop()
-        self.stack.append(Path(pc, self.mask, self.reconvergence, self.calls, gave_way=True))
+        self.stack.append(Path(pc, self.mask, self.reconvergence, self.calls, yielded=True))
         self.pc, self.mask = other.pc, other.mask
         self.reconvergence, self.calls = other.reconvergence, other.calls
         return True
@@ -149,11 +151,11 @@ class Cohort:
         """A cohort of the warps that are chosen, a bool for each, in the same state."""
         lanes = np.repeat(chosen, LANES)
         registers = [value if len(value) == 1 else value[lanes] for value in self.registers]
-        part = Cohort(self.launch, self.warps[chosen], registers, self.pc, _cut(self.mask, lanes),
+        taken = Cohort(self.launch, self.warps[chosen], registers, self.pc, _cut(self.mask, lanes),
                       self.reconvergence, self.calls,
                       wait=self.wait.take(chosen) if self.wait else None)
-        part.stack = [replace(path, mask=_cut(path.mask, lanes)) for path in self.stack]
-        return part
+        taken.stack = [replace(path, mask=_cut(path.mask, lanes)) for path in self.stack]
+        return taken
 
     def keep(self, chosen: np.ndarray) -> Cohort:
         """Keep only the chosen warps; the others are returned as their own cohort."""
@@ -163,8 +165,8 @@ class Cohort:
             setattr(self, name, getattr(kept, name))
         return others
 
-    def part_from_absent(self) -> None:
-        """Let the warps without an active lane go their own way, so that all here are present."""
+    def split_off_absent(self) -> None:
+        """Move the warps without an active lane to a cohort of their own."""
         if self.mask is None:
             return
         present = self.mask.reshape(-1, LANES).any(1)
@@ -188,7 +190,7 @@ class Cohort:
         def merge(left: np.ndarray, right: np.ndarray) -> np.ndarray:
             if left is right or (len(left) == 1 == len(right) and left[0] == right[0]):
                 return left
-            return np.concatenate((self.spread(left), other.spread(right)))[lanes]
+            return np.concatenate((self.by_lane(left), other.by_lane(right)))[lanes]
 
         def merge_masks(left: np.ndarray | None, right: np.ndarray | None) -> np.ndarray | None:
             if left is None and right is None:
@@ -205,8 +207,8 @@ class Cohort:
 
 
 def _cut(mask: np.ndarray | None, lanes: np.ndarray) -> np.ndarray | None:
-    """The part of a mask; None when all of it is set."""
+    """The mask of some lanes; None if it is set for all of them."""
     if mask is None:
         return None
-    part = mask[lanes]
-    return None if part.all() else part
+    taken = mask[lanes]
+    return None if taken.all() else taken

@@ -65,8 +65,8 @@ def run(arguments: argparse.Namespace,
     prepare: makes the PTX of a kernel in a Python file; without it only PTX files are accepted.
     Errors: EmulatorError for what the kernel does wrong.
     """
-    parameters = [parse_parameter(text, place)
-                  for place, text in enumerate(arguments.parameters)]
+    parameters = [parse_parameter(text, seed)
+                  for seed, text in enumerate(arguments.parameters)]
     launchable = (prepare or from_ptx)(arguments, parameters)
     report = Module.parse(launchable.ptx).launch(
         launchable.kernel, launchable.grid, launchable.block, launchable.parameters,

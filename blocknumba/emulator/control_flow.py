@@ -1,10 +1,10 @@
-"""Where the lanes of a divergent branch meet again: immediate post-dominators."""
+"""Reconvergence points of divergent branches: immediate post-dominators."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-EXIT = -1  # the place where every thread ends up
+EXIT = -1  # program counter of threads that have ended
 
 
 def reconvergence_points(successors: Sequence[Sequence[int]]) -> list[int]:
@@ -14,7 +14,7 @@ def reconvergence_points(successors: Sequence[Sequence[int]]) -> list[int]:
     Source: Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", on the reverse graph.
     """
     order = _postorder_of_reverse(successors)
-    rank = {node: place for place, node in enumerate(order)}
+    rank = {node: index for index, node in enumerate(order)}
     parent: dict[int, int] = {EXIT: EXIT}
     changed = True
     while changed:
@@ -23,11 +23,11 @@ def reconvergence_points(successors: Sequence[Sequence[int]]) -> list[int]:
             if node == EXIT:
                 continue
             known = [successor for successor in successors[node] if successor in parent]
-            meeting = known[0]
+            common = known[0]
             for successor in known[1:]:
-                meeting = _meet(meeting, successor, parent, rank)
-            if parent.get(node) != meeting:
-                parent[node] = meeting
+                common = _common_ancestor(common, successor, parent, rank)
+            if parent.get(node) != common:
+                parent[node] = common
                 changed = True
     return [parent.get(node, EXIT) for node in range(len(successors))]
 
@@ -53,7 +53,7 @@ def _postorder_of_reverse(successors: Sequence[Sequence[int]]) -> list[int]:
     return order
 
 
-def _meet(left: int, right: int, parent: dict[int, int], rank: dict[int, int]) -> int:
+def _common_ancestor(left: int, right: int, parent: dict[int, int], rank: dict[int, int]) -> int:
     """The closest common ancestor of two nodes in the tree of post-dominators so far."""
     while left != right:
         while rank[left] < rank[right]:

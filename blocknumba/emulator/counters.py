@@ -1,4 +1,4 @@
-"""What a launch did: instructions, global sectors and bank conflicts, by instruction and line."""
+"""Counters of a launch: instructions, sectors and bank conflicts, by instruction and line."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _CLASSES = {
 
 @dataclass(slots=True)
 class Count:
-    """What one instruction, or one source line, did.
+    """Counters of one instruction, or of one source line.
 
-    executed: times that a warp executed an instruction.
+    executed: executions by warps.
     requests, sectors: warp accesses to global memory, and the 32-byte sectors they touched.
     ideal_sectors: the sectors that the same bytes would fill if they were contiguous.
     wavefronts, ideal_wavefronts: passes over shared memory, and without bank conflicts.
@@ -60,7 +60,7 @@ class Report:
     """The counters of a launch.
 
     total: of all instructions.   by_line: of each source line.
-    by_opcode, by_class: how often warps executed each opcode, and each class of them.
+    by_opcode, by_class: executions by warps of each opcode, and of each class of opcodes.
     by_ptx_line: of each line of the PTX text.
     """
 
@@ -125,7 +125,7 @@ class Counters:
         if words > 1:
             address = (address[:, :, None] + np.arange(words)).reshape(len(address), -1)
             active = np.repeat(active, words, 1)
-        wavefronts = _most_in_a_bank(address, active)
+        wavefronts = _max_in_a_bank(address, active)
         count.wavefronts += int(wavefronts.sum())
         count.ideal_wavefronts += int((wavefronts > 0).sum())
 
@@ -151,23 +151,23 @@ class Counters:
 
 def class_of(opcode: str) -> str:
     """The class of instructions that an opcode belongs to."""
-    words = opcode.split(".")
-    if words[0] in ("ld", "st", "ldu", "atom", "red"):
-        space = next((word.split("::")[0] for word in words[1:]
-                      if word.split("::")[0] in _SPACES), "generic")
+    name, *modifiers = opcode.split(".")
+    if name in ("ld", "st", "ldu", "atom", "red"):
+        space = next((modifier.split("::")[0] for modifier in modifiers
+                      if modifier.split("::")[0] in _SPACES), "generic")
         return f"{space} memory"
-    return _CLASSES.get(words[0], "arithmetic")
+    return _CLASSES.get(name, "arithmetic")
 
 
 def _distinct(values: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """How many distinct active values each row has."""
+    """Number of distinct active values in each row."""
     ordered = np.sort(np.where(active, values, -1), axis=1)
     fresh = ordered[:, 1:] != ordered[:, :-1]
     return fresh.sum(1) + (ordered[:, 0] >= 0)
 
 
-def _most_in_a_bank(words: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """The most distinct active words of each row that share a bank."""
+def _max_in_a_bank(words: np.ndarray, active: np.ndarray) -> np.ndarray:
+    """Maximum number of distinct active words of a row in one bank."""
     ordered = np.sort(np.where(active, words, -1), axis=1)
     fresh = ordered >= 0
     fresh[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]

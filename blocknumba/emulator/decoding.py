@@ -1,4 +1,4 @@
-"""What a row of the instruction tables is given: readers, writers and steps over a cohort."""
+"""Decoding of one instruction: readers, writers and steps over a cohort, for the tables."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ Step = Callable[[Cohort], "bool | None"]  # true: stop here, the cohort waits or
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One instruction as the decoder sees it.
+    """One instruction in its program, as decoders see it.
 
-    pc: its place in the code.   next: where it falls through.
-    meeting: where the lanes meet again that part here.
-    places: where each instruction of the function lies, and its end last.
-    entries: where each function begins.
+    pc: its program counter.
+    reconvergence: program counter where lanes that diverge here reconverge.
+    pcs: program counter of each instruction of the function, and of its end.
+    entries: program counter of each function's first instruction.
     specials: the special registers.
     """
 
@@ -48,42 +48,42 @@ class Site:
     program: Program
     function: Function
     pc: int
-    meeting: int
-    places: Sequence[int]
+    reconvergence: int
+    pcs: Sequence[int]
     entries: dict[str, int]
     specials: dict[str, Callable[[Cohort], np.ndarray]] = field(repr=False)
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """The opcode, split at the dots."""
+    def opcode(self) -> tuple[str, ...]:
+        """The opcode with its modifiers, split at the dots."""
         return self.instruction.opcode
 
     @property
     def operands(self) -> tuple[Operand, ...]:
-        """What the instruction is applied to."""
+        """The operands, destinations first."""
         return self.instruction.operands
 
     @property
-    def exit_place(self) -> int:
-        """Where the function ends."""
-        return self.places[-1]
+    def exit_pc(self) -> int:
+        """Program counter of the function's end."""
+        return self.pcs[-1]
 
-    def place_of(self, label: Label) -> int:
-        """Where a label of the function points."""
-        return self.places[label.index]
+    def pc_of(self, label: Label) -> int:
+        """Program counter of a label of the function."""
+        return self.pcs[label.index]
 
-    def has(self, *words: str) -> bool:
-        """Whether the opcode has one of these qualifiers."""
-        return any(word in self.instruction.opcode for word in words)
+    def has(self, *modifiers: str) -> bool:
+        """Whether the opcode has one of these modifiers."""
+        return any(modifier in self.opcode for modifier in modifiers)
 
     def refuse(self, message: str, *given: object) -> UnknownInstructionError:
-        """The error for what no row of the tables describes."""
+        """The error for an instruction that no decoder accepts."""
         return UnknownInstructionError(f"{self.instruction.name}: {message.format(*given)}")
 
     # ---- reading
 
     def read(self, operand: Operand, type_: str) -> Reader:
-        """How to read an operand as a type."""
+        """Reader of an operand as a type."""
         if isinstance(operand, Register):
             return _read_register(operand, type_)
         if isinstance(operand, Immediate):
@@ -118,7 +118,7 @@ class Site:
         return lambda cohort: (cohort.launch.address_of(variable, cohort) + offset).astype(dtype)
 
     def address(self, operand: Operand) -> Reader:
-        """How to read [base + offset], as int64 of shape (1,) or (lanes,)."""
+        """Reader of [base + offset], as int64 of shape (1,) or (lanes,)."""
         if not isinstance(operand, Address):
             raise self.refuse("given {}, accepted an address", operand)
         base, offset = operand.base, operand.offset
@@ -139,7 +139,7 @@ class Site:
     # ---- writing
 
     def write(self, operand: Operand, type_: str) -> Writer:
-        """How to write a result of a type; a wider register is extended as the type says."""
+        """Writer of a result of a type; a wider register is sign- or zero-extended."""
         if isinstance(operand, Sink):
             return lambda cohort, value: None
         if not isinstance(operand, Register):
@@ -167,7 +167,7 @@ class Site:
         return write
 
     def write_pair(self, operand: Operand, first: str, second: str) -> tuple[Writer, Writer]:
-        """How to write d|p; the second writer does nothing where there is only d."""
+        """Writers of d|p; the second does nothing if there is only d."""
         if isinstance(operand, Pair):
             return self.write(operand.first, first), self.write(operand.second, second)
         return self.write(operand, first), self.write(Sink(), second)
@@ -176,7 +176,7 @@ class Site:
 
     def compute(self, function: Callable[..., np.ndarray], result: str, sources: Sequence[str],
                 first: int = 1) -> Step:
-        """The step d = function(a, b, ...) with operands from place first on."""
+        """The step d = function(a, b, ...) with operands from index first on."""
         write = self.write(self.operands[0], result)
         reads = [self.read(operand, type_)
                  for operand, type_ in zip(self.operands[first:], sources, strict=True)]

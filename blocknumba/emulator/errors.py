@@ -1,4 +1,4 @@
-"""What the emulator refuses, each with the line of PTX and the line of source it happened at."""
+"""Errors of the emulator, each with the line of PTX and of source where it happened."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class EmulatorError(BlockError, RuntimeError):
         self.ptx_line, self.instruction = ptx_line, instruction
 
     def in_instruction(self, ptx_line: int, instruction: str, loc: Loc) -> EmulatorError:
-        """This error, placed at an instruction unless it is already placed."""
+        """This error, with an instruction as its location unless it has one."""
         if not self.ptx_line:
             self.ptx_line, self.instruction = ptx_line, instruction
             self.loc = loc if loc.file else self.loc
         return self
 
     def __str__(self) -> str:
-        place = f"\n  PTX line {self.ptx_line}: {self.instruction}" if self.ptx_line else ""
+        location = f"\n  PTX line {self.ptx_line}: {self.instruction}" if self.ptx_line else ""
         head, _, rest = super().__str__().partition("\n")
-        return head + place + (f"\n{rest}" if rest else "")
+        return head + location + (f"\n{rest}" if rest else "")
 
 
 class PtxSyntaxError(EmulatorError):

@@ -1,4 +1,4 @@
-"""Which element of a matrix each lane's registers hold, for ldmatrix, mma and wgmma."""
+"""Matrix fragments: the elements that each lane's registers hold, for mma and wgmma."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ ELEMENTS: dict[str, np.dtype] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Rows and columns of the elements that registers hold: (registers, elements, lanes)."""
+class Fragment:
+    """Rows and columns of the elements in registers, each (registers, elements, lanes)."""
 
     rows: np.ndarray
     columns: np.ndarray
 
 
 @cache
-def operand_places(rows: int, depth: int, per_register: int) -> Places:
+def operand_fragment(rows: int, depth: int, per_register: int) -> Fragment:
     """The first operand of mma, (rows, depth), per_register elements to a register.
 
-    The second operand is (depth, 8): its transpose has the places of rows=8.
+    The second operand is (depth, 8): its transpose has the fragment for rows=8.
     Source: PTX ISA, "Matrix Fragments for mma.m16n8k16" and its siblings.
     """
     halves = rows // 8
@@ -43,11 +43,11 @@ def operand_places(rows: int, depth: int, per_register: int) -> Places:
     row = _GROUP + 8 * (register % halves) + 0 * element
     column = (per_register * _IN_GROUP + element
               + 4 * per_register * (register // halves))
-    return Places(row, column)
+    return Fragment(row, column)
 
 
 @cache
-def result_places(rows: int, columns: int, per_register: int) -> Places:
+def accumulator_fragment(rows: int, columns: int, per_register: int) -> Fragment:
     """The accumulator of mma, (rows, columns), in registers of per_register elements.
 
     Also that of one warp of wgmma, whose 16 rows are 16 * warp on.
@@ -60,10 +60,10 @@ def result_places(rows: int, columns: int, per_register: int) -> Places:
     within = register % (halves * pairs)
     row = _GROUP + 8 * (within // pairs) + 0 * element
     column = (8 * (register // (halves * pairs)) + 2 * _IN_GROUP + within % pairs + element)
-    return Places(row, column)
+    return Fragment(row, column)
 
 
-def gather(registers: list[np.ndarray], places: Places, shape: tuple[int, int],
+def gather(registers: list[np.ndarray], fragment: Fragment, shape: tuple[int, int],
            kind: str) -> np.ndarray:
     """Matrices of each warp from its registers: (warps, rows, columns).
 
@@ -73,13 +73,13 @@ def gather(registers: list[np.ndarray], places: Places, shape: tuple[int, int],
     words = np.stack(registers, 1)  # (warps, registers, lanes)
     elements = np.ascontiguousarray(words).view(dtype).reshape(*words.shape, -1)
     matrix = np.zeros((len(words), *shape), dtype)
-    matrix[:, places.rows, places.columns] = elements.swapaxes(2, 3)
+    matrix[:, fragment.rows, fragment.columns] = elements.swapaxes(2, 3)
     return matrix
 
 
-def scatter(matrix: np.ndarray, places: Places, container: np.dtype) -> list[np.ndarray]:
+def scatter(matrix: np.ndarray, fragment: Fragment, container: np.dtype) -> list[np.ndarray]:
     """The registers of each lane from the matrices of each warp: (warps * 32,) each."""
-    elements = matrix[:, places.rows, places.columns]  # (warps, registers, elements, lanes)
+    elements = matrix[:, fragment.rows, fragment.columns]  # (warps, registers, elements, lanes)
     words = np.ascontiguousarray(elements.swapaxes(2, 3)).view(container)
     return [np.ascontiguousarray(words[:, register]).reshape(-1)
             for register in range(words.shape[1])]

@@ -30,7 +30,7 @@ from blocknumba.emulator.tensor_map import SIZE, TensorMap, decode
 from blocknumba.emulator.values import container_of
 from blocknumba.emulator.wgmma import Warpgroups
 
-CLUSTER_RANK_SHIFT = 24  # where a shared::cluster address has the rank of its block, as on sm_90
+CLUSTER_RANK_SHIFT = 24  # bit of a shared::cluster address where the CTA rank begins, as on sm_90
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a launch is run.
+    """Options of a launch.
 
     seed: run warps in a random order that this determines; None for the order of the barriers.
     races: find races over shared memory.
@@ -113,11 +113,11 @@ class Launch:
         number = np.tile(np.arange(self.warps_per_block * LANES), len(self.block_numbers))
         width, height, _ = shape.block
         self.thread_in_block = number
-        self.thread_index = [part.astype(np.uint32) for part in (
+        self.thread_index = [axis.astype(np.uint32) for axis in (
             number % width, number // width % height, number // (width * height))]
         columns, rows, _ = shape.grid
         block = self.block_numbers
-        self.block_index = [part.astype(np.uint32) for part in (
+        self.block_index = [axis.astype(np.uint32) for axis in (
             block % columns, block // columns % rows, block // (columns * rows))]
         exists = number < shape.threads
         self.exists = exists
@@ -184,19 +184,19 @@ class Launch:
         index = decode(octets.tobytes())
         return None if index is None else self.memory.tensor_maps[index]
 
-    # ---- places, for people
+    # ---- names and locations, for messages
 
     def block_name(self, block: int) -> str:
         """A resident block's index in the grid."""
-        return "({}, {}, {})".format(*[int(part[block]) for part in self.block_index])
+        return "({}, {}, {})".format(*[int(axis[block]) for axis in self.block_index])
 
     def thread_name(self, cohort: Cohort, lane: int) -> str:
         """A lane's thread and block index."""
         thread = int(cohort.threads[lane])
-        index = ", ".join(str(int(part[thread])) for part in self.thread_index)
+        index = ", ".join(str(int(axis[thread])) for axis in self.thread_index)
         return f"thread ({index}) of block {self.block_name(int(self.block_of_thread[thread]))}"
 
-    def place_of(self, pc: int) -> str:
+    def location_of(self, pc: int) -> str:
         """An instruction's PTX line and text, and its source line."""
         instruction = self.instructions[pc]
         source = f" ({instruction.loc})" if instruction.loc.file else ""
@@ -207,7 +207,7 @@ class Launch:
         line = self.instructions[pc].line
         return self.program.lines[line - 1].strip() if line else ""
 
-    def placed(self, error: EmulatorError, pc: int) -> EmulatorError:
-        """An error with the instruction that it happened in."""
+    def located(self, error: EmulatorError, pc: int) -> EmulatorError:
+        """An error with the location of the instruction that raised it."""
         instruction = self.instructions[pc]
         return error.in_instruction(instruction.line, self.text_of(pc), instruction.loc)

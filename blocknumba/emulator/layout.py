@@ -1,4 +1,4 @@
-"""Where the variables of a module lie in their spaces."""
+"""Addresses of a module's variables in their spaces."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def lay_out(program: Program, kernel: Function, dynamic_shared_bytes: int,
         declared += function.variables
         if not function.is_kernel:
             declared += [*function.parameters, *function.results]
-    shared_end = _place_shared(declared, addresses, dynamic_shared_bytes)
+    shared_end = _lay_out_shared(declared, addresses, dynamic_shared_bytes)
     local_end = 0
     for variable in declared:
         if variable.space in ("local", "param"):
@@ -60,8 +60,8 @@ def lay_out(program: Program, kernel: Function, dynamic_shared_bytes: int,
     return Layout(addresses, shared_end, local_end, (*offsets, offset), dynamic_shared_bytes)
 
 
-def _place_shared(declared: list[Variable], addresses: dict[Variable, int], dynamic: int) -> int:
-    """Place static arrays, and behind them the extern one, which all names share."""
+def _lay_out_shared(declared: list[Variable], addresses: dict[Variable, int], dynamic: int) -> int:
+    """Lay out static arrays, then the extern one, which all its names share; returns the end."""
     end = SHARED_BASE
     shared = [variable for variable in declared if variable.space == "shared"]
     for variable in shared:

@@ -14,13 +14,13 @@ _TOKEN = re.compile(r"""
   | (?P<string>"[^"\n]*")
   | (?P<number>0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?
              |[0-9]+\.[0-9]+(?:[eE][-+]?[0-9]+)?|(?:0[0-7]*|[1-9][0-9]{0,19})U?(?![0-9]))
-  | (?P<word>[%.$_A-Za-z][\w$.:]*(?<!:))
+  | (?P<identifier>[%.$_A-Za-z][\w$.:]*(?<!:))
   | (?P<mark>[{}()\[\];,:+\-*|!@=<>&~])
 """, re.VERBOSE | re.DOTALL)
 
 
 class Token(NamedTuple):
-    """One token: its kind (string, number, word or mark), its text and its line, from 1."""
+    """One token: its kind (string, number, identifier or mark), its text and its line, from 1."""
 
     kind: str
     text: str

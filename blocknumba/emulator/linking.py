@@ -1,4 +1,10 @@
-"""All functions of a program as one sequence of steps."""
+"""Linking: all functions of a program as one list of steps, indexed by program counter.
+
+A guarded instruction that may block or end its lanes becomes a branch around an unguarded one:
+
+    @%p bar.sync 0;      ->      skip (unless %p, jump over the next instruction)
+                                 bar.sync 0;
+"""
 
 from __future__ import annotations
 
@@ -19,17 +25,18 @@ from blocknumba.emulator.syntax import Function, Instruction, Label, Program, Sy
 _SKIP = ("skip",)  # a jump over the next instruction, where its guard does not hold
 _LEAVE = ("leave",)  # the end of a device function
 
-# Their guard becomes a branch around them: a warp that executes them may have to wait, or leaves.
-_ALONE = frozenset(("ret", "exit", "call", "bar", "barrier", "wgmma"))
-_ALONE_FORMS = frozenset((("mbarrier", "try_wait"), ("mbarrier", "test_wait")))
+# Their guard becomes a branch around them: a warp that executes them may block or end.
+_BRANCHED = frozenset(("ret", "exit", "call", "bar", "barrier", "wgmma"))
+_BRANCHED_VARIANTS = frozenset((("mbarrier", "try_wait"), ("mbarrier", "test_wait")))
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What a launch executes.
+    """The code of a module.
 
-    steps, instructions: one for each place.   entries: where each function begins.
-    unknown: what the emulator cannot execute, by place; reaching it is an error.
+    steps, instructions: one for each program counter.   entries: where each function begins.
+    unknown: errors of the instructions that the emulator does not know, by program counter;
+        executing one raises its error.
     """
 
     steps: list[Step]
@@ -42,7 +49,7 @@ def link(program: Program) -> Code:
     """Decode every instruction of a program."""
     pieces, entries, end = [], {}, 0
     for function in program.functions.values():
-        piece = _place(function, end)
+        piece = _lay_out(function, end)
         entries[function.name] = end
         end += len(piece.instructions)
         pieces.append((function, piece))
@@ -56,42 +63,43 @@ def link(program: Program) -> Code:
 class _Piece:
     """One function's instructions, skips included.
 
-    places: the place of each instruction of its body, and of its end.
+    pcs: program counter of each instruction of its body, and of its end.
     """
 
     start: int
     instructions: list[Instruction]
-    places: list[int]
+    pcs: list[int]
 
 
-def _place(function: Function, start: int) -> _Piece:
+def _lay_out(function: Function, start: int) -> _Piece:
     instructions: list[Instruction] = []
-    places = []
+    pcs = []
     for instruction in function.body:
-        places.append(start + len(instructions))
-        if instruction.guard is not None and _is_alone(instruction):
+        pcs.append(start + len(instructions))
+        if instruction.guard is not None and _is_branched(instruction):
             instructions.append(replace(instruction, opcode=_SKIP, operands=(),
                                         inverted=not instruction.inverted))
             instruction = replace(instruction, guard=None)
         instructions.append(instruction)
-    places.append(start + len(instructions))
+    pcs.append(start + len(instructions))
     opcode = ("exit",) if function.is_kernel else _LEAVE
     instructions.append(Instruction(opcode, (), None, False, 0))
-    return _Piece(start, instructions, places)
+    return _Piece(start, instructions, pcs)
 
 
-def _is_alone(instruction: Instruction) -> bool:
-    return instruction.opcode[0] in _ALONE or instruction.opcode[:2] in _ALONE_FORMS
+def _is_branched(instruction: Instruction) -> bool:
+    opcode = instruction.opcode
+    return opcode[0] in _BRANCHED or opcode[:2] in _BRANCHED_VARIANTS
 
 
 def _decode_function(program: Program, function: Function, piece: _Piece, code: Code) -> None:
-    meetings = reconvergence_points([_successors(function, piece, index)
-                                     for index in range(len(piece.instructions))])
+    points = reconvergence_points([_successors(function, piece, index)
+                                   for index in range(len(piece.instructions))])
     for index, instruction in enumerate(piece.instructions):
-        meeting = meetings[index]
+        reconvergence = points[index]
         pc = piece.start + index
         site = Site(instruction, program, function, pc,
-                    EXIT if meeting == EXIT else piece.start + meeting, piece.places,
+                    EXIT if reconvergence == EXIT else piece.start + reconvergence, piece.pcs,
                     code.entries, SPECIALS)
         try:
             step = _decode(site)
@@ -107,7 +115,7 @@ def _decode_function(program: Program, function: Function, piece: _Piece, code: 
 
 
 def _successors(function: Function, piece: _Piece, index: int) -> list[int]:
-    """Where an instruction can go on, as indices into the piece."""
+    """Successors of an instruction, as indices into the piece."""
     instruction = piece.instructions[index]
     last = len(piece.instructions) - 1
     name = instruction.opcode[0]
@@ -119,7 +127,7 @@ def _successors(function: Function, piece: _Piece, index: int) -> list[int]:
         return [index + 2, index + 1]
     if name not in ("bra", "brx"):
         return [index + 1]
-    targets = [piece.places[label.index] - piece.start for label in _labels(instruction)]
+    targets = [piece.pcs[label.index] - piece.start for label in _labels(instruction)]
     return targets if instruction.guard is None and targets else [*targets, index + 1]
 
 
@@ -136,7 +144,7 @@ def _raise(error: UnknownInstructionError) -> Step:
 
 
 def _decode(site: Site) -> Step:
-    name = site.words[0]
+    name = site.opcode[0]
     if name == "skip":
         return conditional(site, site.pc + 2, site.instruction.inverted)
     if name == "leave":
@@ -155,7 +163,7 @@ def _decode(site: Site) -> Step:
 def _guarded(step: Step, guard: Callable[[Cohort], np.ndarray], inverted: bool) -> Step:
     """A step that only the lanes whose guard holds execute."""
     def run(cohort: Cohort) -> bool | None:
-        active = cohort.spread(guard(cohort))
+        active = cohort.by_lane(guard(cohort))
         if inverted:
             active = ~active
         if cohort.mask is not None:

@@ -1,4 +1,4 @@
-"""A report beside the source: what profilers say, line by line."""
+"""Listings: the counters of a report beside each line of source, as profilers show them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def listing(report: Report, ptx: str = "") -> str:
     Source lines that nothing counts are shown near the others.
     """
     files: dict[str, dict[int, Count]] = {}
-    for place, count in report.by_line.items():
-        if place.file:
-            files.setdefault(place.file, {}).setdefault(place.line, Count()).add(count)
-    parts = [_file(name, linecache.getlines(name), counts) for name, counts in files.items()]
+    for loc, count in report.by_line.items():
+        if loc.file:
+            files.setdefault(loc.file, {}).setdefault(loc.line, Count()).add(count)
+    sections = [_file(name, linecache.getlines(name), counts) for name, counts in files.items()]
     if not files:
-        parts = [_file("PTX", ptx.splitlines(), report.by_ptx_line)]
-    return "\n\n".join([*parts, _classes(report), _total(report)])
+        sections = [_file("PTX", ptx.splitlines(), report.by_ptx_line)]
+    return "\n\n".join([*sections, _classes(report), _total(report)])
 
 
 def _file(name: str, lines: list[str], counts: dict[int, Count]) -> str:

@@ -50,7 +50,7 @@ class Bytes:
         return self.views[size][offsets >> (size.bit_length() - 1)]
 
     def scatter(self, offsets: np.ndarray, size: int, values: np.ndarray) -> None:
-        """Write elements of size bytes; of two to one place, the later stays."""
+        """Write elements of size bytes; of two to one offset, the later stays."""
         self.views[size][offsets >> (size.bit_length() - 1)] = values
 
 
@@ -71,9 +71,9 @@ class Segment:
 
 
 class GlobalMemory:
-    """Host arrays at device addresses: what a kernel writes, the arrays have.
+    """Host arrays at device addresses; kernels read and write them in place.
 
-    tensor_maps: those that have been placed, by the number that their bytes hold.
+    tensor_maps: those that kernels refer to, by the number that their bytes hold.
     """
 
     def __init__(self) -> None:
@@ -124,19 +124,19 @@ class GlobalMemory:
 
     def find(self, first: int, last: int) -> Segment | None:
         """The allocation that holds all bytes from first up to last, or None."""
-        place = bisect.bisect_right(self._bases, first) - 1
-        if place < 0:
+        index = bisect.bisect_right(self._bases, first) - 1
+        if index < 0:
             return None
-        segment = self._segments[place]
+        segment = self._segments[index]
         inside = segment.base + segment.low <= first and last <= segment.base + segment.high
         return segment if inside else None
 
     def nearest(self, address: int) -> str:
-        """Where an address lies in relation to the closest allocation below it, in words."""
-        place = bisect.bisect_right(self._bases, address) - 1
-        if place < 0:
+        """Text: an address relative to the closest allocation below it."""
+        index = bisect.bisect_right(self._bases, address) - 1
+        if index < 0:
             return "no array is there"
-        segment = self._segments[place]
+        segment = self._segments[index]
         size, offset = segment.high - segment.low, address - segment.base - segment.low
         if offset >= 0:
             return f"byte {offset} of the {segment.name}, which has {size} bytes"
@@ -147,10 +147,10 @@ class GlobalMemory:
 
         Errors: AccessError for the first access that hits none.
         """
-        places = np.searchsorted(self._bases, addresses, "right") - 1
+        indices = np.searchsorted(self._bases, addresses, "right") - 1
         found = []
-        for place in np.unique(places):
-            chosen = places == place
+        for index in np.unique(indices):
+            chosen = indices == index
             low, high = int(addresses[chosen].min()), int(addresses[chosen].max()) + size
             segment = self.find(low, high)
             if segment is None:

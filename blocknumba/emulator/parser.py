@@ -1,4 +1,4 @@
-"""PTX text into the parts of syntax.py, with every name resolved."""
+"""PTX text into the structures of syntax.py, with every name resolved."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ class _Parser:
     # ---- tokens
 
     def peek(self, ahead: int = 0) -> Token:
-        """The token that many places ahead."""
-        place = self.position + ahead
-        return self.tokens[place] if place < len(self.tokens) else _END
+        """The token that many tokens ahead."""
+        index = self.position + ahead
+        return self.tokens[index] if index < len(self.tokens) else _END
 
     def next(self) -> Token:
         """The next token, consumed; the text may end once, where somebody sees it."""
@@ -151,19 +151,19 @@ class _Parser:
 
     def _file_names(self) -> dict[str, str]:
         """The files of all .file directives: they may come behind the lines that use them."""
-        return {self.tokens[place + 1].text: self.tokens[place + 2].text.strip('"')
-                for place, token in enumerate(self.tokens[:-2]) if token.text == ".file"}
+        return {self.tokens[index + 1].text: self.tokens[index + 2].text.strip('"')
+                for index, token in enumerate(self.tokens[:-2]) if token.text == ".file"}
 
     def _loc(self) -> None:
         line = self.next().line
         caller = None
-        place = self._place()
+        loc = self._location()
         while self.peek().line == line:
             if self.next().text == "inlined_at":
-                caller = self._place()
-        self.loc = replace(place, caller=caller)
+                caller = self._location()
+        self.loc = replace(loc, caller=caller)
 
-    def _place(self) -> Loc:
+    def _location(self) -> Loc:
         file, row, column = self.next().text, self.number(), self.number()
         return Loc(self.files.get(file, ""), row, column - 1 if column else -1)
 
@@ -222,7 +222,7 @@ class _Parser:
             self._block()
         elif token.text in self.directives:
             self.directives[token.text]()
-        elif token.kind == "word" and self.peek(1).text == ":":
+        elif token.kind == "identifier" and self.peek(1).text == ":":
             self.position += 2
             label = Label(token.text, len(self.function.body))
             self.scope.labels[token.text] = label
@@ -289,15 +289,15 @@ class _Parser:
     def _declarator(self, space: str, token: Token) -> Variable:
         align, type_, is_pointer = 0, "", False
         while self.peek().text.startswith("."):
-            word = self.next().text
-            if word == ".align":
+            modifier = self.next().text
+            if modifier == ".align":
                 number = self.number()
                 # behind .ptr it is that of what the parameter points to
                 align = align if is_pointer else number
-            elif word == ".ptr":
+            elif modifier == ".ptr":
                 is_pointer = True
-            elif word.lstrip(".") in DTYPES:
-                type_ = word.lstrip(".")
+            elif modifier.lstrip(".") in DTYPES:
+                type_ = modifier.lstrip(".")
         name = self.next().text
         item = DTYPES[type_].itemsize if type_ else self.fail(token, "a type")
         count = 1
@@ -323,7 +323,7 @@ class _Parser:
                 depth += 1
             elif token.text == "}":
                 depth -= 1
-            elif token.kind == "word":
+            elif token.kind == "identifier":
                 pointers.append((len(out), token.text))
                 out += bytes(8)
             elif token.text != ",":
@@ -342,7 +342,7 @@ class _Parser:
             if not isinstance(guard, Register):
                 self.fail(self.peek(-1), "a register that is declared")
         token = self.next()
-        if token.kind != "word":
+        if token.kind != "identifier":
             self.fail(token, "an instruction")
         operands = []
         while not self.accept(";"):
@@ -376,7 +376,7 @@ class _Parser:
             return _immediate(token.text)
         if token.text == "_":
             return Sink()
-        if token.kind != "word":
+        if token.kind != "identifier":
             self.fail(token, "an operand")
         operand = self._named(token)
         has_offset = self.peek().text in "+-" and self.peek(1).kind == "number"

@@ -1,4 +1,4 @@
-"""Which accesses to shared memory nothing orders: vector clocks, and epochs for each byte."""
+"""Race detection in shared memory: vector clocks of warps, and epochs of each byte."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Races:
     where a barrier behind it is seen.
     Source: FastTrack (Flanagan and Freund 2009); PTX ISA, "Memory Consistency Model".
 
-    seen: (clusters, warps of a cluster, proxy, agents).
-    write_agent, write_clock, write_place: of each byte, the last write and its instruction.
+    seen: epochs of every agent that a warp has seen: (clusters, warps, proxies, agents).
+    write_agent, write_clock, write_pc: of each byte, the last write and its instruction.
     read_clocks: of each byte, the last read by each agent.
     """
 
@@ -50,7 +50,7 @@ class Races:
         size = len(launch.shared.data)
         self.write_agent = np.zeros(size, np.uint16)
         self.write_clock = np.zeros(size, np.uint32)
-        self.write_place = np.zeros(size, np.uint32)
+        self.write_pc = np.zeros(size, np.uint32)
         self.write_is_atomic = np.zeros(size, bool)
         self.warp_reads = np.zeros((self.warps, size), np.uint32)
         self.agent_reads: dict[int, np.ndarray] = {}
@@ -132,7 +132,7 @@ class Races:
 
     def write(self, cohort: Cohort, offsets: np.ndarray, size: int, strong: bool, pc: int,
               values: Values | None) -> None:
-        """Generic writes of size bytes, aligned to it; strong ones may meet.
+        """Generic writes of size bytes, aligned to it; strong ones may overlap.
 
         values: what is written, so that writing what is there already is no race.
         Errors: RaceError behind a write or a read that nothing orders.
@@ -153,7 +153,7 @@ class Races:
         self.write_agent.reshape(-1, size)[rows] = warps[:, None]
         self.write_clock.reshape(-1, size)[rows] = self.seen[clusters, warps, GENERIC,
                                                              warps][:, None]
-        self.write_place.reshape(-1, size)[rows] = pc
+        self.write_pc.reshape(-1, size)[rows] = pc
         self.write_is_atomic.reshape(-1, size)[rows] = strong
 
     def check_behind_write(self, cohort: Cohort, offsets: np.ndarray, size: int) -> None:
@@ -176,12 +176,12 @@ class Races:
         before = self.warp_reads.reshape(self.warps, -1, size)[:, rows]
         late = before > seen[:, :self.warps].T[:, :, None]
         if late.any():
-            agent, lane, octet = (int(part[0]) for part in np.nonzero(late))
+            agent, lane, octet = (int(axis[0]) for axis in np.nonzero(late))
             self._refuse_after_read(offsets[lane] + octet, warps[lane], agent, verb)
         for agent, clocks in self.agent_reads.items():
             late = clocks.reshape(-1, size)[rows] > seen[:, agent, None]
             if late.any():
-                lane, octet = (int(part[0]) for part in np.nonzero(late))
+                lane, octet = (int(axis[0]) for axis in np.nonzero(late))
                 self._refuse_after_read(offsets[lane] + octet, warps[lane], agent, verb)
 
     # ---- asynchronous accesses
@@ -214,14 +214,14 @@ class Races:
                                         "starts a copy that writes")
         hidden = self.warp_reads[:, offsets] > seen[proxy, :self.warps, None]
         if hidden.any():
-            reader, place = (int(part[0]) for part in np.nonzero(hidden))
+            reader, index = (int(axis[0]) for axis in np.nonzero(hidden))
             raise ProxyFenceError(
-                f"race: the async proxy writes shared byte {self._address(int(offsets[place]))}, "
+                f"race: the async proxy writes shared byte {self._address(int(offsets[index]))}, "
                 f"which {self._name(reader)} read through the generic proxy, without a fence "
                 "between", hint="the reading thread executes fence.proxy.async before it arrives")
         self.write_agent[offsets] = agent
         self.write_clock[offsets] = self.agent_clocks[cluster, agent] + 1
-        self.write_place[offsets] = pc
+        self.write_pc[offsets] = pc
         self.write_is_atomic[offsets] = False
 
     def _check_async(self, cluster: int, warp: int, offsets: np.ndarray, proxy: int,
@@ -241,7 +241,7 @@ class Races:
             raise ProxyFenceError(
                 f"race: the async proxy {verb} shared byte {self._address(offset)}, which "
                 f"{self._name(int(self.write_agent[offset]))} wrote through the generic proxy at "
-                f"{self.launch.place_of(int(self.write_place[offset]))}, without a fence between",
+                f"{self.launch.location_of(int(self.write_pc[offset]))}, without a fence between",
                 hint="the writing thread executes fence.proxy.async before the barrier")
 
     def finish(self, cluster: int, agent: int) -> np.ndarray:
@@ -261,7 +261,7 @@ class Races:
     # ---- order
 
     def snapshot(self, cluster: np.ndarray | int, warp: np.ndarray | int) -> np.ndarray:
-        """What warps have seen, for others to acquire; then their next epoch begins."""
+        """Clocks of warps, for others to acquire; then their next epoch begins."""
         clocks = self.seen[cluster, warp].copy()
         self.seen[cluster, warp, GENERIC, warp] += 1
         return clocks
@@ -286,12 +286,12 @@ class Races:
 
     def _refuse_after_write(self, late: np.ndarray, offsets: np.ndarray, warps: np.ndarray,
                             agents: np.ndarray, verb: str) -> None:
-        lane, octet = (int(part[0]) for part in np.nonzero(late))
+        lane, octet = (int(axis[0]) for axis in np.nonzero(late))
         offset = int(offsets[lane]) + octet
-        place = self.launch.place_of(int(self.write_place[offset]))
+        location = self.launch.location_of(int(self.write_pc[offset]))
         raise RaceError(
             f"race: {self._name(int(warps[lane]))} {verb} shared byte {self._address(offset)}, "
-            f"which {self._name(int(agents[lane, octet]))} wrote at {place}, and nothing orders "
+            f"which {self._name(int(agents[lane, octet]))} wrote at {location}, and nothing orders "
             "the two", hint="a barrier between them is missing")
 
     def _refuse_after_read(self, offset: int, warp: int, agent: int, verb: str) -> None:
@@ -303,6 +303,6 @@ class Races:
 
 def _same_already(offsets: np.ndarray, values: Values) -> bool:
     """Whether a store writes what is there already."""
-    buffer, size, parts = values
-    return all((buffer.gather(offsets + place * size, size) == part).all()
-               for place, part in enumerate(parts))
+    buffer, size, stored = values
+    return all((buffer.gather(offsets + index * size, size) == value).all()
+               for index, value in enumerate(stored))

@@ -1,4 +1,4 @@
-"""Which cohort runs next, and the error when none can."""
+"""The scheduler: picks the cohort that runs next, and finds deadlocks."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Scheduler:
         self.instructions_left = instruction_limit
 
     def add(self, cohort: Cohort) -> None:
-        """Let a cohort take part: joined to one in the same state, if there is one."""
+        """Make a cohort runnable, joined with one in the same state if there is one."""
         self.runnable.append(self._joined(cohort))
 
     def _joined(self, cohort: Cohort) -> Cohort:
         state = cohort.state
-        for place, other in enumerate(self.runnable):
+        for index, other in enumerate(self.runnable):
             if other.pc == cohort.pc and other.state == state:
-                del self.runnable[place]
+                del self.runnable[index]
                 return self._joined(other.join(cohort))
         return cohort
 
@@ -53,8 +53,8 @@ class Scheduler:
         while self.runnable or self.waiting:
             if not self.runnable and not self._wake():
                 raise self._deadlock()
-            place = self.random.randrange(len(self.runnable)) if self.random else 0
-            cohort = self.runnable.pop(place)
+            index = self.random.randrange(len(self.runnable)) if self.random else 0
+            cohort = self.runnable.pop(index)
             if not self._turn(cohort):
                 continue
             if cohort.wait is not None:
@@ -73,7 +73,7 @@ class Scheduler:
             while True:
                 pc = cohort.pc
                 if pc == cohort.reconvergence:
-                    self._meet(cohort)
+                    self._reconverge(cohort)
                     continue
                 executed[pc] += len(cohort.warps)
                 steps += 1
@@ -81,19 +81,19 @@ class Scheduler:
                 if code[pc](cohort):
                     break
         except EmulatorError as error:
-            raise self.launch.placed(error, pc) from None
+            raise self.launch.located(error, pc) from None
         self.instructions_left -= steps
         if self.instructions_left < 0:
-            raise self.launch.placed(EmulatorError(
+            raise self.launch.located(EmulatorError(
                 "launch: more instructions than the limit; the kernel may never end",
                 hint="raise instruction_limit if the kernel is that long; a lock that lanes of one "
                      "warp take in turn never ends here"), pc)
         return cohort.pc >= 0
 
-    def _meet(self, cohort: Cohort) -> None:
-        """Take the next path at a reconvergence point, with warps that already wait there."""
+    def _reconverge(self, cohort: Cohort) -> None:
+        """Continue with the next path of the stack, joined with warps in the same state."""
         if not cohort.next_path():
-            raise AssertionError("a path has no lanes that wait for it")
+            raise AssertionError("a reconvergence point without a path on the stack")
         if not self.runnable:
             return
         joined = self._joined(cohort)
@@ -102,7 +102,7 @@ class Scheduler:
                 setattr(cohort, name, getattr(joined, name))
 
     def _wake(self) -> bool:
-        """Make runnable the warps whose wait is over."""
+        """Make the warps runnable whose condition holds."""
         still, woken = [], []
         for cohort in self.waiting:
             ready = cohort.wait.ready(cohort.wait.keys)
@@ -121,13 +121,13 @@ class Scheduler:
         return bool(woken)
 
     def _deadlock(self) -> DeadlockError:
-        """What every warp waits for, and where."""
+        """The error that says for every warp where it waits, and for what."""
         waiting: dict[tuple[int, str], list[int]] = {}
         for cohort in self.waiting:
-            place = self.launch.place_of(cohort.pc - 1)
+            location = self.launch.location_of(cohort.pc - 1)
             for warp, key in zip(cohort.warps, cohort.wait.keys):
                 block, number = divmod(int(warp), self.launch.warps_per_block)
-                text = f"at {place}: waits for {cohort.wait.reason(key)}"
+                text = f"at {location}: waits for {cohort.wait.reason(key)}"
                 waiting.setdefault((block, text), []).append(number)
         count = sum(len(numbers) for numbers in waiting.values())
         lines = [f"  block {self.launch.block_name(block)} warp "

@@ -1,4 +1,4 @@
-"""What a name means inside nested braces."""
+"""Scopes: names inside nested braces."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Scope:
         self.register_types += [type_] * count
 
     def find(self, name: str) -> Register | Variable | None:
-        """What a name means here, or None."""
+        """The register or variable of a name, or None."""
         scope: Scope | None = self
         numbered = _NUMBERED.match(name)
         while scope is not None:

@@ -1,4 +1,4 @@
-"""The parts of a PTX module, as the parser hands them to the decoder."""
+"""A PTX module as data: what the parser returns and the decoder reads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from blocknumba.errors import UNKNOWN, Loc
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A register variable: its place in the register file and its declared type."""
+    """A register variable: its slot in the register file and its declared type."""
 
     slot: int
     type: str
@@ -67,7 +67,7 @@ class Symbol:
 
 @dataclass(eq=False, slots=True)
 class Label:
-    """A place in a function, or a list of them.
+    """A label of a function, or a table of labels.
 
     index: of the next instruction.   targets: of .branchtargets, in order.
     """
@@ -111,7 +111,7 @@ class Inverted:
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """_: a result that nobody wants."""
+    """_: a result that is dropped."""
 
 
 Operand = (Register | Special | Immediate | Symbol | Address | Group | Pair | Inverted | Sink)
@@ -121,7 +121,7 @@ Operand = (Register | Special | Immediate | Symbol | Address | Group | Pair | In
 class Instruction:
     """One instruction.
 
-    opcode: with its qualifiers, split at the dots.
+    opcode: with its modifiers, split at the dots.
     guard, inverted: the predicate that it runs under, and whether it is negated.
     """
 

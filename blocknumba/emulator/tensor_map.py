@@ -1,4 +1,4 @@
-"""What a tensor copy knows about its global array: a box of it, and how the box is swizzled."""
+"""Tensor maps: a global array, a box of it, and the swizzle of the box in shared memory."""
 
 from __future__ import annotations
 
@@ -59,23 +59,23 @@ class TensorMap:
         return int(np.prod(self.box)) * self.array.itemsize
 
     def window(self, start: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-        """The part of the array under a box, and that part's place in the box.
+        """The slices of the array inside a box, and the same elements as slices of the box.
 
         start: in the order of the array's axes; may be negative or beyond the end.
         """
-        inside, places = [], []
+        inside, in_box = [], []
         for begin, extent, size in zip(start, self.box, self.array.shape):
             low, high = max(begin, 0), min(begin + extent, size)
             high = max(high, low)
             inside.append(slice(low, high))
-            places.append(slice(low - begin, high - begin))
+            in_box.append(slice(low - begin, high - begin))
         self._require_held(inside)
-        return tuple(inside), tuple(places)
+        return tuple(inside), tuple(in_box)
 
     def _require_held(self, inside: list[slice]) -> None:
-        if self.held_bytes is None or any(part.start == part.stop for part in inside):
+        if self.held_bytes is None or any(axis.start == axis.stop for axis in inside):
             return
-        last = sum((part.stop - 1) * stride for part, stride in zip(inside, self.array.strides))
+        last = sum((axis.stop - 1) * stride for axis, stride in zip(inside, self.array.strides))
         require(last < self.held_bytes, "TensorMap: given the elements {} of memory that ends "
                 "before them", inside, error=BlockValueError)
 
@@ -86,18 +86,18 @@ class TensorMap:
             fill = np.full(1, np.nan).astype(self.array.dtype)
         box = np.empty(self.box, self.array.dtype)
         box[...] = fill
-        inside, places = self.window(start)
-        box[places] = rounded_to_tf32(self.array[inside]) if self.as_tf32 else self.array[inside]
+        inside, in_box = self.window(start)
+        box[in_box] = rounded_to_tf32(self.array[inside]) if self.as_tf32 else self.array[inside]
         return box.reshape(-1).view(np.uint8)
 
     def store(self, start: tuple[int, ...], octets: np.ndarray, combine: np.ufunc | None) -> None:
         """Write the bytes of a box at start, what is out of bounds not; or combine with them."""
         box = octets.view(self.array.dtype).reshape(self.box)
-        inside, places = self.window(start)
+        inside, in_box = self.window(start)
         if combine is None:
-            self.array[inside] = box[places]
+            self.array[inside] = box[in_box]
         else:
-            self.array[inside] = combine(self.array[inside], box[places])
+            self.array[inside] = combine(self.array[inside], box[in_box])
 
 
 def rounded_to_tf32(values: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a warp can wait for."""
+"""Waits: conditions that block the warps of a cohort."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Wait:
 
     keys: one row for each warp, that names what it waits for.
     ready: from the keys, which warps may go on.
-    reason: from one row, what that warp waits for, in words.
+    reason: from one row, what that warp waits for, as text.
     resume: called with the cohort when all of it may go on, and with its keys.
     """
 

@@ -1,4 +1,4 @@
-"""The asynchronous products of warpgroups: descriptors, and results that come with the wait."""
+"""Asynchronous mma of warpgroups: descriptors, and results that arrive with the wait."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class Descriptor:
     swizzle: int
 
     @classmethod
-    def of(cls, word: int) -> Descriptor:
+    def of(cls, bits: int) -> Descriptor:
         """The fields of a descriptor.
 
         Errors: SynchronizationError for a base offset, which the emulator does not know.
         """
-        if word >> 49 & 7:
+        if bits >> 49 & 7:
             raise SynchronizationError("wgmma: given a base offset, accepted none",
                                        hint="align the pattern to its period")
-        fields = [(word >> shift & _ADDRESS_MASK) << _ADDRESS_SHIFT for shift in (0, 16, 32)]
-        return cls(*fields, _SWIZZLES[word >> 62])
+        fields = [(bits >> shift & _ADDRESS_MASK) << _ADDRESS_SHIFT for shift in (0, 16, 32)]
+        return cls(*fields, _SWIZZLES[bits >> 62])
 
     def offsets(self, rows: int, item: int, transposed: bool) -> np.ndarray:
         """The address of each element before swizzling: (rows, depth).
@@ -80,10 +80,10 @@ def _columns_first(rows: int, item: int, swizzle: int, leading: int, stride: int
 
 
 class Flights:
-    """What one warpgroup has started: groups of products, not yet computed.
+    """The mma of one warpgroup that are in flight: started, not yet computed.
 
-    open: the products since the last commit.   groups: committed ones, oldest first.
-    results: the registers of computed products by their tags, until they are delivered.
+    open: those since the last commit.   groups: committed ones, oldest first.
+    results: the registers of computed results by their tags, until they are delivered.
     """
 
     def __init__(self) -> None:
@@ -99,8 +99,8 @@ class Flights:
     def compute(self, keep: int) -> None:
         """Compute all groups but the latest few."""
         while len(self.groups) > keep:
-            for product in self.groups.pop(0):
-                product()
+            for run in self.groups.pop(0):
+                run()
 
 
 class Warpgroups:
@@ -121,7 +121,7 @@ class Warpgroups:
 
         False when the cohort itself has to wait.
         """
-        cohort.part_from_absent()
+        cohort.split_off_absent()
         firsts = self._firsts(cohort.warps)
         found, counts = np.unique(firsts, return_counts=True)
         whole = np.isin(firsts, found[counts == WARPS])
@@ -164,7 +164,7 @@ class Warpgroups:
         return ((first + np.arange(count)) % _TAGS + _TAG).astype(np.uint32)
 
     def lanes_of(self, cohort: Cohort, warp: int) -> slice:
-        """Where a warpgroup's lanes are in a cohort."""
+        """The lanes of a warpgroup in a cohort."""
         row = int(np.searchsorted(cohort.warps, warp))
         return slice(row * LANES, row * LANES + THREADS)
 
@@ -186,32 +186,32 @@ class Warpgroups:
         self._forget(flights)
 
     def _forget(self, flights: Flights) -> None:
-        """Drop results that no pending product adds to."""
+        """Drop results that no mma in flight adds to."""
         if not flights.groups and not flights.open:
             flights.results.clear()
 
-    def read_operand(self, warp: int, word: int, rows: int, dtype: np.dtype,
+    def read_operand(self, warp: int, bits: int, rows: int, dtype: np.dtype,
                      transposed: bool) -> Callable[[], np.ndarray]:
-        """An operand in shared memory, (rows, depth), to be read when the product is computed."""
+        """An operand in shared memory, (rows, depth), to be read when the mma is computed."""
         launch = self.launch
-        descriptor = Descriptor.of(word)
+        descriptor = Descriptor.of(bits)
         block = int(launch.block_of_thread[warp * LANES])
-        places = swizzled(descriptor.offsets(rows, dtype.itemsize, transposed), descriptor.swizzle)
-        low, high = int(places.min()), int(places.max())
+        offsets = swizzled(descriptor.offsets(rows, dtype.itemsize, transposed), descriptor.swizzle)
+        low, high = int(offsets.min()), int(offsets.max())
         if high + dtype.itemsize > launch.layout.shared_end or low < 0:
             raise SynchronizationError(
                 f"wgmma: given a descriptor that reaches shared byte {high:#x}, accepted up to "
                 f"{launch.layout.shared_end:#x}")
-        places = places + block * launch.shared_stride
+        offsets = offsets + block * launch.shared_stride
         if launch.races is not None:
             cluster, number = divmod(int(warp), launch.races.warps)
-            octets = (places[:, :, None] + np.arange(dtype.itemsize)).ravel()
+            octets = (offsets[:, :, None] + np.arange(dtype.itemsize)).ravel()
             launch.races.async_read(cluster, number, octets,
                                     int(launch.races.agent(number, MATRIX)))
         written = launch.shared_written
 
         def read() -> np.ndarray:
-            if written is not None and not written.data[places].all():
+            if written is not None and not written.data[offsets].all():
                 raise AccessError("wgmma: reads shared memory that nothing has written")
-            return launch.shared.gather(places, dtype.itemsize).view(dtype)
+            return launch.shared.gather(offsets, dtype.itemsize).view(dtype)
         return read

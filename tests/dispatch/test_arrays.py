@@ -1,4 +1,4 @@
-"""Arrays of every library, as facts."""
+"""Arrays of every library, as ArrayInfo."""
 
 import ctypes
 
@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from blocknumba.dispatch.launch.arrays import array_facts, host_view
+from blocknumba.dispatch.launch.arrays import array_info, host_view
 from blocknumba.errors import BlockTypeError, BlockValueError
 from blocknumba.tile_ir.ir.types import DTYPES, float32, float64
 
@@ -18,9 +18,9 @@ BASE = np.arange(120, dtype=np.float32).reshape(4, 5, 6)
     BASE, BASE.T, BASE[::2, ::-1], BASE[:, :, 2], BASE[1, 2, 3:4],
     np.broadcast_to(BASE[0], (3, 5, 6)), np.array(3.0), np.zeros((0, 3), np.float32), BASE[1:1]],
     ids=["C", "F", "steps", "column", "one", "broadcast", "rank 0", "empty", "empty view"])
-def test_a_view_of_the_facts_is_the_array(array):
-    facts = array_facts(array, WHERE)
-    view = host_view(facts)
+def test_a_view_of_the_info_is_the_array(array):
+    info = array_info(array, WHERE)
+    view = host_view(info)
 
     np.testing.assert_array_equal(view, array)
     assert view.dtype == array.dtype
@@ -30,7 +30,7 @@ def test_a_view_of_the_facts_is_the_array(array):
 def test_a_view_shares_memory_with_the_array():
     array = np.zeros((3, 4), np.float32)[::-1, ::2]
 
-    host_view(array_facts(array, WHERE))[1, 1] = 5
+    host_view(array_info(array, WHERE))[1, 1] = 5
 
     assert array[1, 1] == 5
 
@@ -39,7 +39,7 @@ def test_a_view_shares_memory_with_the_array():
 def test_every_dtype_is_read(name):
     array = np.zeros(3, DTYPES[name].numpy)
 
-    assert array_facts(array, WHERE).dtype == DTYPES[name]
+    assert array_info(array, WHERE).dtype == DTYPES[name]
 
 
 @pytest.mark.parametrize("shape, strides, expected", [
@@ -50,7 +50,7 @@ def test_every_dtype_is_read(name):
 def test_axes_that_are_never_stepped_along_count_as_contiguous(shape, strides, expected):
     array = np.lib.stride_tricks.as_strided(np.zeros(1000), shape, strides)
 
-    assert array_facts(array, WHERE).strides == expected
+    assert array_info(array, WHERE).strides == expected
 
 
 @pytest.mark.parametrize("array, error, message", [
@@ -65,27 +65,27 @@ def test_axes_that_are_never_stepped_along_count_as_contiguous(shape, strides, e
 ], ids=["complex", "object", "record", "byte order", "mask", "rank", "unaligned", "stride"])
 def test_an_array_that_a_kernel_cannot_use_is_an_error_that_names_it(array, error, message):
     with pytest.raises(error, match=f"{message}"):
-        array_facts(array, WHERE)
+        array_info(array, WHERE)
 
 
 def test_read_only_arrays_are_known():
     array = np.zeros(3)
     array.flags.writeable = False
 
-    assert array_facts(array, WHERE).readonly
-    assert not host_view(array_facts(array, WHERE)).flags.writeable
+    assert array_info(array, WHERE).readonly
+    assert not host_view(array_info(array, WHERE)).flags.writeable
 
 
 @pytest.mark.parametrize("value", [None, 3, "x", [1, 2], object()])
 def test_other_values_are_not_arrays(value):
-    assert array_facts(value, WHERE) is None
+    assert array_info(value, WHERE) is None
 
 
 def test_offsets_reach_from_the_first_element_in_both_directions():
-    facts = array_facts(np.zeros((3, 4))[::-1, ::2], WHERE)
+    info = array_info(np.zeros((3, 4))[::-1, ::2], WHERE)
 
-    assert facts.offsets() == (-8, 2)
-    assert facts.byte_range() == (facts.pointer - 64, facts.pointer + 24)
+    assert info.offsets() == (-8, 2)
+    assert info.byte_range() == (info.pointer - 64, info.pointer + 24)
 
 
 class DLPackOnly:
@@ -107,10 +107,10 @@ class DLPackOnly:
 def test_dlpack_arrays_are_read_without_a_copy(versions):
     array = np.arange(12, dtype=np.float64).reshape(3, 4)[::-1, ::2]
 
-    facts = array_facts(DLPackOnly(array, versions), WHERE)
-    host_view(facts)[0, 0] = 99
+    info = array_info(DLPackOnly(array, versions), WHERE)
+    host_view(info)[0, 0] = 99
 
-    assert (facts.dtype, facts.shape, facts.strides) == (float64, (3, 2), (-4, 2))
+    assert (info.dtype, info.shape, info.strides) == (float64, (3, 2), (-4, 2))
     assert array[0, 0] == 99
 
 
@@ -118,12 +118,12 @@ def test_a_read_only_dlpack_array_is_known():
     array = np.arange(4.0)
     array.flags.writeable = False
 
-    assert array_facts(DLPackOnly(array), WHERE).readonly
+    assert array_info(DLPackOnly(array), WHERE).readonly
 
 
 def test_a_dlpack_dtype_that_a_kernel_cannot_use_is_an_error():
     with pytest.raises(BlockTypeError, match="argument x: given DLPack type code 5 of 64 bits"):
-        array_facts(DLPackOnly(np.zeros(2, np.complex64)), WHERE)
+        array_info(DLPackOnly(np.zeros(2, np.complex64)), WHERE)
 
 
 def test_dlpack_memory_elsewhere_is_an_error():
@@ -132,19 +132,19 @@ def test_dlpack_memory_elsewhere_is_an_error():
             return (8, 0)  # Metal
 
     with pytest.raises(BlockTypeError, match="given memory of DLPack device type 8"):
-        array_facts(Elsewhere(np.zeros(2)), WHERE)
+        array_info(Elsewhere(np.zeros(2)), WHERE)
 
 
 def test_bfloat16_arrays_are_read():
-    facts = array_facts(np.arange(4).astype(ml_dtypes.bfloat16), WHERE)
+    info = array_info(np.arange(4).astype(ml_dtypes.bfloat16), WHERE)
 
-    np.testing.assert_array_equal(host_view(facts).astype(np.float32), [0, 1, 2, 3])
+    np.testing.assert_array_equal(host_view(info).astype(np.float32), [0, 1, 2, 3])
 
 
 def test_the_memory_lives_as_long_as_the_view():
-    view = host_view(array_facts(np.full(1000, 7, np.float32), WHERE))
+    view = host_view(array_info(np.full(1000, 7, np.float32), WHERE))
 
     np.zeros(1000, np.float32)  # would take the memory over
 
     assert ctypes.c_float.from_address(view.ctypes.data).value == 7
-    assert array_facts(view, WHERE).dtype == float32
+    assert array_info(view, WHERE).dtype == float32

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from blocknumba.dispatch.launch.arrays import array_facts, host_view
+from blocknumba.dispatch.launch.arrays import array_info, host_view
 from blocknumba.dispatch.launch.staging import PAGE
 from blocknumba.dispatch.tune.scratch import HostMemory, Scratch
 
 
 def scratch_of(stored, **arrays):
-    facts = {name: array_facts(array, name) for name, array in arrays.items()}
-    return Scratch(HostMemory(None, None), facts, frozenset(stored), None), facts
+    infos = {name: array_info(array, name) for name, array in arrays.items()}
+    return Scratch(HostMemory(None, None), infos, frozenset(stored), None), infos
 
 
 @pytest.mark.parametrize("view", [
@@ -19,24 +19,24 @@ def scratch_of(stored, **arrays):
     lambda x: np.broadcast_to(x[:8], (3, 8))])
 def test_a_copy_has_the_values_strides_and_alignment_of_the_array(view):
     x = view(np.arange(64, dtype=np.float32))
-    scratch, facts = scratch_of("x", x=x)
+    scratch, infos = scratch_of("x", x=x)
 
     with scratch:
-        copy = scratch.facts["x"]
+        copy = scratch.infos["x"]
 
         np.testing.assert_array_equal(host_view(copy), x)
-        assert copy.strides == facts["x"].strides
-        assert copy.pointer % PAGE == facts["x"].pointer % PAGE or not x.size
-        assert copy.pointer != facts["x"].pointer or not x.size
+        assert copy.strides == infos["x"].strides
+        assert copy.pointer % PAGE == infos["x"].pointer % PAGE or not x.size
+        assert copy.pointer != infos["x"].pointer or not x.size
 
 
 def test_arrays_that_are_only_read_are_not_copied():
     x, out = np.zeros((2, 4), np.float32).copy()
-    scratch, facts = scratch_of(["out"], x=np.ones(4), out=out)
+    scratch, infos = scratch_of(["out"], x=np.ones(4), out=out)
 
     with scratch:
-        assert scratch.facts["x"] == facts["x"]
-        assert scratch.facts["out"] != facts["out"]
+        assert scratch.infos["x"] == infos["x"]
+        assert scratch.infos["out"] != infos["out"]
 
 
 def test_copies_overlap_as_the_arrays_do():
@@ -44,9 +44,9 @@ def test_copies_overlap_as_the_arrays_do():
     scratch, _ = scratch_of(["out"], x=memory[:8], out=memory[2:])
 
     with scratch:
-        host_view(scratch.facts["out"])[...] = -1
+        host_view(scratch.infos["out"])[...] = -1
 
-        np.testing.assert_array_equal(host_view(scratch.facts["x"]), [0, 1] + [-1] * 6)
+        np.testing.assert_array_equal(host_view(scratch.infos["x"]), [0, 1] + [-1] * 6)
     np.testing.assert_array_equal(memory, np.arange(10))
 
 
@@ -55,7 +55,7 @@ def test_copies_get_their_first_values_back():
     scratch, _ = scratch_of("x", x=x)
 
     with scratch:
-        copy = host_view(scratch.facts["x"])
+        copy = host_view(scratch.infos["x"])
         copy[...] = 9
         scratch.restore(["x"])
 
@@ -69,7 +69,7 @@ def test_copies_are_cleared_and_what_is_beside_them_is_not():
     with scratch:
         scratch.clear(["x"])
 
-        np.testing.assert_array_equal(host_view(scratch.facts["y"]), [0, 0, 7, 8])
+        np.testing.assert_array_equal(host_view(scratch.infos["y"]), [0, 0, 7, 8])
     np.testing.assert_array_equal(memory, np.arange(1, 9))
 
 
@@ -79,6 +79,6 @@ def test_a_read_only_array_can_be_stored_to_in_scratch_only():
     scratch, _ = scratch_of("x", x=x)
 
     with scratch:
-        host_view(scratch.facts["x"])[...] = 1
+        host_view(scratch.infos["x"])[...] = 1
 
     assert (x == 0).all()

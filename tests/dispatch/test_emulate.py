@@ -10,7 +10,7 @@ from own_maps import own_map
 from blocknumba.__main__ import main
 from blocknumba.dispatch.cli.emulate import parameter_values
 from blocknumba.dispatch.compile.machine_code import MachineCode
-from blocknumba.dispatch.launch.arrays import array_facts
+from blocknumba.dispatch.launch.arrays import array_info
 from blocknumba.emulator import Module
 from blocknumba.nvvm_lower.toolchain import Assembled
 
@@ -148,9 +148,9 @@ def test_tensor_maps_are_given_with_the_axes_of_the_array():
         own_map("target", (2, 1, 0), (16, 8, 2), 64))
     machine = MachineCode("", "", Assembled(COPIES_A_BOX, b"", 0, 0, 0, 0), "copy", parameters,
                           32, 1024)
-    facts = {"source": array_facts(source, ""), "target": array_facts(target, "")}
+    infos = {"source": array_info(source, ""), "target": array_info(target, "")}
 
-    values = parameter_values(machine, facts)
+    values = parameter_values(machine, infos)
     Module.parse(COPIES_A_BOX).launch("copy", 1, 32, values, 1024)
 
     assert (target == source[8:16, 32:48, 1:3].transpose(2, 0, 1)).all()

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from blocknumba.dispatch.launch.scalars import scalar_facts
+from blocknumba.dispatch.launch.scalars import scalar_info
 from blocknumba.errors import BlockTypeError, BlockValueError
 from blocknumba.tile_ir.ir.types import DTYPES
 
@@ -18,22 +18,22 @@ WHERE = "add: argument n"
     (2**63 - 1, "int64"), (2**63, "uint64"), (2**64 - 1, "uint64"), (1.5, "float64"),
     (True, "bool"), (1e300, "float64"), (float("inf"), "float64")])
 def test_python_numbers_get_the_narrowest_dtype_that_holds_them(value, dtype):
-    facts = scalar_facts(value, None, WHERE)
+    info = scalar_info(value, None, WHERE)
 
-    assert facts.dtype == DTYPES[dtype]
-    assert facts.value == value
-    assert facts.value.dtype == facts.dtype.numpy
+    assert info.dtype == DTYPES[dtype]
+    assert info.value == value
+    assert info.value.dtype == info.dtype.numpy
 
 
 @pytest.mark.parametrize("dtype", sorted(DTYPES))
 def test_numpy_scalars_keep_their_dtype_and_their_bits(dtype):
     value = DTYPES[dtype].numpy.type(1)
 
-    facts = scalar_facts(value, None, WHERE)
+    info = scalar_info(value, None, WHERE)
 
-    assert facts.dtype == DTYPES[dtype]
-    assert facts.bits.to_bytes(8, "little")[:value.nbytes] == value.tobytes()
-    assert not facts.weak
+    assert info.dtype == DTYPES[dtype]
+    assert info.bits.to_bytes(8, "little")[:value.nbytes] == value.tobytes()
+    assert not info.weak
 
 
 @pytest.mark.parametrize("declared, value, expected", [
@@ -44,10 +44,10 @@ def test_numpy_scalars_keep_their_dtype_and_their_bits(dtype):
     ("int64", 2**40, np.int64(2**40)), ("uint64", 2**63 + 5, np.uint64(2**63 + 5)),
     ("bool", np.bool_(True), np.bool_(True))])
 def test_a_declared_dtype_converts(declared, value, expected):
-    facts = scalar_facts(value, DTYPES[declared], WHERE)
+    info = scalar_info(value, DTYPES[declared], WHERE)
 
-    assert facts.dtype == DTYPES[declared]
-    assert facts.value.tobytes() == expected.tobytes()
+    assert info.dtype == DTYPES[declared]
+    assert info.value.tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("declared, value, error, message", [
@@ -65,20 +65,20 @@ def test_a_declared_dtype_converts(declared, value, expected):
 def test_a_number_that_does_not_fit_is_an_error_that_names_the_argument(declared, value, error,
                                                                         message):
     with pytest.raises(error, match=f"{WHERE}: .*{message}"):
-        scalar_facts(value, declared and DTYPES[declared], WHERE)
+        scalar_info(value, declared and DTYPES[declared], WHERE)
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
 def test_floats_that_are_not_finite_pass(value):
-    facts = scalar_facts(value, DTYPES["float16"], WHERE)
+    info = scalar_info(value, DTYPES["float16"], WHERE)
 
-    assert facts.value == value or math.isnan(facts.value) and math.isnan(value)
+    assert info.value == value or math.isnan(info.value) and math.isnan(value)
 
 
 @pytest.mark.parametrize("value", [None, "1", [1], (1,), np.arange(3), 1j])
 def test_other_values_are_not_numbers(value):
-    assert scalar_facts(value, None, WHERE) is None
+    assert scalar_info(value, None, WHERE) is None
 
 
 def test_negative_zero_keeps_its_sign():
-    assert scalar_facts(-0.0, None, WHERE).bits == 1 << 63
+    assert scalar_info(-0.0, None, WHERE).bits == 1 << 63

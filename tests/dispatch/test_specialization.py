@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from blocknumba.dispatch.launch.arrays import array_facts
-from blocknumba.dispatch.launch.scalars import scalar_facts
+from blocknumba.dispatch.launch.arrays import array_info
+from blocknumba.dispatch.launch.scalars import scalar_info
 from blocknumba.dispatch.launch.specialize import (
     are_disjoint, argument_of, freeze, identify, integer_class,
 )
@@ -18,7 +18,7 @@ from blocknumba.tile_ir.ir.types import float64, int32, int64, uint64
 
 def argument(value):
     where = "add: argument x"
-    return argument_of(scalar_facts(value, None, where) or array_facts(value, where))
+    return argument_of(scalar_info(value, None, where) or array_info(value, where))
 
 
 def aligned(shape, dtype=np.float32, offset=0):
@@ -89,16 +89,16 @@ def test_arrays_whose_offsets_leave_32_bits_are_wide(shape, strides, wide):
     (-128, 16, None), (2**31 - 1, 1, 1)])
 def test_an_int_that_remainders_are_taken_by_is_specialised_on_whole_tiles(
         value, divisibility, minimum):
-    found = argument_of(scalar_facts(value, None, ""), is_divisor=True)
+    found = argument_of(scalar_info(value, None, ""), is_divisor=True)
 
     assert found == ScalarArgument(int32, None, divisibility, minimum, weak=True)
 
 
 def test_of_other_ints_that_remainders_are_taken_by_nothing_more_is_known():
     for value in (1, 2**31, 2**40 + 8, np.int32(128), 2.0):
-        facts = scalar_facts(value, None, "")
+        info = scalar_info(value, None, "")
 
-        assert argument_of(facts, is_divisor=True) == argument_of(facts)
+        assert argument_of(info, is_divisor=True) == argument_of(info)
 
 
 def test_an_int_is_specialised_on_being_one_and_on_divisibility():
@@ -202,6 +202,6 @@ BASE = np.zeros((8, 8), np.float32)
     ([BASE[:, :4], BASE[:, 4:]], False), ([BASE, BASE[:0]], True), ([], True),
     ([BASE[:2], BASE[4:], BASE[1:3]], False)])
 def test_arrays_whose_ranges_of_bytes_meet_are_not_disjoint(arrays, disjoint):
-    facts = [array_facts(array, "add: argument x") for array in arrays]
+    info = [array_info(array, "add: argument x") for array in arrays]
 
-    assert are_disjoint(facts) == disjoint
+    assert are_disjoint(info) == disjoint

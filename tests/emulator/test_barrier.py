@@ -48,7 +48,7 @@ def test_writing_different_values_is_a_race():
             variables=_SHARED)
 
 
-def test_a_named_barrier_orders_only_who_takes_part():
+def test_a_named_barrier_orders_only_its_participants():
     body = f"""{_WARP} setp.ge.u32 %p1, %r10, 2; @%p1 bra OTHERS;
         {_WRITE} bar.sync 1, 64; bra READ;
         OTHERS: {_WRITE} bar.sync 2, 64; bra READ;

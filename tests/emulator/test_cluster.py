@@ -38,7 +38,7 @@ def test_a_removed_cluster_barrier_is_a_race():
             cluster=2, variables=_SHARED)
 
 
-def test_the_directive_gives_the_size_of_the_cluster():
+def test_the_directive_sets_the_size_of_the_cluster():
     output = np.zeros(4, np.int32)
     run("""mov.u32 %r2, %cluster_nctarank; mov.u32 %r3, %clusterid.x; mad.lo.u32 %r2, %r2, 10, %r3;
         mov.u32 %r4, %ctaid.x; mad.wide.u32 %rd9, %r4, 4, %rd1; st.global.b32 [%rd9], %r2;""",

@@ -17,11 +17,11 @@ _STORE = "mad.wide.u32 %rd9, %r1, 4, %rd1; st.global.b32 [%rd9], %r2;"
     ([[1, 3], [2], [EXIT], [EXIT]], [EXIT, 2, EXIT, EXIT]),
     ([[1, 4], [2, 3], [3], [4], [EXIT]], [4, 3, 3, 4, EXIT]),
 ], ids=["line", "diamond", "loop", "two ends", "nested"])
-def test_lanes_meet_at_the_immediate_post_dominator(successors, expected):
+def test_lanes_reconverge_at_the_immediate_post_dominator(successors, expected):
     assert reconvergence_points(successors) == expected
 
 
-def test_lanes_that_part_meet_again():
+def test_lanes_that_diverge_reconverge():
     output = np.zeros(64, np.int32)
     run(f"""and.b32 %r3, %r1, 1; setp.eq.s32 %p1, %r3, 0;
         @%p1 bra EVEN; mov.b32 %r2, 100; bra JOIN;
@@ -31,7 +31,7 @@ def test_lanes_that_part_meet_again():
     assert output.tolist() == [232, 132] * 32
 
 
-def test_each_lane_runs_its_own_number_of_rounds():
+def test_each_lane_runs_its_own_number_of_iterations():
     output = np.zeros(96, np.int32)
     run(f"""mov.b32 %r2, 0; mov.b32 %r3, 0; rem.u32 %r4, %r1, 7;
         AGAIN: setp.ge.s32 %p1, %r3, %r4; @%p1 bra DONE;
@@ -40,7 +40,7 @@ def test_each_lane_runs_its_own_number_of_rounds():
     assert output.tolist() == [thread * (thread % 7) for thread in range(96)]
 
 
-def test_a_branch_inside_a_divergent_loop_meets_within_its_round():
+def test_a_branch_inside_a_divergent_loop_reconverges_within_its_iteration():
     output = np.zeros(32, np.int32)
     run(f"""mov.b32 %r2, 0; mov.b32 %r3, 0;
         AGAIN: and.b32 %r4, %r3, 1; setp.eq.s32 %p2, %r4, 0; @%p2 bra SKIP;
@@ -117,7 +117,7 @@ def test_blocks_and_threads_have_their_indices():
         assert output[by, bx, ty, tx].tolist() == [by * 3 + bx, ty, tx]
 
 
-def test_a_table_of_labels_sends_each_lane_its_own_way():
+def test_a_table_of_labels_sends_each_lane_to_its_own_branch():
     output = np.zeros(32, np.int32)
     run(f"""rem.u32 %r3, %r1, 3; brx.idx %r3, TABLE;
         TABLE: .branchtargets ONE, TWO, THREE;

@@ -24,7 +24,7 @@ _STORE = """mad.wide.u32 %rd9, %r1, 16, %rd2;
 
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_ldmatrix_gives_each_lane_two_neighbours(count, transposed):
+def test_ldmatrix_loads_two_neighbours_into_each_lane(count, transposed):
     matrices = np.arange(256, dtype=np.uint16).reshape(4, 8, 8)
     output = np.zeros((32, 4, 2), np.uint16)
     name = f"ldmatrix.sync.aligned.m8n8.x{count}{'.trans' * transposed}.shared.b16"
@@ -74,7 +74,7 @@ def test_a_misaligned_row_is_found():
             variables=_SHARED)
 
 
-def test_part_of_a_warp_cannot_multiply():
+def test_a_partial_warp_cannot_multiply():
     with pytest.raises(SynchronizationError, match="part of a warp"):
         run(f"""setp.lt.u32 %p1, %r1, 16; @%p1 bra D;
             mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {_names(1, 4, '%f')},

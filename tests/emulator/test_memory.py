@@ -166,7 +166,7 @@ def test_addresses_can_be_passed_as_numbers():
     assert array.tolist() == [0, 0, 3, 0]
 
 
-def test_lanes_that_store_different_values_to_one_place_are_found():
+def test_lanes_that_store_different_values_to_one_address_are_found():
     with pytest.raises(RaceError, match="different value"):
         run("st.global.b32 [%rd1], %r1;", np.zeros(1, np.int32))
 

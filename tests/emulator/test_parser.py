@@ -63,7 +63,7 @@ def test_a_label_in_braces_belongs_to_them():
     assert output[0] == 33
 
 
-def test_loc_gives_the_source_line_and_where_it_was_inlined():
+def test_loc_holds_the_source_line_and_where_it_was_inlined():
     text = module("""
 .loc 1 12 5
 add.s32 %r2, %r1, 1;

@@ -127,7 +127,7 @@ def test_a_warpgroup_that_is_not_whole_is_a_deadlock():
         product(8, "f16", "f16", order=f"{{fence}} {skip} {{first}} {{commit}} {{wait}}")
 
 
-def test_part_of_a_warp_is_refused():
+def test_a_partial_warp_is_refused():
     skip = "setp.eq.u32 %p3, %r1, 2; @%p3 exit;"
     with pytest.raises(SynchronizationError, match="part of a warp"):
         product(8, "f16", "f16", order=f"{{fence}} {skip} {{first}} {{commit}} {{wait}}")

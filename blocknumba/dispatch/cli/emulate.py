@@ -10,10 +10,10 @@ import numpy as np
 from blocknumba.dispatch.cli.command_line import kernel_of, values_by_name
 from blocknumba.dispatch.compile.machine_code import MachineCode
 from blocknumba.dispatch.compile.options import Options
-from blocknumba.dispatch.launch.arrays import ArrayFacts, host_view
+from blocknumba.dispatch.launch.arrays import ArrayInfo, host_view
 from blocknumba.dispatch.launch.call import read_arguments
 from blocknumba.dispatch.launch.specialize import are_disjoint, arguments_of
-from blocknumba.dispatch.launch.tensor_maps import Facts, sizes_in
+from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo, sizes_in
 from blocknumba.emulator import command
 from blocknumba.emulator.module import Parameter as Value
 from blocknumba.emulator.tensor_map import TensorMap as EmulatedMap
@@ -67,36 +67,36 @@ def _prepare(arguments: argparse.Namespace, values: list[Value]) -> command.Laun
     bound, changes = kernel.signature.bind(values, keywords)
     options = kernel.options.override(changes)
     read = read_arguments(kernel.signature, bound)
-    specialization, _ = kernel.specialize(arguments_of(kernel.signature, read.facts),
+    specialization, _ = kernel.specialize(arguments_of(kernel.signature, read.info),
                                           read.constants, options,
                                           Target.parse(arguments.target),
                                           are_disjoint(read.arrays.values()))
     compiled = kernel.compile(specialization, read.constants)
     machine, (x_programs, *others) = compiled.machine, arguments.grid
     return command.Launchable(compiled.ptx, machine.symbol, (x_programs * machine.cluster, *others),
-                              (machine.threads,), parameter_values(machine, read.facts),
+                              (machine.threads,), parameter_values(machine, read.info),
                               machine.shared_bytes)
 
 
-def parameter_values(machine: MachineCode, arguments: Mapping[str, Facts]) -> list[Value]:
+def parameter_values(machine: MachineCode, arguments: Mapping[str, ArgumentInfo]) -> list[Value]:
     """What the emulator gives a compiled kernel for its parameters; NumPy arrays only."""
     return [_value(parameter, arguments) for parameter in machine.parameters]
 
 
-def _value(parameter: Parameter, arguments: Mapping[str, Facts]) -> Value:
-    facts = arguments[parameter.argument]
+def _value(parameter: Parameter, arguments: Mapping[str, ArgumentInfo]) -> Value:
+    info = arguments[parameter.argument]
     if parameter.kind == "tensor_map":
         return _tensor_map(parameter, arguments)
-    if not isinstance(facts, ArrayFacts):
-        return facts.value
+    if not isinstance(info, ArrayInfo):
+        return info.value
     if parameter.kind == "extent":
-        return facts.shape[parameter.axis]
+        return info.shape[parameter.axis]
     if parameter.kind == "stride":
-        return facts.strides[parameter.axis]
-    return facts.owner if facts.size else 0
+        return info.strides[parameter.axis]
+    return info.owner if info.size else 0
 
 
-def _tensor_map(parameter: Parameter, arguments: Mapping[str, Facts]) -> EmulatedMap:
+def _tensor_map(parameter: Parameter, arguments: Mapping[str, ArgumentInfo]) -> EmulatedMap:
     """A tensor map of an array for the emulator, which has the innermost axis last.
 
     Of an axis that is longer than the memory of the argument no more is there than fits.

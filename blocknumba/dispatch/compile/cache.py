@@ -111,8 +111,8 @@ class Cache:
         for name in names:
             path = self.folder / name
             with contextlib.suppress(OSError):  # another process removed it
-                facts = path.stat()
-                yield File(path, facts.st_size, facts.st_mtime)
+                status = path.stat()
+                yield File(path, status.st_size, status.st_mtime)
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"

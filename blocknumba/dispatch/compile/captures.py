@@ -1,4 +1,4 @@
-"""Everything outside of its arguments that a kernel reads while it is compiled, with its values.
+"""Captures: all values besides its arguments that a kernel reads while it is compiled.
 
 Code reads variables and attributes by names, which stand in its bytecode.  A `Walk` begins with
 the kernel's function and with the constants of a launch, and follows what they read:
@@ -58,12 +58,12 @@ _NOT_CALLED = frozenset(f"__{name}__" for name in (
 
 @dataclass(frozen=True, slots=True)
 class Captures:
-    """What a kernel captured, at one moment.
+    """The captured values of a kernel at one moment.
 
-    reads: everything that it reads, each after what it is read of.
+    reads: everything that it reads, each after the object that holds it.
     values: (path, frozen value) of each; part of the key of the code cache.
-    is_current: whether all of them still are what they were; always False when a captured object
-        can change without being rebound.
+    is_current: test whether all are unchanged; always False when a captured object can change
+        without being rebound.
     """
 
     reads: tuple[Read, ...]
@@ -72,7 +72,7 @@ class Captures:
 
 
 def capture(function: FunctionType, constants: Mapping[str, object] | None = None) -> Captures:
-    """What a kernel reads for these constants, and what the functions it calls read, and so on."""
+    """Everything that a kernel and the functions it calls read, for these constants."""
     walk = Walk()
     walk.read_code(f"{function.__module__}.{function.__qualname__}", function)
     for name, value in (constants or {}).items():
@@ -139,7 +139,7 @@ class Walk:
         self._pending.append((path, value))
 
     def read_code(self, path: str, function: FunctionType) -> None:
-        """What a function's own code reads."""
+        """Add the reads of a function's own code."""
         self._read(path, ATTRIBUTE, function, "__code__")
         names = names_in(written_code(function))
         self._names |= names.attributes
@@ -177,8 +177,8 @@ class Walk:
             return
         self._seen[id(value)] = value
         self.changes_in_place |= is_container(value)
-        for name, part in _parts(value):
-            self.follow(f"{path}{name}", part)
+        for name, item in _items(value):
+            self.follow(f"{path}{name}", item)
         if type(value) in _WHOLE:
             return
         self._objects[id(value)] = path, value
@@ -192,7 +192,7 @@ class Walk:
             self.follow(f"{path}.value", self._read(path, ATTRIBUTE, value, "value"))
 
     def _read_function(self, path: str, function: FunctionType) -> None:
-        """What calling a function reads: its code, and its defaults."""
+        """Add the reads of a call of a function: its code and its defaults."""
         self._seen[id(function)] = function
         self.read_code(path, function)
         code = function.__code__
@@ -228,7 +228,7 @@ class Walk:
             self.follow(path, value)
 
     def _read_attributes(self, path: str, value: object) -> None:
-        """What the code may read of an object that it passes on."""
+        """Add the attributes that the code may read of an object that it passes on."""
         names = dict(self._names)
         self._read_class(path, value)
         in_c = is_of_python(type(value).__module__)  # as SimpleNamespace compares all that it has
@@ -280,8 +280,8 @@ class Walk:
         return self.reads[key].value
 
 
-def _parts(value: object) -> Iterator[tuple[str, object]]:
-    """What a container or a bound method is made of, with what it is called."""
+def _items(value: object) -> Iterator[tuple[str, object]]:
+    """Items of a container or a bound method: name and value."""
     if isinstance(value, MethodType):
         yield from ((".__func__", value.__func__), (".__self__", value.__self__))
     elif isinstance(value, dict):
@@ -320,7 +320,7 @@ def _is_comparable(value: object) -> bool:
 
 
 def _frozen(value: object) -> Hashable:
-    """A value as part of a key: the same for what a kernel cannot tell apart."""
+    """Key of a value, equal for values that a kernel cannot tell apart."""
     if isinstance(value, MethodType):
         return MethodType, _frozen(value.__func__), _frozen(value.__self__)
     if isinstance(value, slice):

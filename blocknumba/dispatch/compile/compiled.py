@@ -14,7 +14,7 @@ from blocknumba.dispatch.compile.stored_function import StoredFunction
 from blocknumba.dispatch.launch.driver import Driver
 from blocknumba.dispatch.launch.forks import Lock
 from blocknumba.dispatch.launch.specialize import Specialization
-from blocknumba.dispatch.launch.tensor_maps import Facts, sizes_in
+from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo, sizes_in
 from blocknumba.errors import BlockKeyError, BlockValueError, require
 from blocknumba.nvvm_lower.toolchain import (
     AssembleOptions, compile_to_ptx, disassemble, what_is_missing,
@@ -57,7 +57,7 @@ class Compiled:
         stored = isinstance(self.source, StoredFunction)
         return self.source.read() if stored else self.source
 
-    def is_for(self, given: Mapping[str, Facts]) -> bool:
+    def is_for(self, given: Mapping[str, ArgumentInfo]) -> bool:
         """Whether a launch's arguments describe arrays to the copy engine as the code wants it."""
         return self.machine is None or all(
             sizes_in(given, parameter) is not None for parameter in self.machine.parameters

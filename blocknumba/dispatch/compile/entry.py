@@ -21,8 +21,8 @@ from blocknumba.tile_ir.ir.tensor_map import TensorMap
 
 _LENGTH_BYTES = 8
 _ELF = b"\x7fELF"  # how a cubin begins
-_HEAD = {"name": str, "toolchain": list, "read": list, "stored": list, "places": list,
-         "places_of_ops": list}
+_HEAD = {"name": str, "toolchain": list, "read": list, "stored": list, "locations": list,
+         "op_locations": list}
 _MACHINE = {"symbol": str, "parameters": list, "threads": int, "shared_bytes": int, "cluster": int,
             "registers": int, "spill_bytes": int, "stack_bytes": int, "static_shared_bytes": int,
             "warnings": list}
@@ -42,8 +42,8 @@ class Build:
     @staticmethod
     def of(file: str | Path) -> Build:
         """The file as it is now.  Errors: OSError when it is not there."""
-        facts = Path(file).stat()
-        return Build(str(file), facts.st_size, facts.st_mtime_ns)
+        status = Path(file).stat()
+        return Build(str(file), status.st_size, status.st_mtime_ns)
 
     @property
     def is_current(self) -> bool:
@@ -64,7 +64,7 @@ def encode(compiled: Compiled, toolchain: Iterable[Path]) -> bytes:
     tile = source if isinstance(source, StoredFunction) else StoredFunction.of(source)
     head = {"name": compiled.name, "toolchain": [asdict(Build.of(file)) for file in toolchain],
             "read": sorted(compiled.effects.read), "stored": sorted(compiled.effects.stored),
-            "places": tile.places, "places_of_ops": tile.places_of_ops}
+            "locations": tile.locations, "op_locations": tile.op_locations}
     parts = [tile.text.encode()]
     if compiled.machine is not None:
         machine, assembled = compiled.machine, compiled.machine.assembled
@@ -96,7 +96,7 @@ def _decoded(content: bytes, specialization: Specialization) -> Compiled | None:
     head = _typed(json.loads(first), _HEAD)
     if not all(Build(**build).is_current for build in head["toolchain"]):
         return None
-    tile = StoredFunction(parts[0].decode(), head["places"], head["places_of_ops"])
+    tile = StoredFunction(parts[0].decode(), head["locations"], head["op_locations"])
     tile.check()
     machine = _machine_code(head["machine"], parts[1:]) if "machine" in head else None
     if (machine is None) is not (specialization.target is None):
@@ -136,14 +136,14 @@ def _remark_fields(remarks: Iterable[Remark]) -> dict[str, object]:
     """Remarks for JSON: a table of locations, and each remark with its number in it."""
     remarks = tuple(remarks)
     table, numbers = numbered(remark.loc for remark in remarks)
-    return {"places": table, "remarks": [[remark.topic, number, dict(remark.details)]
+    return {"locations": table, "remarks": [[remark.topic, number, dict(remark.details)]
                                          for remark, number in zip(remarks, numbers)]}
 
 
 def _remarks(fields: dict) -> tuple[Remark, ...]:
     """Remarks from their fields, as JSON brings them back: tuples have become lists."""
     topics, numbers, details = zip(*fields["remarks"]) if fields["remarks"] else ((), (), ())
-    locs = located(fields["places"], numbers)
+    locs = located(fields["locations"], numbers)
     return tuple(Remark(topic, loc, {name: tuple(value) if isinstance(value, list) else value
                                      for name, value in given.items()})
                  for topic, loc, given in zip(topics, locs, details))

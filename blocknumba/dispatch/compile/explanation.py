@@ -1,4 +1,13 @@
-"""What became of a kernel's loads, stores and products, and why nothing better did."""
+"""Records of compiled.stats, built from the remarks of the passes.
+
+Each pass that decides leaves remarks in the function (tile_ir/ir/remarks.py): a topic, the op's
+location and details.  They are stored with the machine code, in the disk cache too.  Nothing is
+laid out or compiled again:
+
+    passes --Remark--> Function.remarks --> MachineCode.remarks --explain--> Access, Product, Ring
+
+Remarks on one op are brought together by its location.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +29,12 @@ class Access:
     """A load or a store of a tile in global memory.
 
     kind: "load" or "store".  array: the argument.  tile: its extents and dtype.
-    way: TMA, by the copy engine; ASYNCHRONOUS, by threads that do not wait; THREADS.
-    width_bytes: what a thread moves at once; 0 with TMA.
-    cut_bytes: the same, where the bound of a mask cuts what is moved at once; 0 if none can.
-    reasons: why not TMA; then, of what a product reads, why it is not loaded rounds early.
-    blocks: of the program, each of which brings a portion to all; 1 where each has its own tile.
-    undivided: why not so, though all blocks need the same tile.
+    way: TMA; ASYNCHRONOUS, by threads that do not wait (cp.async); THREADS.
+    width_bytes: bytes that a thread moves with one instruction; 0 with TMA.
+    cut_bytes: the same where a mask ends within such a vector; 0 if no mask can.
+    reasons: why not TMA; then, of operands of a dot, why they are not loaded iterations ahead.
+    blocks: blocks of the cluster that each bring a shard to all; 1 if each loads its own tile.
+    undivided: why the blocks do not share the load, though all need the same tile.
     """
 
     kind: str
@@ -46,16 +55,17 @@ class Access:
         width += f"; by each block for itself: {self.undivided}" if self.undivided else ""
         whys = ("not TMA", "not early")
         reasons = "".join(f"; {why}: {reason}" for why, reason in zip(whys, self.reasons))
-        return f"{_place(self.loc)}  {self.array} {self.tile}: {self.way}{width}{reasons}"
+        return f"{_location(self.loc)}  {self.array} {self.tile}: {self.way}{width}{reasons}"
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A product of tiles.
+    """A dot of tiles.
 
-    extents: M, N and K, after those of a batch.  way: "wgmma", an instruction of warps, or
-    "multiply-add" without tensor cores.  reason: why not wgmma.
-    parts: it is done in, where the operands of each are read before the part before it is.
+    extents: M, N and K, after those of a batch.  sums: dtype of the accumulator.
+    way: "wgmma", an mma instruction of warps, or "multiply-add" without tensor cores.
+    reason: why not wgmma.
+    parts: k slices, whose operands are read while the slice before is computed; 1 if whole.
     """
 
     extents: tuple[int, ...]
@@ -70,17 +80,17 @@ class Product:
         extents = "x".join(map(str, self.extents))
         parts = f", operands of {self.parts} parts read ahead" if self.parts > 1 else ""
         reason = f"; not wgmma: {self.reason}" if self.reason else ""
-        return (f"{_place(self.loc)}  {extents}, {self.operands} in {self.sums}: "
+        return (f"{_location(self.loc)}  {extents}, {self.operands} in {self.sums}: "
                 f"{self.way}{parts}{reason}")
 
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """Copies of a buffer that are filled in turn, while others are read.
+    """A ring of buffers in shared memory: some are filled while others are read.
 
-    array: what is loaded to it.  tile: of one copy.  copies: as num_stages.
-    size_bytes: of all copies.
-    blocks: of the program, which fill it together; 1 where each fills its own.
+    array: the argument that is loaded.  tile: of one buffer.  copies: buffers, as num_stages.
+    size_bytes: of all buffers.
+    blocks: blocks of the cluster that fill it together; 1 if each fills its own.
     """
 
     array: str
@@ -96,10 +106,11 @@ class Ring:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Accesses, products and rings of a kernel, in the order of its source.
+    """Accesses, dots and rings of a kernel, in the order of its source.
 
-    producers: warps besides those of the program, which tell the copy engine what to fetch.
-    why_not_spread: over the blocks that were asked for, or to what avail; empty where it pays.
+    producers: additional warps that issue TMA copies.
+    why_not_spread: why the kernel is not partitioned over the blocks of num_ctas, or gains
+        nothing; empty if it gains.
     """
 
     accesses: tuple[Access, ...]
@@ -110,12 +121,12 @@ class Explanation:
 
 
 def explain(remarks: Iterable[Remark]) -> Explanation:
-    """How a kernel was compiled, as its remarks tell."""
+    """The records of a kernel, from its remarks."""
     return _Explaining(remarks).explanation()
 
 
 class _Explaining:
-    """Brings remarks on one op together: ops are the same if their locations are."""
+    """Join of the remarks on each op, by the op's location."""
 
     def __init__(self, remarks: Iterable[Remark]):
         self._by_topic: dict[str, list[Remark]] = {}
@@ -123,14 +134,14 @@ class _Explaining:
             self._by_topic.setdefault(remark.topic, []).append(remark)
 
     def explanation(self) -> Explanation:
-        """All that is known."""
+        """All records."""
         accesses = tuple(sorted(dict.fromkeys((*self._copied(), *self._by_threads())),
                                 key=lambda access: (access.loc.line, access.loc.column)))
         loads = {access.loc: access for access in accesses if access.kind == "load"}
         producers = sum(remark.details["warps"] for remark in self._of(PRODUCERS))
-        alone = next(iter(self._of(NOT_PARTITIONED)), None)
-        return Explanation(accesses, tuple(dict.fromkeys(self._products())),
-                           tuple(self._rings(loads)), producers, alone.reason if alone else "")
+        unused = next((remark.reason for remark in self._of(NOT_PARTITIONED)), "")
+        return Explanation(accesses, tuple(dict.fromkeys(self._dots())),
+                           tuple(self._rings(loads)), producers, unused)
 
     def _of(self, topic: str) -> list[Remark]:
         return self._by_topic.get(topic, [])
@@ -139,14 +150,14 @@ class _Explaining:
         return {remark.loc: remark.reason for remark in self._of(topic)}
 
     def _copied(self) -> Iterator[Access]:
-        """What the copy engine does."""
+        """Accesses by TMA."""
         for remark in self._of(BY_TMA):
             of = remark.details
             yield Access(of["kind"], of["array"], of["tile"], remark.loc, TMA, 0, (),
                          blocks=of["blocks"], undivided=of["undivided"])
 
     def _by_threads(self) -> Iterator[Access]:
-        """What threads do."""
+        """Accesses by threads."""
         not_early = self._reasons(NOT_EARLY)
         not_copied = {(remark.details["kind"], remark.loc): remark.reason
                       for remark in self._of(NOT_TMA)}
@@ -160,16 +171,16 @@ class _Explaining:
             yield Access(of["kind"], of["array"], of["tile"], loc, of["way"], of["width_bytes"],
                          tuple(reasons), of["cut_bytes"])
 
-    def _products(self) -> Iterator[Product]:
-        """Each product once, whole if it is done part by part."""
-        reasons, parts = self._reasons(NOT_WGMMA), []
+    def _dots(self) -> Iterator[Product]:
+        """Each dot once, whole if it is done in k slices."""
+        reasons, dots = self._reasons(NOT_WGMMA), []
         for remark in self._of(DOT):
             if remark.details["continues"]:
-                last = next(done for done in reversed(parts) if done[0].loc == remark.loc)
+                last = next(slices for slices in reversed(dots) if slices[0].loc == remark.loc)
                 last.append(remark)
             else:
-                parts.append([remark])
-        for first, *further in parts:
+                dots.append([remark])
+        for first, *further in dots:
             of, count = first.details, 1 + len(further)
             *rows_and_columns, depth = of["extents"]
             reason = "" if of["instruction"] == "wgmma" else reasons.get(first.loc, "")
@@ -185,7 +196,7 @@ class _Explaining:
                 yield Ring(load.array, of["tile"], of["copies"], of["size_bytes"], load.blocks)
 
 
-def _place(loc: Loc) -> str:
-    """File and line, and the line of the call that it is of."""
+def _location(loc: Loc) -> str:
+    """File and line, and the line of the call that it was inlined at."""
     called = f" called in {loc.caller.line}" if loc.caller else ""
     return f"{Path(loc.file).name}:{loc.line}{called}"

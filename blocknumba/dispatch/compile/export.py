@@ -54,7 +54,7 @@ class _Formal:
 def c_header(compiled: Compiled) -> str:
     """The header of a kernel that was compiled for a GPU.
 
-    NAME_load gives the kernel in the current context, NAME_launch launches it; a tensor map that
+    NAME_load returns the kernel in the current context, NAME_launch launches it; a tensor map that
     it takes is encoded by NAME_encode_MAP.  It needs the driver API only: cuda.h and -lcuda.
     Errors: BlockValueError for the interpreter's code.
     """
@@ -71,7 +71,7 @@ def c_header(compiled: Compiled) -> str:
         # that they are clusters is said by the kernel itself
         blocks=f" * {machine.cluster}" if machine.cluster > 1 else "",
         opted=_OPT_IN.format(name=machine.symbol) if machine.shared_bytes > limit else "",
-        promises="".join(f" * {line}\n" for line in _promises(compiled, formals)),
+        assumptions="".join(f" * {line}\n" for line in _assumptions(compiled, formals)),
         formals="".join(f",\n    {formal.declaration}" for formal in formals),
         checks="".join(_CHECK.format(name=formal.name, divisor=formal.divisibility)
                        for formal in formals if formal.divisibility > 1),
@@ -128,22 +128,22 @@ def _encoder(compiled: Compiled, parameter: Parameter, name: str) -> str:
     return _ENCODER.format(
         kernel=compiled.machine.symbol, name=name, dtype=dtype, rank=len(box.box),
         formals="".join(f",\n    int64_t {_number(number, own)}" for number in numbers),
-        extents=", ".join(_product(extent, own) for extent in box.extents),
-        strides=", ".join(f"{_product(stride, own)} * {dtype.bytes}" for stride in box.strides
+        extents=", ".join(_code_of(extent, own) for extent in box.extents),
+        strides=", ".join(f"{_code_of(stride, own)} * {dtype.bytes}" for stride in box.strides
                           ) or "0",
         box=", ".join(map(str, box.box)), ones=", ".join("1" for _ in box.box),
         element=map_element(dtype, box.as_tf32), swizzle=map_swizzle(box.swizzle_bytes))
 
 
 def _number(number: Number, own: str) -> str:
-    """The name in C of what describes an array.  own: the array's name."""
+    """Name in C of a number that describes an array.  own: the array's name."""
     if number.kind == "value":
         return _argument(number.argument)
     size = f"{number.kind}_{number.axis}"
     return size if number.argument == own else f"{_argument(number.argument)}_{size}"
 
 
-def _product(product: Product, own: str) -> str:
+def _code_of(product: Product, own: str) -> str:
     """An extent or a stride in C."""
     factors = [str(product.factor)] if product.factor != 1 or not product.numbers else []
     factors += [_number(number, own) for number in product.numbers]
@@ -155,8 +155,8 @@ def c_type(dtype: DType) -> str:
     return _C_TYPES.get(dtype.name, f"{dtype.name}_t")
 
 
-def _promises(compiled: Compiled, formals: list[_Formal]) -> Iterator[str]:
-    """What the caller must keep to: the code relies on it."""
+def _assumptions(compiled: Compiled, formals: list[_Formal]) -> Iterator[str]:
+    """Assumptions of the code that the caller must keep."""
     for formal in formals:
         multiple = (f", a multiple of {formal.divisibility}" if formal.divisibility > 1 else "")
         yield f"{formal.name}: {formal.holds}{multiple}"
@@ -230,7 +230,7 @@ static inline CUresult {name}_load(CUfunction *kernel)
 {encoders}
 /* Launch x * y * z programs, without waiting for them.
  *
-{promises} */
+{assumptions} */
 static inline CUresult {name}_launch(
     CUfunction kernel, CUstream stream, unsigned x_programs, unsigned y_programs,
     unsigned z_programs{formals})

@@ -51,9 +51,9 @@ def fingerprint(function: FunctionType, specialization: Specialization,
     the CPU, with debug and with lineinfo.
     """
     options = specialization.options
-    placed = specialization.target is None or options.debug or options.lineinfo
+    is_located = specialization.target is None or options.debug or options.lineinfo
     reads = capture(function, constants).reads
-    writer = _Writer(placed, any(read.kind == REGISTRATIONS for read in reads))
+    writer = _Writer(is_located, any(read.kind == REGISTRATIONS for read in reads))
     try:
         writer.add("blocknumba", FORMAT, environment(), repr(specialization.arguments),
                    repr(options), str(specialization.target), specialization.disjoint,
@@ -88,10 +88,10 @@ def environment() -> str:
 def source_digest() -> str:
     """A digest of blocknumba's own code."""
     state = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-    home = Path(blocknumba.__file__).parent
-    for file in sorted(home.rglob("*.py")):
+    root = Path(blocknumba.__file__).parent
+    for file in sorted(root.rglob("*.py")):
         text = file.read_bytes()
-        state.update(f"{file.relative_to(home)}:{len(text)}:".encode() + text)
+        state.update(f"{file.relative_to(root)}:{len(text)}:".encode() + text)
     return state.hexdigest()
 
 
@@ -110,9 +110,9 @@ def _packages(folders: Iterable[str]) -> Iterable[str]:
 class _Writer:
     """Writes values into a digest so that different values are different texts."""
 
-    def __init__(self, placed: bool, asks_classes: bool):
+    def __init__(self, is_located: bool, asks_classes: bool):
         self._state = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-        self._placed = placed
+        self._is_located = is_located
         self._asks_classes = asks_classes  # which class an object is of, as isinstance does
         self._seen: dict[int, int] = {}  # the number of each function met before, by its id
 
@@ -120,10 +120,10 @@ class _Writer:
         """Of everything so far."""
         return self._state.hexdigest()
 
-    def add(self, *words: object) -> None:
-        """Words whose str says all."""
-        for word in words:
-            text = str(word).encode("utf-8", "surrogatepass")
+    def add(self, *values: object) -> None:
+        """Values that their str determines."""
+        for value in values:
+            text = str(value).encode("utf-8", "surrogatepass")
             self._state.update(b"%d:%s" % (len(text), text))
 
     def value(self, value: object) -> None:
@@ -156,7 +156,7 @@ class _Writer:
         """A set, which has no order."""
         digests = []
         for item in values:
-            inner = _Writer(self._placed, self._asks_classes)
+            inner = _Writer(self._is_located, self._asks_classes)
             inner.value(item)
             digests.append(inner.digest())
         self.add("frozenset", *sorted(digests))
@@ -251,7 +251,7 @@ class _Writer:
         self.add("code", code.co_name, code.co_code.hex(), code.co_names, code.co_varnames,
                  code.co_freevars, code.co_cellvars, code.co_argcount, code.co_kwonlyargcount,
                  code.co_posonlyargcount, code.co_flags, code.co_exceptiontable.hex())
-        if self._placed:
+        if self._is_located:
             self.add(code.co_filename, code.co_firstlineno, code.co_linetable.hex())
         self.value(code.co_consts)
 

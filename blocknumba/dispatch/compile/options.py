@@ -78,14 +78,14 @@ def require_options(what: str, given: Iterable[str]) -> None:
     require_known(f"{what}: given the options", given, sorted(OPTION_NAMES))
 
 
-def _require_integer(name: str, value: object, least: int, most: int) -> None:
+def _require_integer(name: str, value: object, minimum: int, maximum: int) -> None:
     require(isinstance(value, int) and not isinstance(value, bool),
             "{}: given {!r}, accepted an int", name, value, error=BlockTypeError)
-    require(least <= value <= most, "{}: given {}, accepted {} to {}", name, value, least, most,
-            error=BlockValueError)
+    require(minimum <= value <= maximum, "{}: given {}, accepted {} to {}", name, value, minimum,
+            maximum, error=BlockValueError)
 
 
-def _require_power_of_two(name: str, value: object, most: int) -> None:
-    _require_integer(name, value, 1, most)
+def _require_power_of_two(name: str, value: object, maximum: int) -> None:
+    _require_integer(name, value, 1, maximum)
     require(value & value - 1 == 0, "{}: given {}, accepted a power of two up to {}", name, value,
-            most, error=BlockValueError)
+            maximum, error=BlockValueError)

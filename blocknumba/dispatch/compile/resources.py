@@ -48,7 +48,7 @@ def require_shared_memory(fn: Function, target: Target) -> None:
 def require_registers(fn: Function, num_warps: int) -> None:
     """Check that no thread holds very many elements of one tile of a function with layouts.
 
-    They would not fit its registers, and the assembler would take minutes to find places for them.
+    They would not fit its registers, and the assembler would take minutes to allocate them.
     Errors: ResourceError at the largest tile.
     """
     held = {value: register_count(value.type.layout)
@@ -60,7 +60,7 @@ def require_room(fn: Function, target: Target, blocks: int) -> None:
     """Check, before any layout, that the registers of all warps have room for each tile.
 
     Tiles that fit shared memory may be there instead.
-    blocks: that a program may be spread over.
+    blocks: of the cluster that a program may be partitioned over.
     Errors: ResourceError at the largest tile.
     """
     sizes = {value: value.type.size // blocks for op in walk(fn.body) for value in op.results}
@@ -71,15 +71,15 @@ def require_room(fn: Function, target: Target, blocks: int) -> None:
 
 def _require_few_elements(fn: Function, held: Mapping[Value, int], num_warps: int) -> None:
     """held: elements per thread."""
-    most = SETTINGS.limits.elements_per_thread
+    limit = SETTINGS.limits.elements_per_thread
     largest = max(held, key=held.get, default=None)
-    if largest is None or held[largest] <= most:
+    if largest is None or held[largest] <= limit:
         return
-    warps = num_warps * held[largest] // most
+    warps = num_warps * held[largest] // limit
     fix = f"num_warps={warps} or smaller tiles" if warps <= MAX_WARPS else "smaller tiles"
     raise ResourceError(
         f"{fn.name}: a tile of shape {largest.type.shape} has {shown(held[largest])} elements per "
-        f"thread with num_warps={num_warps}, accepted at most {most}", loc=largest.owner.loc,
+        f"thread with num_warps={num_warps}, accepted at most {limit}", loc=largest.owner.loc,
         hint=f"use {fix}; {raises('elements_per_thread')}")
 
 
@@ -92,15 +92,15 @@ def require_memory(fn: Function) -> None:
 
     Errors: ResourceError at the largest tile.
     """
-    most = SETTINGS.limits.tile_bytes
+    limit = SETTINGS.limits.tile_bytes
     largest = max((value for op in walk(fn.body) for value in op.results),
                   key=lambda value: tile_bytes(value.type), default=None)
     size = 0 if largest is None else tile_bytes(largest.type)
-    if size <= most:
+    if size <= limit:
         return
     raise ResourceError(
         f"{fn.name}: a tile of shape {largest.type.shape} has {shown(size)} bytes, "
-        f"accepted at most {most} on the CPU device", loc=largest.owner.loc,
+        f"accepted at most {limit} on the CPU device", loc=largest.owner.loc,
         hint=f"use smaller tiles; {raises('tile_bytes')}")
 
 

@@ -1,4 +1,4 @@
-"""What a compiled kernel uses, and what became of its loads, stores and products."""
+"""Resource use of a compiled kernel, and how its loads, stores and dots were compiled."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _GLOBAL_LOAD = re.compile(r"ld\.global\S*?(?:\.v(\d+))?\.[bfsu](\d+)\b")
 
 @dataclass(frozen=True)
 class Stats:
-    """What a kernel uses; `print` shows all of it.
+    """Resource use and compilation records of a kernel; `print` shows all of it.
 
     registers, spills, stack_bytes: per thread; spills and stack in bytes of local memory.
     shared_bytes: per block, static and dynamic.
-    occupancy: the part of a multiprocessor's threads that can be resident at once, 0 to 1.
-    warnings: what the assembler warned of.
-    What needs more work is found when it is asked for.
+    occupancy: fraction of a multiprocessor's threads that can be resident at once, 0 to 1.
+    warnings: of the assembler.
+    The properties are computed when they are read.
     """
 
     registers: int
@@ -56,27 +56,27 @@ class Stats:
 
     @property
     def accesses(self) -> tuple[Access, ...]:
-        """Each load and store of a tile: how wide, by whom, and why not by the copy engine."""
+        """Each load and store of a tile: how wide, by whom, and why not by TMA."""
         return self._explanation.accesses
 
     @property
     def products(self) -> tuple[Product, ...]:
-        """Each product of tiles: by which instruction, and why not by wgmma."""
+        """Each dot of tiles: by which instruction, and why not by wgmma."""
         return self._explanation.products
 
     @property
     def rings(self) -> tuple[Ring, ...]:
-        """Buffers that are filled while others are read, and how many copies they have."""
+        """Rings of buffers in shared memory, some filled while others are read."""
         return self._explanation.rings
 
     @property
     def producers(self) -> int:
-        """Warps besides those of the program, which tell the copy engine what to fetch."""
+        """Additional warps that issue TMA copies."""
         return self._explanation.producers
 
     @property
     def unused_options(self) -> tuple[str, ...]:
-        """Options that changed nothing, and why."""
+        """Options without effect, and why."""
         reason, asked = self._explanation.why_not_spread, self._specialization.options
         return (f"num_ctas={asked.num_ctas}: {reason}",) if reason else ()
 
@@ -90,10 +90,10 @@ class Stats:
     def _lines(self) -> Iterator[str]:
         machine, target = self._machine, self._specialization.target
         warps = machine.threads // target.warp_size
-        spread = f"{machine.cluster} blocks of " if machine.cluster > 1 else ""
+        cluster = f"{machine.cluster} blocks of " if machine.cluster > 1 else ""
         producing = f" and {self.producers} that fetch" if self.producers else ""
         spills = f"{self.spills} bytes of spills" if self.spills else "no spills"
-        yield (f"{self._name} for {target}: {spread}"
+        yield (f"{self._name} for {target}: {cluster}"
                f"{warps - self.producers} warps{producing}, {self.registers} registers, {spills}, "
                f"{self.shared_bytes} bytes of shared memory, occupancy {self.occupancy:.0%}")
         for kind in ("load", "store"):

@@ -11,7 +11,7 @@ from blocknumba.tile_ir.ir.function import Function, walk
 from blocknumba.tile_ir.text.printer import text
 
 _NOWHERE = -1
-_PLACE = [str, int, int, int, str, int]  # the fields of a Loc
+_LOC_FIELDS = [str, int, int, int, str, int]  # the fields of a Loc
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,28 +19,28 @@ class StoredFunction:
     """A function that can be read back; it is parsed only when somebody asks for it.
 
     text: as the printer writes it.
-    places: each different place once, as the fields of a Loc, the caller being the number of an
-        earlier place.
-    places_of_ops: the number of each op's place, in the order of walk; first the function's own.
+    locations: each distinct location once, as the fields of a Loc; the caller is the index of an
+        earlier location.
+    op_locations: index of each op's location, in the order of walk; the function's own first.
     """
 
     text: str
-    places: list[list]
-    places_of_ops: list[int]
+    locations: list[list]
+    op_locations: list[int]
 
     @staticmethod
     def of(fn: Function) -> StoredFunction:
-        """What read makes a function of again."""
-        places, ops = numbered([fn.loc, *(op.loc for op in walk(fn.body))])
-        return StoredFunction(text(fn), places, ops)
+        """The stored form of a function."""
+        locations, ops = numbered([fn.loc, *(op.loc for op in walk(fn.body))])
+        return StoredFunction(text(fn), locations, ops)
 
     def check(self) -> None:
-        """Errors: ValueError or TypeError when places are not what `of` writes."""
-        for number, place in enumerate(self.places):
-            if [*map(type, place)] != _PLACE or not _NOWHERE <= place[-1] < number:
-                raise ValueError(place)
-        numbers = set(self.places_of_ops)
-        if not numbers <= set(range(_NOWHERE, len(self.places))):
+        """Errors: ValueError or TypeError when locations are not as `of` writes them."""
+        for number, location in enumerate(self.locations):
+            if [*map(type, location)] != _LOC_FIELDS or not _NOWHERE <= location[-1] < number:
+                raise ValueError(location)
+        numbers = set(self.op_locations)
+        if not numbers <= set(range(_NOWHERE, len(self.locations))):
             raise ValueError(numbers)
 
     def read(self) -> Function:
@@ -49,7 +49,7 @@ class StoredFunction:
             # here and not above: import blocknumba must be fast, and few functions are read
             from blocknumba.tile_ir.text.parser import parse
         fn = parse(self.text)
-        fn.loc, *rest = located(self.places, self.places_of_ops)
+        fn.loc, *rest = located(self.locations, self.op_locations)
         for op, loc in zip(walk(fn.body), rest, strict=True):
             op.loc = loc
         return fn
@@ -73,7 +73,7 @@ def located(table: Iterable[list], numbers: Iterable[int]) -> list[Loc]:
 
 
 def _number(loc: Loc, numbers: dict[Loc, int]) -> int:
-    """The number of a place, which comes after its caller's."""
+    """Index of a location in the table; a caller comes before its callee."""
     if loc == UNKNOWN:
         return _NOWHERE
     if loc not in numbers:

@@ -1,4 +1,4 @@
-"""Arrays of every library, read into the facts that a launch needs."""
+"""Array arguments of every library, read into one ArrayInfo."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ LEGACY_STREAM = 0
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayFacts:
-    """An array argument at the moment of a launch.
+class ArrayInfo:
+    """An array argument of one launch.
 
-    shape, strides: per axis, in elements; the stride of an axis of length 1 is what it would
-        be were the array contiguous, whatever the library says.
-    pointer: address of the first element, 0 allowed when there is none.
-    device: ordinal of the GPU whose memory it is; None for host memory.
+    shape, strides: per axis, in elements.  An axis of length 1 has the stride of a contiguous
+        array, whatever the library says.
+    pointer: address of the first element; may be 0 for an empty array.
+    device: ordinal of the GPU that holds the memory; None for host memory.
     readonly: the library forbids stores.
     owner: keeps the memory alive.
-    stream: the one that the producer's pending work is on, when the producer says; else None.
+    stream: stream of the producer's pending work, if the producer names one; else None.
     """
 
     dtype: DType
@@ -45,11 +45,11 @@ class ArrayFacts:
 
     @property
     def size(self) -> int:
-        """How many elements."""
+        """Number of elements."""
         return math.prod(self.shape)
 
     def offsets(self) -> tuple[int, int]:
-        """The least and the greatest offset of an element from the first, in elements."""
+        """Minimum and maximum offset of an element from the first, in elements."""
         reach = [(extent - 1) * stride for extent, stride in zip(self.shape, self.strides)]
         return sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
 
@@ -62,8 +62,8 @@ class ArrayFacts:
                 self.pointer + (high + 1) * self.dtype.bytes)
 
 
-def array_facts(value: object, where: str) -> ArrayFacts | None:
-    """The facts of an array of any library; None for a value that is not an array.
+def array_info(value: object, where: str) -> ArrayInfo | None:
+    """Information on an array of any library; None for a value that is not an array.
 
     where: the kernel and the argument, for messages.
     Errors: BlockTypeError for a dtype, rank or kind of memory that a kernel cannot use;
@@ -71,23 +71,23 @@ def array_facts(value: object, where: str) -> ArrayFacts | None:
     """
     library = library_of(type(value))
     if library is not None:
-        facts = library.read(value, where)
+        info = library.read(value, where)
     elif (library := _protocol_of(value)) is not None:
-        facts = _read_by_protocol(library, value, where)
+        info = _read_by_protocol(library, value, where)
     else:
         return None
-    require(len(facts.shape) <= MAX_RANK, "{}: given an array of rank {}, accepted 0 to {}", where,
-            len(facts.shape), MAX_RANK)
-    require(facts.pointer % facts.dtype.bytes == 0 or not facts.size,
+    require(len(info.shape) <= MAX_RANK, "{}: given an array of rank {}, accepted 0 to {}", where,
+            len(info.shape), MAX_RANK)
+    require(info.pointer % info.dtype.bytes == 0 or not info.size,
             "{}: given {} elements at address {:#x}, accepted addresses that are multiples of {}",
-            where, facts.dtype, facts.pointer, facts.dtype.bytes, error=BlockValueError,
+            where, info.dtype, info.pointer, info.dtype.bytes, error=BlockValueError,
             hint="pass a copy")
-    strides = _canonical_strides(facts.shape, facts.strides)
-    return facts if strides == facts.strides else replace(facts, strides=strides)
+    strides = _canonical_strides(info.shape, info.strides)
+    return info if strides == info.strides else replace(info, strides=strides)
 
 
-def _read_by_protocol(library: Library, value: object, where: str) -> ArrayFacts:
-    """The facts of an array of a library that we do not know, which may break its protocol."""
+def _read_by_protocol(library: Library, value: object, where: str) -> ArrayInfo:
+    """Information on an array of an unknown library, which may break its own protocol."""
     try:
         return library.read(value, where)
     except BlockError:
@@ -98,20 +98,20 @@ def _read_by_protocol(library: Library, value: object, where: str) -> ArrayFacts
                              f"{shortened(reason)}") from error
 
 
-def host_view(facts: ArrayFacts, pointer: int | None = None,
+def host_view(info: ArrayInfo, pointer: int | None = None,
               owner: object | None = None) -> np.ndarray:
     """The NumPy array of the same elements; for host memory, or for a copy at pointer."""
-    strides = tuple([stride * facts.dtype.bytes for stride in facts.strides])
-    if pointer is None and type(facts.owner) is np.ndarray and facts.owner.strides == strides:
-        return facts.owner
-    address = facts.pointer if pointer is None else pointer
-    low, high = facts.offsets() if facts.size else (0, -1)
-    interface = {"data": (address + low * facts.dtype.bytes, facts.readonly),
-                 "shape": ((high - low + 1) * facts.dtype.bytes,), "typestr": "|u1", "version": 3}
-    if not facts.size:
-        return np.empty(facts.shape, facts.dtype.numpy)
-    memory = np.asarray(_Memory(interface, facts.owner if owner is None else owner))
-    return np.ndarray(facts.shape, facts.dtype.numpy, memory, -low * facts.dtype.bytes, strides)
+    strides = tuple([stride * info.dtype.bytes for stride in info.strides])
+    if pointer is None and type(info.owner) is np.ndarray and info.owner.strides == strides:
+        return info.owner
+    address = info.pointer if pointer is None else pointer
+    low, high = info.offsets() if info.size else (0, -1)
+    interface = {"data": (address + low * info.dtype.bytes, info.readonly),
+                 "shape": ((high - low + 1) * info.dtype.bytes,), "typestr": "|u1", "version": 3}
+    if not info.size:
+        return np.empty(info.shape, info.dtype.numpy)
+    memory = np.asarray(_Memory(interface, info.owner if owner is None else owner))
+    return np.ndarray(info.shape, info.dtype.numpy, memory, -low * info.dtype.bytes, strides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +124,20 @@ class _Memory:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """How to read the arrays of one library.
+    """Access to the arrays of one library.
 
-    read: (value, where) -> ArrayFacts, before the checks that are the same for all.
-    pointer, shape, strides, dtype, device: expressions of generated functions, with {0} for the
-        array; the strides in whatever unit the library uses.  All empty for a library whose
-        arrays are always read through `read`.
-    key: expressions of all that a launch depends on but the address, and what follows from it.
-    differs: expression of whether an array's key may be another one than that of an array that
-        `marks` gave {1}, {2} and {3} for; empty where there is none that costs less.
+    read: (value, where) -> ArrayInfo, without the checks that all libraries share.
+    pointer, shape, strides, dtype, device: source text for generated functions, with {0} for the
+        array.  Strides are in the library's own unit.  All are empty for a library whose arrays
+        are always read through `read`.
+    key: source text of everything that a launch depends on except the address.
+    marks: three values by which an array is recognised cheaply.
+    differs: source text of a test whether an array's key may differ from that of an array with
+        the marks {1}, {2} and {3}; empty if no test is cheaper than comparing keys.
     """
 
     name: str
-    read: Callable[[object, str], ArrayFacts]
+    read: Callable[[object, str], ArrayInfo]
     pointer: str = ""
     shape: str = "{0}.shape"
     strides: str = "{0}.strides"
@@ -148,7 +149,7 @@ class Library:
 
     @property
     def is_fast(self) -> bool:
-        """The generated launcher can read its arrays."""
+        """Whether generated launchers can read its arrays."""
         return bool(self.pointer)
 
 
@@ -164,7 +165,7 @@ def library_of(cls: type) -> Library | None:
 
 
 def _protocol_of(value: object) -> Library | None:
-    """The protocol that an array of an unknown library speaks; None when it is not an array."""
+    """Protocol of an array of an unknown library; None for a value that is not an array."""
     if hasattr(value, "__cuda_array_interface__"):
         return _CUDA_ARRAY_INTERFACE
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
@@ -172,17 +173,17 @@ def _protocol_of(value: object) -> Library | None:
     return None
 
 
-def _read_numpy(value: np.ndarray, where: str) -> ArrayFacts:
+def _read_numpy(value: np.ndarray, where: str) -> ArrayInfo:
     require(not isinstance(value, np.ma.MaskedArray),
             "{}: given a masked array, accepted a plain one", where, hint="use x.filled(0)")
     dtype = _dtype(value.dtype, where)
-    return ArrayFacts(dtype, value.shape, _in_elements(value.shape, value.strides, dtype, where),
+    return ArrayInfo(dtype, value.shape, _in_elements(value.shape, value.strides, dtype, where),
                       host_pointer(value), None, not value.flags.writeable, value)
 
 
-def _read_cupy(value: object, where: str) -> ArrayFacts:
+def _read_cupy(value: object, where: str) -> ArrayInfo:
     dtype = _dtype(value.dtype, where)
-    return ArrayFacts(dtype, value.shape, _in_elements(value.shape, value.strides, dtype, where),
+    return ArrayInfo(dtype, value.shape, _in_elements(value.shape, value.strides, dtype, where),
                       value.data.ptr, value.data.device_id, False, value)
 
 
@@ -195,14 +196,14 @@ def _marks_of_cupy(value: object) -> tuple:
     return value.dtype, 0, (value.shape, None if contiguous else value.strides)
 
 
-def _read_numba(value: object, where: str) -> ArrayFacts:
+def _read_numba(value: object, where: str) -> ArrayInfo:
     dtype = _dtype(value.dtype, where)
     pointer = value.device_ctypes_pointer.value or 0
-    return ArrayFacts(dtype, value.shape, _in_elements(value.shape, value.strides, dtype, where),
+    return ArrayInfo(dtype, value.shape, _in_elements(value.shape, value.strides, dtype, where),
                       pointer, require_driver(where).pointer_device(pointer), False, value)
 
 
-def _read_torch(value: object, where: str) -> ArrayFacts:
+def _read_torch(value: object, where: str) -> ArrayInfo:
     torch = sys.modules["torch"]
     require(value.layout == torch.strided, "{}: given a tensor of layout {}, accepted strided",
             where, value.layout)
@@ -214,11 +215,11 @@ def _read_torch(value: object, where: str) -> ArrayFacts:
     require(name in DTYPES, "{}: given a tensor of {}, accepted {}", where, name,
             ", ".join(DTYPES))
     device = value.device.index if value.device.type == "cuda" else None
-    return ArrayFacts(DTYPES[name], tuple(value.shape), tuple(value.stride()), value.data_ptr(),
+    return ArrayInfo(DTYPES[name], tuple(value.shape), tuple(value.stride()), value.data_ptr(),
                       device, False, value)
 
 
-def _read_cuda_array_interface(value: object, where: str) -> ArrayFacts:
+def _read_cuda_array_interface(value: object, where: str) -> ArrayInfo:
     """Source: Numba, 'CUDA Array Interface (Version 3)'."""
     interface = value.__cuda_array_interface__
     require(interface.get("mask") is None, "{}: given a masked array, accepted a plain one", where)
@@ -230,15 +231,15 @@ def _read_cuda_array_interface(value: object, where: str) -> ArrayFacts:
     strides = interface.get("strides")
     strides = (contiguous_strides(shape) if strides is None
                else _in_elements(shape, strides, dtype, where))
-    return ArrayFacts(dtype, shape, strides, pointer or 0,
+    return ArrayInfo(dtype, shape, strides, pointer or 0,
                       require_driver(where).pointer_device(pointer or 0), bool(readonly), value,
                       interface.get("stream"))
 
 
-def _read_dlpack(value: object, where: str) -> ArrayFacts:
+def _read_dlpack(value: object, where: str) -> ArrayInfo:
     found = read_dlpack(value, where)
     stream = None if found.device is None else LEGACY_STREAM
-    return ArrayFacts(found.dtype, found.shape, found.strides, found.pointer, found.device,
+    return ArrayInfo(found.dtype, found.shape, found.strides, found.pointer, found.device,
                       found.readonly, (value, found.capsule), stream)
 
 
@@ -304,7 +305,7 @@ _CLASSES = (("numba.cuda.cudadrv.devicearray", "DeviceNDArray", _NUMBA),
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13  # DLDeviceType
 READ_ONLY = 1  # DLPACK_FLAG_BITMASK_READ_ONLY
 
-# DLDataTypeCode -> the first part of our dtype's name
+# DLDataTypeCode -> the prefix of our dtype's name
 _KINDS = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
 _SPECIAL = {(6, 8): "bool", (10, 8): "float8_e4m3fn", (12, 8): "float8_e5m2"}
 
@@ -329,7 +330,7 @@ class _Versioned(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class DLPackArray:
-    """What a DLPack capsule says.
+    """Contents of a DLPack capsule.
 
     strides: in elements.
     device: ordinal, or None for host memory.

@@ -1,4 +1,4 @@
-"""Launches with all their arguments in place, for calls that repeat."""
+"""Bound launches: all arguments are packed beforehand, for calls that repeat."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def bind_call(call: Call, grid: Grid, chosen: object, hooks: list,
             lambda *, stream=None: slowly(chosen if stream is None else stream), kernel))
     plan = call.plan()
     fixed = None if chosen is None else stream_handle(chosen, kernel)
-    buffers = _Buffers(plan, grid, [slot_bits(facts) for facts in call.arguments.facts.values()])
+    buffers = _Buffers(plan, grid, [slot_bits(info) for info in call.arguments.infos.values()])
     is_current, compiled = plan.captures.is_current, plan.compiled
     several_devices, is_empty = call.driver.device_count > 1, not all(grid)
 
@@ -110,7 +110,7 @@ class _Buffers(dict[int, LaunchBuffer]):
 
 
 def _current_stream(call: Call) -> Callable[[], int] | None:
-    """What gives the current stream of the arrays' library; None when there are two to order."""
+    """Getter of the current stream of the arrays' library; None with two streams to order."""
     libraries = _libraries(call)
     if {"cupy", "torch"} <= libraries or any(
             array.stream is not None for array in call.arguments.arrays.values()):

@@ -1,4 +1,4 @@
-"""One call of a kernel, the slow way: read every argument, find or compile the code, run it."""
+"""One call of a kernel without a generated launcher: read the arguments, get the code, run it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from blocknumba.dispatch.compile.captures import Captures
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.options import Options
-from blocknumba.dispatch.launch.arrays import ArrayFacts, array_facts
+from blocknumba.dispatch.launch.arrays import ArrayInfo, array_info
 from blocknumba.dispatch.launch.driver import Driver, find_driver
 from blocknumba.dispatch.launch.forks import COMPILATIONS
 from blocknumba.dispatch.launch.grid import Grid, grid_of
 from blocknumba.dispatch.launch.plan import Plan, slot_bits
-from blocknumba.dispatch.launch.scalars import scalar_facts, scalar_of_array
+from blocknumba.dispatch.launch.scalars import scalar_info, scalar_of_array
 from blocknumba.dispatch.launch.signature import Formal, Signature
 from blocknumba.dispatch.launch.staging import DeviceCopies
 from blocknumba.dispatch.launch.streams import StreamOrder, stream_handle
-from blocknumba.dispatch.launch.tensor_maps import Facts
+from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo
 from blocknumba.errors import BlockTypeError, BlockValueError, LaunchError, require
 from blocknumba.settings import SETTINGS
 from blocknumba.tracebacks import called
@@ -31,18 +31,17 @@ from blocknumba.wording import shown
 class Arguments:
     """The arguments of one call, read.
 
-    facts: of the arguments that exist at run time, in the order of the signature.
-    constants: the others: constexprs, and arguments that are None.
+    infos: information on each run-time argument, in the order of the signature.
+    constants: the other arguments: constexprs, and those that are None.
     """
 
-    facts: dict[str, Facts]
+    infos: dict[str, ArgumentInfo]
     constants: dict[str, object]
 
     @property
-    def arrays(self) -> dict[str, ArrayFacts]:
+    def arrays(self) -> dict[str, ArrayInfo]:
         """The arrays among them."""
-        return {name: facts for name, facts in self.facts.items()
-                if isinstance(facts, ArrayFacts)}
+        return {name: info for name, info in self.infos.items() if isinstance(info, ArrayInfo)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,7 @@ class Call:
     device: int
 
     def run(self, grid: Grid, stream: object) -> Plan | None:
-        """Run it; the plan when later calls of the same form can use it.
+        """Run the call; return its plan if later calls with the same key can use it.
 
         Errors: BlockValueError for a read-only array that the kernel stores to; LaunchError.
         """
@@ -68,7 +67,7 @@ class Call:
         if self.driver is None:
             self._require_writable()
             if all(grid):
-                _interpreter()(self.compiled, grid, self.arguments.facts, stream)
+                _interpreter()(self.compiled, grid, self.arguments.infos, stream)
             return None
         try:
             return self._launch(self.driver, grid, stream)
@@ -80,32 +79,32 @@ class Call:
 
     @property
     def is_on_device(self) -> bool:
-        """Whether it runs on a GPU and no array is to be copied there."""
+        """Whether it runs on a GPU and all its arrays are there."""
         return self.driver is not None and all(array.device is not None
                                                for array in self.arguments.arrays.values())
 
     def plan(self) -> Plan:
-        """All that its launch needs but the pointers and numbers; only with a driver."""
+        """The launch plan: everything but pointers and numbers.  Only for calls with a driver."""
         self._require_writable()
         self.driver.enter_thread(self.device)
-        return Plan(self.driver, self.compiled, self.device, self.arguments.facts,
+        return Plan(self.driver, self.compiled, self.device, self.arguments.infos,
                     self.captures)
 
     def _launch(self, driver: Driver, grid: Grid, stream: int | None) -> Plan | None:
-        facts, arrays = self.arguments.facts, self.arguments.arrays
+        infos, arrays = self.arguments.infos, self.arguments.arrays
         plan = self.plan()
         if all(grid):
             with (driver.on_device(self.device),
                   StreamOrder(driver, arrays.values(), self.device, stream) as handle,
                   DeviceCopies(driver, arrays, self.compiled.effects.stored, self.device,
                                handle) as copies):
-                bits = [slot_bits(copies.get(name, fact)) for name, fact in facts.items()]
+                bits = [slot_bits(copies.get(name, info)) for name, info in infos.items()]
                 plan.launch(grid, handle, bits)
         return plan if self.is_on_device else None
 
     def _require_writable(self) -> None:
         for name in self.compiled.effects.stored:
-            require(not self.arguments.facts[name].readonly,
+            require(not self.arguments.infos[name].readonly,
                     "{}: argument {} is read-only, and the kernel stores to it",
                     self.signature.kernel, name, error=BlockValueError, hint="pass a copy")
 
@@ -123,20 +122,20 @@ def read_arguments(signature: Signature, bound: Mapping[str, object]) -> Argumen
 
     Errors: BlockTypeError for a value that a kernel cannot be given; those of the readers.
     """
-    facts: dict[str, Facts] = {}
+    infos: dict[str, ArgumentInfo] = {}
     constants: dict[str, object] = {}
     for formal in signature.formals:
         value = bound[formal.name]
         if formal.is_constant or value is None:
             constants[formal.name] = value
         else:
-            facts[formal.name] = _facts(formal, value, signature.kernel)
-    return Arguments(facts, constants)
+            infos[formal.name] = _info(formal, value, signature.kernel)
+    return Arguments(infos, constants)
 
 
-def place_of(signature: Signature, arguments: Arguments,
+def device_of(signature: Signature, arguments: Arguments,
              options: Options) -> tuple[Driver | None, int]:
-    """Where a call runs: the driver (None for the interpreter) and the device.
+    """Driver and device that a call runs on; the driver is None for the interpreter.
 
     Errors: BlockValueError for arrays of different devices.
     """
@@ -162,18 +161,18 @@ def resolve_grid(given: object, signature: Signature, bound: Mapping[str, object
     return grid_of(given, signature.kernel)
 
 
-def _facts(formal: Formal, value: object, kernel: str) -> Facts:
+def _info(formal: Formal, value: object, kernel: str) -> ArgumentInfo:
     where = f"{kernel}: argument {formal.name}"
     if formal.dtype is not None and isinstance(value, np.ndarray) and value.ndim == 0:
         return scalar_of_array(value, formal.dtype, where, formal.is_weak)
-    facts = scalar_facts(value, formal.dtype, where, formal.is_weak)
-    if facts is None:
-        facts = array_facts(value, where)
-    if facts is None:
+    info = scalar_info(value, formal.dtype, where, formal.is_weak)
+    if info is None:
+        info = array_info(value, where)
+    if info is None:
         raise BlockTypeError(
             f"{where}: given {shown(value)}, accepted arrays, numbers, bools and None",
             hint=_advice(formal.name, value))
-    return facts
+    return info
 
 
 def _advice(name: str, value: object) -> str:

@@ -1,10 +1,12 @@
-"""In which order the launchers of a kernel are tried: first the one whose form comes most.
+"""The order in which a kernel's launchers are tried: the most frequent call signature first.
 
-A launcher that meets another form passes the call on to the next.  How often it does is all that
-can be known at no cost, and it does not tell calls that take turns from calls that have changed.
-So when a launcher has passed on as many calls as the chain has patience for, the form of the next
-call is looked up too: if it is the same one, its launcher becomes the first; if not, the forms
-take turns, and the chain becomes more patient.
+    front launcher --other signature--> launcher --other signature--> ... --> any_call (a dict)
+
+A launcher passes calls of other signatures on to the next.  Counting them is the only measure that
+costs nothing, and it cannot tell alternating signatures from a changed one.  So when a launcher has
+passed on as many calls as the chain's patience, two calls in a row are looked up in the dict.  If
+they have one signature, its launcher becomes the front.  If not, the signatures alternate, and the
+patience doubles.
 """
 
 from __future__ import annotations
@@ -14,16 +16,16 @@ from collections.abc import Callable
 
 from blocknumba.dispatch.launch.forks import Lock
 
-FIRST_PATIENCE, MOST_PATIENCE = 16, 4096
+FIRST_PATIENCE, MAX_PATIENCE = 16, 4096
 
 Launch = Callable[..., object]
 
 
 class Link:
-    """Where a launcher passes calls of other forms on to.
+    """The next launcher in the chain, for calls of other signatures.
 
-    following: () -> what to call.
-    launcher: whose link it is, once it is in a chain.
+    following: () -> the function to call.
+    launcher: the launcher that owns the link, once it is in a chain.
     """
 
     __slots__ = ("following", "launcher")
@@ -34,14 +36,14 @@ class Link:
 
 
 class Chain:
-    """The launchers that calls try in turn; behind the last, what serves any form.
+    """The launchers that calls try in turn; after the last, any_call serves every signature.
 
-    any_form: looks forms up, and tells `met`.
-    length: how many launchers there may be in it.
+    any_call: looks the call signature up, and calls `met`.
+    length: maximum number of launchers.
     """
 
-    def __init__(self, any_form: Launch, length: int):
-        self._any_form, self._length = any_form, length
+    def __init__(self, any_call: Launch, length: int):
+        self._any_call, self._length = any_call, length
         self._tried: list[Link] = []
         self._links: dict[Launch, Link] = {}
         self._patience = FIRST_PATIENCE
@@ -50,13 +52,13 @@ class Chain:
 
     @property
     def front(self) -> Launch:
-        """What to try first."""
+        """The launcher to try first."""
         tried = self._tried
-        return tried[0].launcher if tried else self._any_form
+        return tried[0].launcher if tried else self._any_call
 
     def link(self) -> Link:
-        """A link for a new launcher."""
-        return Link(self._any_form)
+        """New link for a launcher that is being generated."""
+        return Link(self._any_call)
 
     def add(self, launcher: Launch, link: Link) -> None:
         """Make a new launcher the first."""
@@ -66,27 +68,27 @@ class Chain:
             self._connect(link)
 
     def met(self, launcher: Launch) -> Launch:
-        """What the next call begins with, when a form was looked up that has this launcher."""
+        """The front for the next call, after the look-up of a signature found this launcher."""
         with self._lock:
             candidate, self._candidate = self._candidate, None
             if candidate is None:
                 self._candidate = launcher
-                return self._any_form
+                return self._any_call
             if candidate is launcher:
                 self._patience = FIRST_PATIENCE
                 self._connect(self._links[launcher])
             else:
-                self._patience = min(2 * self._patience, MOST_PATIENCE)
+                self._patience = min(2 * self._patience, MAX_PATIENCE)
                 self._connect(self._tried[0])
             return self.front
 
     def _connect(self, first: Link) -> None:
-        """Connect all links anew, in their order but for the first."""
+        """Connect all links anew, with a given one first and the others in their order."""
         order = [first, *(link for link in self._tried if link is not first)]
         for link in order:  # never in a circle, in which calls of other threads would run
-            link.following = itertools.repeat(self._any_form).__next__
+            link.following = itertools.repeat(self._any_call).__next__
         self._tried = order[:self._length]
         for link, after in itertools.pairwise(self._tried):
             link.following = itertools.chain(
                 itertools.repeat(after.launcher, self._patience - 1),
-                itertools.repeat(self._any_form)).__next__
+                itertools.repeat(self._any_call)).__next__

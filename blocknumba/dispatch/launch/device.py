@@ -1,4 +1,4 @@
-"""What kernels run on, as far as tiles and numbers of programs are chosen by it."""
+"""Devices: the properties by which users choose tile sizes and numbers of programs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from blocknumba.settings import SETTINGS
 class Device:
     """A GPU, or the CPU device.
 
-    name: its maker's.
-    target: what code for it is compiled for; None on the CPU device.
-    multiprocessors: how many programs run side by side at least; 1 on the CPU device.
+    name: the marketing name.
+    target: the target of its code; None on the CPU device.
+    multiprocessors: number of programs that run at once at least; 1 on the CPU device.
     """
 
     name: str
@@ -42,7 +42,7 @@ CPU = Device("CPU", None, 1)
 
 
 def current_device() -> Device:
-    """What a launch of arrays that are not on a GPU goes to: the thread's GPU, or the CPU."""
+    """The device for launches whose arrays are on no GPU: the thread's GPU, or the CPU."""
     driver = find_driver()
     if driver is None or SETTINGS.interpret:
         return CPU

@@ -1,4 +1,4 @@
-"""CuPy's way into cuLaunchKernel: compiled, so that it costs half of what a call by ctypes does."""
+"""The CUDA driver, through cuda-bindings; launches go through ctypes or CuPy, which cost less."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def status_of(error: Exception) -> int:
 
 
 _LAUNCH_VERSION = 12000  # of CUDA, whose cuLaunchKernelEx is called
-# what the copy engine calls elements, which it only moves
+# the driver's names of element types; TMA only moves elements
 _MAP_ELEMENTS = {"bool": "UINT8", "int8": "UINT8", "uint8": "UINT8", "float8_e4m3fn": "UINT8",
                  "float8_e5m2": "UINT8", "int16": "UINT16", "uint16": "UINT16",
                  "float16": "FLOAT16", "bfloat16": "BFLOAT16", "int32": "INT32",
@@ -110,7 +110,7 @@ class Driver:
         return int(pointer)
 
     def free(self, pointer: int, stream: int) -> None:
-        """Give back what allocate gave, once the stream gets there."""
+        """Free memory of allocate, in the order of the stream."""
         self.check("cuMemFreeAsync", self.api.cuMemFreeAsync(pointer, stream))
 
     def copy_to_device(self, pointer: int, host: int, size_bytes: int, stream: int) -> None:
@@ -171,7 +171,7 @@ class Driver:
         return self.check("cuEventCreate", self.api.cuEventCreate(0))[0]
 
     def destroy_event(self, event: object) -> None:
-        """Give back what new_event gave."""
+        """Destroy an event of new_event."""
         self.check("cuEventDestroy", self.api.cuEventDestroy(event))
 
     def record(self, event: object, stream: int) -> None:
@@ -241,7 +241,7 @@ class Driver:
 
     def encode_tensor_map(self, dtype: DType, pointer: int, sizes: Sizes, box: Sequence[int],
                           swizzle_bytes: int, as_tf32: bool = False) -> bytes:
-        """The 128 bytes that describe a box of an array to the copy engine; outside are zeros.
+        """The 128 bytes that describe a box of an array to TMA; elements outside read as 0.
 
         sizes: of the array.  box: its extents, in the same order.
         as_tf32: float32 elements are rounded on their way to shared memory.

@@ -46,7 +46,7 @@ _LOCKS: weakref.WeakSet[Lock] = weakref.WeakSet()
 
 
 class Compilations:
-    """Which threads compile, and whether a fork waits for them."""
+    """The threads that compile at the moment, and a fork that may wait for them."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

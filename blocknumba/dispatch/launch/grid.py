@@ -1,4 +1,4 @@
-"""Grids: how many programs a launch runs along each of three axes."""
+"""Grids: the number of programs of a launch along each of three axes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def grid_of(given: object, kernel: str) -> Grid:
     negative extent or one that the hardware cannot run.
     """
     first = given[0] if given.__class__ is tuple and len(given) == 1 else given
-    if first.__class__ is int and 0 <= first <= MAX_X:  # the usual forms, at no cost
+    if first.__class__ is int and 0 <= first <= MAX_X:  # the usual grids, at no cost
         return first, 1, 1
     axes = given if isinstance(given, (tuple, list)) else (given,)
     x, y, z = (*axes, 1, 1, 1)[:3]
@@ -38,8 +38,7 @@ def grid_of(given: object, kernel: str) -> Grid:
 
 
 def are_ints(extents: tuple) -> bool:
-    """Whether all are ints and not bools: equal ones then are the same grid, or the same mistake.
-    """
+    """Whether all extents are ints and not bools.  Equal ones then mean the same grid."""
     for extent in extents:
         if extent.__class__ is not int:
             return False
@@ -47,9 +46,9 @@ def are_ints(extents: tuple) -> bool:
 
 
 def grid_and_stream(configuration: object, stream: object = None) -> tuple[object, object]:
-    """What is in the brackets of a launch, and what the keyword stream= says, which comes first.
+    """Grid and stream of a launch: from the brackets, or from the keyword stream=, which wins.
 
-    The grid is as it was given; the stream is None when nobody named one.
+    The grid is returned as given; the stream is None when none was named.
     """
     if isinstance(configuration, tuple) and len(configuration) == 2:
         grid, chosen = configuration
@@ -69,8 +68,8 @@ def _extent(axis: int, given: object, kernel: str) -> int:
         raise BlockTypeError(
             f"{kernel}: given {shown(given)} for axis {axis} of the grid, accepted an int",
             hint=hint) from None
-    most = MAX_YZ if axis else MAX_X
-    require(0 <= extent <= most,
+    limit = MAX_YZ if axis else MAX_X
+    require(0 <= extent <= limit,
             "{}: given {} programs along axis {} of the grid, accepted 0 to {}", kernel, extent,
-            axis, most, error=BlockValueError)
+            axis, limit, error=BlockValueError)
     return extent

@@ -1,4 +1,4 @@
-"""Running a kernel on the CPU, in place on host arrays."""
+"""Runs of a kernel in the interpreter, in place on host arrays."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Mapping
 import numpy as np
 
 from blocknumba.dispatch.compile.compiled import Compiled
-from blocknumba.dispatch.launch.arrays import ArrayFacts, host_view
+from blocknumba.dispatch.launch.arrays import ArrayInfo, host_view
 from blocknumba.dispatch.launch.driver import require_driver
 from blocknumba.dispatch.launch.grid import Grid
 from blocknumba.dispatch.launch.staging import HostCopies
 from blocknumba.dispatch.launch.streams import StreamOrder
-from blocknumba.dispatch.launch.tensor_maps import Facts
+from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo
 from blocknumba.tile_ir.interpreter import Interpreter
 
 
-def interpret(compiled: Compiled, grid: Grid, facts: Mapping[str, Facts],
+def interpret(compiled: Compiled, grid: Grid, infos: Mapping[str, ArgumentInfo],
               stream: int | None) -> None:
     """Run all programs of a grid.
 
     Device arrays are copied to the host, and back when the kernel stores to them.
     stream: the one that the user asked for, on which the copies are made.
     """
-    host = {name: host_view(fact) if isinstance(fact, ArrayFacts) else fact.value
-            for name, fact in facts.items()
-            if not isinstance(fact, ArrayFacts) or fact.device is None}
-    devices = {name: fact for name, fact in facts.items() if name not in host}
+    host = {name: host_view(info) if isinstance(info, ArrayInfo) else info.value
+            for name, info in infos.items()
+            if not isinstance(info, ArrayInfo) or info.device is None}
+    devices = {name: info for name, info in infos.items() if name not in host}
     if not devices:
         _run(compiled, grid, host)
         return

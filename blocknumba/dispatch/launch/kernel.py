@@ -14,13 +14,13 @@ from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.options import Options, require_options
 from blocknumba.dispatch.compile.references import Named
 from blocknumba.dispatch.launch.bound import Bound, LaunchEvent, bind_call
-from blocknumba.dispatch.launch.call import Arguments, Call, place_of, read_arguments, resolve_grid
+from blocknumba.dispatch.launch.call import Arguments, Call, device_of, read_arguments, resolve_grid
 from blocknumba.dispatch.launch.chain import Chain
 from blocknumba.dispatch.launch.driver import Driver, find_driver
 from blocknumba.dispatch.launch.forks import COMPILATIONS, Lock
 from blocknumba.dispatch.launch.grid import grid_and_stream
 from blocknumba.dispatch.launch.launcher import MAX_PLANS, MISSING, generate_launcher
-from blocknumba.dispatch.launch.plan import FormPlans, Plan
+from blocknumba.dispatch.launch.plan import KeyPlans, Plan
 from blocknumba.dispatch.launch.recent import Key
 from blocknumba.dispatch.launch.signature import Signature, read_signature
 from blocknumba.dispatch.launch.specialize import (
@@ -32,7 +32,7 @@ from blocknumba.settings import SETTINGS
 from blocknumba.tracebacks import called, leave_out_our_frames, without_our_frames
 from blocknumba.typing.function import own_signature
 
-MAX_CHAIN = 4  # generated launchers that a call tries before its form is looked up
+MAX_CHAIN = 4  # generated launchers that a call tries before its signature is looked up
 MAX_TRIES = 16  # to see the same grid twice in a row: those that are computed are new objects
 _NOTHING_KEPT = (object(), None)  # yet
 
@@ -42,7 +42,7 @@ Launch = Callable[..., Compiled]
 class Kernel(Named):
     """A block kernel: `kernel[grid](*arguments)` launches it.
 
-    python_function: what it was made of.
+    python_function: the decorated function.
     signature: its parameters.
     options: compile options, which keywords of a launch override.
     """
@@ -61,11 +61,12 @@ class Kernel(Named):
         self.signature: Signature = read_signature(function)
         self.options = options
         self._launchers: dict[tuple, Launch] = {}
-        self._front: Launch = self._newest_form  # what a launch calls; replaced as forms are met
-        self._places = self.signature.places
+        # called by launches; replaced as call signatures are met
+        self._front: Launch = self._front_launcher
+        self._positional_names = self.signature.positional_names
         self._maybe_options = frozenset(filter(self.signature.is_option, self.signature.names))
         # launchers of parameters that may be options take them by position or by name, not both
-        self._chain = Chain(self._any_form, 1 if self._maybe_options else MAX_CHAIN)
+        self._chain = Chain(self._any_call, 1 if self._maybe_options else MAX_CHAIN)
         # the first grid that was asked for twice in a row and its launch, replaced as one
         self._kept: tuple[object, Launch | None] = _NOTHING_KEPT
         self._latest: object = _NOTHING_KEPT  # the grid that was asked for before
@@ -82,11 +83,10 @@ class Kernel(Named):
         return self.python_function
 
     def __getitem__(self, configuration: object) -> Launch:
-        """`kernel[grid]` or `kernel[grid, stream]`: what launches when it is called.
+        """`kernel[grid]` or `kernel[grid, stream]`: a function that launches.
 
-        Called, it takes the function's arguments; keywords may also be compile options, and
-        `stream=` where the brackets do not say.  It returns the compiled kernel, and does not
-        wait for the GPU.
+        It takes the kernel's arguments; keywords may also be compile options, and `stream=` if the
+        brackets name none.  It returns the compiled kernel, and does not wait for the GPU.
         grid: int, tuple or list of 1 to 3 ints, or a function of the dict of all arguments and
         options.  stream: None, an int, a stream of CuPy, Torch or Numba.
         """
@@ -95,7 +95,7 @@ class Kernel(Named):
             return launch
         if launch is None:
             self._keep(configuration)
-        # a bound method is the cheapest call there is with something in place
+        # a bound method is the cheapest callable with a bound argument
         try:
             return MethodType(self._front, configuration)
         except TypeError:  # None, which no method can be bound to; the launch says what is wrong
@@ -118,7 +118,7 @@ class Kernel(Named):
     @without_our_frames
     def bind(self, grid: object, *arguments: object, stream: object = None,
              **keywords: object) -> Bound:
-        """A function that launches with just these arguments, the fastest way there is.
+        """A function that launches with exactly these arguments, at the least cost.
 
         It takes nothing but `stream=`, and returns the compiled kernel.  It keeps the arrays
         alive; an array that got other memory must be bound again.
@@ -136,8 +136,8 @@ class Kernel(Named):
 
         After means that the launch is queued, not that it is done.  It is called also when the
         launch or another hook raises, the last hook's first.  A hook that raises stops the launch.
-        Hooks that are added or removed by a hook count from the next launch on.  Launches take the
-        slow way while there are hooks.
+        Hooks that are added or removed by a hook count from the next launch on.  While there
+        are hooks, no launch uses a generated launcher.
         Errors: BlockTypeError for what cannot be called.
         """
         require(callable(hook), "{}: given {!r} as a launch hook, accepted a function",
@@ -154,7 +154,7 @@ class Kernel(Named):
     def compile(self, specialization: Specialization, constants: Mapping[str, object]) -> Compiled:
         """The code for a specialization, compiled once however many threads ask.
 
-        constants: the values whose frozen form is in the specialization.
+        constants: the values whose keys are in the specialization.
         """
         compiled = self._compiled.get(specialization)
         if compiled is None:
@@ -174,10 +174,10 @@ class Kernel(Named):
     def prepare(self, bound: Mapping[str, object], options: Options) -> Call:
         """Read the arguments of a call, given by name, and find or compile the code for them."""
         arguments = read_arguments(self.signature, bound)
-        driver, device = place_of(self.signature, arguments, options)
+        driver, device = device_of(self.signature, arguments, options)
         target = None if driver is None else target_of(driver, device)
         arrays = arguments.arrays
-        specialization, captures = self.specialize(arguments_of(self.signature, arguments.facts),
+        specialization, captures = self.specialize(arguments_of(self.signature, arguments.infos),
                                                    arguments.constants, options, target,
                                                    target is not None
                                                    and are_disjoint(arrays.values()))
@@ -188,17 +188,17 @@ class Kernel(Named):
         return Call(self.signature, arguments, captures, compiled, driver, device)
 
     def _code_for(self, specialization: Specialization, arguments: Arguments) -> Compiled:
-        """The code for a call; other code where its numbers describe no array as the best wants.
+        """The code for a call; without tensor maps of numbers if its numbers describe no array.
 
-        They hardly ever do not: extents of 0, negative strides.
+        That is rare: extents of 0, negative strides.
         """
         compiled = self.compile(specialization, arguments.constants)
-        if compiled.is_for(arguments.facts):
+        if compiled.is_for(arguments.infos):
             return compiled
         return self.compile(replace(specialization, numbers_describe=False), arguments.constants)
 
     def captures(self, constants: Mapping[str, object]) -> Captures:
-        """What the code reads now besides its arguments.
+        """Globals and other values that the code reads besides its arguments, as they are now.
 
         constants: of objects among them it reads attributes, of which strings may be the names.
         """
@@ -254,18 +254,18 @@ class Kernel(Named):
         return {specialization: compiled.asm[level]
                 for specialization, compiled in self._compiled.items() if level in compiled.asm}
 
-    def _newest_form(self, configuration: object, /, *arguments: object,
+    def _front_launcher(self, configuration: object, /, *arguments: object,
                      stream: object = None, **keywords: object) -> Compiled:
-        """What is called by launches that were made before any form was met."""
+        """Call the front launcher: for `kernel[grid]` made before the kernel had one."""
         try:
             return self._chain.front(configuration, *arguments, stream=stream, **keywords)
         except Exception as error:
             leave_out_our_frames(error)
             raise
 
-    def _any_form(self, configuration: object, /, *arguments: object,
+    def _any_call(self, configuration: object, /, *arguments: object,
                   stream: object = None, **keywords: object) -> Compiled:
-        """The launch that knows nothing of its arguments beforehand: it looks the form up.
+        """Launch a call of any signature: look its launcher up.
 
         arguments, keywords: some may be MISSING.
         """
@@ -278,27 +278,28 @@ class Kernel(Named):
 
     def _looked_up(self, arguments: tuple, keywords: dict[str, object],
                    ) -> tuple[Launch, tuple, dict[str, object]]:
-        """The launcher of a form of call, and the arguments that are not MISSING."""
+        """The launcher for a call's signature, and the arguments that are not MISSING."""
         arguments, keywords = self._passed(arguments, keywords)
-        places = dict(zip(self._places, arguments))
-        if len(places) < len(arguments) or not places.keys().isdisjoint(keywords):
+        given = dict(zip(self._positional_names, arguments))
+        if len(given) < len(arguments) or not given.keys().isdisjoint(keywords):
             self.signature.bind(arguments, keywords)  # raises
-        form = (frozenset([(name, type(value)) for name, value in (places | keywords).items()]),
-                self._maybe_options.intersection(keywords))
-        launcher = self._launchers.get(form)
+        call_signature = (
+            frozenset([(name, type(value)) for name, value in (given | keywords).items()]),
+            self._maybe_options.intersection(keywords))
+        launcher = self._launchers.get(call_signature)
         if launcher is None:
-            launcher = self._launchers[form] = self._launcher(arguments, keywords)
+            launcher = self._launchers[call_signature] = self._launcher(arguments, keywords)
         elif launcher != self._run_slowly:
             self._begin_with(self._chain.met(launcher))
         return launcher, arguments, keywords
 
     def _begin_with(self, launcher: Launch) -> None:
-        """Try a launcher first from now on; or look forms up."""
+        """Make a launcher, or the look-up, the front."""
         self._front = launcher
         self._kept, self._tries_left = _NOTHING_KEPT, MAX_TRIES
 
     def _keep(self, configuration: object) -> None:
-        """Keep what is in the brackets if it is the same object as before; give up some time."""
+        """Keep the launch of a grid that is asked for twice in a row; give up after MAX_TRIES."""
         if configuration is self._latest:
             self._kept = configuration, MethodType(self._front, configuration)
         elif not self._tries_left:
@@ -312,16 +313,16 @@ class Kernel(Named):
         """The arguments that are not MISSING; those after one that is were passed by name."""
         for count, value in enumerate(arguments):
             if value is MISSING:
-                keywords = dict(zip(self._places[count:], arguments[count:])) | keywords
+                keywords = dict(zip(self._positional_names[count:], arguments[count:])) | keywords
                 arguments = arguments[:count]
                 break
         return arguments, {name: value for name, value in keywords.items() if value is not MISSING}
 
     def _launcher(self, arguments: tuple, keywords: Mapping[str, object]) -> Launch:
-        """The function that serves all calls of a form; later launches try it first."""
+        """Generate the launcher for a call signature, and make it the front."""
         signature = self.signature
         _, changes = signature.bind(arguments, keywords)
-        given = dict(zip(signature.places, map(type, arguments)))
+        given = dict(zip(signature.positional_names, map(type, arguments)))
         given |= {name: type(value) for name, value in keywords.items()}
         options = self.options.override(changes)
         driver = find_driver()
@@ -336,23 +337,23 @@ class Kernel(Named):
         self._begin_with(launcher)
         return launcher
 
-    def _miss(self, plans: dict[Key, FormPlans], key: Key, configuration: object, stream: object,
+    def _miss(self, plans: dict[Key, KeyPlans], key: Key, configuration: object, stream: object,
               bound: dict[str, object], changes: dict[str, object]) -> Compiled:
-        """A call that a generated launcher has no plan for; the next like it finds one."""
+        """Launch a call that has no plan yet, and keep its plan for calls with the same key."""
         plan, call = self._run(*grid_and_stream(configuration, stream), bound, changes)
         if plan is not None:
             if len(plans) >= MAX_PLANS:
                 plans.clear()
-            forms = plans.get(key)
-            if forms is None:
-                forms = plans[key] = FormPlans(
+            key_plans = plans.get(key)
+            if key_plans is None:
+                key_plans = plans[key] = KeyPlans(
                     call.arguments.arrays, call.compiled.effects.stored, call.arguments.constants)
-            forms.add(plan)
+            key_plans.add(plan)
         return call.compiled
 
     def _run_slowly(self, configuration: object, /, *arguments: object,
                     stream: object = None, **keywords: object) -> Compiled:
-        """A call of a form that needs every argument read, each time."""
+        """Launch without a generated launcher: read every argument."""
         return self._run(*grid_and_stream(configuration, stream),
                          *self.signature.bind(arguments, keywords))[1].compiled
 
@@ -398,5 +399,5 @@ def default_target() -> Target | None:
 
 @functools.cache
 def target_of(driver: Driver, device: int) -> Target:
-    """What a device is."""
+    """Target of a device."""
     return Target.of_capability(driver.capability(device))

@@ -1,4 +1,4 @@
-"""The structures that cuLaunchKernelEx reads: how a kernel is launched."""
+"""Launch buffers: arguments and configuration as cuLaunchKernelEx reads them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VALUE_WORDS = 16
 
 @dataclass(frozen=True, slots=True)
 class LaunchShape:
-    """What does not change between the launches of a kernel.
+    """Configuration that all launches of a kernel share.
 
     threads, shared_bytes: of a block.
     cluster: blocks of a program, along the first axis.
@@ -37,7 +37,7 @@ class LaunchShape:
 
     @property
     def attributes(self) -> dict[int, tuple[int, ...]]:
-        """The launch attributes by id, as the words of their values."""
+        """The launch attributes by id, as the 32-bit words of their values."""
         wanted = {_CLUSTER_DIMENSION: (self.cluster, 1, 1) if self.cluster > 1 else (),
                   _COOPERATIVE: (1,) if self.is_cooperative else (),
                   _PROGRAMMATIC_STREAM_SERIALIZATION: (1,) if self.is_dependent else ()}
@@ -69,8 +69,8 @@ class LaunchConfig(ctypes.Structure):
                    len(wanted))
 
 
-SLOT_BYTES = 8  # one argument: the largest there is is a pointer
-_WORD = (1 << 64) - 1
+SLOT_BYTES = 8  # of one argument: the largest are pointers and 64-bit numbers
+_MASK_64 = (1 << 64) - 1
 _as_pointer = ctypes.c_void_p.from_param
 
 
@@ -80,14 +80,14 @@ class LaunchBuffer:
     plan: whose kernel it launches.  compiled: that kernel.
     slots: one 8-byte slot per argument: the address of an array, the bits of a number.
     maps: the tensor maps among the parameters; see Plan.
-    grid, stream: where it is aimed; None at first.
-    submit: launches what is here, in the current context, to the driver's status, 0 or None for
-        success; CuPy's raises instead.  It does not keep the buffer alive.  It takes no arguments
-        because each would cost more than all that is left of the call.
+    grid, stream: of the next launch; None at first.
+    submit: launches in the current context and returns the driver's status, 0 or None for
+        success; CuPy's function raises instead.  It does not keep the buffer alive.  It takes no
+        arguments: passing them would take most of the time of a warm call.
     """
 
     __slots__ = ("plan", "compiled", "slots", "maps", "grid", "stream", "submit", "_config",
-                 "_addresses", "_placed", "_direct")
+                 "_addresses", "_encoded", "_direct")
 
     def __init__(self, plan: Plan):
         self.plan, self.compiled = plan, plan.compiled
@@ -97,7 +97,7 @@ class LaunchBuffer:
         self.maps = plan.maps
         self.grid: object = None
         self.stream: int | None = None
-        self._placed: dict[int, ctypes.Array] = {}
+        self._encoded: dict[int, ctypes.Array] = {}
         addresses = plan.addresses(ctypes.addressof(ctypes.c_char.from_buffer(self.slots)))
         self._addresses = (ctypes.c_void_p * max(1, len(addresses)))(*addresses)
         # as parameters made beforehand: ctypes need not convert them at each call
@@ -106,28 +106,28 @@ class LaunchBuffer:
             _as_pointer(plan.handle), _as_pointer(ctypes.addressof(self._addresses)), None)
 
     def fill(self, slots: Sequence[int]) -> None:
-        """Write arguments given as the bits of their slots."""
+        """Write the contents of all slots."""
         for slot, bits in enumerate(slots):
             start = slot * SLOT_BYTES
-            self.slots[start:start + SLOT_BYTES] = (bits & _WORD).to_bytes(SLOT_BYTES, "little")
-        self.place_maps()
+            self.slots[start:start + SLOT_BYTES] = (bits & _MASK_64).to_bytes(SLOT_BYTES, "little")
+        self.encode_maps()
 
-    def place_maps(self) -> bool:
-        """Point at the tensor maps of the arrays whose addresses are in the slots.
+    def encode_maps(self) -> bool:
+        """Encode the tensor maps of the arrays in the slots, and pass their addresses.
 
-        False where the numbers there describe no array.
+        False if the numbers in the slots describe no array.
         """
-        words = memoryview(self.slots).cast("Q")
+        contents = memoryview(self.slots).cast("Q")
         for position, slots, maps in self.maps:
-            encoded = maps.at(tuple([words[slot] for slot in slots]))
+            encoded = maps.at(tuple([contents[slot] for slot in slots]))
             if encoded is None:
                 return False
-            self._placed[position] = encoded  # the driver has only its address
+            self._encoded[position] = encoded  # the driver has only its address
             self._addresses[position] = ctypes.addressof(encoded)
         return True
 
     def aim(self, grid: object, stream: int) -> bool:
-        """Say where launches go; False, and nothing is said, for a grid without programs.
+        """Set grid and stream of the next launch; False, and no change, for an empty grid.
 
         Errors: those of grid_of.
         """

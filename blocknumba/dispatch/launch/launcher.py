@@ -1,9 +1,9 @@
-"""Generated launchers: one Python function per form of call, for warm calls.
+"""Generated launchers: one Python function for each call signature, for warm calls.
 
-A form is the class of each argument, and the compile options that are passed.  Its launcher
-binds the arguments, checks that they have this form, sees that the arrays and the constants are
-like those of the thread's last launch, and that the addresses and numbers are the same too or
-else packs them, and calls the driver.  For `add[grid](x, y, n, B=1024)` with CuPy arrays:
+A call signature is the class of each argument and the names of the compile options passed.  A
+launcher does four things: it binds the arguments and checks the call signature; it compares
+arrays and constants with those of the thread's last launch; it packs addresses and numbers if
+they have changed; it calls the driver.  For `add[grid](x, y, n, B=1024)` with CuPy arrays:
 
     def _launch(_grid, x=_missing, y=_missing, n=_missing, B=_missing, *_more,
                 stream=None, **_others):
@@ -39,12 +39,11 @@ else packs them, and calls the driver.  For `add[grid](x, y, n, B=1024)` with Cu
         _status = _ready.submit()
         ...
 
-Between the last look at what is ready and `submit` nothing is called, so that no finalizer or
-signal handler that launches the same kernel can come in between; one that comes earlier is seen,
-and the loop packs again.  A `try` around all of it leaves frames of ours out of the tracebacks of
-errors.  The key holds whole shapes, so that extents and strides need no
-packing; a call with new shapes takes the slow way once.  Names that begin with an underscore are
-the launcher's own.
+Between the last comparison with `_recent.now` and `submit` no function is called, so no finalizer
+or signal handler can launch the same kernel in between.  If one does so earlier, the comparison
+fails and the loop packs again.  A `try` around the whole body removes our frames from tracebacks.
+The key holds whole shapes, so extents and strides need no packing; the first call with new shapes
+is a miss.  Names that begin with an underscore are the launcher's own.
 """
 
 from __future__ import annotations
@@ -60,10 +59,12 @@ from blocknumba.dispatch.launch.arrays import Library, library_of
 from blocknumba.dispatch.launch.chain import Launch, Link
 from blocknumba.dispatch.launch.driver import Driver, status_of
 from blocknumba.dispatch.launch.grid import are_ints, grid_and_stream, grid_of
-from blocknumba.dispatch.launch.launcher_source import Access, Form, Parameter, launcher_source
-from blocknumba.dispatch.launch.plan import FormPlans
+from blocknumba.dispatch.launch.launcher_source import (
+    Access, CallSignature, Parameter, launcher_source,
+)
+from blocknumba.dispatch.launch.plan import KeyPlans
 from blocknumba.dispatch.launch.recent import Key, ThreadState
-from blocknumba.dispatch.launch.scalars import scalar_facts
+from blocknumba.dispatch.launch.scalars import scalar_info
 from blocknumba.dispatch.launch.signature import Formal, Signature
 from blocknumba.dispatch.launch.specialize import ALIGNMENT, identify, integer_class, is_identified
 from blocknumba.dispatch.launch.streams import (
@@ -95,13 +96,13 @@ _EXACT = (int, bool, str, NoneType, FunctionType, BuiltinFunctionType, DType)
 def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, type],
                       options: Sequence[str], miss: Callable, link: Link,
                       hooks: list) -> Launch | None:
-    """A launcher for one form of call; None when a class needs the slow way every time.
+    """A launcher for one call signature; None if some argument must be read anew at each call.
 
     given: class of every argument that is passed, options included.
     options: the compile options, which are passed by name.
-    miss: (plans, key, grid, stream, arguments, options) -> Compiled, the slow way.
-    link: where calls of any other form are passed on to, with arguments that may be MISSING.
-    hooks: of launches; while there are any, every launch takes the slow way.
+    miss: (plans, key, grid, stream, arguments, options) -> Compiled, for calls without a plan.
+    link: the next launcher, for calls of other signatures; arguments may be MISSING.
+    hooks: launch hooks; while there are any, every launch is a miss.
     """
     if any(name.startswith("_") for name in signature.names):
         return None
@@ -114,7 +115,7 @@ def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, 
         return None  # two current streams: their order takes events
     if not kinds and driver.device_count > 1:
         return None  # the current device says where, and it may change
-    form = Form(
+    call = CallSignature(
         _parameters(signature, given, options), accesses,
         [access.constant for access in accesses.values() if access.constant] + [*options],
         [name for name in libraries if name in accesses and accesses[name].key
@@ -122,26 +123,26 @@ def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, 
         ", ".join(f"{name!r}: {name}" for name in signature.names),
         ", ".join(f"{name!r}: {name}" for name in options),
         _stream_expression(kinds), driver.device_count > 1)
-    scope = _scope(driver, signature, given, form, kinds) | {
+    scope = _scope(driver, signature, given, call, kinds) | {
         "_miss": miss, "_hooks": hooks, "_link": link}
     file = f"{GENERATED}launcher of {signature.kernel}>"
-    exec(compile(launcher_source(form), file, "exec"), scope)
+    exec(compile(launcher_source(call), file, "exec"), scope)
     launch = scope["_launch"]
     launch.__name__ = launch.__qualname__ = signature.kernel  # Python's own errors say it
     return launch
 
 
-def _scope(driver: Driver, signature: Signature, given: Mapping[str, type], form: Form,
+def _scope(driver: Driver, signature: Signature, given: Mapping[str, type], call: CallSignature,
            libraries: set[str]) -> dict[str, object]:
     """The globals of a launcher."""
-    formats = "".join(access.format for access in form.accesses.values())
-    plans: dict[Key, FormPlans] = {}
-    readers = [library_of(given[name]) for name in form.arrays]
+    formats = "".join(access.format for access in call.accesses.values())
+    plans: dict[Key, KeyPlans] = {}
+    readers = [library_of(given[name]) for name in call.arrays]
     scope = {
-        "_plans": plans, "_state": ThreadState(readers, len(form.constants)),
+        "_plans": plans, "_state": ThreadState(readers, len(call.constants)),
         "_kernel": signature.kernel, "_missing": MISSING,
         "_pack": struct.Struct("<" + formats).pack_into, "_errors": (struct.error, OverflowError),
-        "_are_ints": are_ints, "_grid_of": grid_of, "_place_of": grid_and_stream,
+        "_are_ints": are_ints, "_grid_of": grid_of, "_grid_and_stream": grid_and_stream,
         "_stream_handle": stream_handle,
         "_integer_class": integer_class, "_identify": identify, "_bits": _converted_bits,
         "_dtypes": DTYPES,
@@ -192,7 +193,7 @@ def _constant_access(name: str, cls: type) -> Access:
     if cls in _EXACT or issubclass(cls, (type, enum.Enum, np.dtype)):
         return Access(constant=name)
     if is_identified(cls):
-        return Access(constant=f"_id({name})")  # which FormPlans keeps alive
+        return Access(constant=f"_id({name})")  # which KeyPlans keeps alive
     return Access(constant=f"_identify({name}, {name!r})")
 
 
@@ -239,7 +240,7 @@ def _scalar_access(kernel: str, name: str, cls: type, declared: DType | None) ->
 
 
 def _converted_bits(value: object, dtype: DType, where: str) -> int:
-    return scalar_facts(value, dtype, where).bits
+    return scalar_info(value, dtype, where).bits
 
 
 def _stream_expression(libraries: set[str]) -> str:

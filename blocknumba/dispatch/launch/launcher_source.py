@@ -1,4 +1,4 @@
-"""The text of generated launchers; launcher.py shows one."""
+"""Source text of generated launchers; launcher.py shows one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 MARKS = 3  # of an array; see Library
-MOST_INLINE_PAIRS = 6  # of arrays whose distances are compared one by one
+MAX_INLINE_PAIRS = 6  # of arrays whose distances are compared one by one
 
 _HEAD = """\
 def _launch({parameters}):
@@ -23,7 +23,7 @@ _RECOGNISE = """\
             return {miss}
     if _type(_grid) is not _int and (_type(_grid) is not _tuple or not _are_ints(_grid)):
         if not _callable(_grid):
-            _grid, stream = _place_of(_grid, stream)
+            _grid, stream = _grid_and_stream(_grid, stream)
         if _callable(_grid):
             _grid = _grid({{**_recent.options, {bound}}})
         _grid = _grid_of(_grid, _kernel)
@@ -50,7 +50,7 @@ _LOAD = """\
             _pack(_ready.slots, 0{packed})
         except _errors:
             return {miss}
-        if _ready.maps and not _ready.place_maps():
+        if _ready.maps and not _ready.encode_maps():
             _recent.forget()
             return {miss}
         if _grid != _ready.grid or stream != _ready.stream:
@@ -87,7 +87,7 @@ _ON_ERROR = """\
 class Parameter:
     """A parameter of a launcher.
 
-    is_given: calls of the form pass it.
+    is_given: calls of this signature pass it.
     by_name: it takes nothing by position.   by_position: it takes nothing by name.
     """
 
@@ -99,14 +99,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a launcher reads one argument.
+    """Source text by which a launcher reads one argument.
 
     before: statement that comes first.
-    key, differs: expressions of an array; see Library.
-    constant: expression of what a constant is told apart by.
-    numbers: expressions of what code depends on besides.
-    now: expression that tells whether what is packed is what it was.
-    format: struct format of its slot, empty for a constant.  packed: expression of what it holds.
+    key, differs: of an array; see Library.
+    constant: the key of a constant.
+    numbers: other values that code depends on, as the alignment of an address.
+    now: the value that is compared to tell whether the slot must be packed again.
+    format: struct format of the slot, empty for a constant.  packed: the slot's contents.
     """
 
     before: str = ""
@@ -120,15 +120,15 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """A form of call, as expressions.
+class CallSignature:
+    """A call signature, as source text.
 
     parameters: of the launcher: the kernel's, in order, and then options.
     accesses: of the kernel's arguments, by name.
-    constants: what constants and options are told apart by.
-    tensors: names of the arrays, when Torch can compare them all, classes included.
+    constants: keys of constants and options.
+    tensors: names of the arrays, if Torch can compare all of them at once, classes included.
     bound, chosen: items of the dicts of the arguments and of the options.
-    current_stream: of the arrays' library.
+    current_stream: the current stream of the arrays' library.
     may_switch: the arrays' device need not be current.
     """
 
@@ -147,33 +147,33 @@ class Form:
         return {name: access for name, access in self.accesses.items() if access.key}
 
 
-def launcher_source(form: Form) -> str:
+def launcher_source(call: CallSignature) -> str:
     """The text of a function `_launch`."""
-    every, following = list(form.accesses.values()), _following(form.parameters)
+    every, following = list(call.accesses.values()), _following(call.parameters)
     numbers = _tuple(number for access in every for number in access.numbers)
-    arrays = _tuple(access.key for access in form.arrays.values())
-    key = f"({arrays}, {_tuple(form.constants)}, {numbers})"
-    named, tests = _recognise(form)
+    arrays = _tuple(access.key for access in call.arrays.values())
+    key = f"({arrays}, {_tuple(call.constants)}, {numbers})"
+    named, tests = _recognise(call)
     names = {"named": named, "tests": tests, "key": key, "numbers": numbers,
-             "arrays": _tuple(form.arrays), "bound": form.bound,
-             "miss": f"_miss(_plans, {key}, _grid, stream, {{{form.bound}}}, {{{form.chosen}}})",
-             "current_stream": form.current_stream,
+             "arrays": _tuple(call.arrays), "bound": call.bound,
+             "miss": f"_miss(_plans, {key}, _grid, stream, {{{call.bound}}}, {{{call.chosen}}})",
+             "current_stream": call.current_stream,
              "now": _tuple([*(access.now for access in every if access.now), "_grid", "stream"]),
              "packed": "".join(f", {access.packed}" for access in every if access.format),
-             "shares": _shares([access.packed for access in form.arrays.values()])}
+             "shares": _shares([access.packed for access in call.arrays.values()])}
     before = "".join(f"    {access.before}\n" for access in every if access.before)
-    names["second_look"] = _second_look(form, before) if form.tensors else ""
-    early, late = ("", before) if form.tensors else (before, "")
-    switch = _SWITCH if form.may_switch else ""
-    text = "".join([_head(form, following), early, _RECOGNISE.format(**names), late,
+    names["second_look"] = _second_look(call, before) if call.tensors else ""
+    early, late = ("", before) if call.tensors else (before, "")
+    switch = _SWITCH if call.may_switch else ""
+    text = "".join([_head(call, following), early, _RECOGNISE.format(**names), late,
                     _LOAD.format(**names), switch, _LAUNCH])
     head, body = text.split(":\n", 1)
     return f"{head}:\n    try:\n{textwrap.indent(body, '    ')}{_ON_ERROR}"
 
 
-def _head(form: Form, following: str) -> str:
-    """The parameters, and the way out for calls of other forms."""
-    parameters = form.parameters
+def _head(call: CallSignature, following: str) -> str:
+    """The parameters, and the jump to the next launcher for calls of other signatures."""
+    parameters = call.parameters
     positional = [parameter for parameter in parameters if not parameter.by_name]
     named = [parameter for parameter in parameters if parameter.by_name]
     listed = ["_grid"]
@@ -184,7 +184,7 @@ def _head(form: Form, following: str) -> str:
     listed += ["*_more", *(f"{parameter.name}=_missing" for parameter in named), "stream=None",
                "**_others"]
     differs = ["_more", "_others", *(_other_class(parameter) for parameter in parameters
-                                     if parameter.name not in form.tensors)]
+                                     if parameter.name not in call.tensors)]
     head = _HEAD.format(parameters=", ".join(listed), following=following,
                         differs=" or ".join(differs))
     return head + "".join(f"    {parameter.name} = _default_{parameter.name}\n"
@@ -192,7 +192,7 @@ def _head(form: Form, following: str) -> str:
 
 
 def _following(parameters: Sequence[Parameter], with_defaults: bool = False) -> str:
-    """The call that passes everything on.
+    """The call of the next launcher with all arguments.
 
     with_defaults: parameters that are not given have got their defaults, which are not passed.
     """
@@ -205,27 +205,27 @@ def _following(parameters: Sequence[Parameter], with_defaults: bool = False) -> 
 
 
 def _other_class(parameter: Parameter) -> str:
-    """Whether an argument is not of the form."""
+    """Test whether an argument has another class than in this call signature."""
     if parameter.is_given:
         return f"_type({parameter.name}) is not _class_{parameter.name}"
     return f"{parameter.name} is not _missing"
 
 
-def _second_look(form: Form, before: str) -> str:
-    """What comes first when Torch says no: it has looked at the classes too."""
-    classes = " or ".join(_other_class(parameter) for parameter in form.parameters
-                          if parameter.name in form.tensors)
-    following = _following(form.parameters, with_defaults=True)
+def _second_look(call: CallSignature, before: str) -> str:
+    """Statements for when Torch's check fails, which has compared the classes too."""
+    classes = " or ".join(_other_class(parameter) for parameter in call.parameters
+                          if parameter.name in call.tensors)
+    following = _following(call.parameters, with_defaults=True)
     reads = before.replace("    _", "        _")
     return f"        if {classes}:\n            return {following}\n{reads}"
 
 
-def _recognise(form: Form) -> tuple[str, str]:
-    """Statements that name what the last launch had, and tests whether this one differs."""
+def _recognise(call: CallSignature) -> tuple[str, str]:
+    """Statements that name values of the last launch, and tests whether this one differs."""
     lines, tests = [], []
-    arrays = form.arrays
-    if form.tensors:
-        tests.append(f"not _recent.check({', '.join(form.tensors)})")
+    arrays = call.arrays
+    if call.tensors:
+        tests.append(f"not _recent.check({', '.join(call.tensors)})")
     elif all(access.differs for access in arrays.values()):
         names = []
         for name, access in arrays.items():
@@ -236,8 +236,8 @@ def _recognise(form: Form) -> tuple[str, str]:
     else:
         keys = _tuple(access.key for access in arrays.values())
         tests.append(f"{keys} != _recent.arrays")
-    names = [f"_constant_{number}" for number in range(len(form.constants))]
-    tests += [f"{constant} != {name}" for constant, name in zip(form.constants, names)]
+    names = [f"_constant_{number}" for number in range(len(call.constants))]
+    tests += [f"{constant} != {name}" for constant, name in zip(call.constants, names)]
     lines.append(_unpacking(names, "_recent.constants"))
     return "".join(lines), "".join(f"{test}\n            or " for test in tests)
 
@@ -251,7 +251,7 @@ def _shares(pointers: Sequence[str]) -> str:
     pairs = list(enumerate(itertools.combinations(pointers, 2)))
     if not pairs:
         return "_shares = False"
-    if len(pairs) > MOST_INLINE_PAIRS:
+    if len(pairs) > MAX_INLINE_PAIRS:
         return f"_shares = _recent.shares({_tuple(pointers)})"
     limits = "".join(f"_low_{number}, _high_{number}, " for number, _ in pairs)
     shared = " or ".join(f"_low_{number} < {second} - {first} < _high_{number}"

@@ -1,4 +1,4 @@
-"""Launch plans: all that a launch needs and that does not change from call to call."""
+"""Launch plans: the data of a launch that stays the same from call to call."""
 
 from __future__ import annotations
 
@@ -9,35 +9,36 @@ from collections.abc import Collection, Mapping, Sequence
 
 from blocknumba.dispatch.compile.captures import Captures
 from blocknumba.dispatch.compile.compiled import Compiled
-from blocknumba.dispatch.launch.arrays import ArrayFacts
+from blocknumba.dispatch.launch.arrays import ArrayInfo
 from blocknumba.dispatch.launch.driver import Driver, status_of
 from blocknumba.dispatch.launch.grid import Grid, grid_of
 from blocknumba.dispatch.launch.launch_buffer import SLOT_BYTES, LaunchBuffer, LaunchShape
-from blocknumba.dispatch.launch.tensor_maps import EncodedMaps, Facts
+from blocknumba.dispatch.launch.tensor_maps import EncodedMaps, ArgumentInfo
 from blocknumba.errors import LaunchError, ResourceError
 from blocknumba.nvvm_lower.target import Capability
 from blocknumba.tile_ir.ir.function import Parameter
 
-_WORD = (1 << 64) - 1
+_MASK_64 = (1 << 64) - 1
+
 
 class Plan:
     """One compiled kernel with the extents and strides of one set of arrays.
 
-    What varies between calls, pointers and numbers, goes to the slots of a buffer; extents and
-    strides are written once, here, and only pointed at.
+    Pointers and numbers vary between calls: they go into the slots of a LaunchBuffer.  Extents and
+    strides are stored here once, and the driver gets their addresses.
 
-    driver, device: where it runs.
-    compiled: the code.
+    driver, device: where the kernel runs.
+    compiled: its code.
     handle: the kernel in the driver.
-    shape: of its launches.
-    captures: the globals that the code captured, which must be what they were.
-    slot_count: run-time arguments.
-    maps: the tensor maps among the parameters: position, slots of the array and of numbers that
-        describe it, what encodes them.
+    shape: block size, cluster and attributes of its launches.
+    captures: the globals that the code captured; the plan is valid while they are unchanged.
+    slot_count: number of run-time arguments.
+    maps: the tensor maps among the parameters: position, slots of the array and of the numbers
+        that describe it, encoder.
     """
 
     def __init__(self, driver: Driver, compiled: Compiled, device: int,
-                 arguments: Mapping[str, Facts], captures: Captures):
+                 arguments: Mapping[str, ArgumentInfo], captures: Captures):
         self.driver = driver
         self.compiled = compiled
         self.device = device
@@ -57,7 +58,7 @@ class Plan:
                           for position, maps in encoded)
 
     def launch(self, grid: Grid, stream: int, slots: Sequence[int]) -> None:
-        """Launch with arguments given as the bits of their slots, whatever device is current."""
+        """Launch with arguments given as slot contents, whatever device is current."""
         try:
             buffer = self._local.buffer
         except AttributeError:
@@ -67,7 +68,7 @@ class Plan:
         self.run(buffer)
 
     def run(self, buffer: LaunchBuffer) -> None:
-        """Launch what is in a buffer, whatever device is current."""
+        """Launch a filled buffer, whatever device is current."""
         with self.driver.on_device(self.device):
             try:
                 status = buffer.submit()
@@ -77,21 +78,21 @@ class Plan:
             self._fail(status, buffer)
 
     def recover(self, status: int, buffer: LaunchBuffer) -> None:
-        """Launch once more when the first try failed for want of a context; else raise."""
+        """Launch again if the first try failed for lack of a context; else raise."""
         if status != self.driver.api.CUresult.CUDA_ERROR_INVALID_CONTEXT:
             self._fail(status, buffer)
         self.driver.enter_thread(self.device)
         self.run(buffer)
 
     def addresses(self, slots: int) -> list[int]:
-        """Where each kernel parameter is, when the slots are at an address."""
+        """Address of each kernel parameter, given the address of the slots."""
         sizes = ctypes.addressof(self._sizes)
         return [slots + self._slots[parameter.argument] * SLOT_BYTES
                 if parameter.kind in ("pointer", "value") else sizes + position * SLOT_BYTES
                 for position, parameter in enumerate(self._parameters)]
 
     def _fail(self, status: int, buffer: LaunchBuffer) -> None:
-        """Raise the error that a launch came back with."""
+        """Raise the error of a launch with this status."""
         name = self.compiled.name
         message = (f"{name}: launch of {grid_of(buffer.grid, name)} programs failed: "
                    f"{self.driver.describe(status)}")
@@ -100,20 +101,20 @@ class Plan:
         raise LaunchError(message)
 
 
-class FormPlans:
+class KeyPlans:
     """The plans of all calls with one key of a launcher, whatever their pointers.
 
-    Arrays that no program stores to may share memory: nobody can tell.
+    Arrays that no program stores to may share memory with each other.
 
-    limits: for each pair of arrays two distances from pointer to pointer: the arrays share
-        memory when the distance is strictly between them.  Pairs in the order of combinations.
-    disjoint: the plan for when they share none.  overlapping: the plan that works always.
-    constants: what the key may know by nothing but its id, kept alive with it.
+    limits: two distances for each pair of arrays, in the order of combinations: the arrays share
+        memory when `second.pointer - first.pointer` is strictly between the two.
+    disjoint: the plan for arrays that share no memory.  overlapping: the plan for all arrays.
+    constants: objects that the key may hold by id only, kept alive with it.
     """
 
     __slots__ = ("limits", "disjoint", "overlapping", "constants", "_count")
 
-    def __init__(self, arrays: Mapping[str, ArrayFacts], stored: Collection[str],
+    def __init__(self, arrays: Mapping[str, ArrayInfo], stored: Collection[str],
                  constants: Mapping[str, object]):
         self._count, self.constants = len(arrays), constants
         self.limits = tuple(
@@ -124,13 +125,13 @@ class FormPlans:
         self.overlapping: Plan | None = None
 
     def pairs(self) -> list[tuple[int, int, int, int]]:
-        """The pairs of arrays that can share memory: two numbers of arrays, and their limits."""
+        """The pairs of arrays that can share memory: the indices of both, and their limits."""
         both = itertools.combinations(range(self._count), 2)
         return [(first, second, low, high) for (first, second), low, high in
                 zip(both, self.limits[::2], self.limits[1::2], strict=True) if low < high]
 
     def add(self, plan: Plan) -> None:
-        """Remember a plan for the calls that it is for."""
+        """Store a plan as the disjoint or the overlapping one."""
         if plan.compiled.specialization.disjoint:
             self.disjoint = plan
         else:
@@ -145,10 +146,10 @@ def _launch_shape(compiled: Compiled) -> LaunchShape:
                        options.launch_pdl and target.has(Capability.LAUNCH_DEPENDENTS))
 
 
-def _sharing_limits(first: ArrayFacts, second: ArrayFacts) -> tuple[int, int]:
-    """Between which distances `second.pointer - first.pointer` arrays like these share memory.
+def _sharing_limits(first: ArrayInfo, second: ArrayInfo) -> tuple[int, int]:
+    """Limits of `second.pointer - first.pointer` between which two arrays share memory.
 
-    It says what are_disjoint says.
+    Agrees with are_disjoint.
     """
     if not first.size or not second.size:
         return 0, 0
@@ -157,16 +158,16 @@ def _sharing_limits(first: ArrayFacts, second: ArrayFacts) -> tuple[int, int]:
     return distance - (second_high - first_low), distance + first_high - second_low
 
 
-def slot_bits(facts: Facts) -> int:
-    """What the slot of an argument holds."""
-    return facts.pointer if isinstance(facts, ArrayFacts) else facts.bits
+def slot_bits(info: ArgumentInfo) -> int:
+    """Contents of the slot of an argument."""
+    return info.pointer if isinstance(info, ArrayInfo) else info.bits
 
 
-def _size_of(parameter: Parameter, arguments: Mapping[str, Facts]) -> int:
-    """The extent or the stride that a parameter is, as 64 bits; 0 for the other kinds."""
-    facts = arguments[parameter.argument]
+def _size_of(parameter: Parameter, arguments: Mapping[str, ArgumentInfo]) -> int:
+    """The extent or stride that a parameter passes, as 64 bits; 0 for other kinds."""
+    info = arguments[parameter.argument]
     if parameter.kind == "extent":
-        return facts.shape[parameter.axis]
+        return info.shape[parameter.axis]
     if parameter.kind == "stride":
-        return facts.strides[parameter.axis] & _WORD
+        return info.strides[parameter.axis] & _MASK_64
     return 0

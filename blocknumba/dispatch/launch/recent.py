@@ -1,4 +1,4 @@
-"""Repeated launches: arguments compared with those of the last one."""
+"""Repeated launches: arguments are compared with those of the thread's last launch."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from blocknumba.dispatch.launch.arrays import Library
 from blocknumba.dispatch.launch.launch_buffer import LaunchBuffer
 from blocknumba.dispatch.launch.launcher_source import MARKS
-from blocknumba.dispatch.launch.plan import FormPlans
+from blocknumba.dispatch.launch.plan import KeyPlans
 
 TensorCheck = Callable[..., bool]
 
 
 def no_check(*_: object) -> bool:
-    """A check that cannot tell."""
+    """Tensor check that never recognises anything."""
     return False
 
 
 def tensor_check(tensors: Sequence[object]) -> TensorCheck:
-    """Whether tensors have these dtypes, shapes, strides, devices and classes.
+    """A test whether tensors have the dtypes, shapes, strides, devices and classes of these.
 
-    It is what torch.compile guards its code with.  It may say no to equal tensors, for example
-    in another autograd mode, but never yes to different ones.
+    It is the guard of torch.compile.  It may return False for equal tensors, for example in
+    another autograd mode, but never True for different ones.
     """
     if not tensors or not _is_exact():
         return no_check
@@ -67,31 +67,31 @@ def _never() -> bool:
 class Recent:
     """The launches of one thread with one key of one launcher.
 
-    arrays, constants, numbers: of the key.
-    marks: what the arrays are recognised by; see Library.
-    check: whether tensors are like these in their classes and in all that arrays says; it may say
-        no when it cannot tell.
-    limits: see FormPlans.
-    is_current: whether what the plan that was launched last captured is what it was.
+    arrays, constants, numbers: the fields of the key.
+    marks: values by which the arrays are recognised; see Library.
+    check: test whether tensors equal these in class and in everything of `arrays`; False if in
+        doubt.
+    limits: see KeyPlans.
+    is_current: test whether the captured values of the last plan are unchanged.
     options: compile options by name, for grids that are functions.
     device: ordinal.
-    now: the addresses, numbers, grid and stream that `ready` holds; None when none is ready.
-    loading: what is being put into a buffer.
+    now: addresses, numbers, grid and stream that `ready` holds; None when no buffer is ready.
+    loading: the same of the buffer that is being filled.
     ready: the buffer that was launched last.
-    disjoint, overlapping: buffers of the plans; None until one is chosen.
-    forms: the plans.
+    disjoint, overlapping: buffers of the two plans; None until first needed.
+    key_plans: the plans of the key.
     """
 
     __slots__ = ("arrays", "constants", "numbers", "marks", "check", "limits", "is_current",
                  "options", "device", "now", "loading", "ready", "disjoint", "overlapping",
-                 "forms", "_pairs", "_checks_left")
+                 "key_plans", "_pairs", "_checks_left")
 
-    def __init__(self, key: Key, forms: FormPlans, marks: tuple, tensors: Sequence[object]):
-        plan = forms.disjoint or forms.overlapping
+    def __init__(self, key: Key, key_plans: KeyPlans, marks: tuple, tensors: Sequence[object]):
+        plan = key_plans.disjoint or key_plans.overlapping
         self.arrays, self.constants, self.numbers = key
         self.marks = marks
         self.check = tensor_check(tensors)
-        self.limits = forms.limits
+        self.limits = key_plans.limits
         self.is_current = plan.captures.is_current
         self.options: Mapping[str, object] = plan.compiled.specialization.options.named()
         self.device = plan.device
@@ -99,13 +99,13 @@ class Recent:
         self.ready: LaunchBuffer | None = None
         self.disjoint: LaunchBuffer | None = None
         self.overlapping: LaunchBuffer | None = None
-        self.forms = forms
-        self._pairs = forms.pairs()
+        self.key_plans = key_plans
+        self._pairs = key_plans.pairs()
         self._checks_left = MAX_CHECKS if tensors else 0
 
     def choose(self, shares: bool) -> LaunchBuffer | None:
-        """A buffer for arrays that share memory or do not; None when there is no plan."""
-        plan = self.forms.overlapping if shares else self.forms.disjoint
+        """The buffer for arrays that share memory, or that do not; None if no plan exists."""
+        plan = self.key_plans.overlapping if shares else self.key_plans.disjoint
         if plan is None or not plan.captures.is_current():
             self.is_current = _never  # the next launch looks for what this one will have made
             return None
@@ -118,23 +118,23 @@ class Recent:
         return buffer
 
     def forget(self) -> None:
-        """Make nothing of what was ready count: a captured global changed."""
+        """Drop the buffers: a captured global changed."""
         self.now = self.disjoint = self.overlapping = None
 
     def shares(self, pointers: Sequence[int]) -> bool:
-        """Whether arrays at these pointers share memory: for more of them than code is made for."""
+        """Whether arrays at these pointers share memory.  Launchers of few arrays inline it."""
         return any(low < pointers[second] - pointers[first] < high
                    for first, second, low, high in self._pairs)
 
     def renew_check(self, tensors: Sequence[object]) -> None:
-        """Replace a check that said no to tensors that are as ever: the autograd mode differs."""
+        """Replace a check that rejected equal tensors, as another autograd mode makes it do."""
         if self._checks_left > 0:
             self._checks_left -= 1
             self.check = tensor_check(tensors)
 
 
 class _Nothing:
-    """Stands for what a thread launched last that has launched nothing: equal to nothing.
+    """The last launch of a thread that has launched nothing: it equals no launch.
 
     marks, constants: as many as a Recent of the launcher has.
     """
@@ -149,7 +149,7 @@ class _Nothing:
 
 
 class ThreadState(threading.local):
-    """What the thread that asks has launched through one launcher.
+    """Launches of the current thread through one launcher.
 
     recent: the last key.
     """
@@ -159,17 +159,17 @@ class ThreadState(threading.local):
         self.recent: Recent | _Nothing = _Nothing(MARKS * len(libraries), constants)
         self._known: dict[Key, Recent] = {}
 
-    def find(self, plans: Mapping[Key, FormPlans], key: Key,
+    def find(self, plans: Mapping[Key, KeyPlans], key: Key,
              arrays: Sequence[object]) -> Recent | None:
-        """What this thread launched with a key, from now on its last; None when nobody has."""
-        forms = plans.get(key)
-        if forms is None:
+        """This thread's launches with a key, made the most recent; None if the key has no plans."""
+        key_plans = plans.get(key)
+        if key_plans is None:
             return None
         recent = self._known.get(key)
-        if recent is None or recent.forms is not forms:
+        if recent is None or recent.key_plans is not key_plans:
             if len(self._known) >= MAX_KEPT:
                 self._known.clear()
-            recent = self._known[key] = self._new(key, forms, arrays)
+            recent = self._known[key] = self._new(key, key_plans, arrays)
         elif not recent.is_current():
             recent.forget()
         elif recent is self.recent:
@@ -177,10 +177,10 @@ class ThreadState(threading.local):
         self.recent = recent
         return recent
 
-    def _new(self, key: Key, forms: FormPlans, arrays: Sequence[object]) -> Recent:
+    def _new(self, key: Key, key_plans: KeyPlans, arrays: Sequence[object]) -> Recent:
         libraries = self._libraries
         tensors = arrays if {library.name for library in libraries} == {"torch"} else ()
         recognised = not tensors and all(library.differs for library in libraries)
         marks = (itertools.chain(*(library.marks(array) for library, array
                                    in zip(libraries, arrays, strict=True))) if recognised else ())
-        return Recent(key, forms, tuple(marks), tensors)
+        return Recent(key, key_plans, tuple(marks), tensors)

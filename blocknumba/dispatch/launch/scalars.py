@@ -1,4 +1,4 @@
-"""Numbers given at launch, read into the dtype in which a kernel gets them."""
+"""Scalar arguments of a launch, converted to the dtype that the kernel takes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from blocknumba.wording import shown
 
 
 @dataclass(frozen=True, slots=True)
-class ScalarFacts:
-    """A number argument at the moment of a launch.
+class ScalarInfo:
+    """A scalar argument of one launch.
 
-    dtype: in which the kernel gets it.
+    dtype: dtype of the kernel's parameter.
     value: a NumPy scalar of that dtype.
-    weak: given as a Python int or float, so that it takes the dtype of what it meets.  The
-        kernel is specialised on the value of an int, not on that of a float.
+    weak: given as a Python int or float: in an expression it takes the dtype of the other
+        operand.  Kernels are specialised on the value of such an int, not of a float.
     """
 
     dtype: DType
@@ -31,13 +31,13 @@ class ScalarFacts:
 
     @property
     def bits(self) -> int:
-        """The value as the low bits of a 64-bit word, as the driver reads it."""
+        """The value in the low bits of a 64-bit slot, as the driver reads it."""
         return int.from_bytes(self.value.tobytes(), "little")
 
 
-def scalar_facts(value: object, declared: DType | None, where: str,
-                 weak: bool = False) -> ScalarFacts | None:
-    """The facts of a number; None for a value that is not one.
+def scalar_info(value: object, declared: DType | None, where: str,
+                 weak: bool = False) -> ScalarInfo | None:
+    """Information on a scalar argument; None for a value that is not a number.
 
     declared: the dtype that annotates the parameter, which the value is converted to; without
         one an int is the narrowest of int32, int64 and uint64 that holds it, a float is
@@ -50,28 +50,28 @@ def scalar_facts(value: object, declared: DType | None, where: str,
     if isinstance(value, np.generic):
         dtype = _numpy_dtype(value, where)
         if declared in (None, dtype):
-            return ScalarFacts(dtype, value, weak)
+            return ScalarInfo(dtype, value, weak)
     if not isinstance(value, (bool, int, float, np.generic)):
         return None
     if declared is not None:
         return replace(_converted(value, declared, where), weak=weak)
     if isinstance(value, bool):
-        return ScalarFacts(bool_, np.bool_(value))
+        return ScalarInfo(bool_, np.bool_(value))
     if isinstance(value, int):
         return _python_integer(operator.index(value), where)
-    return ScalarFacts(float64, np.float64(value), weak=True)
+    return ScalarInfo(float64, np.float64(value), weak=True)
 
 
 def scalar_of_array(value: np.ndarray, declared: DType, where: str,
-                    weak: bool = False) -> ScalarFacts:
+                    weak: bool = False) -> ScalarInfo:
     """A 0-d NumPy array given for a parameter that is annotated with a dtype."""
-    return scalar_facts(value[()], declared, where, weak)
+    return scalar_info(value[()], declared, where, weak)
 
 
-def _python_integer(value: int, where: str) -> ScalarFacts:
+def _python_integer(value: int, where: str) -> ScalarInfo:
     for dtype in (int32, int64, uint64):
         if dtype.minimum <= value <= dtype.maximum:
-            return ScalarFacts(dtype, dtype.numpy.type(value), weak=True)
+            return ScalarInfo(dtype, dtype.numpy.type(value), weak=True)
     raise BlockValueError(f"{where}: given {shown(value)}, accepted ints that fit in 64 bits",
                           hint="pass it as a float")
 
@@ -85,19 +85,19 @@ def _numpy_dtype(value: np.generic, where: str) -> DType:
 
 
 def _converted(value: bool | int | float | np.generic, declared: DType,
-               where: str) -> ScalarFacts:
+               where: str) -> ScalarInfo:
     """A value in the declared dtype: floats are rounded, ints must fit."""
     is_bool = isinstance(value, (bool, np.bool_))
     is_integer = isinstance(value, (int, np.integer)) and not is_bool
     fits = is_integer if declared.is_integer else is_bool != declared.is_float
     require(fits, "{}: given {!r}, accepted {}", where, value, declared)
     if declared.is_float:
-        return ScalarFacts(declared, _rounded(value, declared, where))
+        return ScalarInfo(declared, _rounded(value, declared, where))
     value = operator.index(value) if is_integer else bool(value)
     require(declared.minimum <= value <= declared.maximum,
             "{}: given {}, accepted {} ({} to {})", where, value, declared, declared.minimum,
             declared.maximum, error=BlockValueError)
-    return ScalarFacts(declared, declared.numpy.type(value))
+    return ScalarInfo(declared, declared.numpy.type(value))
 
 
 def _rounded(value: bool | int | float | np.generic, declared: DType, where: str) -> np.generic:

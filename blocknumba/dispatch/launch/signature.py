@@ -28,7 +28,7 @@ class Formal:
     is_weak: annotated with `float`: numbers are converted to Python's floats, of dtype float64.
     default: value when it is not passed; REQUIRED when there is none.
     keyword_only: after a * in the signature.
-    is_divisor: the code takes remainders by it, as it says in so many words: `x % M`.
+    is_divisor: the code takes remainders by it directly, as in `x % M`.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Signature:
         return tuple(formal.name for formal in self.formals)
 
     @property
-    def places(self) -> tuple[str, ...]:
+    def positional_names(self) -> tuple[str, ...]:
         """The parameters that are passed by position, in order."""
         return tuple(formal.name for formal in self.formals if not formal.keyword_only)
 
@@ -76,10 +76,10 @@ class Signature:
         A keyword that is the name of a parameter and of an option is both, as in Triton.
         Errors: BlockTypeError for arguments that are missing, left over or given twice.
         """
-        places = self.places
-        require(len(positional) <= len(places), "{}: given {} positional arguments, accepted {}",
-                self.kernel, len(positional), self._listed(places))
-        given = dict(zip(places, positional))
+        names = self.positional_names
+        require(len(positional) <= len(names), "{}: given {} positional arguments, accepted {}",
+                self.kernel, len(positional), self._listed(names))
+        given = dict(zip(names, positional))
         options = {}
         for name, value in keywords.items():
             require(name not in given, "{}: given {} twice, by position and by name", self.kernel,
@@ -161,7 +161,7 @@ def _declared_dtype(annotation: object) -> DType | None:
 
 
 def _last_name(annotation: object) -> str:
-    """The word that says what an annotation is, also when it is still source text."""
+    """The last name of an annotation, which may still be source text: constexpr of bn.constexpr."""
     if annotation is REQUIRED:
         return ""
     if isinstance(annotation, str):

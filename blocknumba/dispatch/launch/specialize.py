@@ -1,4 +1,4 @@
-"""What of a call's arguments a compiled kernel depends on: the key of the code cache."""
+"""Specialisations: the properties of a call that compiled code depends on, the code cache's key."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from types import (
 import numpy as np
 
 from blocknumba.dispatch.compile.options import Options
-from blocknumba.dispatch.launch.arrays import ArrayFacts
-from blocknumba.dispatch.launch.scalars import ScalarFacts
+from blocknumba.dispatch.launch.arrays import ArrayInfo
+from blocknumba.dispatch.launch.scalars import ScalarInfo
 from blocknumba.dispatch.launch.signature import Signature
 from blocknumba.errors import BlockTypeError
 from blocknumba.nvvm_lower.target import Target
@@ -38,14 +38,14 @@ _OF_C = (MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType)
 class Specialization:
     """Everything that one compilation of a kernel depends on; hashable.
 
-    arguments: (name, facts) of the arguments that exist at run time.
+    arguments: (name, known attributes) of the arguments that exist at run time.
     constants: (name, frozen value) of the others.
     captured: (path, frozen value) of the globals and closure variables that the code reads.
     options: compile options.
     target: the GPU; None for the interpreter.
-    disjoint: no array that is stored to shares memory with another, which the launch has checked.
-    numbers_describe: tensor maps can be made of the numbers that are given, which the launch has
-        checked as far as the code makes some.
+    disjoint: no array that is stored to shares memory with another; checked by the launch.
+    numbers_describe: the scalar arguments describe arrays that tensor maps can encode.  The
+        launch has checked this for the maps that the code uses.
     """
 
     arguments: tuple[tuple[str, Argument], ...]
@@ -57,38 +57,38 @@ class Specialization:
     numbers_describe: bool = True
 
 
-def arguments_of(signature: Signature, facts: Mapping[str, ArrayFacts | ScalarFacts],
+def arguments_of(signature: Signature, infos: Mapping[str, ArrayInfo | ScalarInfo],
                  ) -> tuple[tuple[str, Argument], ...]:
-    """What a compiled kernel may rely on of the arguments that exist at run time, by name."""
+    """Attributes of the run-time arguments that compiled code may rely on, by name."""
     divisors = {formal.name for formal in signature.formals if formal.is_divisor}
-    return tuple((name, argument_of(fact, name in divisors)) for name, fact in facts.items())
+    return tuple((name, argument_of(info, name in divisors)) for name, info in infos.items())
 
 
-def argument_of(facts: ArrayFacts | ScalarFacts, is_divisor: bool = False) -> Argument:
-    """What a compiled kernel may rely on of an argument with these facts.
+def argument_of(info: ArrayInfo | ScalarInfo, is_divisor: bool = False) -> Argument:
+    """Attributes of an argument that compiled code may rely on.
 
-    is_divisor: remainders are taken by it: whether tiles are whole between its multiples matters.
+    is_divisor: the kernel takes remainders by it, so larger powers of two are worth knowing.
     """
-    if isinstance(facts, ArrayFacts):
-        return _array_argument(facts)
-    if not facts.weak or facts.dtype.is_float:
-        return ScalarArgument(facts.dtype, weak=facts.weak)
-    value = int(facts.value)
+    if isinstance(info, ArrayInfo):
+        return _array_argument(info)
+    if not info.weak or info.dtype.is_float:
+        return ScalarArgument(info.dtype, weak=info.weak)
+    value = int(info.value)
     if value == 1:
-        return ScalarArgument(facts.dtype, value=1, weak=True)
+        return ScalarArgument(info.dtype, value=1, weak=True)
     if is_divisor and 0 < value <= int32.maximum:
-        return ScalarArgument(facts.dtype, None, _divisibility(value, TILE_DIVISIBILITY), 1,
+        return ScalarArgument(info.dtype, None, _divisibility(value, TILE_DIVISIBILITY), 1,
                               weak=True)
-    return ScalarArgument(facts.dtype, divisibility=_divisibility(value), weak=True)
+    return ScalarArgument(info.dtype, divisibility=_divisibility(value), weak=True)
 
 
-def are_disjoint(arrays: Iterable[ArrayFacts]) -> bool:
+def are_disjoint(arrays: Iterable[ArrayInfo]) -> bool:
     """Whether no two arrays share memory; strided arrays that interleave count as sharing."""
     ranges = sorted(array.byte_range() for array in arrays if array.size)
     return all(high <= low for (_, high), (low, _) in zip(ranges, ranges[1:]))
 
 
-def stores_are_apart(arrays: Mapping[str, ArrayFacts], stored: Collection[str]) -> bool:
+def stores_are_apart(arrays: Mapping[str, ArrayInfo], stored: Collection[str]) -> bool:
     """Whether no array that is stored to shares memory with another; others may."""
     ranges = {name: array.byte_range() for name, array in arrays.items() if array.size}
     return all(high <= other_low or other_high <= low
@@ -97,7 +97,7 @@ def stores_are_apart(arrays: Mapping[str, ArrayFacts], stored: Collection[str]) 
 
 
 class Same:
-    """Stands for an object, equal for the same object only."""
+    """Key of an object by identity."""
 
     __slots__ = ("_value",)
 
@@ -188,10 +188,10 @@ def _frozen(value: object, where: str, of_object: Callable[[object], Hashable]) 
     if isinstance(value, (type, FunctionType, BuiltinFunctionType, ModuleType)):
         return value
     if isinstance(value, (complex, range, frozenset)):  # 0.0 and True are equal to others in them
-        parts = (value if isinstance(value, frozenset) else (value.real, value.imag)
+        fields = (value if isinstance(value, frozenset) else (value.real, value.imag)
                  if isinstance(value, complex) else (value.start, value.stop, value.step))
         kind = frozenset if isinstance(value, frozenset) else tuple
-        return type(value), kind(_frozen(item, where, of_object) for item in parts)
+        return type(value), kind(_frozen(item, where, of_object) for item in fields)
     try:
         hash(value)
     except TypeError:
@@ -212,37 +212,37 @@ def integer_class(value: int) -> int:
     return (DIVISIBILITY if value < 2**63 else 2 * DIVISIBILITY) + _divisibility(value)
 
 
-def _array_argument(facts: ArrayFacts) -> ArrayArgument:
-    low, high = facts.offsets()
+def _array_argument(info: ArrayInfo) -> ArrayArgument:
+    low, high = info.offsets()
     wide = (low < -NARROW_OFFSETS or high > NARROW_OFFSETS
-            or any(extent > NARROW_OFFSETS for extent in facts.shape))
-    aligned = facts.pointer % ALIGNMENT == 0
+            or any(extent > NARROW_OFFSETS for extent in info.shape))
+    aligned = info.pointer % ALIGNMENT == 0
     return ArrayArgument(
-        facts.dtype,
-        strides=tuple(stride if stride in (0, 1) else None for stride in facts.strides),
-        extents=(None,) * len(facts.shape),
-        alignment=ALIGNMENT if aligned else facts.dtype.bytes,
-        stride_divisibility=tuple(map(_divisibility, facts.strides)),
+        info.dtype,
+        strides=tuple(stride if stride in (0, 1) else None for stride in info.strides),
+        extents=(None,) * len(info.shape),
+        alignment=ALIGNMENT if aligned else info.dtype.bytes,
+        stride_divisibility=tuple(map(_divisibility, info.strides)),
         # of an axis along which vectors lie, for their masks; what is known besides is of no use
         extent_divisibility=tuple(_divisibility(extent) if stride == 1 else 1
-                                  for extent, stride in zip(facts.shape, facts.strides)),
-        wide=wide, mappable=_is_mappable(facts))
+                                  for extent, stride in zip(info.shape, info.strides)),
+        wide=wide, mappable=_is_mappable(info))
 
 
-def _is_mappable(facts: ArrayFacts) -> bool:
-    """Whether the copy engine can be told of an array of several axes.
+def _is_mappable(info: ArrayInfo) -> bool:
+    """Whether a tensor map can describe an array of several axes to TMA.
 
     Strides of 0 count as not: the driver's documentation says nothing of them.
     Source: CUDA Driver API, cuTensorMapEncodeTiled.
     """
-    strides_bytes = [stride * facts.dtype.bytes for stride in facts.strides if stride != 1]
-    return (2 <= len(facts.shape) <= MAX_RANK and 1 in facts.strides
-            and facts.pointer % ALIGNMENT == 0
-            and all(1 <= extent <= MAX_EXTENT for extent in facts.shape)
+    strides_bytes = [stride * info.dtype.bytes for stride in info.strides if stride != 1]
+    return (2 <= len(info.shape) <= MAX_RANK and 1 in info.strides
+            and info.pointer % ALIGNMENT == 0
+            and all(1 <= extent <= MAX_EXTENT for extent in info.shape)
             and all(0 < stride < STRIDE_LIMIT_BYTES and stride % ALIGNMENT == 0
                     for stride in strides_bytes))
 
 
-def _divisibility(value: int, most: int = DIVISIBILITY) -> int:
-    """The greatest power of two up to another one that divides value."""
-    return value & -value & most - 1 or most
+def _divisibility(value: int, maximum: int = DIVISIBILITY) -> int:
+    """The largest power of two that divides value, at most maximum, which is one too."""
+    return value & -value & maximum - 1 or maximum

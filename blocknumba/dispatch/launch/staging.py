@@ -1,4 +1,4 @@
-"""Copies of arrays on the other side: host arrays on the GPU, device arrays on the host."""
+"""Staging copies: of host arrays on the GPU, and of device arrays on the host."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from blocknumba.dispatch.launch.arrays import ArrayFacts, host_view
+from blocknumba.dispatch.launch.arrays import ArrayInfo, host_view
 from blocknumba.dispatch.launch.driver import Driver, host_pointer
 from blocknumba.errors import LaunchError
 
-PAGE = 256  # cuMemAlloc's alignment, which copies keep: facts stay true of the copy
+PAGE = 256  # cuMemAlloc's alignment, kept by copies: the array's code fits the copy
 
 
 @dataclass(slots=True)
 class Range:
-    """Bytes [low, high) of memory that several arrays may share.
+    """Bytes [low, high) of memory, which several arrays may share.
 
-    names: the arguments within.
+    names: the arguments whose arrays are in it.
     stored: bytes that a kernel may store to, as (low, high); None when there are none.
     copy: address of the first byte of the copy.
     """
@@ -38,23 +38,23 @@ class DeviceCopies:
     the aliasing that the host has.  Strides and the alignment of addresses are kept.
     """
 
-    def __init__(self, driver: Driver, arrays: Mapping[str, ArrayFacts], stored: frozenset[str],
+    def __init__(self, driver: Driver, arrays: Mapping[str, ArrayInfo], stored: frozenset[str],
                  device: int, stream: int):
         self._driver, self._device, self._stream = driver, device, stream
-        self._arrays = {name: facts for name, facts in arrays.items() if facts.device is None}
+        self._arrays = {name: info for name, info in arrays.items() if info.device is None}
         self._ranges = merged_ranges(self._arrays, stored)
         self._allocations: list[int] = []
 
-    def __enter__(self) -> dict[str, ArrayFacts]:
+    def __enter__(self) -> dict[str, ArrayInfo]:
         """The arguments, as device arrays."""
-        copies: dict[str, ArrayFacts] = {}
+        copies: dict[str, ArrayInfo] = {}
         try:
-            for part in self._ranges:
-                self._copy_in(part)
-                for name in part.names:
-                    facts = self._arrays[name]
-                    copies[name] = replace(facts, device=self._device,
-                                           pointer=part.copy + facts.pointer - part.low)
+            for range_ in self._ranges:
+                self._copy_in(range_)
+                for name in range_.names:
+                    info = self._arrays[name]
+                    copies[name] = replace(info, device=self._device,
+                                           pointer=range_.copy + info.pointer - range_.low)
         except BaseException as error:
             self.__exit__(type(error))
             raise
@@ -68,21 +68,21 @@ class DeviceCopies:
         with contextlib.suppress(LaunchError):  # the first error is the one to show
             self._free()
 
-    def _copy_in(self, part: Range) -> None:
-        size = part.high - part.low
+    def _copy_in(self, range_: Range) -> None:
+        size = range_.high - range_.low
         if not size:
             return  # an empty array: its copy is at the null pointer
-        offset = part.low % PAGE
+        offset = range_.low % PAGE
         allocation = self._driver.allocate(size + offset, self._stream)
         self._allocations.append(allocation)
-        part.copy = allocation + offset
-        self._driver.copy_to_device(part.copy, part.low, size, self._stream)
+        range_.copy = allocation + offset
+        self._driver.copy_to_device(range_.copy, range_.low, size, self._stream)
 
     def _copy_back(self) -> None:
-        stored = [part for part in self._ranges if part.stored]
-        for part in stored:
-            low, high = part.stored
-            self._driver.copy_to_host(low, part.copy + low - part.low, high - low, self._stream)
+        stored = [range_ for range_ in self._ranges if range_.stored]
+        for range_ in stored:
+            low, high = range_.stored
+            self._driver.copy_to_host(low, range_.copy + low - range_.low, high - low, self._stream)
         if self._ranges:
             self._driver.synchronize(self._stream)
 
@@ -94,53 +94,54 @@ class DeviceCopies:
 class HostCopies:
     """Device arrays copied to the host for a run on the CPU, and back when it stores to them."""
 
-    def __init__(self, driver: Driver, arrays: Mapping[str, ArrayFacts], stored: frozenset[str],
+    def __init__(self, driver: Driver, arrays: Mapping[str, ArrayInfo], stored: frozenset[str],
                  stream: int):
         self._driver, self._stream = driver, stream
-        self._arrays = {name: facts for name, facts in arrays.items() if facts.device is not None}
+        self._arrays = {name: info for name, info in arrays.items() if info.device is not None}
         self._ranges = merged_ranges(self._arrays, stored)
         self._memory: list[np.ndarray] = []
 
     def __enter__(self) -> dict[str, np.ndarray]:
         """The arguments, as NumPy arrays."""
         views: dict[str, np.ndarray] = {}
-        for part in self._ranges:
-            memory = np.empty(part.high - part.low + PAGE, np.uint8)
-            part.copy = host_pointer(memory) + (part.low - host_pointer(memory)) % PAGE
+        for range_ in self._ranges:
+            memory = np.empty(range_.high - range_.low + PAGE, np.uint8)
+            range_.copy = host_pointer(memory) + (range_.low - host_pointer(memory)) % PAGE
             self._memory.append(memory)
-            if part.high > part.low:
-                self._driver.copy_to_host(part.copy, part.low, part.high - part.low, self._stream)
-            for name in part.names:
-                facts = self._arrays[name]
-                views[name] = host_view(facts, part.copy + facts.pointer - part.low, memory)
+            if range_.high > range_.low:
+                self._driver.copy_to_host(range_.copy, range_.low, range_.high - range_.low,
+                                          self._stream)
+            for name in range_.names:
+                info = self._arrays[name]
+                views[name] = host_view(info, range_.copy + info.pointer - range_.low, memory)
         self._driver.synchronize(self._stream)
         return views
 
     def __exit__(self, kind: type | None, *_: object) -> None:
         if kind is not None:
             return
-        for part in self._ranges:
-            if part.stored:
-                low, high = part.stored
-                self._driver.copy_to_device(low, part.copy + low - part.low, high - low,
+        for range_ in self._ranges:
+            if range_.stored:
+                low, high = range_.stored
+                self._driver.copy_to_device(low, range_.copy + low - range_.low, high - low,
                                             self._stream)
         self._driver.synchronize(self._stream)
 
 
-def merged_ranges(arrays: Mapping[str, ArrayFacts], stored: frozenset[str]) -> list[Range]:
+def merged_ranges(arrays: Mapping[str, ArrayInfo], stored: frozenset[str]) -> list[Range]:
     """The disjoint ranges of bytes that the arrays are in, in order of address."""
     ranges: list[Range] = []
-    whole = {name: facts for name, facts in arrays.items() if facts.size}
-    for name, facts in sorted(whole.items(), key=lambda item: item[1].byte_range()):
-        low, high = facts.byte_range()
+    whole = {name: info for name, info in arrays.items() if info.size}
+    for name, info in sorted(whole.items(), key=lambda item: item[1].byte_range()):
+        low, high = info.byte_range()
         if not ranges or low >= ranges[-1].high:
             ranges.append(Range(low, high, []))
-        part = ranges[-1]
-        part.high = max(part.high, high)
-        part.names.append(name)
+        range_ = ranges[-1]
+        range_.high = max(range_.high, high)
+        range_.names.append(name)
         if name in stored:
-            before = part.stored or (low, high)
-            part.stored = min(before[0], low), max(before[1], high)
-    empty = [Range(facts.pointer, facts.pointer, [name])
-             for name, facts in arrays.items() if name not in whole]
+            before = range_.stored or (low, high)
+            range_.stored = min(before[0], low), max(before[1], high)
+    empty = [Range(info.pointer, info.pointer, [name])
+             for name, info in arrays.items() if name not in whole]
     return ranges + empty

@@ -1,4 +1,4 @@
-"""Streams: which one a launch goes to, and what it waits for."""
+"""Streams: the one that a launch is queued on, and those that it waits for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from blocknumba.dispatch.launch.arrays import LEGACY_STREAM, ArrayFacts, library_of
+from blocknumba.dispatch.launch.arrays import LEGACY_STREAM, ArrayInfo, library_of
 from blocknumba.dispatch.launch.driver import Driver
 from blocknumba.errors import BlockTypeError
 from blocknumba.wording import shown
@@ -60,7 +60,7 @@ def torch_stream_getter() -> Callable[[int], int]:
 
 
 def device_getter(libraries: Collection[str], driver: Driver) -> Callable[[], int]:
-    """The cheapest function at hand that gives the ordinal of the current device."""
+    """The cheapest available function that returns the ordinal of the current device."""
     if "torch" in libraries:
         found = getattr(sys.modules["torch"]._C, "_cuda_getDevice", None)
     elif "cupy" in libraries:
@@ -91,23 +91,23 @@ def on_library_stream(stream: int) -> Iterator[None]:
         yield
 
 
-def producer_streams(arrays: Iterable[ArrayFacts], device: int) -> list[int]:
+def producer_streams(arrays: Iterable[ArrayInfo], device: int) -> list[int]:
     """The streams that device arrays' pending work may be on, without repeats.
 
     CuPy's and Torch's arrays: the library's current stream; others: what they say, if anything.
     """
     streams: dict[int, None] = {}
-    for facts in arrays:
-        if facts.device is None:
+    for info in arrays:
+        if info.device is None:
             continue
-        library = library_of(type(facts.owner))
+        library = library_of(type(info.owner))
         name = library.name if library else ""
         if name == "cupy":
             streams[int(cupy_stream_getter()().ptr)] = None
         elif name == "torch":
             streams[int(torch_stream_getter()(device))] = None
-        elif facts.stream is not None:
-            streams[facts.stream] = None
+        elif info.stream is not None:
+            streams[info.stream] = None
     return list(streams)
 
 
@@ -117,7 +117,7 @@ class StreamOrder:
     chosen: the stream that the user asked for, or None for the arrays' own.
     """
 
-    def __init__(self, driver: Driver, arrays: Iterable[ArrayFacts], device: int,
+    def __init__(self, driver: Driver, arrays: Iterable[ArrayInfo], device: int,
                  chosen: int | None):
         producers = producer_streams(arrays, device)
         self.stream = chosen if chosen is not None else (producers or [LEGACY_STREAM])[0]

@@ -1,20 +1,20 @@
-"""Tensor maps of a launch: what the copy engine is told of an array."""
+"""Tensor maps of a launch: descriptions of arrays for TMA."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
 
-from blocknumba.dispatch.launch.arrays import ArrayFacts
+from blocknumba.dispatch.launch.arrays import ArrayInfo
 from blocknumba.dispatch.launch.driver import Driver
-from blocknumba.dispatch.launch.scalars import ScalarFacts
+from blocknumba.dispatch.launch.scalars import ScalarInfo
 from blocknumba.tile_ir.ir.function import Parameter
 from blocknumba.tile_ir.ir.tensor_map import ALIGNMENT, SIZE_BYTES, Number, Sizes
 from blocknumba.tile_ir.ir.types import DType
 
 MAX_KEPT = 256  # per parameter; addresses that never come back must not fill the memory
 
-Facts = ArrayFacts | ScalarFacts
+ArgumentInfo = ArrayInfo | ScalarInfo
 
 
 class EncodedMaps:
@@ -22,10 +22,10 @@ class EncodedMaps:
 
     parameter: of kind "tensor_map".
     given: the arguments of one of the launches; the others differ in addresses and numbers only.
-    arguments: those that say which map it is: the array, then numbers.
+    arguments: names of the arguments that determine the map: the array, then numbers.
     """
 
-    def __init__(self, driver: Driver, parameter: Parameter, given: Mapping[str, Facts]):
+    def __init__(self, driver: Driver, parameter: Parameter, given: Mapping[str, ArgumentInfo]):
         self._driver = driver
         self._map = parameter.tensor_map
         self._dtype = given[parameter.argument].dtype
@@ -38,17 +38,17 @@ class EncodedMaps:
         self._kept: dict[tuple[int, ...], ctypes.Array] = {}
 
     def at(self, bits: tuple[int, ...]) -> ctypes.Array | None:
-        """The map, aligned as the driver wants it, where the slots of `arguments` hold these bits.
+        """The map for these slot contents of `arguments`, aligned as the driver requires.
 
-        None where the numbers describe no array.
+        None if the numbers describe no array.
         Errors: LaunchError when the driver does not accept it.
         """
         found = self._kept.get(bits)
         if found is not None:
             return found
-        pointer, *words = bits
-        given = self._fixed | {number: _number_of(word, dtype) for (number, dtype), word
-                               in zip(self._others, words, strict=True)}
+        pointer, *numbers = bits
+        given = self._fixed | {number: _integer(slot, dtype) for (number, dtype), slot
+                               in zip(self._others, numbers, strict=True)}
         sizes = self._map.sizes(self._dtype.bytes, given.__getitem__)
         if sizes is None:
             return None
@@ -60,23 +60,23 @@ class EncodedMaps:
         return found
 
 
-def sizes_in(given: Mapping[str, Facts], parameter: Parameter) -> Sizes | None:
-    """The array that a launch's arguments describe to a tensor map; None where they cannot."""
+def sizes_in(given: Mapping[str, ArgumentInfo], parameter: Parameter) -> Sizes | None:
+    """Sizes of the array that a launch's arguments describe to a tensor map; None if invalid."""
     return parameter.tensor_map.sizes(given[parameter.argument].dtype.bytes,
                                       lambda number: number_in(given, number))
 
 
-def number_in(given: Mapping[str, Facts], number: Number) -> int:
-    """What a number is in a launch's arguments."""
-    facts = given[number.argument]
+def number_in(given: Mapping[str, ArgumentInfo], number: Number) -> int:
+    """Value of one number of a tensor map in a launch's arguments."""
+    info = given[number.argument]
     if number.kind == "value":
-        return int(facts.value)
-    return (facts.shape if number.kind == "extent" else facts.strides)[number.axis]
+        return int(info.value)
+    return (info.shape if number.kind == "extent" else info.strides)[number.axis]
 
 
-def _number_of(word: int, dtype: DType) -> int:
-    """The integer of a dtype whose bits are the low ones of a word."""
-    low = word & (1 << dtype.bits) - 1
+def _integer(slot: int, dtype: DType) -> int:
+    """The integer of a dtype in the low bits of a slot."""
+    low = slot & (1 << dtype.bits) - 1
     return low - (1 << dtype.bits) if low > dtype.maximum else low
 
 

@@ -1,4 +1,4 @@
-"""A function that compares all that a kernel read with what it is now, as fast as Python can.
+"""A generated function that compares everything a kernel has read with its present value.
 
 It is generated for one list of reads: `BLOCK is v0 and settings is v1 and v1.size is v2 and ...`.
 Its globals are those of the user's module, so that reading one costs what it costs there, and a
@@ -35,7 +35,7 @@ def is_current({parameters}):
 
 
 class _Missing:
-    """Stands for the value of what is not there."""
+    """Value of a variable or attribute that does not exist."""
 
     def __repr__(self) -> str:
         return "missing"
@@ -46,9 +46,9 @@ MISSING = _Missing()
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Something that a kernel reads, and what was there.
+    """A variable or attribute that a kernel reads, and its value then.
 
-    path: what it is called, in a user's words as far as there are some.
+    path: its name for messages, as the user writes it where possible.
     holder: the dict of globals, cell, object, dict or members of a class that it is read of.
     value: MISSING where there is none.
     """
@@ -61,7 +61,7 @@ class Read:
 
 
 def now(kind: str, holder: object, name: str) -> object:
-    """What is there; MISSING where reading it is an error."""
+    """The present value; MISSING where reading it is an error."""
     try:
         if kind == GLOBAL:
             return holder[name] if name in holder else getattr(builtins, name)
@@ -77,7 +77,7 @@ def now(kind: str, holder: object, name: str) -> object:
 
 
 def watch(reads: Sequence[Read]) -> Callable[[], bool]:
-    """A function that tells whether everything is what it was."""
+    """A function that returns whether all values are unchanged."""
     modules: dict[int, list[Read]] = {}
     for found in reads:  # those of no module come with the first, behind what they are read of
         if found.kind == GLOBAL:
@@ -94,7 +94,7 @@ def _generated(globals_: Sequence[Read], others: Sequence[Read],
                following: Callable[[], bool] | None) -> Callable[[], bool]:
     """globals_: of one module.  following: what to ask besides, before the others."""
     stem = _unused_stem([found.name for found in globals_])
-    scope = {f"{stem}{name}": value for name, value in _WORDS.items()}
+    scope = {f"{stem}{name}": value for name, value in _HELPERS.items()}
     tests = [_test(found, number, stem, scope) for number, found in enumerate(globals_)]
     if following is not None:
         scope[f"{stem}following"] = following
@@ -117,7 +117,7 @@ def _compiled(source: str) -> CodeType:
 
 
 def _test(found: Read, number: int, stem: str, scope: dict[str, object]) -> str:
-    """An expression of whether one read is what it was."""
+    """Source text of a test whether one value is unchanged."""
     holder, value = f"{stem}holder{number}_", f"{stem}value{number}_"
     scope[holder], scope[value] = found.holder, found.value
     name, missing = found.name, f"{stem}missing"
@@ -161,12 +161,12 @@ def is_plain(value: object) -> bool:
 
 
 _PLAIN = frozenset((bool, int, float, complex, str, bytes, range, type(None), type(...)))
-_WORDS = {"missing": MISSING, "now": now, "getattr": getattr, "vars": vars, "tuple": tuple,
+_HELPERS = {"missing": MISSING, "now": now, "getattr": getattr, "vars": vars, "tuple": tuple,
           "same": _same, "gone": Exception, "token": abc.get_cache_token}
 
 
 def _unused_stem(names: Sequence[str]) -> str:
-    """What no name begins with."""
+    """A prefix that no name begins with."""
     stem = "_"
     while any(name.startswith(stem) for name in names):
         stem += "_"

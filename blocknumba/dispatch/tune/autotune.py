@@ -12,7 +12,7 @@ from blocknumba.dispatch.compile.cache import user_cache
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.fingerprint import fingerprint
 from blocknumba.dispatch.compile.options import Options
-from blocknumba.dispatch.launch.call import Arguments, place_of, read_arguments, resolve_grid
+from blocknumba.dispatch.launch.call import Arguments, device_of, read_arguments, resolve_grid
 from blocknumba.dispatch.launch.driver import Driver
 from blocknumba.dispatch.launch.forks import Lock
 from blocknumba.dispatch.launch.kernel import Kernel, target_of
@@ -48,8 +48,8 @@ class Request:
     device: int
 
     @property
-    def place(self) -> str:
-        """The kind of device, which timings are good for."""
+    def device_name(self) -> str:
+        """Name of the kind of device that the timings are for."""
         return _CPU if self.driver is None else self.driver.device_name(self.device)
 
 
@@ -91,8 +91,8 @@ class Autotuner(Layer):
     def timings(self) -> Timings:
         """What was measured so far, or read from disk: str() of it is a table."""
         return Timings([
-            Row(f"{key.text} on {place}", label, timing)
-            for (place, key), timings in self._measured.items()
+            Row(f"{key.text} on {device}", label, timing)
+            for (device, key), timings in self._measured.items()
             for label, timing in sorted(timings.items(), key=lambda item: item[1].median_ms)])
 
     @without_our_frames
@@ -126,8 +126,8 @@ class Autotuner(Layer):
             return found
         request = self._request(arguments, keywords, launch)
         with _ONE_AT_A_TIME:
-            found = self.cache.get((request.place, request.key)) or self._tune(request)
-        if (request.place, request.key) in self.cache:
+            found = self.cache.get((request.device_name, request.key)) or self._tune(request)
+        if (request.device_name, request.key) in self.cache:
             self._memo.add(memo_key, found)
         return found
 
@@ -141,7 +141,7 @@ class Autotuner(Layer):
             formal for formal in self.signature.formals if formal.name not in self.all_chosen))
         read = read_arguments(given, bound)
         key = tuning_key(read, bound, self.keys, changes, self.signature.kernel)
-        driver, device = place_of(self.signature, read, self.base.options.override(changes))
+        driver, device = device_of(self.signature, read, self.base.options.override(changes))
         return Request(arguments, keywords, launch, read, key, driver, device)
 
     def _tune(self, request: Request) -> Config:
@@ -149,7 +149,8 @@ class Autotuner(Layer):
         configs = {str(config): config for config in
                    self._pruning.keep(self.configs, named, request.keywords)}
         digests = self._digests(configs, request)
-        timings = self._store.read(request.place, request.key.text, digests) if digests else {}
+        timings = (self._store.read(request.device_name, request.key.text, digests) if digests
+                   else {})
         new = [config for label, config in configs.items() if label not in timings]
         trials, errors = self._compile(new, request) if new else ([], {})
         if any(not all(trial.grid) for trial in trials):
@@ -160,14 +161,14 @@ class Autotuner(Layer):
         fresh |= self._measure_all(trials, errors)
         timings |= fresh | {label: Timing.failed(_reason(error)) for label, error in errors.items()}
         if digests and fresh:
-            self._store.write(request.place, request.key.text, fresh, digests)
+            self._store.write(request.device_name, request.key.text, fresh, digests)
         if self._measure.pre_hook is not None:
             self._measure.pre_hook(named, reset_only=True)
-        self._measured[request.place, request.key] = timings
+        self._measured[request.device_name, request.key] = timings
         best = min(configs, key=lambda label: timings[label].median_ms)
         if timings[best].reason:
             raise self._failure(request, timings, errors)
-        self.cache[request.place, request.key] = configs[best]
+        self.cache[request.device_name, request.key] = configs[best]
         return configs[best]
 
     def _measure_all(self, trials: list[Trial], errors: dict[str, Exception]) -> dict[str, Timing]:
@@ -211,11 +212,11 @@ class Autotuner(Layer):
         grid, stream = request.launch
         extents = resolve_grid(grid, self.signature, bound, options)
         call = self.base.prepare(bound, options)
-        most = self._pruning.max_spills
-        if most is not None and call.compiled.machine is not None:
+        limit = self._pruning.max_spills
+        if limit is not None and call.compiled.machine is not None:
             spills = call.compiled.stats.spills
-            require(spills <= most, "{}: spills {} bytes per thread, accepted {}",
-                    self.signature.kernel, spills, most, error=ResourceError)
+            require(spills <= limit, "{}: spills {} bytes per thread, accepted {}",
+                    self.signature.kernel, spills, limit, error=ResourceError)
         return Trial(config, call, extents, self.named(request.arguments, keywords), stream)
 
     def _bound(self, config: Config, request: Request,
@@ -254,16 +255,16 @@ class Autotuner(Layer):
         reasons: dict[str, list[str]] = {}
         for label, timing in timings.items():
             reasons.setdefault(timing.reason, []).append(label)
-        lines, shown_places = [], {None}
+        lines, shown_locations = [], {None}
         for reason, labels in reasons.items():
             error = errors.get(labels[0])
-            place = getattr(error, "loc", None)
-            if place not in shown_places:
+            loc = getattr(error, "loc", None)
+            if loc not in shown_locations:
                 reason = f"{type(error).__name__}: {error}"
-                shown_places.add(place)
+                shown_locations.add(loc)
             lines.append(f"\n  {'; '.join(labels)}: {textwrap.indent(reason, '  ').lstrip()}")
         return AutotuneError(f"{self.signature.kernel}: all {len(timings)} configurations failed "
-                             f"for {request.key.text} on {request.place}:{''.join(lines)}")
+                             f"for {request.key.text} on {request.device_name}:{''.join(lines)}")
 
 
 @without_our_frames

@@ -9,7 +9,7 @@ from types import BuiltinFunctionType, FunctionType, NoneType
 
 import numpy as np
 
-from blocknumba.dispatch.launch.arrays import ArrayFacts, library_of
+from blocknumba.dispatch.launch.arrays import ArrayInfo, library_of
 from blocknumba.dispatch.launch.call import Arguments
 from blocknumba.dispatch.launch.driver import Driver, find_driver, host_pointer
 from blocknumba.dispatch.launch.launcher import MAX_PLANS
@@ -21,10 +21,10 @@ from blocknumba.tile_ir.ir.arguments import ArrayArgument
 from blocknumba.tile_ir.ir.types import DType
 from blocknumba.wording import did_you_mean, shown
 
-# read from an array's facts: alike for the arrays of every library
-_FACTS = {"shape": lambda facts: facts.shape, "dtype": lambda facts: facts.dtype,
-          "strides": lambda facts: facts.strides, "size": lambda facts: facts.size,
-          "ndim": lambda facts: len(facts.shape)}
+# read from ArrayInfo, so that arrays of every library give the same key
+_ATTRIBUTES = {"shape": lambda info: info.shape, "dtype": lambda info: info.dtype,
+               "strides": lambda info: info.strides, "size": lambda info: info.size,
+               "ndim": lambda info: len(info.shape)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +62,22 @@ def tuning_key(arguments: Arguments, bound: Mapping[str, object], keys: Sequence
     them, the kinds of numbers, constants and options; and the values that keys name.
     arguments: those that are not tuned.  bound: their values.  options: of the launch.
     """
-    words = [f"{name}: {_kind(facts)}" for name, facts in arguments.facts.items()]
-    words += [f"{name}={_word(value)}" for name, value in arguments.constants.items()]
-    words += [f"{name}={value!r}" for name, value in options.items()]
-    words += [f"{key}={_word(_named_value(key, arguments, bound, kernel))}" for key in keys
+    fields = [f"{name}: {_kind(info)}" for name, info in arguments.infos.items()]
+    fields += [f"{name}={_text(value)}" for name, value in arguments.constants.items()]
+    fields += [f"{name}={value!r}" for name, value in options.items()]
+    fields += [f"{key}={_text(_named_value(key, arguments, bound, kernel))}" for key in keys
               if key not in arguments.constants]
     exact = tuple(freeze(value, f"{kernel}: argument {name}")
                   for name, value in arguments.constants.items())
-    return TuningKey(", ".join(words), exact)
+    return TuningKey(", ".join(fields), exact)
 
 
-def _kind(facts: object) -> str:
+def _kind(info: object) -> str:
     """An argument's class: float32[:*16, ::1]:16 for a matrix whose rows are aligned.
 
     A Python number, whose dtype is weak, is "float (float64)", or "int (int32)" and the like.
     """
-    argument = argument_of(facts)
+    argument = argument_of(info)
     if not isinstance(argument, ArrayArgument):
         python = "float" if argument.dtype.is_float else "int"
         return f"{python} ({argument.dtype})" if argument.weak else str(argument.dtype)
@@ -90,14 +90,14 @@ def _kind(facts: object) -> str:
 def _named_value(key: str, arguments: Arguments, bound: Mapping[str, object],
                  kernel: str) -> object:
     name, _, attribute = key.partition(".")
-    facts = arguments.facts.get(name)
-    is_array = isinstance(facts, ArrayFacts)
+    info = arguments.infos.get(name)
+    is_array = isinstance(info, ArrayInfo)
     if not attribute:
         require(not is_array, "{}: the key {!r} is an array, accepted numbers and attributes",
                 kernel, key, hint=f"use {name}.shape or {name}.dtype")
         return bound[name]
-    if is_array and attribute in _FACTS:
-        return _FACTS[attribute](facts)
+    if is_array and attribute in _ATTRIBUTES:
+        return _ATTRIBUTES[attribute](info)
     try:
         return operator.attrgetter(attribute)(bound[name])
     except AttributeError:
@@ -105,17 +105,17 @@ def _named_value(key: str, arguments: Arguments, bound: Mapping[str, object],
                              "to tune by") from None
 
 
-def _word(value: object) -> str:
+def _text(value: object) -> str:
     """A value as text that is the same in every process."""
     if isinstance(value, tuple):
-        return f"({', '.join(map(_word, value))})"
+        return f"({', '.join(map(_text, value))})"
     return getattr(value, "__qualname__", None) or str(value)
 
 
 # constants of these classes are equal only when they mean the same
 _EXACT = (int, bool, str, NoneType, type, FunctionType, BuiltinFunctionType, DType, np.dtype)
 
-Form = tuple[Hashable, ...]
+CallSignature = tuple[Hashable, ...]
 
 
 class Memo:
@@ -126,27 +126,27 @@ class Memo:
 
     def __init__(self, signature: Signature, keys: Sequence[str]):
         self._signature, self._keys = signature, keys
-        self._functions: dict[Form, Callable[..., Hashable] | None] = {}
-        self._configs: dict[tuple[Form, Hashable], Config] = {}
+        self._functions: dict[CallSignature, Callable[..., Hashable] | None] = {}
+        self._configs: dict[tuple[CallSignature, Hashable], Config] = {}
 
     def key(self, arguments: tuple, keywords: Mapping[str, object]) -> Hashable | None:
         """The key of a launch; None when its arguments must be read."""
-        form = (len(arguments), *map(type, arguments), *keywords, *map(type, keywords.values()))
+        call = (len(arguments), *map(type, arguments), *keywords, *map(type, keywords.values()))
         try:
-            function = self._functions[form]
+            function = self._functions[call]
         except KeyError:
-            places = self._signature.names[:len(arguments)]
-            if len(places) < len(arguments) or not keywords.keys().isdisjoint(places):
+            positional = self._signature.names[:len(arguments)]
+            if len(positional) < len(arguments) or not keywords.keys().isdisjoint(positional):
                 return None  # a mistake that binding reports
             given = dict(zip(self._signature.names, map(type, arguments)))
             given |= {name: type(value) for name, value in keywords.items()}
             function = _key_function(find_driver(), self._signature, given, len(arguments),
                                      self._keys)
-            self._functions[form] = function
+            self._functions[call] = function
         if function is None:
             return None
         try:
-            key = form, function(*arguments, **keywords)
+            key = call, function(*arguments, **keywords)
             hash(key)
         except (AttributeError, TypeError):
             return None  # a mistake that reading the arguments reports, or a value without a hash

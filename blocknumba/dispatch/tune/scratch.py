@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from blocknumba.dispatch.launch.arrays import ArrayFacts
+from blocknumba.dispatch.launch.arrays import ArrayInfo
 from blocknumba.dispatch.launch.driver import Driver, host_pointer
 from blocknumba.dispatch.launch.staging import PAGE, Range, merged_ranges
 from blocknumba.errors import LaunchError
@@ -96,20 +96,20 @@ class Scratch:
     device: where the kernel runs; None for the CPU.
     """
 
-    def __init__(self, memory: HostMemory | DeviceMemory, arrays: Mapping[str, ArrayFacts],
+    def __init__(self, memory: HostMemory | DeviceMemory, arrays: Mapping[str, ArrayInfo],
                  stored: frozenset[str], device: int | None):
         self._memory, self._arrays, self._device = memory, arrays, device
         self._copied: list[tuple[Range, int | None]] = []
-        for place in {facts.device for facts in arrays.values()}:
-            there = {name: facts for name, facts in arrays.items() if facts.device == place}
-            self._copied += [(part, place) for part in merged_ranges(there, stored)
-                             if place != device or part.stored]
+        for array_device in {info.device for info in arrays.values()}:
+            there = {name: info for name, info in arrays.items() if info.device == array_device}
+            self._copied += [(range_, array_device) for range_ in merged_ranges(there, stored)
+                             if array_device != device or range_.stored]
 
     def __enter__(self) -> Scratch:
         try:
-            self._facts = dict(self._arrays)
-            for part, place in self._copied:
-                self._copy(part, place)
+            self._infos = dict(self._arrays)
+            for range_, array_device in self._copied:
+                self._copy(range_, array_device)
         except BaseException as error:
             self.__exit__(type(error))
             raise
@@ -123,33 +123,33 @@ class Scratch:
             self._memory.free()
 
     @property
-    def facts(self) -> dict[str, ArrayFacts]:
+    def infos(self) -> dict[str, ArrayInfo]:
         """All arrays, copied or not."""
-        return self._facts
+        return self._infos
 
     def restore(self, names: Iterable[str]) -> None:
         """Give copied arrays the values of the originals again."""
         names = frozenset(names)
-        for part, place in self._copied:
-            if names.intersection(part.names) and part.high > part.low:
-                self._memory.copy(part.copy, part.low, part.high - part.low, place)
+        for range_, array_device in self._copied:
+            if names.intersection(range_.names) and range_.high > range_.low:
+                self._memory.copy(range_.copy, range_.low, range_.high - range_.low, array_device)
 
     def clear(self, names: Iterable[str]) -> None:
         """Set copied arrays, and what is between their elements, to 0."""
-        copied = {name for part, _ in self._copied for name in part.names}
+        copied = {name for range_, _ in self._copied for name in range_.names}
         for name in copied.intersection(names):
-            low, high = self._facts[name].byte_range()
+            low, high = self._infos[name].byte_range()
             self._memory.clear(low, high - low)
 
-    def _copy(self, part: Range, place: int | None) -> None:
-        size, owner = part.high - part.low, None
+    def _copy(self, range_: Range, array_device: int | None) -> None:
+        size, owner = range_.high - range_.low, None
         if size:
-            offset = part.low % PAGE
+            offset = range_.low % PAGE
             allocation = self._memory.allocate(size + offset)
             owner = self._memory.owner(allocation)
-            part.copy = allocation + offset
-            self._memory.copy(part.copy, part.low, size, place)
-        for name in part.names:
-            facts = self._arrays[name]
-            self._facts[name] = replace(facts, device=self._device, readonly=False, owner=owner,
-                                        pointer=part.copy + facts.pointer - part.low)
+            range_.copy = allocation + offset
+            self._memory.copy(range_.copy, range_.low, size, array_device)
+        for name in range_.names:
+            info = self._arrays[name]
+            self._infos[name] = replace(info, device=self._device, readonly=False, owner=owner,
+                                        pointer=range_.copy + info.pointer - range_.low)

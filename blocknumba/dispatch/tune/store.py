@@ -66,12 +66,12 @@ class Timings(Sequence[Row]):
 
     def __str__(self) -> str:
         """One table for each key."""
-        parts = []
+        tables = []
         for key in dict.fromkeys(row.key for row in self._rows):
             rows = [(row.configuration, *_numbers(row.timing, "{:.4f}"), row.timing.reason)
                     for row in self._rows if row.key == key]
-            parts.append(f"{key}\n{text_table(_COLUMNS[1:], rows)}")
-        return "\n\n".join(parts)
+            tables.append(f"{key}\n{text_table(_COLUMNS[1:], rows)}")
+        return "\n\n".join(tables)
 
     def to_csv(self, path: str | PathLike) -> None:
         """Write all rows, times in milliseconds."""
@@ -93,9 +93,9 @@ class Timings(Sequence[Row]):
         return plot_lines(names, lines, x_label="configuration", y_label="ms", path=path)
 
 
-def _numbers(timing: Timing, form: str) -> tuple[str, str, str]:
+def _numbers(timing: Timing, pattern: str) -> tuple[str, str, str]:
     values = timing.median_ms, timing.low_ms, timing.high_ms
-    return tuple("" if math.isinf(value) else form.format(value) for value in values)
+    return tuple("" if math.isinf(value) else pattern.format(value) for value in values)
 
 
 FOLDER = "autotune"  # in the cache's

@@ -14,7 +14,7 @@ from blocknumba.dispatch.launch.driver import Driver
 FLUSH_BYTES = 256 << 20
 _FIRST_RUNS = 5  # that say how many runs fill the budget
 _GRAPH_LAUNCHES = 10
-MOST_RUNS = 100_000
+MAX_RUNS = 100_000
 
 Work = Callable[[int], object]  # of a stream
 
@@ -32,8 +32,8 @@ class Budget:
     def counts(self, run_ms: float) -> tuple[int, int]:
         """How many runs warm up and how many count when one takes run_ms."""
         run_ms = max(run_ms, 1e-4)
-        return (max(1, min(MOST_RUNS, int(self.warmup_ms / run_ms))),
-                max(1, min(MOST_RUNS, int(self.rep_ms / run_ms))))
+        return (max(1, min(MAX_RUNS, int(self.warmup_ms / run_ms))),
+                max(1, min(MAX_RUNS, int(self.rep_ms / run_ms))))
 
 
 def time_on_host(run: Callable[[], object], budget: Budget,

@@ -150,11 +150,11 @@ class Measurement:
 def _work(trial: Trial, scratch: Scratch) -> Work:
     """A function that runs a trial on scratch arrays."""
     call = trial.call
-    facts = {**call.arguments.facts, **scratch.facts}
+    infos = {**call.arguments.infos, **scratch.infos}
     if call.driver is None:
-        return lambda _: interpret(call.compiled, trial.grid, facts, None)
-    plan = Plan(call.driver, call.compiled, call.device, facts, call.captures)
-    slots = [slot_bits(fact) for fact in facts.values()]
+        return lambda _: interpret(call.compiled, trial.grid, infos, None)
+    plan = Plan(call.driver, call.compiled, call.device, infos, call.captures)
+    slots = [slot_bits(info) for info in infos.values()]
     return lambda stream: plan.launch(trial.grid, stream, slots)
 
 
@@ -165,7 +165,7 @@ def _stream(trial: Trial) -> Iterator[int | None]:
     Errors: LaunchError when it is being captured into a graph.
     """
     call, arrays = trial.call, trial.call.arguments.arrays.values()
-    devices = {facts.device for facts in arrays} - {None}
+    devices = {info.device for info in arrays} - {None}
     if call.driver is None and not devices:
         yield None
         return

@@ -27,7 +27,7 @@ def _by_type(name: str) -> Decoder:
     for_integers, for_floats = integer.TABLE[name], floating.TABLE[name]
 
     def decode(site: Site) -> Step:
-        scalar = site.words[-1].removesuffix("x2")
+        scalar = site.opcode[-1].removesuffix("x2")
         return (for_floats if scalar in FLOATS else for_integers)(site)
     return decode
 

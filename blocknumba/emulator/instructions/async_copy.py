@@ -9,7 +9,7 @@ import numpy as np
 from blocknumba.emulator.access import check_alignment, global_bytes, shared_offsets
 from blocknumba.emulator.cohort import LANES, Cohort
 from blocknumba.emulator.decoding import Decoder, Reader, Site, Step
-from blocknumba.emulator.instructions.mbarrier import SIZE, shared_places
+from blocknumba.emulator.instructions.mbarrier import SIZE, offsets_in_shared
 from blocknumba.emulator.instructions.tensor_copy import (
     complete,
     reduction_of,
@@ -33,7 +33,7 @@ def copy(site: Site) -> Step:
 
     def step(cohort: Cohort) -> None:
         launch = cohort.launch
-        to, origin = cohort.spread(target(cohort)), cohort.spread(source(cohort))
+        to, origin = cohort.by_lane(target(cohort)), cohort.by_lane(source(cohort))
         check_alignment(cohort, to, size, "shared")
         check_alignment(cohort, origin, size, "global")
         lengths = cohort.chosen(read_bytes(cohort))
@@ -45,16 +45,16 @@ def copy(site: Site) -> Step:
                                                    int(length))
         launch.counters.global_access(pc, cohort, origin, size)
         launch.counters.shared_access(pc, cohort, to, size)
-        places = offsets[:, None] + np.arange(size)
-        _order(cohort, places, pc)
-        launch.shared.data[places] = octets
+        targets = offsets[:, None] + np.arange(size)
+        _order(cohort, targets, pc)
+        launch.shared.data[targets] = octets
         if launch.shared_written is not None:
-            launch.shared_written.data[places] = 255
+            launch.shared_written.data[targets] = 255
     return step
 
 
 def _source_size(site: Site, size: int) -> Callable[[Cohort], np.ndarray]:
-    """How many bytes each lane reads; the rest of size is zero."""
+    """Bytes that each lane reads; the rest of size is zero."""
     more = site.operands[3] if len(site.operands) > 3 else None
     if more is None or (isinstance(more, Register) and more.type.endswith("64")):
         full = np.full(1, size)
@@ -66,7 +66,7 @@ def _source_size(site: Site, size: int) -> Callable[[Cohort], np.ndarray]:
     return lambda cohort: np.minimum(read(cohort), size).astype(np.int64)
 
 
-def _order(cohort: Cohort, places: np.ndarray, pc: int) -> None:
+def _order(cohort: Cohort, offsets: np.ndarray, pc: int) -> None:
     """Tell the race detector what each warp's cp.async writes."""
     races = cohort.launch.races
     if races is None:
@@ -75,7 +75,7 @@ def _order(cohort: Cohort, places: np.ndarray, pc: int) -> None:
     row_of_lane = cohort.chosen(np.repeat(np.arange(len(warps)), LANES))
     for row in np.unique(row_of_lane):
         agent = races.agent(int(warps[row]), COPY)
-        races.async_write(int(clusters[row]), int(warps[row]), places[row_of_lane == row].ravel(),
+        races.async_write(int(clusters[row]), int(warps[row]), offsets[row_of_lane == row].ravel(),
                           agent, pc, GENERIC)
 
 
@@ -121,7 +121,7 @@ def arrive_when_copied(site: Site) -> Step:
     def step(cohort: Cohort) -> None:
         launch = cohort.launch
         races = launch.races
-        offsets = shared_places(cohort, address(cohort), SIZE, "cp.async.mbarrier.arrive")
+        offsets = offsets_in_shared(cohort, address(cohort), SIZE, "cp.async.mbarrier.arrive")
         lanes = np.flatnonzero(cohort.active_lanes()) // LANES
         clocks = _copy_clocks(cohort) if races is not None else None
         for row, offset in zip(lanes, offsets):
@@ -133,7 +133,7 @@ def arrive_when_copied(site: Site) -> Step:
 
 
 def _copy_clocks(cohort: Cohort) -> list[np.ndarray]:
-    """What an mbarrier learns of each warp's copies: that they are there."""
+    """Clocks that an mbarrier gets when each warp's copies have arrived."""
     races = cohort.launch.races
     clocks = []
     for cluster, warp in zip(*races.members(cohort)):
@@ -144,9 +144,9 @@ def _copy_clocks(cohort: Cohort) -> list[np.ndarray]:
 
 def bulk_copy(site: Site) -> Step:
     """cp.async.bulk and cp.reduce.async.bulk between global and shared memory."""
-    if site.words[3].startswith("shared") and site.words[4] == "global":
+    if site.opcode[3].startswith("shared") and site.opcode[4] == "global":
         return _bulk_load(site)
-    if site.words[3] == "global" or site.words[0] == "cp" and site.words[1] == "reduce":
+    if site.opcode[3] == "global" or site.opcode[0] == "cp" and site.opcode[1] == "reduce":
         return _bulk_store(site)
     return _bulk_between_blocks(site)
 
@@ -154,7 +154,7 @@ def bulk_copy(site: Site) -> Step:
 def _scalars(cohort: Cohort, reads: list[Reader]) -> list[tuple[int, ...]]:
     """The operands of each active lane, the lane first."""
     lanes = np.flatnonzero(cohort.active_lanes())
-    columns = [cohort.spread(read(cohort))[lanes] for read in reads]
+    columns = [cohort.by_lane(read(cohort))[lanes] for read in reads]
     return [(int(lane), *[int(column[row]) for column in columns])
             for row, lane in enumerate(lanes)]
 
@@ -194,9 +194,9 @@ def _bulk_store(site: Site) -> Step:
             _check_bulk(site, to | source | size)
             at = shared_offsets(cohort, np.array([source]), cohort.blocks[lane:lane + 1], size,
                                 name)
-            places = int(at[0]) + np.arange(size)
-            read_by_bulk(cohort, lane, places)
-            octets = launch.shared.data[places]
+            offsets = int(at[0]) + np.arange(size)
+            read_by_bulk(cohort, lane, offsets)
+            octets = launch.shared.data[offsets]
             (segment, _), = launch.memory.segments_of(np.array([to]), size)
             there = segment.bytes.data[to - segment.base:to - segment.base + size]
             if combine is None:
@@ -206,12 +206,12 @@ def _bulk_store(site: Site) -> Step:
     return step
 
 
-def read_by_bulk(cohort: Cohort, lane: int, places: np.ndarray) -> None:
+def read_by_bulk(cohort: Cohort, lane: int, offsets: np.ndarray) -> None:
     """Tell the race detector that a lane's bulk copy reads shared memory."""
     races = cohort.launch.races
     if races is not None:
         cluster, warp = divmod(int(cohort.warps[lane // LANES]), races.warps)
-        races.async_read(cluster, warp, places, races.agent(warp, BULK))
+        races.async_read(cluster, warp, offsets, races.agent(warp, BULK))
 
 
 def _bulk_between_blocks(site: Site) -> Step:
@@ -234,22 +234,22 @@ def _bulk_between_blocks(site: Site) -> Step:
 
 def decode(site: Site) -> Step:
     """Any cp instruction."""
-    words = site.words
-    if "tensor" in words:
+    modifiers = site.opcode[1:]
+    if "tensor" in modifiers:
         return tensor_copy(site)
-    if "bulk" in words:
-        if "commit_group" in words:
+    if "bulk" in modifiers:
+        if "commit_group" in modifiers:
             return _commit(BULK)
-        if "wait_group" in words:
+        if "wait_group" in modifiers:
             return _wait(site, BULK)
-        if "prefetch" in words:
+        if "prefetch" in modifiers:
             return lambda cohort: None
         return bulk_copy(site)
-    if "commit_group" in words:
+    if "commit_group" in modifiers:
         return _commit(COPY)
-    if "wait_group" in words or "wait_all" in words:
+    if "wait_group" in modifiers or "wait_all" in modifiers:
         return _wait(site, COPY)
-    if "mbarrier" in words:
+    if "mbarrier" in modifiers:
         return arrive_when_copied(site)
     return copy(site)
 

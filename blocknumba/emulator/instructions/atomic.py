@@ -1,4 +1,4 @@
-"""atom and red: read, change and write one place, one lane after the other."""
+"""atom and red: read, change and write one element, one lane after the other."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _EXTREMA: dict[str, tuple[Change, Change]] = {
 
 
 def _change(site: Site, scalar: str) -> Change:
-    for word in site.words:
-        if word in _EXTREMA:
-            return _EXTREMA[word][scalar in FLOATS]
-        if word in _CHANGES:
-            return _CHANGES[word]
+    for modifier in site.opcode:
+        if modifier in _EXTREMA:
+            return _EXTREMA[modifier][scalar in FLOATS]
+        if modifier in _CHANGES:
+            return _CHANGES[modifier]
     raise site.refuse("given no operation, accepted {}", ", ".join((*_CHANGES, *_EXTREMA)))
 
 
-def _rounds(offsets: np.ndarray) -> list[np.ndarray]:
-    """The lanes in groups without two at the same place, in the order of the lanes."""
+def _passes(offsets: np.ndarray) -> list[np.ndarray]:
+    """The lanes in groups without two at the same offset, in the order of the lanes."""
     order = np.argsort(offsets, kind="stable")
     ordered = offsets[order]
     begins = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
@@ -59,11 +59,11 @@ def _rounds(offsets: np.ndarray) -> list[np.ndarray]:
 
 def _apply(target: Bytes, offsets: np.ndarray, dtype: np.dtype, change: Change,
            values: list[np.ndarray]) -> np.ndarray:
-    """Change a place for each lane; the old values."""
+    """Change one element for each lane; the old values."""
     size = dtype.itemsize
     bits = np.dtype(f"u{size}")
     old = np.empty(len(offsets), bits)
-    for lanes in _rounds(offsets):
+    for lanes in _passes(offsets):
         old[lanes] = target.gather(offsets[lanes], size)
         new = change(old[lanes].view(dtype), *[value[lanes] for value in values])
         target.scatter(offsets[lanes], size, np.ascontiguousarray(new).view(bits))
@@ -71,7 +71,7 @@ def _apply(target: Bytes, offsets: np.ndarray, dtype: np.dtype, change: Change,
 
 
 def _step(site: Site, result: object, address_operand: object, operands: list) -> Step:
-    type_ = site.words[-1] if site.words[-1] not in ("noftz",) else site.words[-2]
+    type_ = site.opcode[-1] if site.opcode[-1] not in ("noftz",) else site.opcode[-2]
     count = vector_width(site)
     scalar = type_.removesuffix("x2")
     lanes_of_type = 2 if scalar != type_ else 1
@@ -89,20 +89,20 @@ def _step(site: Site, result: object, address_operand: object, operands: list) -
         check_alignment(cohort, at, size * count, space)
         old = [np.zeros(cohort.lanes, f"u{size}") for _ in range(count)]
         for target, offsets, chosen in atomic_targets(cohort, space, at, size * count, pc):
-            for place in range(count):
-                values = [_spread(cohort, read[place], chosen, dtype) for read in reads]
-                found = _apply(target, _halves(offsets + place * size, lanes_of_type, dtype),
+            for index in range(count):
+                values = [_of_lanes(cohort, read[index], chosen, dtype) for read in reads]
+                found = _apply(target, _halves(offsets + index * size, lanes_of_type, dtype),
                                dtype, change, values)
-                old[place][chosen] = np.ascontiguousarray(found).view(f"u{size}")
+                old[index][chosen] = np.ascontiguousarray(found).view(f"u{size}")
         if wanted:
             for write, value in zip(writes, old):
                 write(cohort, value)
     return step
 
 
-def _spread(cohort: Cohort, read: Reader, chosen: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def _of_lanes(cohort: Cohort, read: Reader, chosen: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """The operand of the chosen lanes, its halves one after the other when it is packed."""
-    return np.ascontiguousarray(cohort.spread(read(cohort))[chosen]).view(dtype)
+    return np.ascontiguousarray(cohort.by_lane(read(cohort))[chosen]).view(dtype)
 
 
 def _halves(offsets: np.ndarray, halves: int, dtype: np.dtype) -> np.ndarray:

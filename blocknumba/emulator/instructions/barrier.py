@@ -17,23 +17,23 @@ from blocknumba.emulator.syntax import Operand
 def together(step: Step, pc: int, name: str) -> Step:
     """A step that whole warps execute; lanes that ended do not count.
 
-    Lanes that parted from these may end before they would get here, so they go first.
+    Lanes that diverged from these may end before they get here, so they run first.
     """
     def run(cohort: Cohort) -> bool | None:
         if cohort.mask is not None:
-            cohort.part_from_absent()
+            cohort.split_off_absent()
             present = cohort.active_by_warp().sum(1)
             missing = present != cohort.launch.live_threads[cohort.warps]
-            if missing.any() and cohort.give_way(pc):
+            if missing.any() and cohort.yield_turn(pc):
                 return False
             if missing.any():
-                raise _part_of_a_warp(cohort, name, int(missing.argmax()), present)
+                raise _partial_warp(cohort, name, int(missing.argmax()), present)
         return step(cohort)
     return run
 
 
-def _part_of_a_warp(cohort: Cohort, name: str, row: int,
-                    present: np.ndarray) -> SynchronizationError:
+def _partial_warp(cohort: Cohort, name: str, row: int,
+                  present: np.ndarray) -> SynchronizationError:
     live = cohort.launch.live_threads[cohort.warps[row]]
     return SynchronizationError(
         f"{name}: executed by {present[row]} of the {live} threads of a warp",
@@ -41,15 +41,15 @@ def _part_of_a_warp(cohort: Cohort, name: str, row: int,
 
 
 def _number(site: Site, operand: Operand | None) -> Callable[[Cohort], np.ndarray]:
-    """How to read the barrier or the count of each warp; 0 when it is not given."""
+    """Reader of the barrier or the count of each warp; 0 if the operand is absent."""
     if operand is None:
         return lambda cohort: np.zeros(len(cohort.warps), np.int64)
-    read, name = site.read(operand, "u32"), site.words[0]
+    read, name = site.read(operand, "u32"), site.opcode[0]
     return lambda cohort: warp.uniform(cohort, read, name).astype(np.int64)
 
 
 def block_barrier(site: Site) -> Step:
-    """bar.sync, bar.arrive, bar.red and their barrier.cta forms."""
+    """bar.sync, bar.arrive, bar.red and their barrier.cta variants."""
     if site.has("warp"):
         return warp.synchronize(site)
     if site.has("red"):
@@ -68,7 +68,7 @@ def block_barrier(site: Site) -> Step:
 
 def _reducing_barrier(site: Site) -> Step:
     """bar.red: a barrier that also combines a predicate of all threads."""
-    mode = next(word for word in site.words if word in ("popc", "and", "or"))
+    mode = next(modifier for modifier in site.opcode if modifier in ("popc", "and", "or"))
     dtype = np.dtype(np.uint32 if mode == "popc" else bool)
     write = site.write(site.operands[0], "u32" if mode == "popc" else "pred")
     read, name = site.read(site.operands[-1], "pred"), site.instruction.name
@@ -101,7 +101,7 @@ def _vote(cohort: Cohort, barrier: np.ndarray, votes: np.ndarray) -> None:
 
 def fence(site: Site) -> Step:
     """fence: that of the async proxy matters here, memory is in order otherwise."""
-    if not site.has("proxy") or not any(word.startswith("async") for word in site.words):
+    if not site.has("proxy") or not any(modifier.startswith("async") for modifier in site.opcode):
         return do_nothing(site)
 
     def step(cohort: Cohort) -> None:

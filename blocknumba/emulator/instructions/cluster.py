@@ -29,8 +29,8 @@ def barrier(site: Site) -> Step:
 
 
 def map_address(site: Site) -> Step:
-    """mapa d, address, rank: the same place in the shared memory of another block."""
-    type_ = site.words[-1]
+    """mapa d, address, rank: the same offset in the shared memory of another block."""
+    type_ = site.opcode[-1]
     dtype = dtype_of(type_)
     operand = site.operands[1]
     read = site.read(operand, type_) if isinstance(operand, Register) else site.address(operand)
@@ -47,7 +47,7 @@ def map_address(site: Site) -> Step:
 
 def rank_of(site: Site) -> Step:
     """getctarank d, address: the rank of the block whose shared memory it is."""
-    type_ = site.words[-1]
+    type_ = site.opcode[-1]
     return site.compute(lambda address: (address >> address.dtype.type(CLUSTER_RANK_SHIFT)
                                          & address.dtype.type(0xFF)).astype(np.uint32),
                         "u32", [type_])

@@ -14,16 +14,16 @@ from blocknumba.emulator.instructions.system_calls import SYSTEM_CALLS, system_c
 from blocknumba.emulator.syntax import Group, Label, Symbol, Variable
 
 ENDED = -1  # the pc of a cohort whose threads have all ended
-_DEEPEST_CALL = 64  # local variables have one place each, so a function cannot call itself
+_DEEPEST_CALL = 64  # local variables have one address each, so a function cannot call itself
 
 
 def target_of(site: Site) -> int:
-    """The place that a branch goes to."""
+    """Program counter of a branch's target."""
     symbol = site.operands[0]
     label = symbol.target if isinstance(symbol, Symbol) else None
     if not isinstance(label, Label) or label.index < 0:
         raise site.refuse("given {}, accepted a label of this function", symbol)
-    return site.place_of(label)
+    return site.pc_of(label)
 
 
 def jump(site: Site) -> Step:
@@ -38,13 +38,13 @@ def jump(site: Site) -> Step:
 
 def _take_backward(cohort: Cohort) -> bool:
     """Count a branch backward; true when the cohort's turn is over."""
-    cohort.part_from_absent()
+    cohort.split_off_absent()
     cohort.fuel -= 1
     return cohort.fuel < 0
 
 
 def branch(site: Site) -> Step:
-    """bra with a guard: lanes that disagree part until site.meeting."""
+    """bra with a guard: lanes that disagree diverge until site.reconvergence."""
     instruction = site.instruction
     return conditional(site, target_of(site), instruction.inverted)
 
@@ -52,11 +52,11 @@ def branch(site: Site) -> Step:
 def conditional(site: Site, target: int, inverted: bool) -> Step:
     """A jump of the lanes whose guard holds."""
     guard = site.read(site.instruction.guard, "pred")
-    pc, fall, meeting = site.pc, site.pc + 1, site.meeting
+    pc, fall, reconvergence = site.pc, site.pc + 1, site.reconvergence
     backward = target <= pc
 
     def step(cohort: Cohort) -> bool:
-        taken = cohort.spread(guard(cohort))
+        taken = cohort.by_lane(guard(cohort))
         if inverted:
             taken = ~taken
         if cohort.mask is None:
@@ -70,7 +70,7 @@ def conditional(site: Site, target: int, inverted: bool) -> Step:
             cohort.pc = target
         else:
             other = ~taken if cohort.mask is None else cohort.mask & ~taken
-            cohort.diverge(((target, taken), (fall, other)), meeting)
+            cohort.diverge(((target, taken), (fall, other)), reconvergence)
         return backward and _take_backward(cohort)
     return step
 
@@ -82,21 +82,21 @@ def jump_by_table(site: Site) -> Step:
     label = symbol.target if isinstance(symbol, Symbol) else None
     if not isinstance(label, Label) or not label.targets:
         raise site.refuse("given {}, accepted a list of labels", symbol)
-    places = np.array([site.place_of(target) for target in label.targets])
-    meeting = site.meeting
+    pcs = np.array([site.pc_of(target) for target in label.targets])
+    reconvergence = site.reconvergence
 
     def step(cohort: Cohort) -> None:
-        index = cohort.spread(read(cohort))
-        if (cohort.chosen(index) >= len(places)).any():
+        index = cohort.by_lane(read(cohort))
+        if (cohort.chosen(index) >= len(pcs)).any():
             raise TrapError(f"brx.idx: given the index {int(index.max())}, accepted 0 to "
-                            f"{len(places) - 1}")
-        targets = places[np.minimum(index, len(places) - 1)]
-        ways = [(int(place), (targets == place) & cohort.active_lanes())
-                for place in np.unique(cohort.chosen(targets))]
-        if len(ways) == 1:
-            cohort.pc = ways[0][0]
+                            f"{len(pcs) - 1}")
+        targets = pcs[np.minimum(index, len(pcs) - 1)]
+        branches = [(int(pc), (targets == pc) & cohort.active_lanes())
+                    for pc in np.unique(cohort.chosen(targets))]
+        if len(branches) == 1:
+            cohort.pc = branches[0][0]
         else:
-            cohort.diverge(ways, meeting)
+            cohort.diverge(branches, reconvergence)
     return step
 
 
@@ -181,10 +181,10 @@ def return_(site: Site) -> Step:
     """ret: to where the function's lanes meet, or the end of the thread."""
     if site.function.is_kernel:
         return end(site)
-    exit_place = site.exit_place
+    exit_pc = site.exit_pc
 
     def step(cohort: Cohort) -> None:
-        cohort.pc = exit_place
+        cohort.pc = exit_pc
     return step
 
 
@@ -192,7 +192,7 @@ def trap(site: Site) -> Step:
     """trap and brkpt."""
     def step(cohort: Cohort) -> None:
         lane = int(np.flatnonzero(cohort.active_lanes())[0])
-        raise TrapError(f"{site.words[0]}: executed by {cohort.launch.thread_name(cohort, lane)}")
+        raise TrapError(f"{site.opcode[0]}: executed by {cohort.launch.thread_name(cohort, lane)}")
     return step
 
 

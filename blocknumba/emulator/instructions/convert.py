@@ -72,14 +72,14 @@ def to_fp8(value: np.ndarray, kind: str) -> np.ndarray:
 
 
 def convert(site: Site) -> Step:
-    """Any cvt: the last two words of the opcode are the types."""
-    to, source = site.words[-2], site.words[-1]
+    """Any cvt: the last two modifiers are the types."""
+    to, source = site.opcode[-2], site.opcode[-1]
     if source in _FP8 or to in _FP8:
         return _convert_fp8(site, to, source)
     if to.endswith("x2"):
         return _convert_pair(site, to, source)
     if to == "tf32":
-        mode = "rna" if site.has("rna") else rounding_mode(site.words)
+        mode = "rna" if site.has("rna") else rounding_mode(site.opcode)
         return site.compute(lambda value: to_tf32(_relu(site, value), mode), "b32", ["f32"])
     return site.compute(_scalar(site, to, source), to, [source])
 
@@ -90,7 +90,7 @@ def _scalar(site: Site, to: str, source: str) -> Function:
         return _from_integer(site, to, dtype)
     before = flush if source == "f32" and site.has("ftz") else None
     if to not in FLOATS:
-        mode = next((word for word in site.words if word in _TO_INTEGER), "rzi")
+        mode = next((modifier for modifier in site.opcode if modifier in _TO_INTEGER), "rzi")
         function: Function = lambda value: float_to_integer(value, dtype, mode)  # noqa: E731
     else:
         function = _between_floats(site, dtype)
@@ -102,7 +102,7 @@ def _scalar(site: Site, to: str, source: str) -> Function:
 
 def _from_integer(site: Site, to: str, dtype: np.dtype) -> Function:
     if to in FLOATS:
-        mode = rounding_mode(site.words)
+        mode = rounding_mode(site.opcode)
         convert_one = lambda value: integer_to_float(value, dtype, mode)  # noqa: E731
         return (lambda value: saturate(convert_one(value))) if site.has("sat") else convert_one
     if not site.has("sat"):
@@ -117,9 +117,9 @@ def _from_integer(site: Site, to: str, dtype: np.dtype) -> Function:
 
 
 def _between_floats(site: Site, dtype: np.dtype) -> Function:
-    integral = next((word for word in site.words if word in _TO_INTEGER), None)
-    mode = rounding_mode(site.words)
-    from_single = site.words[-1] == "f32"
+    integral = next((modifier for modifier in site.opcode if modifier in _TO_INTEGER), None)
+    mode = rounding_mode(site.opcode)
+    from_single = site.opcode[-1] == "f32"
     if integral is not None:
         rounding = _TO_INTEGER[integral]
         function: Function = lambda value: rounding(value).astype(dtype)  # noqa: E731

@@ -41,9 +41,9 @@ def saturate(value: np.ndarray) -> np.ndarray:
     return np.where(value > 0, np.minimum(value, one), value.dtype.type(0)).astype(value.dtype)
 
 
-def rounding_mode(words: tuple[str, ...]) -> str:
+def rounding_mode(modifiers: tuple[str, ...]) -> str:
     """The rounding mode that an opcode names; to nearest even when it names none."""
-    return next((word for word in words if word in MODES), "rn")
+    return next((modifier for modifier in modifiers if modifier in MODES), "rn")
 
 
 def fused_multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np.ndarray:
@@ -76,14 +76,14 @@ def _exact(operation: Callable[..., tuple[np.ndarray, np.ndarray]], mode: str) -
 
 
 def _add(site: Site, scalar: str) -> Function:
-    mode = rounding_mode(site.words)
+    mode = rounding_mode(site.opcode)
     if mode == "rn":
         return np.add
     return _exact(sum_downwards if mode == "rm" else two_sum, mode)
 
 
 def _subtract(site: Site, scalar: str) -> Function:
-    if rounding_mode(site.words) == "rn":
+    if rounding_mode(site.opcode) == "rn":
         return np.subtract
     add = _add(site, scalar)
     return lambda a, b: add(a, _negate(b))
@@ -147,7 +147,7 @@ def _mixed(site: Site, choose: Callable[[Site, str], Function], arity: int) -> S
 
     Source: PTX ISA, "Mixed Precision Floating-Point Instructions".
     """
-    wide, narrow_ = site.words[-2:]
+    wide, narrow_ = site.opcode[-2:]
     function = _finish(site, choose(site, wide), wide)
     dtype = dtype_of(wide)
 
@@ -162,8 +162,8 @@ def elementwise(choose: Callable[[Site, str], Function], arity: int) -> Decoder:
     choose: the function for one scalar type, given the qualifiers of the opcode.
     """
     def decode(site: Site) -> Step:
-        type_ = site.words[-1]
-        if site.words[-2:] in _MIXED and site.words[0] in _MIXING:
+        type_ = site.opcode[-1]
+        if site.opcode[-2:] in _MIXED and site.opcode[0] in _MIXING:
             return _mixed(site, choose, arity)
         scalar = type_.removesuffix("x2")
         if scalar not in FLOATS:
@@ -179,13 +179,13 @@ def _rounded(nearest: Function, exact: Callable[..., tuple[np.ndarray, np.ndarra
              ) -> Callable[[Site, str], Function]:
     """NumPy's function when the mode is to nearest, else one that rounds as the mode says."""
     def choose(site: Site, scalar: str) -> Function:
-        mode = rounding_mode(site.words)
+        mode = rounding_mode(site.opcode)
         return nearest if mode == "rn" else _exact(exact, mode)
     return choose
 
 
 def _fma(site: Site, scalar: str) -> Function:
-    mode = rounding_mode(site.words)
+    mode = rounding_mode(site.opcode)
     if scalar == "f32" and mode == "rn":
         return _fma32
     return lambda a, b, c: fused_multiply_add(a, b, c, mode)
@@ -251,7 +251,7 @@ def _upper_word(function: Function) -> Function:
 def _rcp(site: Site, scalar: str) -> Function:
     if scalar == "f64" and site.has("approx"):
         return _upper_word(_reciprocal)
-    mode = rounding_mode(site.words)
+    mode = rounding_mode(site.opcode)
     if mode == "rn":
         return lambda value: value.dtype.type(1) / value
     return _exact(lambda value: quotient(np.ones_like(value), value), mode)
@@ -277,7 +277,7 @@ def _absolute(value: np.ndarray) -> np.ndarray:
 
 def copy_sign(site: Site) -> Step:
     """copysign d, a, b: the magnitude of b with the sign of a."""
-    type_ = site.words[-1]
+    type_ = site.opcode[-1]
     return site.compute(lambda sign, magnitude: np.copysign(magnitude, sign), type_, [type_] * 2)
 
 
@@ -290,7 +290,7 @@ def classify(site: Site) -> Step:
             np.abs(value) >= np.finfo(value.dtype).tiny),
         "subnormal": lambda value: (value != 0) & (np.abs(value) < np.finfo(value.dtype).tiny),
     }
-    return site.compute(tests[site.words[1]], "pred", [site.words[-1]])
+    return site.compute(tests[site.opcode[1]], "pred", [site.opcode[-1]])
 
 
 def _multiply_bfloat(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -150,11 +150,11 @@ def permute(a: np.ndarray, b: np.ndarray, selector: np.ndarray) -> np.ndarray:
     """prmt: each byte of the result is one of the eight of {b, a}, or its sign repeated."""
     both = b.astype(np.uint64) << np.uint64(32) | a.astype(np.uint64)
     result = np.zeros(1, np.uint32)
-    for place in range(4):
-        choice = selector >> np.uint32(4 * place)
+    for index in range(4):
+        choice = selector >> np.uint32(4 * index)
         octet = (both >> (8 * (choice & 7)).astype(np.uint64) & np.uint64(255)).astype(np.uint32)
         sign = np.where(octet & 128, np.uint32(255), np.uint32(0))
-        result = result | np.where(choice & 8, sign, octet) << np.uint32(8 * place)
+        result = result | np.where(choice & 8, sign, octet) << np.uint32(8 * index)
     return result
 
 
@@ -181,7 +181,7 @@ def dot_of_bytes(a: np.ndarray, b: np.ndarray, c: np.ndarray, kinds: tuple[str, 
 
 
 def _type(site: Site) -> str:
-    return site.words[-1]
+    return site.opcode[-1]
 
 
 def _same(function: Callable[..., np.ndarray], arity: int = 2) -> Decoder:
@@ -271,7 +271,7 @@ def multiply_24(site: Site) -> Step:
 
 def with_carry(site: Site) -> Step:
     """add, addc, sub, subc, mad and madc where .cc or the carry takes part."""
-    name, type_ = site.words[0], _type(site)
+    name, type_ = site.opcode[0], _type(site)
     unsigned = dtype_of(type_.replace("s", "u"))
     reads = [site.read(operand, type_) for operand in site.operands[1:]]
     write = site.write(site.operands[0], type_.replace("s", "u"))
@@ -301,7 +301,7 @@ def with_carry(site: Site) -> Step:
 
 
 def add_or_carry(plain: Decoder) -> Decoder:
-    """A row that has a form with the carry."""
+    """A row that has a variant with the carry."""
     return lambda site: with_carry(site) if site.has("cc") else plain(site)
 
 
@@ -330,7 +330,7 @@ def find(site: Site) -> Step:
 
 def dot4(site: Site) -> Step:
     """dp4a."""
-    kinds = tuple("int8" if word == "s32" else "uint8" for word in site.words[1:3])
+    kinds = tuple("int8" if type_ == "s32" else "uint8" for type_ in site.opcode[1:3])
     result = "s32" if "int8" in kinds else "u32"
     return site.compute(lambda a, b, c: dot_of_bytes(a, b, c, kinds), result,
                         ["u32", "u32", result])
@@ -364,7 +364,7 @@ TABLE: dict[str, Decoder] = {
     "and": _same(np.bitwise_and), "or": _same(np.bitwise_or), "xor": _same(np.bitwise_xor),
     "not": _same(np.invert, 1), "cnot": _negated_where,
     "shl": _shift(shift_left), "shr": _shift(shift_right),
-    "shf": lambda site: site.compute(funnel_shift(site.words[1], site.words[2]), "b32",
+    "shf": lambda site: site.compute(funnel_shift(site.opcode[1], site.opcode[2]), "b32",
                                      ["b32", "b32", "u32"]),
     "popc": _counted(population_count), "clz": _counted(leading_zeros), "bfind": find,
     "brev": _same(reverse_bits, 1),

@@ -17,8 +17,8 @@ _VECTORS = {"v2": 2, "v4": 4, "v8": 8}
 
 def space_of(site: Site, address: Operand) -> str:
     """The state space that an opcode names; generic when it names none."""
-    words = [word.split("::")[0] for word in site.words]
-    space = next((word for word in words if word in _SPACES), "generic")
+    modifiers = [modifier.split("::")[0] for modifier in site.opcode]
+    space = next((modifier for modifier in modifiers if modifier in _SPACES), "generic")
     if space != "param" or not isinstance(address, Address):
         return space
     symbol = address.base
@@ -29,13 +29,13 @@ def space_of(site: Site, address: Operand) -> str:
 
 
 def vector_width(site: Site) -> int:
-    """How many elements an access has."""
-    return next((count for word, count in _VECTORS.items() if word in site.words), 1)
+    """Number of elements of an access."""
+    return next((count for modifier, count in _VECTORS.items() if modifier in site.opcode), 1)
 
 
 def load_step(site: Site) -> Step:
     """ld: one element or a vector."""
-    type_ = site.words[-1]
+    type_ = site.opcode[-1]
     size, count = dtype_of(type_).itemsize, vector_width(site)
     target, source = site.operands[:2]
     space, strong = space_of(site, source), site.has(*_STRONG)
@@ -54,7 +54,7 @@ def load_step(site: Site) -> Step:
 
 def store_step(site: Site) -> Step:
     """st: one element or a vector."""
-    type_ = site.words[-1]
+    type_ = site.opcode[-1]
     size, count = dtype_of(type_).itemsize, vector_width(site)
     target, source = site.operands[:2]
     space, strong = space_of(site, target), site.has(*_STRONG)
@@ -72,7 +72,7 @@ def store_step(site: Site) -> Step:
 
 
 def do_nothing(_: Site) -> Step:
-    """An instruction that only gives a hint."""
+    """An instruction that is only a hint."""
     return lambda cohort: None
 
 

@@ -13,8 +13,8 @@ from blocknumba.emulator.errors import SynchronizationError
 from blocknumba.emulator.fragments import (
     ELEMENTS,
     gather,
-    operand_places,
-    result_places,
+    operand_fragment,
+    accumulator_fragment,
     scatter,
 )
 from blocknumba.emulator.tensor_core import multiply
@@ -36,7 +36,7 @@ def require_full_warps(cohort: Cohort, name: str) -> None:
 def _matrix_count(site: Site) -> int:
     if not site.has("m8n8") or not site.has("b16"):
         raise site.refuse("accepted the shape m8n8 of type b16")
-    return next(count for word, count in _COUNTS.items() if word in site.words)
+    return next(count for modifier, count in _COUNTS.items() if modifier in site.opcode)
 
 
 def _row_lanes(count: int) -> np.ndarray:
@@ -59,8 +59,8 @@ def load_matrix(site: Site) -> Step:
         if transposed:
             matrices = matrices.swapaxes(2, 3)
         words = np.ascontiguousarray(matrices).view(np.uint32).reshape(len(rows), count, LANES)
-        for place, write in enumerate(writes):
-            write(cohort, np.ascontiguousarray(words[:, place]).ravel())
+        for index, write in enumerate(writes):
+            write(cohort, np.ascontiguousarray(words[:, index]).ravel())
     return step
 
 
@@ -89,49 +89,49 @@ def transpose_matrix(site: Site) -> Step:
         matrices = np.ascontiguousarray(words).view(np.uint16).reshape(-1, 8, 8)
         return np.ascontiguousarray(matrices.swapaxes(1, 2)).view(np.uint32).ravel()
     read, write = site.read(site.operands[1], "b32"), site.write(site.operands[0], "b32")
-    return lambda cohort: write(cohort, apply(cohort.spread(read(cohort))))
+    return lambda cohort: write(cohort, apply(cohort.by_lane(read(cohort))))
 
 
 def shape_of(site: Site) -> tuple[int, int, int]:
     """M, N and K of an opcode."""
-    found = next(filter(None, map(_SHAPE.fullmatch, site.words)), None)
+    found = next(filter(None, map(_SHAPE.fullmatch, site.opcode)), None)
     if found is None:
         raise site.refuse("given no shape, accepted m..n..k..")
     return tuple([int(number) for number in found.groups()])
 
 
 def multiply_matrices(site: Site) -> Step:
-    """mma.sync: one product for each warp."""
+    """mma.sync: one mma for each warp."""
     rows, columns, depth = shape_of(site)
-    result, left, right, addend = site.words[-4:]
+    result, left, right, addend = site.opcode[-4:]
     if site.has("sp", "block_scale") or any(kind not in ELEMENTS for kind in (left, right)):
         raise site.refuse("accepted dense operands of {}", ", ".join(ELEMENTS))
     saturates = site.has("satfinite")
     double = left == "f64"
-    word = 8 if double else 4
-    a_places = operand_places(rows, depth, word // ELEMENTS[left].itemsize)
-    b_places = operand_places(columns, depth, word // ELEMENTS[right].itemsize)
-    d_places = result_places(rows, columns, word // ELEMENTS[result].itemsize)
-    c_places = result_places(rows, columns, word // ELEMENTS[addend].itemsize)
-    bits = f"b{8 * word}"
+    register_bytes = 8 if double else 4
+    a_fragment = operand_fragment(rows, depth, register_bytes // ELEMENTS[left].itemsize)
+    b_fragment = operand_fragment(columns, depth, register_bytes // ELEMENTS[right].itemsize)
+    d_fragment = accumulator_fragment(rows, columns, register_bytes // ELEMENTS[result].itemsize)
+    c_fragment = accumulator_fragment(rows, columns, register_bytes // ELEMENTS[addend].itemsize)
+    bits = f"b{8 * register_bytes}"
     reads = [[site.read(item, bits) for item in site.items(operand)]
              for operand in site.operands[1:]]
     writes = [site.write(item, bits) for item in site.items(site.operands[0])]
-    for place, (given, wanted) in enumerate(zip((writes, *reads), (
-            d_places, a_places, b_places, c_places))):
+    for index, (given, wanted) in enumerate(zip((writes, *reads), (
+            d_fragment, a_fragment, b_fragment, c_fragment))):
         if len(given) != len(wanted.rows):
-            raise site.refuse("given {} registers for operand {}, accepted {}", len(given), place,
+            raise site.refuse("given {} registers for operand {}, accepted {}", len(given), index,
                               len(wanted.rows))
     name = site.instruction.name
 
     def step(cohort: Cohort) -> None:
         require_full_warps(cohort, name)
         a, b, c = [[cohort.by_warp(read(cohort)) for read in group] for group in reads]
-        first = gather(a, a_places, (rows, depth), left)
-        second = gather(b, b_places, (columns, depth), right).swapaxes(1, 2)
-        third = gather(c, c_places, (rows, columns), addend)
-        product = multiply(first, second, third.astype(ELEMENTS[result]), left, saturates)
-        for write, value in zip(writes, scatter(product, d_places, container_of(bits))):
+        first = gather(a, a_fragment, (rows, depth), left)
+        second = gather(b, b_fragment, (columns, depth), right).swapaxes(1, 2)
+        third = gather(c, c_fragment, (rows, columns), addend)
+        sums = multiply(first, second, third.astype(ELEMENTS[result]), left, saturates)
+        for write, value in zip(writes, scatter(sums, d_fragment, container_of(bits))):
             write(cohort, value)
     return step
 

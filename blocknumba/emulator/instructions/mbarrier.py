@@ -16,7 +16,7 @@ from blocknumba.emulator.waits import Wait
 SIZE = 8  # bytes of an mbarrier; PTX ISA, "Size and alignment of mbarrier object"
 
 
-def shared_places(cohort: Cohort, address: np.ndarray, size: int, what: str) -> np.ndarray:
+def offsets_in_shared(cohort: Cohort, address: np.ndarray, size: int, what: str) -> np.ndarray:
     """Offsets in shared memory of each active lane's address, generic or shared.
 
     Errors: AccessError out of bounds or misaligned to size.
@@ -46,7 +46,7 @@ def initialize(site: Site) -> Step:
 
     def step(cohort: Cohort) -> None:
         launch = cohort.launch
-        offsets = shared_places(cohort, address(cohort), SIZE, "mbarrier.init")
+        offsets = offsets_in_shared(cohort, address(cohort), SIZE, "mbarrier.init")
         for offset, number in zip(offsets, cohort.chosen(count(cohort))):
             launch.mbarriers.create(int(offset), int(number))
         if launch.races is not None:
@@ -61,7 +61,7 @@ def invalidate(site: Site) -> Step:
     address = site.address(site.operands[0])
 
     def step(cohort: Cohort) -> None:
-        offsets = shared_places(cohort, address(cohort), SIZE, "mbarrier.inval")
+        offsets = offsets_in_shared(cohort, address(cohort), SIZE, "mbarrier.inval")
         for offset in offsets:
             cohort.launch.mbarriers.remove(int(offset))
     return step
@@ -77,16 +77,16 @@ def _read_count(site: Site, operands: tuple) -> Reader:
 def arrive(site: Site) -> Step:
     """mbarrier.arrive, with .expect_tx, .noComplete, and arrive_drop."""
     has_state = not isinstance(site.operands[0], Address)
-    place = 1 if has_state else 0
-    address = site.address(site.operands[place])
-    amount = _read_count(site, site.operands[place + 1:])
-    expects, drops = site.has("expect_tx"), site.words[1] == "arrive_drop"
+    index = 1 if has_state else 0
+    address = site.address(site.operands[index])
+    amount = _read_count(site, site.operands[index + 1:])
+    expects, drops = site.has("expect_tx"), site.opcode[1] == "arrive_drop"
     write = site.write(site.operands[0] if has_state else Sink(), "b64")
     relaxed = site.has("relaxed")
 
     def step(cohort: Cohort) -> None:
         launch = cohort.launch
-        offsets = shared_places(cohort, address(cohort), SIZE, "mbarrier.arrive")
+        offsets = offsets_in_shared(cohort, address(cohort), SIZE, "mbarrier.arrive")
         _order_behind_init(cohort, offsets)
         amounts = cohort.chosen(amount(cohort))
         tokens = np.zeros(cohort.lanes, np.uint64)
@@ -104,7 +104,7 @@ def arrive(site: Site) -> Step:
 
 
 def _clocks(cohort: Cohort, relaxed: bool) -> np.ndarray | None:
-    """What each warp of a cohort brings to an mbarrier; nothing when the arrival is relaxed."""
+    """Clocks that each warp of a cohort brings to an mbarrier; none if the arrival is relaxed."""
     races = cohort.launch.races
     if races is None or relaxed:
         return None
@@ -114,10 +114,10 @@ def _clocks(cohort: Cohort, relaxed: bool) -> np.ndarray | None:
 def expect(site: Site) -> Step:
     """mbarrier.expect_tx and mbarrier.complete_tx [address], bytes."""
     address, size = site.address(site.operands[0]), site.read(site.operands[1], "u32")
-    completes = site.words[1] == "complete_tx"
+    completes = site.opcode[1] == "complete_tx"
 
     def step(cohort: Cohort) -> None:
-        offsets = shared_places(cohort, address(cohort), SIZE, site.words[1])
+        offsets = offsets_in_shared(cohort, address(cohort), SIZE, site.opcode[1])
         for offset, number in zip(offsets, cohort.chosen(size(cohort))):
             barrier = cohort.launch.mbarriers.at(int(offset))
             if completes:
@@ -133,17 +133,17 @@ def wait(site: Site) -> Step:
     address = site.address(site.operands[1])
     by_parity = site.has("parity")
     phase = site.read(site.operands[2], "u32" if by_parity else "u64")
-    blocks = site.words[1] == "try_wait"
+    blocks = site.opcode[1] == "try_wait"
 
     def step(cohort: Cohort) -> bool:
         if blocks:
-            cohort.part_from_absent()
+            cohort.split_off_absent()
         launch = cohort.launch
-        places = uniform(cohort, address, "mbarrier.try_wait")
+        addresses = uniform(cohort, address, "mbarrier.try_wait")
         wanted = uniform(cohort, phase, "mbarrier.try_wait").astype(np.int64)
         first = cohort.blocks[::LANES]
-        places = np.where(places >= SHARED_WINDOW, places - SHARED_WINDOW, places)
-        offsets = shared_offsets(cohort, places, first, SIZE, "mbarrier")
+        addresses = np.where(addresses >= SHARED_WINDOW, addresses - SHARED_WINDOW, addresses)
+        offsets = shared_offsets(cohort, addresses, first, SIZE, "mbarrier")
         _order_behind_init(cohort, np.repeat(offsets, LANES)[cohort.active_lanes()])
 
         def ready(keys: np.ndarray) -> np.ndarray:
@@ -194,7 +194,7 @@ def pending_count(site: Site) -> Step:
     raise site.refuse("the emulator keeps no count in a state")
 
 
-_FORMS: dict[str, Decoder] = {
+_VARIANTS: dict[str, Decoder] = {
     "init": initialize, "inval": invalidate, "arrive": arrive, "arrive_drop": arrive,
     "expect_tx": expect, "complete_tx": expect, "try_wait": wait, "test_wait": wait,
     "pending_count": pending_count,
@@ -203,10 +203,10 @@ _FORMS: dict[str, Decoder] = {
 
 def decode(site: Site) -> Step:
     """Any mbarrier instruction."""
-    form = _FORMS.get(site.words[1])
-    if form is None:
-        raise site.refuse("accepted mbarrier with {}", ", ".join(_FORMS))
-    return form(site)
+    variant = _VARIANTS.get(site.opcode[1])
+    if variant is None:
+        raise site.refuse("accepted mbarrier with {}", ", ".join(_VARIANTS))
+    return variant(site)
 
 
 TABLE: dict[str, Decoder] = {"mbarrier": decode}

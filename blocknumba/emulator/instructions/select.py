@@ -38,10 +38,10 @@ _LOGIC: dict[str, Function] = {"and": np.logical_and, "or": np.logical_or, "xor"
 
 def _comparison(site: Site, type_: str) -> Function:
     table = _FLOAT if type_ in FLOATS else _INTEGER
-    word = site.words[1]
-    if word not in table:
-        raise site.refuse("given the comparison {}, accepted {}", word, ", ".join(table))
-    function = table[word]
+    comparison = site.opcode[1]
+    if comparison not in table:
+        raise site.refuse("given the comparison {}, accepted {}", comparison, ", ".join(table))
+    function = table[comparison]
     if type_ == "f32" and site.has("ftz"):
         return lambda a, b: function(flush(a), flush(b))
     return function
@@ -49,7 +49,7 @@ def _comparison(site: Site, type_: str) -> Function:
 
 def set_predicate(site: Site) -> Step:
     """setp.cmp{.logic}.type p|q, a, b{, c}: p is (a cmp b) logic c, q its opposite likewise."""
-    type_ = site.words[-1]
+    type_ = site.opcode[-1]
     function = _comparison(site, type_)
     write, write_opposite = site.write_pair(site.operands[0], "pred", "pred")
     left, right = site.read(site.operands[1], type_), site.read(site.operands[2], type_)
@@ -59,7 +59,7 @@ def set_predicate(site: Site) -> Step:
             write(cohort, result)
             write_opposite(cohort, ~result)
         return step
-    logic = _LOGIC[next(word for word in site.words if word in _LOGIC)]
+    logic = _LOGIC[next(modifier for modifier in site.opcode if modifier in _LOGIC)]
     other = site.read(site.operands[3], "pred")
 
     def step_with_logic(cohort: Cohort) -> None:
@@ -71,7 +71,7 @@ def set_predicate(site: Site) -> Step:
 
 def set_number(site: Site) -> Step:
     """set.cmp.dtype.type d, a, b: all ones, or 1.0, where the comparison holds."""
-    to, type_ = site.words[-2], site.words[-1]
+    to, type_ = site.opcode[-2], site.opcode[-1]
     function = _comparison(site, type_)
     dtype = dtype_of(to)
     true = dtype.type(1.0) if to in FLOATS else ~dtype.type(0)
@@ -81,19 +81,19 @@ def set_number(site: Site) -> Step:
 
 def select(site: Site) -> Step:
     """selp d, a, b, p: a where p holds, else b."""
-    type_ = site.words[-1]
+    type_ = site.opcode[-1]
     return site.compute(lambda a, b, p: np.where(p, a, b), type_, [type_, type_, "pred"])
 
 
 def select_by_sign(site: Site) -> Step:
     """slct d, a, b, c: a where c is not negative, else b."""
-    type_, sign = site.words[-2], site.words[-1]
+    type_, sign = site.opcode[-2], site.opcode[-1]
     return site.compute(lambda a, b, c: np.where(c >= 0, a, b), type_, [type_, type_, sign])
 
 
 def move(site: Site) -> Step:
     """mov: a copy, an address, or the packing and unpacking of a register."""
-    type_ = site.words[-1]
+    type_ = site.opcode[-1]
     target, source = site.operands
     if isinstance(source, Group):
         return _pack(site, source, type_)
@@ -112,8 +112,8 @@ def _pack(site: Site, source: Group, type_: str) -> Step:
 
     def step(cohort: Cohort) -> None:
         result = np.zeros(1, total)
-        for place, read in enumerate(reads):
-            result = result | read(cohort).astype(total) << total.type(8 * width * place)
+        for index, read in enumerate(reads):
+            result = result | read(cohort).astype(total) << total.type(8 * width * index)
         write(cohort, result)
     return step
 
@@ -121,23 +121,23 @@ def _pack(site: Site, source: Group, type_: str) -> Step:
 def _unpack(site: Site, target: Group, type_: str) -> Step:
     total = dtype_of(type_)
     width = total.itemsize // len(target.items)
-    part = dtype_of(f"b{8 * width}")
+    field = dtype_of(f"b{8 * width}")
     read = site.read(site.operands[1], type_)
-    writes = [(8 * width * place, site.write(item, f"b{8 * width}"))
-              for place, item in enumerate(target.items) if not isinstance(item, Sink)]
+    writes = [(8 * width * index, site.write(item, f"b{8 * width}"))
+              for index, item in enumerate(target.items) if not isinstance(item, Sink)]
 
     def step(cohort: Cohort) -> None:
         value = read(cohort)
         for shift, write in writes:
-            write(cohort, (value >> total.type(shift)).astype(part))
+            write(cohort, (value >> total.type(shift)).astype(field))
     return step
 
 
 def convert_address(site: Site) -> Step:
     """cvta{.to}.space: between a generic address and one of a space."""
-    to_space = site.words[1] == "to"
-    space = site.words[2 if to_space else 1].split("::")[0]
-    type_ = site.words[-1]
+    to_space = site.opcode[1] == "to"
+    space = site.opcode[2 if to_space else 1].split("::")[0]
+    type_ = site.opcode[-1]
     source = site.operands[1]
     name = source.base if isinstance(source, Address) else source
     assert isinstance(name, Register | Symbol | Immediate)
@@ -154,7 +154,7 @@ def convert_address(site: Site) -> Step:
 
 def is_space(site: Site) -> Step:
     """isspacep: whether a generic address lies in a space."""
-    space = site.words[1].split("::")[0]
+    space = site.opcode[1].split("::")[0]
     read = site.read(site.operands[1], "u64")
     write = site.write(site.operands[0], "pred")
     return lambda cohort: write(cohort, cohort.launch.is_in_space(read(cohort), space))

@@ -36,12 +36,12 @@ def _print(pc: int, parameters: Sequence[Variable], results: Sequence[Variable])
 
     def step(cohort: Cohort) -> None:
         texts, output = _values(cohort, format_), cohort.launch.options.output or sys.stdout
-        forms = {int(text): _string(cohort, int(text)) for text in np.unique(texts)}
-        columns = {text: _arguments(cohort, form, _spread(cohort, arguments), pc)
-                   for text, form in forms.items()}
+        formats = {int(text): _string(cohort, int(text)) for text in np.unique(texts)}
+        columns = {text: _arguments(cohort, pattern, _addresses_of(cohort, arguments), pc)
+                   for text, pattern in formats.items()}
         for lane, text in enumerate(texts):
             row = iter([column[lane] for column in columns[int(text)]])
-            output.write(_CONVERSION.sub(partial(_converted, row), forms[int(text)]))
+            output.write(_CONVERSION.sub(partial(_converted, row), formats[int(text)]))
         for result in results:
             counts = [len(columns[int(text)]) for text in texts]
             _write(cohort, result, np.array(counts))
@@ -73,10 +73,10 @@ def _converted(arguments: Iterator[object], conversion: re.Match) -> str:
     return f"%{flags}{_PYTHON.get(letter, letter)}" % argument
 
 
-def _arguments(cohort: Cohort, form: str, address: np.ndarray, pc: int) -> list[list[object]]:
+def _arguments(cohort: Cohort, pattern: str, address: np.ndarray, pc: int) -> list[list[object]]:
     """The arguments of a format, each a list with one element for each active lane."""
     columns, offset = [], 0
-    for _, length, letter in _CONVERSION.findall(form):
+    for _, length, letter in _CONVERSION.findall(pattern):
         if letter == "%":
             continue
         is_wide = letter in _FLOATS + _ADDRESSES or length in _WIDE_LENGTHS
@@ -100,18 +100,18 @@ def _string(cohort: Cohort, address: int) -> str:
 
 
 def _offsets(cohort: Cohort, variable: Variable) -> np.ndarray:
-    """Where the active lanes have a variable of param space."""
+    """Offsets of a variable of param space, one for each active lane."""
     launch = cohort.launch
     return (cohort.chosen(cohort.threads) * launch.local_stride
             + launch.layout.addresses[variable])
 
 
 def _values(cohort: Cohort, variable: Variable) -> np.ndarray:
-    """What the active lanes have put into a variable of param space, int64."""
+    """Values that the active lanes stored in a variable of param space, int64."""
     return cohort.launch.local.gather(_offsets(cohort, variable), variable.size).astype(np.int64)
 
 
-def _spread(cohort: Cohort, variable: Variable) -> np.ndarray:
+def _addresses_of(cohort: Cohort, variable: Variable) -> np.ndarray:
     """The same for all lanes; those that are not active have any."""
     values = np.zeros(cohort.lanes, np.int64)
     values[cohort.active_lanes()] = _values(cohort, variable)

@@ -25,15 +25,15 @@ _REDUCTIONS: dict[str, np.ufunc] = {
 
 
 def reduction_of(site: Site) -> tuple[np.ufunc | None, np.dtype | None]:
-    """What cp.reduce combines with, and of which type; nothing for a plain copy."""
-    if site.words[1] != "reduce":
+    """Function and type of cp.reduce; None for a plain copy."""
+    if site.opcode[1] != "reduce":
         return None, None
-    word = next(word for word in site.words if word in _REDUCTIONS)
-    types = [one for one in site.words if one in DTYPES]
-    return _REDUCTIONS[word], dtype_of(types[-1]) if types else None
+    modifier = next(modifier for modifier in site.opcode if modifier in _REDUCTIONS)
+    types = [one for one in site.opcode if one in DTYPES]
+    return _REDUCTIONS[modifier], dtype_of(types[-1]) if types else None
 
 
-def complete(cohort: Cohort, lane: int, places: np.ndarray, octets: np.ndarray, barrier: int,
+def complete(cohort: Cohort, lane: int, offsets: np.ndarray, octets: np.ndarray, barrier: int,
              pc: int) -> None:
     """Deliver bytes to shared memory and to the mbarrier at an offset, at once.
 
@@ -45,13 +45,13 @@ def complete(cohort: Cohort, lane: int, places: np.ndarray, octets: np.ndarray, 
     if races is not None:
         cluster, warp = divmod(int(cohort.warps[lane // LANES]), races.warps)
         agent = races.mbarrier_agent(cluster, barrier)
-        races.async_write(cluster, warp, places, agent, pc)
+        races.async_write(cluster, warp, offsets, agent, pc)
         done = races.finish(cluster, agent)
         clocks = np.stack((done, done))
-    launch.shared.data[places] = octets
+    launch.shared.data[offsets] = octets
     if launch.shared_written is not None:
-        launch.shared_written.data[places] = 255
-    launch.mbarriers.at(barrier).deliver(len(places), clocks)
+        launch.shared_written.data[offsets] = 255
+    launch.mbarriers.at(barrier).deliver(len(offsets), clocks)
 
 
 def _map_of(cohort: Cohort, address: int) -> TensorMap:
@@ -66,12 +66,12 @@ class _Operands:
     """The operands of a tensor copy, for one lane after the other."""
 
     def __init__(self, site: Site, tensor: Address, shared: Address):
-        self.rank = next(int(word[0]) for word in site.words if word in (
+        self.rank = next(int(modifier[0]) for modifier in site.opcode if modifier in (
             "1d", "2d", "3d", "4d", "5d"))
         if len(tensor.coordinates) != self.rank:
             raise site.refuse("given {} coordinates, accepted {}", len(tensor.coordinates),
                               self.rank)
-        if any("im2col" in word for word in site.words):
+        if any("im2col" in modifier for modifier in site.opcode):
             raise site.refuse("given im2col, accepted tiled tensor maps")
         self.tensor, self.shared = site.address(tensor), site.address(shared)
         self.coordinates = [site.read(one, "s32") for one in tensor.coordinates]
@@ -121,22 +121,22 @@ def _load(site: Site) -> Step:
 
     def step(cohort: Cohort) -> None:
         for lane in map(int, np.flatnonzero(cohort.active_lanes())):
-            found, places, start = operands.of(cohort, lane)
+            found, offsets, start = operands.of(cohort, lane)
             octets = found.load(start)
             address = np.array([_scalar(cohort, barrier, lane)])
             block = cohort.blocks[lane:lane + 1]
             bar = int(shared_offsets(cohort, address, block, SIZE, operands.name)[0])
             if ranks is None:
-                complete(cohort, lane, places, octets, bar, pc)
+                complete(cohort, lane, offsets, octets, bar, pc)
                 continue
-            own = int(places.min()) // cohort.launch.shared_stride
+            own = int(offsets.min()) // cohort.launch.shared_stride
             for distance in _distances(cohort, own, _scalar(cohort, ranks, lane)):
-                complete(cohort, lane, places + distance, octets, bar + distance, pc)
+                complete(cohort, lane, offsets + distance, octets, bar + distance, pc)
     return step
 
 
 def _distances(cohort: Cohort, block: int, ranks: int) -> list[int]:
-    """How far the shared memory of each block of a multicast is from a block's."""
+    """Distances from a block's shared memory to that of each block of a multicast."""
     launch = cohort.launch
     first = block - int(launch.cluster_rank(np.array([block]))[0])
     if ranks >> launch.shape.cluster_blocks:
@@ -155,17 +155,17 @@ def _store(site: Site) -> Step:
     def step(cohort: Cohort) -> None:
         launch = cohort.launch
         for lane in map(int, np.flatnonzero(cohort.active_lanes())):
-            found, places, start = operands.of(cohort, lane)
+            found, offsets, start = operands.of(cohort, lane)
             races = launch.races
             if races is not None:
                 cluster, warp = divmod(int(cohort.warps[lane // LANES]), races.warps)
-                races.async_read(cluster, warp, places, races.agent(warp, BULK))
-            _check_written(cohort, places)
-            found.store(start, launch.shared.data[places], combine)
+                races.async_read(cluster, warp, offsets, races.agent(warp, BULK))
+            _check_written(cohort, offsets)
+            found.store(start, launch.shared.data[offsets], combine)
     return step
 
 
-def _check_written(cohort: Cohort, places: np.ndarray) -> None:
+def _check_written(cohort: Cohort, offsets: np.ndarray) -> None:
     written = cohort.launch.shared_written
-    if written is not None and (written.data[places] == 0).any():
+    if written is not None and (written.data[offsets] == 0).any():
         raise AccessError("cp.async.bulk.tensor: reads shared memory that nothing has written")

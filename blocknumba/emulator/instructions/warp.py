@@ -24,7 +24,7 @@ def check_members(cohort: Cohort, members: np.ndarray, name: str) -> np.ndarray:
     active = cohort.active_by_warp()
     wanted = np.where(active[:, :, None], named, active[:, None, :])
     if (wanted != active[:, None, :]).any():
-        warp, lane, _ = (int(part[0]) for part in np.nonzero(wanted != active[:, None, :]))
+        warp, lane, _ = (int(axis[0]) for axis in np.nonzero(wanted != active[:, None, :]))
         raise SynchronizationError(
             f"{name}: given the member mask {int(words[warp, lane]):#010x}, but the active lanes "
             f"are {_as_mask(active[warp]):#010x}",
@@ -36,9 +36,9 @@ def _as_mask(lanes: np.ndarray) -> int:
     return int(np.dot(lanes.astype(np.int64), 1 << _LANE.astype(np.int64)))
 
 
-def _members(site: Site, place: int) -> Callable[[Cohort], np.ndarray]:
-    read = site.read(site.operands[place], "u32")
-    name = site.words[0]
+def _members(site: Site, index: int) -> Callable[[Cohort], np.ndarray]:
+    read = site.read(site.operands[index], "u32")
+    name = site.opcode[0]
     full = np.uint32(0xFFFFFFFF)
 
     def members(cohort: Cohort) -> np.ndarray:
@@ -73,7 +73,7 @@ def _shuffle_source(mode: str, lane: np.ndarray, delta: np.ndarray,
 
 def shuffle(site: Site) -> Step:
     """shfl.sync d|p, a, b, c, members."""
-    mode, type_ = site.words[2], site.words[-1]
+    mode, type_ = site.opcode[2], site.opcode[-1]
     write, write_valid = site.write_pair(site.operands[0], type_, "pred")
     value, delta, control = [site.read(operand, kind) for operand, kind in zip(
         site.operands[1:4], (type_, "u32", "u32"))]
@@ -82,8 +82,8 @@ def shuffle(site: Site) -> Step:
     def step(cohort: Cohort) -> None:
         present = members(cohort)
         source, valid = _shuffle_source(
-            mode, np.tile(_LANE, len(cohort.warps)), cohort.spread(delta(cohort)).astype(np.int64),
-            cohort.spread(control(cohort)).astype(np.int64))
+            mode, np.tile(_LANE, len(cohort.warps)), cohort.by_lane(delta(cohort)).astype(np.int64),
+            cohort.by_lane(control(cohort)).astype(np.int64))
         source = source.reshape(-1, LANES)
         if cohort.mask is not None:
             absent = ~np.take_along_axis(present, source, 1) & present
@@ -103,7 +103,7 @@ def _ballot(present: np.ndarray, votes: np.ndarray) -> np.ndarray:
 
 def vote(site: Site) -> Step:
     """vote.sync: all, any, uni or ballot."""
-    mode = site.words[2]
+    mode = site.opcode[2]
     read = site.read(site.operands[1], "pred")
     members = _members(site, 2)
     write = site.write(site.operands[0], "b32" if mode == "ballot" else "pred")
@@ -121,11 +121,11 @@ def vote(site: Site) -> Step:
 def _reduction(site: Site) -> tuple[np.ufunc, str]:
     names = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and,
              "or": np.bitwise_or, "xor": np.bitwise_xor}
-    type_ = site.words[-1]
-    word = site.words[2]
+    type_ = site.opcode[-1]
+    operation = site.opcode[2]
     if type_ == "f32":
-        return (np.fmin if word == "min" else np.fmax), type_
-    return names[word], type_
+        return (np.fmin if operation == "min" else np.fmax), type_
+    return names[operation], type_
 
 
 def reduce(site: Site) -> Step:
@@ -154,7 +154,7 @@ def reduce(site: Site) -> Step:
 
 def match(site: Site) -> Step:
     """match.sync: the lanes that have the same value."""
-    type_, mode = site.words[-1], site.words[1]
+    type_, mode = site.opcode[-1], site.opcode[1]
     write, write_all = site.write_pair(site.operands[0], "b32", "pred")
     read, members = site.read(site.operands[1], type_), _members(site, 2)
 

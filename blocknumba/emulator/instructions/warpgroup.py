@@ -10,10 +10,10 @@ from blocknumba.emulator.cohort import LANES, Cohort
 from blocknumba.emulator.decoding import Decoder, Reader, Site, Step
 from blocknumba.emulator.fragments import (
     ELEMENTS,
-    Places,
+    Fragment,
     gather,
-    operand_places,
-    result_places,
+    operand_fragment,
+    accumulator_fragment,
     scatter,
 )
 from blocknumba.emulator.instructions.matrix import shape_of
@@ -27,12 +27,12 @@ _ROWS = 64
 _WARP_ROWS = _ROWS // WARPS
 
 
-class Product:
+class Mma:
     """One wgmma.mma_async of one warpgroup, as its operands were when it was started."""
 
     def __init__(self, site: Site):
         self.rows, self.columns, self.depth = shape_of(site)
-        self.result, self.left, self.right = site.words[-3:]
+        self.result, self.left, self.right = site.opcode[-3:]
         target, first, second, *flags = site.operands
         if self.rows != _ROWS or site.has("sp") or self.left not in ELEMENTS:
             raise site.refuse("accepted dense operands with m64")
@@ -48,14 +48,15 @@ class Product:
             self.from_registers) else site.read(first, "u64")
         self.second = site.read(second, "u64")
         per_result = 4 // ELEMENTS[self.result].itemsize
-        self.places: Places = result_places(_WARP_ROWS, self.columns, per_result)
+        self.result_fragment: Fragment = accumulator_fragment(_WARP_ROWS, self.columns, per_result)
         per_operand = 4 // ELEMENTS[self.left].itemsize
-        self.operand_places = operand_places(_WARP_ROWS, self.depth, per_operand)
+        self.operand_fragment = operand_fragment(_WARP_ROWS, self.depth, per_operand)
         items = site.items(target)
         self.reads: list[Reader] = [site.read(item, "b32") for item in items]
         self.writes = [site.write(item, "b32") for item in items]
-        if len(items) != len(self.places.rows):
-            raise site.refuse("given {} results, accepted {}", len(items), len(self.places.rows))
+        if len(items) != len(self.result_fragment.rows):
+            raise site.refuse("given {} results, accepted {}", len(items),
+                              len(self.result_fragment.rows))
 
 
 def _number(site: Site, operand: Operand) -> int:
@@ -66,64 +67,64 @@ def _number(site: Site, operand: Operand) -> int:
 
 def start(site: Site) -> Step:
     """wgmma.mma_async: the results are in flight until a wait."""
-    product, name = Product(site), site.instruction.name
+    mma, name = Mma(site), site.instruction.name
 
     def step(cohort: Cohort) -> None:
         warpgroups = cohort.launch.warpgroups
         firsts = warpgroups.members(cohort, name)
-        tags = warpgroups.tags(len(product.writes))
-        before = [cohort.spread(read(cohort)) for read in product.reads]
+        tags = warpgroups.tags(len(mma.writes))
+        before = [cohort.by_lane(read(cohort)) for read in mma.reads]
         descriptors = [uniform(cohort, read, name) for read in (
-            [product.second] if product.from_registers else [product.first, product.second])]
-        keeps = uniform(cohort, product.scale_d, name) if product.scale_d else np.ones(
+            [mma.second] if mma.from_registers else [mma.first, mma.second])]
+        keeps = uniform(cohort, mma.scale_d, name) if mma.scale_d else np.ones(
             len(cohort.warps), bool)
         for warp in firsts:
             lanes = warpgroups.lanes_of(cohort, warp)
             row = lanes.start // LANES
-            words = [int(column[row]) for column in descriptors]
-            second = warpgroups.read_operand(warp, words[-1], product.columns,
-                                             ELEMENTS[product.right], product.transposed[1])
-            first = _first(cohort, product, warp, words[0], lanes)
+            fields = [int(column[row]) for column in descriptors]
+            second = warpgroups.read_operand(warp, fields[-1], mma.columns,
+                                             ELEMENTS[mma.right], mma.transposed[1])
+            first = _first(cohort, mma, warp, fields[0], lanes)
             addend = [value[lanes].copy() for value in before] if keeps[row] else None
             flights = warpgroups.of(warp)
-            flights.open.append(_computation(product, flights, tags, first, second, addend))
-        for write, tag in zip(product.writes, tags):
+            flights.open.append(_computation(mma, flights, tags, first, second, addend))
+        for write, tag in zip(mma.writes, tags):
             write(cohort, np.full(cohort.lanes, tag))
     return step
 
 
-def _first(cohort: Cohort, product: Product, warp: int, word: int,
+def _first(cohort: Cohort, mma: Mma, warp: int, descriptor: int,
            lanes: slice) -> Callable[[], np.ndarray]:
     """The first operand, (64, depth): from registers now, or from shared memory later."""
-    dtype = ELEMENTS[product.left]
-    if not product.from_registers:
-        return cohort.launch.warpgroups.read_operand(warp, word, _ROWS, dtype,
-                                                     product.transposed[0])
-    registers = [cohort.spread(read(cohort))[lanes].reshape(WARPS, LANES)
-                 for read in product.first]
-    matrix = gather(registers, product.operand_places, (_WARP_ROWS, product.depth), product.left)
-    return lambda: matrix.reshape(_ROWS, product.depth)
+    dtype = ELEMENTS[mma.left]
+    if not mma.from_registers:
+        return cohort.launch.warpgroups.read_operand(warp, descriptor, _ROWS, dtype,
+                                                     mma.transposed[0])
+    registers = [cohort.by_lane(read(cohort))[lanes].reshape(WARPS, LANES)
+                 for read in mma.first]
+    matrix = gather(registers, mma.operand_fragment, (_WARP_ROWS, mma.depth), mma.left)
+    return lambda: matrix.reshape(_ROWS, mma.depth)
 
 
-def _computation(product: Product, flights: Flights, tags: np.ndarray,
+def _computation(mma: Mma, flights: Flights, tags: np.ndarray,
                  first: Callable[[], np.ndarray], second: Callable[[], np.ndarray],
                  addend: list[np.ndarray] | None) -> Callable[[], None]:
-    """What the wait will do: compute, and keep the results for the tagged registers."""
-    dtype = ELEMENTS[product.result]
+    """The work of a later wait: compute, and keep the results for the tagged registers."""
+    dtype = ELEMENTS[mma.result]
 
     def compute() -> None:
-        total = np.zeros((_ROWS, product.columns), dtype)
+        total = np.zeros((_ROWS, mma.columns), dtype)
         if addend is not None:
             known = [flights.results.get(int(value[0]), value) for value in addend]
-            pieces = gather([value.reshape(WARPS, LANES) for value in known], product.places,
-                            (_WARP_ROWS, product.columns), product.result)
-            total = pieces.reshape(_ROWS, product.columns)
+            pieces = gather([value.reshape(WARPS, LANES) for value in known], mma.result_fragment,
+                            (_WARP_ROWS, mma.columns), mma.result)
+            total = pieces.reshape(_ROWS, mma.columns)
         left, right = first(), second()
-        sign = product.signs[0] * product.signs[1]
+        sign = mma.signs[0] * mma.signs[1]
         if sign < 0:
             left = -left
-        values = multiply(left, right.T, total, product.left)
-        registers = scatter(values.reshape(WARPS, _WARP_ROWS, product.columns), product.places,
+        values = multiply(left, right.T, total, mma.left)
+        registers = scatter(values.reshape(WARPS, _WARP_ROWS, mma.columns), mma.result_fragment,
                             np.dtype(np.uint32))
         flights.results.update(zip(map(int, tags), registers))
     return compute
@@ -169,20 +170,20 @@ def _see_reads(cohort: Cohort, warp: int, behind: int) -> None:
 
 
 def fence(_: Site) -> Step:
-    """wgmma.fence: orders registers, which the emulator copies when a product is started."""
+    """wgmma.fence: orders registers, which the emulator copies when an mma is started."""
     return lambda cohort: None
 
 
-_FORMS: dict[str, Decoder] = {"mma_async": start, "commit_group": commit, "wait_group": wait,
-                              "fence": fence}
+_VARIANTS: dict[str, Decoder] = {"mma_async": start, "commit_group": commit, "wait_group": wait,
+                                 "fence": fence}
 
 
 def decode(site: Site) -> Step:
     """Any wgmma instruction: all warps of a warpgroup execute it together."""
-    form = _FORMS.get(site.words[1])
-    if form is None:
-        raise site.refuse("accepted wgmma with {}", ", ".join(_FORMS))
-    step, pc = form(site), site.pc
+    variant = _VARIANTS.get(site.opcode[1])
+    if variant is None:
+        raise site.refuse("accepted wgmma with {}", ", ".join(_VARIANTS))
+    step, pc = variant(site), site.pc
 
     def together(cohort: Cohort) -> bool:
         if not cohort.launch.warpgroups.gather(cohort, pc):

@@ -35,7 +35,7 @@ def arrays():
     return arrays_of(CupyArray)
 
 
-def test_every_way_to_pass_the_same_arguments_is_the_same_launch(stub, compiler, arrays):
+def test_positions_names_and_defaults_make_the_same_launch(stub, compiler, arrays):
     scale, (x, out) = make_scale(), arrays
 
     for _ in range(2):
@@ -52,7 +52,7 @@ def test_every_way_to_pass_the_same_arguments_is_the_same_launch(stub, compiler,
     assert len(compiler.compilations) == 2  # one with an option
 
 
-def test_forms_that_take_turns_each_get_their_own_arguments(stub, compiler):
+def test_signatures_that_alternate_each_get_their_own_arguments(stub, compiler):
     scale = make_scale()
     calls = [arrays_of(CupyArray) + (n,) for n in (3, np.int64(3), np.uint8(3), np.int16(3))]
     calls += [arrays_of(TorchTensor) + (n,) for n in (3, np.int64(3), None)]
@@ -101,7 +101,7 @@ def test_an_argument_that_is_given_twice_is_an_error_cold_and_warm(stub, compile
         scale[1](*arrays, x=arrays[0])
 
 
-def test_positions_and_names_are_one_form(stub, compiler, arrays, monkeypatch):
+def test_positions_and_names_are_one_call_signature(stub, compiler, arrays, monkeypatch):
     scale, (x, out) = make_scale(), arrays
     made = []
     monkeypatch.setattr(kernel_module, "generate_launcher",
@@ -132,7 +132,7 @@ def test_a_parameter_named_like_an_option_is_one_only_by_name(stub, compiler, ar
     assert {launch.parameters[5] for launch in stub.launches} == {out.data.ptr}
 
 
-def test_a_form_that_is_launched_again_and_again_is_tried_first(stub, compiler, monkeypatch):
+def test_a_signature_that_is_launched_again_and_again_is_tried_first(stub, compiler, monkeypatch):
     scale, made = make_scale(), []
     monkeypatch.setattr(kernel_module, "generate_launcher",
                         lambda *given: made.append(generate_launcher(*given)) or made[-1])
@@ -150,7 +150,7 @@ def test_a_form_that_is_launched_again_and_again_is_tried_first(stub, compiler, 
     assert len(stub.launches) == 2 + 6 * (FIRST_PATIENCE + 1)
 
 
-def test_a_launch_made_before_the_first_call_serves_every_form(stub, compiler, arrays):
+def test_a_launch_made_before_the_first_call_serves_every_signature(stub, compiler, arrays):
     launch = make_scale()[2]
 
     for _ in range(2):
@@ -174,7 +174,7 @@ def test_a_parameter_may_have_any_name_but_stream(stub, compiler, arrays, name):
     assert [launch.parameters[0] for launch in stub.launches] == [arrays[0].data.ptr] * 4
 
 
-def test_threads_that_launch_in_different_forms_do_not_disturb_each_other(stub, compiler):
+def test_threads_that_launch_with_different_signatures_do_not_disturb_each_other(stub, compiler):
     scale = make_scale()
     kinds = [int, np.int64, np.uint8, np.int16, np.uint32, np.int8]
     calls = [(*arrays_of(CupyArray), kind(number)) for number, kind in enumerate(kinds, 3)]

@@ -51,7 +51,7 @@ def test_a_launch_packs_pointers_extents_strides_and_numbers(stub, compiler, arr
     assert launch.parameters[11] == float_bits(0.5)
 
 
-def test_the_second_launch_of_a_form_is_packed_in_the_same_way(stub, compiler, arrays):
+def test_the_second_launch_of_a_call_signature_is_packed_in_the_same_way(stub, compiler, arrays):
     x, out = arrays
     scale = make_scale()
 
