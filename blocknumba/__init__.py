@@ -23,12 +23,12 @@ __all__ = [name for name in _PUBLIC if name not in vars(builtins)]
 
 
 def __dir__() -> list[str]:
-    """What is public."""
+    """The public names."""
     return sorted({*_PUBLIC, "errors", *(name for name in globals() if name.startswith("__"))})
 
 
 def __getattr__(name: str) -> object:
-    """What is imported when it is asked for."""
+    """Import of the public names that are loaded on first use."""
     if name not in _LAZY:
         # Python looks for names that look alike in obj
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name,

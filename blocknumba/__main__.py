@@ -23,7 +23,7 @@ class Command:
 
 COMMANDS = (
     Command("demo", "run three kernels and check them against NumPy", "blocknumba.demo"),
-    Command("opt", "apply passes to the text of a tile IR function", "blocknumba.opt"),
+    Command("opt", "apply passes to the text of a tile IR function", "blocknumba.dispatch.cli.opt"),
     Command("compile", "compile a kernel to files, for programs without Python",
             "blocknumba.dispatch.cli.compile_command"),
     Command("emulate", "run a kernel on an emulated GPU, and count what each line does",

@@ -63,7 +63,7 @@ def run(_: argparse.Namespace) -> int:
 
 
 def _device() -> str:
-    """What kernels run on when they are given NumPy arrays."""
+    """Name of the device that kernels of NumPy arrays run on."""
     driver = find_driver()
     if driver is None:
         return "the CPU: no CUDA device was found"
@@ -113,7 +113,7 @@ def _picture() -> np.ndarray:
 
 
 def _blurred(picture: np.ndarray) -> np.ndarray:
-    """What the kernel blur should make of a picture."""
+    """Expected result of the kernel blur."""
     rows, columns = picture.shape
     padded = np.pad(picture.astype(np.int32), 1)
     total = sum(padded[i:i + rows, j:j + columns] for i in range(3) for j in range(3))

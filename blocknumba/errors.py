@@ -154,5 +154,5 @@ def _excerpt(loc: Loc, prefix: str) -> list[str]:
 
 
 def _characters(source: str, size_bytes: int) -> int:
-    """How many characters the first bytes of a line are."""
+    """Number of characters in the first bytes of a line."""
     return len(source.encode()[:max(size_bytes, 0)].decode(errors="ignore"))

@@ -1,4 +1,4 @@
-"""How to install what is missing: the requirements of blocknumba's own metadata, as commands."""
+"""Commands that install missing requirements, from blocknumba's own metadata."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the environment asked for when blocknumba was imported.
+    """Settings from the environment, read when blocknumba is imported.
 
     interpret: BLOCKNUMBA_INTERPRET=1 runs every kernel on the CPU, even where there is a GPU.
     cache: BLOCKNUMBA_CACHE=0 neither reads nor writes compiled kernels on disk.

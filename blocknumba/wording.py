@@ -55,7 +55,7 @@ def instance_shown(value: object) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text that a user gave, as a message shows it: cut off where nobody reads on."""
+    """A text that a user gave, as a message shows it: long texts are cut off."""
     return repr(text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}...")
 
 

@@ -78,7 +78,7 @@ class Network:
         self._empty = lambda *shape: library.array(np.zeros(shape, np.float32))
 
     def logits(self, x) -> tuple:
-        """What the two layers make of images (rows, pixels)."""
+        """Outputs of both layers for images (rows, pixels)."""
         rows = x.shape[0]
         hidden, out = self._empty(rows, HIDDEN), self._empty(rows, CLASSES)
         matmul_bias[grid(rows, HIDDEN)](x, self.w1, self.b1, hidden, relu, **TILE)

@@ -14,7 +14,7 @@ def gather_rows(table, numbers, out, ROWS: bn.constexpr, COLUMNS: bn.constexpr):
     """out[i] = table[numbers[i]]
 
     table: (entries, columns); numbers: (rows,) ints; out: (rows, columns).
-    A number outside the table gives a row of zeros.
+    A number outside the table selects a row of zeros.
     """
     rows, columns = bn.block(0, ROWS), bn.block(1, COLUMNS)
     out[rows, columns] = table[numbers[rows], columns]

@@ -1,4 +1,4 @@
-"""Products of matrices, and what is done with them in one pass: bias, activation, scales."""
+"""Matrix multiplication, also with bias, activation or scales in the same kernel."""
 
 import math
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ import blocknumba as bn
 import blocknumba.language as tl
 from array_libraries import ArrayLibrary, run, strides
 
-GROUP = 8  # rows of tiles that are taken together: programs that run together share operands
+GROUP = 8  # rows of tiles in a group: programs that run at the same time share operands
 
 
 @bn.jit
@@ -19,7 +19,7 @@ def matmul(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr,
            SUM: bn.constexpr = bn.float32, ROWS: bn.constexpr = GROUP):
     """out = x @ w; x: (M, K), w: (K, N); any number of programs.
 
-    SUM: dtype of sums.  ROWS: of tiles that are taken together.
+    SUM: dtype of the accumulator.  ROWS: rows of tiles in a group.
     """
     for m, n in bn.persistent(out.shape, (BM, BN), group=ROWS):
         sums = bn.zeros((BM, BN), SUM)
@@ -29,9 +29,9 @@ def matmul(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr,
 
 
 @bn.jit
-def matmul_few_rows(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr,
-                    SUM: bn.constexpr = bn.float32):
-    """The same as out.T = w.T @ x.T: instructions take at least 64 rows, but few columns."""
+def matmul_small_m(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr,
+                   SUM: bn.constexpr = bn.float32):
+    """For small M: out.T = w.T @ x.T, as wgmma takes at least 64 rows, but few columns."""
     for n, m in bn.persistent(out.T.shape, (BM, BN)):
         sums = bn.zeros((BM, BN), SUM)
         for k in bn.spans(x.shape[1], BK):
@@ -112,9 +112,9 @@ def matmul_batched(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constex
 @bn.jit
 def matmul_split(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr,
                  SPLIT: bn.constexpr):
-    """out += x @ w with SPLIT programs a tile, for few rows and many columns of x.
+    """out += x @ w with SPLIT programs a tile, for small M and N and large K.
 
-    out is of zeros, and float32: the programs of a tile add what they have, in any order.
+    out is float32 and all zeros: the programs of a tile add their sums to it, in any order.
     """
     m, n = bn.block(0, BM), bn.block(1, BN)
     sums = bn.zeros((BM, BN))
@@ -157,7 +157,7 @@ def matmul_mx(x, x_scale, w, w_scale, out, BM: bn.constexpr, BN: bn.constexpr, B
 
 @dataclass(frozen=True)
 class Tile:
-    """BM x BN elements of a product, of BK products each at a time, by num_warps warps."""
+    """A tile of BM x BN elements, computed BK of the depth at a time by num_warps warps."""
 
     BM: int
     BN: int
@@ -165,45 +165,46 @@ class Tile:
     num_warps: int
 
     def count(self, rows: int, columns: int) -> tuple[int, int]:
-        """How many tiles an array has, along each axis."""
+        """Number of tiles along each axis of an array."""
         return bn.cdiv(rows, self.BM), bn.cdiv(columns, self.BN)
 
 
 @dataclass(frozen=True)
-class Way:
-    """A way to multiply, and the tiles that suit it.
+class Strategy:
+    """A strategy of multiplication, and the tiles that suit it.
 
     tiles: (BM, BN, bytes of a row of x[m, k], num_warps); measured with perf/sweep_tiles.py.
-    rate: multiplications times the bytes of an element, of one multiprocessor in a cycle.
+    rate: multiply-adds of one multiprocessor in a cycle, times the bytes of an element.
         Source: NVIDIA H100 Tensor Core GPU Architecture.
-    fewest_rows: of a tile.   is_alone: one program keeps a multiprocessor busy.
+    min_rows: minimum BM.   is_persistent: one program a multiprocessor, each for many tiles.
     """
 
     tiles: tuple[tuple[int, int, int, int], ...]
     rate: int
-    fewest_rows: int = 16
-    is_alone: bool = False
+    min_rows: int = 16
+    is_persistent: bool = False
 
 
-WGMMA = Way(((128, 256, 128, 8), (128, 128, 128, 8), (64, 128, 256, 4), (64, 128, 128, 4)), 4096,
-            fewest_rows=64, is_alone=True)
-MMA = Way(((256, 128, 128, 8), (128, 128, 64, 4), (64, 64, 64, 4)), 4096)
-MMA_LITTLE_SHARED = Way(((256, 128, 64, 8), (128, 128, 64, 4), (64, 64, 64, 4)), 4096)
-MMA_FETCHED = Way(((128, 128, 64, 4), (64, 64, 64, 4)), 4096)
-MMA_FLOAT32 = Way(((128, 64, 64, 4), (64, 64, 64, 4)), 4096)
-FLOAT32 = Way(((128, 128, 128, 8), (64, 64, 128, 4)), 512)
-FLOAT64 = Way(((64, 64, 128, 4), (32, 32, 128, 4)), 1024)
-FLOAT64_FETCHED = Way(((128, 64, 128, 8), (64, 64, 128, 4), (32, 32, 128, 4)), 1024, is_alone=True)
-ROOM_FOR_LONG_ROWS = 160 * 1024  # three copies of what 256 x 128 sums are made of
+WGMMA = Strategy(((128, 256, 128, 8), (128, 128, 128, 8), (64, 128, 256, 4), (64, 128, 128, 4)),
+                 4096, min_rows=64, is_persistent=True)
+MMA = Strategy(((256, 128, 128, 8), (128, 128, 64, 4), (64, 64, 64, 4)), 4096)
+MMA_LITTLE_SHARED = Strategy(((256, 128, 64, 8), (128, 128, 64, 4), (64, 64, 64, 4)), 4096)
+MMA_FETCHED = Strategy(((128, 128, 64, 4), (64, 64, 64, 4)), 4096)
+MMA_FLOAT32 = Strategy(((128, 64, 64, 4), (64, 64, 64, 4)), 4096)
+FLOAT32 = Strategy(((128, 128, 128, 8), (64, 64, 128, 4)), 512)
+FLOAT64 = Strategy(((64, 64, 128, 4), (32, 32, 128, 4)), 1024)
+FLOAT64_FETCHED = Strategy(((128, 64, 128, 8), (64, 64, 128, 4), (32, 32, 128, 4)), 1024,
+                           is_persistent=True)
+ROOM_FOR_LONG_ROWS = 160 * 1024  # three stages of operands of a 256 x 128 tile
 # Measured, of one multiprocessor
 CACHE_BYTES = 64  # that come from the L2 cache in a cycle
 STEP_CYCLES = 20  # from one span of K to the next
 NARROW_GROUP = 4  # better than GROUP where that many whole rows of tiles run at once
-SUMS, STORED = 32, 12  # sums that are converted, and that leave for memory, in a cycle
+SUMS, STORED = 32, 12  # sums that are converted, and that are stored, in a cycle
 
 
-def way_for(dtype, device, precision: str = "ieee") -> Way:
-    """How a device multiplies; arguments as of tile_for."""
+def strategy_for(dtype, device, precision: str = "ieee") -> Strategy:
+    """The strategy of a device; arguments as of tile_for."""
     if dtype.itemsize == 8:
         return FLOAT64_FETCHED if device.has("tma") else FLOAT64
     if dtype.itemsize == 4 and precision == "ieee":
@@ -212,7 +213,7 @@ def way_for(dtype, device, precision: str = "ieee") -> Way:
         return WGMMA
     if dtype.itemsize == 4:
         return MMA_FLOAT32
-    if device.has("tma"):  # a warp that fetches takes registers
+    if device.has("tma"):  # a producer warp takes registers
         return MMA_FETCHED
     return MMA if device.shared_bytes >= ROOM_FOR_LONG_ROWS else MMA_LITTLE_SHARED
 
@@ -223,21 +224,21 @@ def tile_for(M: int, N: int, K: int, dtype, device, precision: str = "ieee") -> 
 
     dtype: of the arrays.  device: as of bn.current_device.  precision: of float32.
     """
-    way, itemsize = way_for(dtype, device, precision), dtype.itemsize
-    tiles = [Tile(max(way.fewest_rows, min(rows, bn.next_power_of_2(M))),
+    strategy, itemsize = strategy_for(dtype, device, precision), dtype.itemsize
+    tiles = [Tile(max(strategy.min_rows, min(rows, bn.next_power_of_2(M))),
                   max(16, min(columns, bn.next_power_of_2(N))), depth_bytes // itemsize, warps)
-             for rows, columns, depth_bytes, warps in way.tiles]
-    return min(tiles, key=lambda tile: cycles(tile, M, N, K, itemsize, way.rate,
+             for rows, columns, depth_bytes, warps in strategy.tiles]
+    return min(tiles, key=lambda tile: cycles(tile, M, N, K, itemsize, strategy.rate,
                                               device.multiprocessors))
 
 
 def cycles(tile: Tile, M: int, N: int, K: int, itemsize: int, rate: int,
            multiprocessors: int) -> float:
-    """About how long a product takes.
+    """Estimated cycles of a multiplication.
 
     Multiprocessors take their tiles in turn.  For each they multiply or wait for operands,
-    whichever takes longer, and convert sums; nothing is done while the first operands come and
-    the last sums leave.
+    whichever takes longer, and convert the sums.  Loading the first operands and storing the last
+    sums overlap with nothing.
     """
     rows, columns = tile.count(M, N)
     turns = bn.cdiv(rows * columns, multiprocessors)
@@ -254,16 +255,16 @@ def launch(x, w, out, precision: str = "ieee", **constants) -> None:
     """out = x @ w in the array dialect.  constants: SUM."""
     device = bn.current_device()
     (M, K), N = x.shape, w.shape[1]
-    way = way_for(x.dtype, device, precision)
-    if way is WGMMA and precision == "ieee" and 2 * M <= way.fewest_rows <= N:
+    strategy = strategy_for(x.dtype, device, precision)
+    if strategy is WGMMA and precision == "ieee" and 2 * M <= strategy.min_rows <= N:
         tile = tile_for(N, M, K, x.dtype, device)
         programs = min(math.prod(tile.count(N, M)), device.multiprocessors)
-        matmul_few_rows[programs](x, w, out, **vars(tile), **constants)
+        matmul_small_m[programs](x, w, out, **vars(tile), **constants)
         return
     tile = tile_for(M, N, K, x.dtype, device, precision)
     rows, columns = tile.count(M, N)
     programs = rows * columns
-    if way.is_alone:
+    if strategy.is_persistent:
         programs = min(programs, device.multiprocessors)
     if precision == "ieee":
         at_once = min(programs, device.multiprocessors)
@@ -283,7 +284,7 @@ def launch_pointers(x, w, out) -> None:
 
 
 def launch_split(x, w, out) -> None:
-    """The same with four programs a tile; out is of zeros."""
+    """The same with four programs a tile; out is all zeros."""
     tile = Tile(16, 64, 32, 4)
     matmul_split[(*tile.count(*out.shape), 4)](x, w, out, **vars(tile), SPLIT=4)
 
@@ -305,9 +306,9 @@ def assert_product(found: np.ndarray, x: np.ndarray, w: np.ndarray, lost: float 
     assert (np.abs(found.astype(np.float64) - exact) <= sums + result).all()
 
 
-# M, N, K: rows that the copy engine can find, of 16-bit elements, and rows that it cannot
+# M, N, K: rows of 16-bit elements that TMA can address, and rows that it cannot
 EVEN, ODD = (88, 80, 136), (93, 77, 130)
-FEW_ROWS = (24, 208, 136)
+SMALL_M = (24, 208, 136)
 
 
 def check_product(library: ArrayLibrary, start, dtype: type, shape: tuple[int, int, int],
@@ -329,7 +330,7 @@ def check_products(library: ArrayLibrary) -> None:
     for dtype in (np.float32, np.float16):
         for start in (launch, launch_pointers):
             check_product(library, start, dtype, EVEN)
-            check_product(library, start, dtype, FEW_ROWS)
+            check_product(library, start, dtype, SMALL_M)
             check_product(library, start, dtype, ODD, turned=True)
 
 
@@ -387,7 +388,7 @@ def check_batched(library: ArrayLibrary) -> None:
 
 
 def check_split(library: ArrayLibrary) -> None:
-    """Few rows."""
+    """Small M, large K."""
     generator = np.random.default_rng(4)
     x = generator.standard_normal((3, 1000)).astype(np.float16)
     w = generator.standard_normal((1000, 70)).astype(np.float16)
@@ -403,7 +404,7 @@ def quantised(x: np.ndarray, axis: int, kind: type) -> tuple[np.ndarray, np.ndar
 
 
 def check_float8(library: ArrayLibrary) -> None:
-    """Codes and scales give what the numbers that they stand for give."""
+    """Codes with scales multiply as the numbers that they stand for."""
     generator = np.random.default_rng(5)
     for kind in (ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2):
         x, x_scale = quantised(generator.standard_normal((70, 96)), 1, kind)

@@ -41,8 +41,8 @@ def attention_of(start, D, length, causal):
 PARTS = {
     "matmul": product(matmul.launch, np.float16, matmul.EVEN),
     "matmul, transposed": product(matmul.launch, np.float16, matmul.EVEN, True),
-    "matmul, few rows": product(matmul.launch, np.float16, matmul.FEW_ROWS),
-    "matmul, few rows, transposed": product(matmul.launch, np.float16, matmul.FEW_ROWS, True),
+    "matmul, small M": product(matmul.launch, np.float16, matmul.SMALL_M),
+    "matmul, small M, transposed": product(matmul.launch, np.float16, matmul.SMALL_M, True),
     "matmul, odd": product(matmul.launch, np.float16, matmul.ODD),
     "matmul, float32": product(matmul.launch, np.float32, matmul.EVEN),
     "matmul, float64": lambda: matmul.check_product(

@@ -22,7 +22,7 @@ def do_bench(fn: Callable[[], object], warmup: float = 25, rep: float = 100,
              grad_to_none: Iterable[object] | None = None,
              quantiles: Sequence[float] | None = None, return_mode: str = "mean",
              device: str | None = None) -> float | list[float]:
-    """How long fn takes, in ms.
+    """Time of fn, in ms.
 
     On a GPU: between events on the current stream of Torch or CuPy, with an L2 cache that does
     not hold the data.  Elsewhere: on the host's clock.
@@ -56,7 +56,7 @@ def do_bench_cudagraph(fn: Callable[[], object], rep: float = 20,
                        grad_to_none: Iterable[object] | None = None,
                        quantiles: Sequence[float] | None = None,
                        return_mode: str = "mean") -> float | list[float]:
-    """How long fn takes on a GPU without the cost of launches, in ms: in a CUDA graph of many.
+    """Time of fn on a GPU without the cost of launches, in ms: in a CUDA graph of many.
 
     fn must launch to the current stream of Torch or CuPy; host arrays cannot be used.
     Parameters as of do_bench.

@@ -16,7 +16,7 @@ from blocknumba.errors import BlockValueError, require
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What to measure, and how to show it.
+    """Description of a benchmark and of its plot.
 
     x_names: arguments of the measured function that take the values in x_vals.
     x_vals: numbers, or tuples with one value for each of x_names.
@@ -61,7 +61,7 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What was measured for one x and one line; low and high are y where there is no band."""
+    """Measurement for one x and one line; low and high are y if there is no band."""
 
     y: float
     low: float
@@ -70,7 +70,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What a benchmark measured: for each of x_vals a point per line."""
+    """Results of a benchmark: for each of x_vals a point per line."""
 
     benchmark: Benchmark
     points: tuple[tuple[Point, ...], ...]

@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def cache_info(cache: Cache, is_on: bool) -> str:
-    """Where a cache is, how much it holds, and since when."""
+    """Folder, size and age of a cache, as text."""
     files = cache.files()
     total = sum(file.size_bytes for file in files)
     reason = distrust(cache.folder)

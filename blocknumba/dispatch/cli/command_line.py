@@ -1,4 +1,4 @@
-"""What a command line names: kernels of files, and values by name."""
+"""Command-line arguments: kernels in files, and values by name."""
 
 from __future__ import annotations
 

@@ -67,19 +67,19 @@ def _prepare(arguments: argparse.Namespace, values: list[Value]) -> command.Laun
     bound, changes = kernel.signature.bind(values, keywords)
     options = kernel.options.override(changes)
     read = read_arguments(kernel.signature, bound)
-    specialization, _ = kernel.specialize(arguments_of(kernel.signature, read.info),
+    specialization, _ = kernel.specialize(arguments_of(kernel.signature, read.infos),
                                           read.constants, options,
                                           Target.parse(arguments.target),
                                           are_disjoint(read.arrays.values()))
     compiled = kernel.compile(specialization, read.constants)
     machine, (x_programs, *others) = compiled.machine, arguments.grid
     return command.Launchable(compiled.ptx, machine.symbol, (x_programs * machine.cluster, *others),
-                              (machine.threads,), parameter_values(machine, read.info),
+                              (machine.threads,), parameter_values(machine, read.infos),
                               machine.shared_bytes)
 
 
 def parameter_values(machine: MachineCode, arguments: Mapping[str, ArgumentInfo]) -> list[Value]:
-    """What the emulator gives a compiled kernel for its parameters; NumPy arrays only."""
+    """Values of a compiled kernel's parameters for the emulator; NumPy arrays only."""
     return [_value(parameter, arguments) for parameter in machine.parameters]
 
 
@@ -108,7 +108,7 @@ def _tensor_map(parameter: Parameter, arguments: Mapping[str, ArgumentInfo]) -> 
     strides_bytes = (array.itemsize, *sizes.strides_bytes)
     extents = [min(extent, -(-held // stride))
                for extent, stride in zip(sizes.extents, strides_bytes, strict=True)]
-    words = array.view(f"u{array.itemsize}")  # as_strided does not know the dtypes of ml_dtypes
-    described = np.lib.stride_tricks.as_strided(words, extents[::-1], strides_bytes[::-1])
+    integers = array.view(f"u{array.itemsize}")  # as_strided does not know the dtypes of ml_dtypes
+    described = np.lib.stride_tricks.as_strided(integers, extents[::-1], strides_bytes[::-1])
     return EmulatedMap(described.view(array.dtype), box.box[::-1], box.swizzle_bytes,
                        as_tf32=box.as_tf32, held_bytes=held)

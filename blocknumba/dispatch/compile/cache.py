@@ -120,7 +120,7 @@ class Cache:
 
 @cache
 def user_cache() -> Cache | None:
-    """The cache that the settings ask for; None when it is off or there is no place for it."""
+    """The cache that the settings ask for; None when it is off or has no folder."""
     if not SETTINGS.cache or SETTINGS.cache_folder is None:
         return None
     return Cache(SETTINGS.cache_folder, SETTINGS.cache_bytes)

@@ -159,7 +159,7 @@ class Walk:
                 self._read_attributes(path, value)
 
     def _extent(self) -> tuple:
-        """How much was found, and all that decides how much is to be found."""
+        """State of the walk: it is finished when a step leaves this unchanged."""
         return (len(self.reads), len(self._objects), len(self._names), len(self._strings),
                 self._computes_names, self._compares, self._takes_classes, self._shows,
                 self._asks_calls)

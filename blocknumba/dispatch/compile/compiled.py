@@ -58,7 +58,7 @@ class Compiled:
         return self.source.read() if stored else self.source
 
     def is_for(self, given: Mapping[str, ArgumentInfo]) -> bool:
-        """Whether a launch's arguments describe arrays to the copy engine as the code wants it."""
+        """Whether a launch's arguments describe arrays that the code's tensor maps can encode."""
         return self.machine is None or all(
             sizes_in(given, parameter) is not None for parameter in self.machine.parameters
             if parameter.kind == "tensor_map")

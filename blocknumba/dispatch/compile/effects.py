@@ -1,4 +1,4 @@
-"""Which array arguments a kernel reads and which it stores to."""
+"""Effects: the array arguments that a kernel reads, and those that it stores to."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Effects:
 
 
 def effects(fn: Function) -> Effects:
-    """What a function may do to its arrays.
+    """Effects of a function on its arrays.
 
     Every pointer is followed back to the arguments it may come from, through pointer
     arithmetic, selections and loops; a region may get any pointer that its op is given.

@@ -275,14 +275,14 @@ class _Writer:
 
 
 def _written(read: Read) -> object:
-    """What stands for the value of a read."""
+    """The value that is digested for a read."""
     if read.name == "__kwdefaults__":
         return None  # the items of the dict are read too
     return written_code(read.holder) if read.name == "__code__" else read.value
 
 
 def _found(module: str | None, name: str | None) -> object:
-    """What a module has under a name with dots; None when there is no such thing."""
+    """The object of a dotted name in a module; None if there is none."""
     try:
         return operator.attrgetter(name or "")(sys.modules.get(module or ""))
     except AttributeError:

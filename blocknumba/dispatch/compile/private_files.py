@@ -43,7 +43,7 @@ def is_trusted(folder: Path) -> bool:
 
 
 def remedy(folder: Path) -> str:
-    """What to do about a folder that is not trusted."""
+    """Hint on how to fix a folder that is not trusted."""
     chosen = "set BLOCKNUMBA_CACHE_DIR to a folder of your own"
     with contextlib.suppress(OSError):
         found = folder.stat()

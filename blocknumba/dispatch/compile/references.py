@@ -1,4 +1,4 @@
-"""Which names bytecode reads: variables of the surroundings, and attributes."""
+"""References: variables and attributes that bytecode reads by name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Path:
 
 @dataclass(slots=True)
 class Names:
-    """What code names, nested functions included; dicts are sets with an order.
+    """Names in code, nested functions included; dicts are sets with an order.
 
     paths: of variables that are not local.
     attributes: names of those that are read of anything else.
@@ -140,13 +140,13 @@ def _reference(cls: type, arguments: tuple) -> FunctionType:
 
 
 def _referred(reference: FunctionType) -> Named:
-    """What a function stands for; a new one, where the function was not found but read."""
+    """The object that a function refers to; a new one if the function was read by value."""
     known = _REFERRED.get(reference)
     return reference() if known is None else known()
 
 
 def _found(module: str, name: str) -> object:
-    """What has a name; None when nothing has."""
+    """The object of a name; None if there is none."""
     try:
         return operator.attrgetter(name)(sys.modules[module])
     except (AttributeError, KeyError):

@@ -1,4 +1,4 @@
-"""What a kernel may take of a GPU."""
+"""Resource limits of kernels: registers, shared memory, elements per thread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN_BUFFERS = 4  # the largest ones say what to change
 
 
 def layout_options(specialization: Specialization, num_warps: int) -> LayoutOptions:
-    """What the passes of the GPU-layout IR are told about a specialization."""
+    """The options of the layout passes, from a specialization."""
     options, target = specialization.options, specialization.target
     return LayoutOptions(num_warps, options.num_stages, specialization.disjoint,
                          specialization.numbers_describe, target.capabilities,

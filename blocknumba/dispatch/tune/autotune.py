@@ -89,7 +89,7 @@ class Autotuner(Layer):
 
     @property
     def timings(self) -> Timings:
-        """What was measured so far, or read from disk: str() of it is a table."""
+        """The timings so far, measured or read from disk: str() of it is a table."""
         return Timings([
             Row(f"{key.text} on {device}", label, timing)
             for (device, key), timings in self._measured.items()

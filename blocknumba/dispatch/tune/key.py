@@ -29,7 +29,7 @@ _ATTRIBUTES = {"shape": lambda info: info.shape, "dtype": lambda info: info.dtyp
 
 @dataclass(frozen=True, slots=True)
 class TuningKey:
-    """What one choice is for; hashable.
+    """Key of a choice; hashable.
 
     text: readable, and the same in every process.
     exact: what text does not tell apart: functions of the same name.
@@ -153,7 +153,7 @@ class Memo:
         return key
 
     def find(self, key: Hashable | None) -> Config | None:
-        """What add was told of a key."""
+        """The configuration added for a key, or None."""
         return self._configs.get(key)
 
     def add(self, key: Hashable | None, config: Config) -> None:
@@ -195,7 +195,7 @@ def _key_function(driver: Driver | None, signature: Signature, given: Mapping[st
 
 def _expressions(name: str, formal: Formal, cls: type, devices: int,
                  is_key: bool) -> list[str] | None:
-    """What of an argument may change the choice; None when it must be read to know."""
+    """Source text of the key of an argument; None if the argument must be read."""
     if formal.is_constant or cls is NoneType:
         return [name if issubclass(cls, _EXACT) else f"_freeze({name}, {name!r})"]
     library = library_of(cls)

@@ -21,8 +21,8 @@ class Layer(Named):
     kernel: what it is on top of.
     base: the kernel at the bottom.
     signature: of that kernel.
-    chosen: names that this layer gives.
-    all_chosen: names that this layer and those below it give.
+    chosen: names that this layer chooses.
+    all_chosen: names that this layer and those below it choose.
     """
 
     def __init__(self, kernel: Kernel | Layer, decorator: str, chosen: frozenset[str]):
@@ -118,7 +118,7 @@ class Heuristics(Layer):
     """A kernel some of whose constants are functions of its arguments.
 
     values: name -> function of the dict of all arguments, constants and options so far; each
-        sees what those before it gave.
+        sees the results of those before it.
     """
 
     def __init__(self, kernel: Kernel | Layer, values: Mapping[str, Callable[[dict], object]]):

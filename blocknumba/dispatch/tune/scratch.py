@@ -16,7 +16,7 @@ from blocknumba.errors import LaunchError
 
 
 class HostMemory:
-    """Where scratch copies for the CPU are.
+    """Memory of scratch copies for the CPU.
 
     driver: copies from device arrays; None where there are none.
     """
@@ -45,7 +45,7 @@ class HostMemory:
         ctypes.memset(target, 0, size_bytes)
 
     def owner(self, allocation: int) -> object:
-        """What keeps an allocation alive."""
+        """The object that keeps an allocation alive."""
         return self._blocks[allocation]
 
     def free(self) -> None:
@@ -54,7 +54,7 @@ class HostMemory:
 
 
 class DeviceMemory:
-    """Where scratch copies for a GPU are, in the order of a stream."""
+    """Memory of scratch copies on a GPU, allocated and freed in the order of a stream."""
 
     def __init__(self, driver: Driver, stream: int):
         self._driver, self._stream = driver, stream

@@ -23,7 +23,7 @@ _COLUMNS = ("key", "configuration", "median_ms", "p20_ms", "p80_ms", "failed")
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long a kernel took in one configuration.
+    """Timing of a kernel in one configuration.
 
     median_ms, low_ms, high_ms: quantiles 0.5, 0.2 and 0.8; infinite when it failed.
     reason: why it failed; empty when it did not.

@@ -1,4 +1,4 @@
-"""How long work takes: on the host's clock, between CUDA events, and in CUDA graphs."""
+"""Timing: by the host's clock, between CUDA events, and in CUDA graphs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Work = Callable[[int], object]  # of a stream
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How long to measure, about: before runs count, and while they do.
+    """Approximate durations of a measurement: of the warm-up, and of the runs that count.
 
     At least one run is made of each.
     """
@@ -30,7 +30,7 @@ class Budget:
     rep_ms: float = 100.0
 
     def counts(self, run_ms: float) -> tuple[int, int]:
-        """How many runs warm up and how many count when one takes run_ms."""
+        """Numbers of runs that warm up and that count, if one takes run_ms."""
         run_ms = max(run_ms, 1e-4)
         return (max(1, min(MAX_RUNS, int(self.warmup_ms / run_ms))),
                 max(1, min(MAX_RUNS, int(self.rep_ms / run_ms))))

@@ -65,7 +65,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """How trials are measured.
+    """Options of the measurement of trials.
 
     reset_to_zero, restore_value: arrays that get 0, or their first values, before each run.
     pre_hook, post_hook: called before and after each run, with the caller's own arrays.
