@@ -1,7 +1,12 @@
 """Linear algebra over GF(2).
 
-A matrix is a tuple of ints: one int per column, bit r of it is row r.  A subspace is given by any
-tuple of vectors that span it.
+A vector is an int, bit r of it is its entry in row r.  A matrix is a tuple of its columns:
+
+    (1, 2, 6)   is   1 0 0   row 0       apply((1, 2, 6), 0b101) == 1 ^ 6 == 7
+                     0 1 1   row 1
+                     0 0 1   row 2
+
+A subspace is given by any tuple of vectors that span it.
 """
 
 from collections.abc import Iterable
@@ -38,9 +43,9 @@ def images(matrix: Matrix) -> list[int]:
 
 
 class Echelon:
-    """A growing row-echelon basis that remembers how each basis vector was made.
+    """A growing row-echelon basis, and of which added vectors each basis vector is the xor.
 
-    add(v) takes the next vector; every vector is numbered in the order in which it came.
+    add(v) takes the next vector; vectors are numbered in the order in which they are added.
     """
 
     def __init__(self, vectors: Iterable[int] = ()):
@@ -53,9 +58,9 @@ class Echelon:
         return len(self._basis)
 
     def add(self, vector: int) -> tuple[int, int]:
-        """Take in a vector; (what is new in it, the set of taken vectors that xor to it).
+        """Add a vector: (its component outside the span, the set of vectors that xor to that).
 
-        The first is 0 if the vector depends on earlier ones; the second then is a kernel vector.
+        The first is 0 if the vector depends on earlier ones; the second is then a kernel vector.
         """
         rest, used = self.reduce(vector)
         used ^= 1 << self._count
@@ -65,20 +70,20 @@ class Echelon:
         return rest, used
 
     def reduce(self, vector: int) -> tuple[int, int]:
-        """(the part of vector outside the span, the set of taken vectors that xor to the rest)."""
+        """(component of vector outside the span, set of added vectors that xor to the rest)."""
         rest, used = vector, 0
-        todo = vector
-        while todo:
-            pivot = todo.bit_length() - 1
-            todo ^= 1 << pivot
+        remaining = vector
+        while remaining:
+            pivot = remaining.bit_length() - 1
+            remaining ^= 1 << pivot
             found = self._basis.get(pivot)
             if found is not None:
                 rest, used = rest ^ found[0], used ^ found[1]
-                todo = rest & (1 << pivot) - 1
+                remaining = rest & (1 << pivot) - 1
         return rest, used
 
     def spans(self, vector: int) -> bool:
-        """Whether vector is an xor of vectors taken so far."""
+        """Whether vector is an xor of the vectors added so far."""
         return self.reduce(vector)[0] == 0
 
 
@@ -140,10 +145,10 @@ def extension(inner: Matrix, outer: Matrix) -> Matrix:
 
 
 def avoiding_basis(size: int, first: Matrix, second: Matrix) -> Matrix:
-    """A basis of GF(2)**size whose every prefix meets span(first) and span(second) least.
+    """A basis of GF(2)**size, every prefix of which meets span(first) and span(second) least.
 
-    What is outside both comes first, then sums of what is only in one with what is only in the
-    other, which meet neither.
+    Vectors outside both come first, then sums of a vector only in one and a vector only in the
+    other, which lie in neither.
     Source: "Linear Layouts" (arXiv 2505.23819), optimal swizzling.
     """
     shared = intersection(first, second)

@@ -74,7 +74,7 @@ class LinearLayout:
 
     @staticmethod
     def zeros(in_dim: str, bits: int) -> LinearLayout:
-        """in_dim does not matter: everything is held 2**bits times."""
+        """The layout that ignores in_dim: every element is held 2**bits times."""
         return LinearLayout(((in_dim, bits),), (), (0,) * bits)
 
     def __mul__(self, major: LinearLayout) -> LinearLayout:
@@ -110,22 +110,22 @@ class LinearLayout:
         return dict(self.ins + self.outs).get(dim, 0)
 
     def first_bit(self, in_dim: str) -> int:
-        """The place of the first bit of in_dim in a packed input."""
-        place = 0
+        """The position of the first bit of in_dim in a packed input."""
+        shift = 0
         for name, bits in self.ins:
             if name == in_dim:
-                return place
-            place += bits
-        return place
+                return shift
+            shift += bits
+        return shift
 
     @property
     def kernel(self) -> gf2.Matrix:
-        """A basis of the packed inputs that map to 0: along them everything is held again."""
+        """A basis of the packed inputs that map to 0: along them are copies."""
         return gf2.kernel(self.columns)
 
     @property
     def rank(self) -> int:
-        """log2 of how many different points are reached."""
+        """log2 of the number of different points that are reached."""
         return gf2.rank(self.columns)
 
     @property
@@ -144,9 +144,9 @@ class LinearLayout:
         return LinearLayout(self.ins, outer.outs, gf2.compose(outer.columns, self.columns))
 
     def then_inverse(self, other: LinearLayout) -> LinearLayout:
-        """A map x -> y with other(y) == self(x): where other holds what self holds at x.
+        """A map x -> y with other(y) == self(x): where other holds the element that self has at x.
 
-        other must be surjective.  Where other holds an element several times, one of them is taken.
+        other must be surjective.  Where it holds an element several times, one copy is chosen.
         """
         return _then_inverse(self, other)
 
@@ -165,17 +165,17 @@ class LinearLayout:
         return LinearLayout(self.ins, outs, self._repacked(outs, {}))
 
     def _repacked(self, outs: Dims, above: dict[str, int]) -> gf2.Matrix:
-        """The columns packed for outs, each dimension moved up by `above`."""
+        """The columns packed for outs, each dimension shifted up by `above`."""
         if outs == self.outs and not above:
             return self.columns
-        place, places = 0, {}
+        shift, shifts = 0, {}
         for name, bits in outs:
-            places[name], place = place + above.get(name, 0), place + bits
-        moves, place = [], 0
+            shifts[name], shift = shift + above.get(name, 0), shift + bits
+        moves, shift = [], 0
         for name, bits in self.outs:
             if bits:
-                moves.append((place, (1 << bits) - 1, places[name]))
-            place += bits
+                moves.append((shift, (1 << bits) - 1, shifts[name]))
+            shift += bits
         return tuple(
             sum((column >> old & mask) << new for old, mask, new in moves)
             for column in self.columns
@@ -197,14 +197,14 @@ class LinearLayout:
 
 def pack(dims: Dims, coordinates: dict[str, int]) -> int:
     """Named coordinates as one int, minor dimension first."""
-    packed, place = 0, 0
+    packed, shift = 0, 0
     known = {name for name, _ in dims}
     for name in coordinates:
         if name not in known:
             raise KeyError(name)
     for name, bits in dims:
-        packed |= coordinates.get(name, 0) << place
-        place += bits
+        packed |= coordinates.get(name, 0) << shift
+        shift += bits
     return packed
 
 

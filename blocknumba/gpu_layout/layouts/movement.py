@@ -1,4 +1,11 @@
-"""Plans that move a tile from one register layout to another."""
+"""Plans of conversions: how a tile moves from one register layout to another.
+
+The map from a destination (register, lane, warp) to the source that holds its element decides:
+
+    it keeps lane and warp      RegisterMove   registers are renamed
+    it keeps the warp           ShuffleMove    selects, shuffles, selects
+    it crosses warps            SharedMove     write, barrier, read (also where it costs less)
+"""
 
 from __future__ import annotations
 
@@ -18,18 +25,18 @@ SELECTS_PER_SLOT = 2  # CUDA Programming Guide, 'Arithmetic Instructions': 64 se
 
 @dataclass(frozen=True, slots=True)
 class RegisterMove:
-    """Nothing leaves a thread: register r of the result is register sources[r] of the operand."""
+    """Within threads: register r of the result is register sources[r] of the operand."""
 
     sources: tuple[int, ...]
 
     @property
     def cost(self) -> int:
-        """Issue slots: a renaming has none."""
+        """Issue slots: a renaming takes none."""
         return 0
 
     @property
     def is_nothing(self) -> bool:
-        """The registers are the same ones."""
+        """Whether the registers stay the same."""
         return self.sources == tuple(range(len(self.sources)))
 
 
@@ -46,8 +53,8 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class ShuffleRound:
-    """One shuffle of one register: every thread offers `register`, and reads from the source lane
-    of its own thread, xored with lane_xor."""
+    """One shuffle of one register: every thread offers `register`, and reads from its source lane
+    xor lane_xor."""
 
     register: int
     lane_xor: int
@@ -58,7 +65,7 @@ class ShuffleMove:
     """Within a warp, in three steps, all of them the same code in every thread:
 
     1. the `before` selects, in order, on the operand's registers;
-    2. round i gives slot i: the value of rounds[i].register in lane
+    2. round i fills slot i with the value of rounds[i].register in lane
        apply(source_lane, thread) ^ rounds[i].lane_xor of the same warp;
     3. the `after` selects, in order, on the slots, which then are the result's registers.
 
@@ -74,13 +81,13 @@ class ShuffleMove:
 
     @property
     def stays_in_lane(self) -> bool:
-        """Every lane reads itself: step 2 is a renaming of registers."""
+        """Whether every lane reads itself: step 2 is a renaming of registers."""
         own = gf2.identity(LANE_BITS) + (0,) * (len(self.source_lane) - LANE_BITS)
         return self.source_lane == own and not any(r.lane_xor for r in self.rounds)
 
     @property
     def shuffles(self) -> int:
-        """How many different shuffles there are."""
+        """The number of different shuffles."""
         return 0 if self.stays_in_lane else len(set(self.rounds))
 
     @property
@@ -92,9 +99,9 @@ class ShuffleMove:
 
     @property
     def _select_count(self) -> int:
-        """Selects of single registers, without those whose result nothing needs."""
+        """Selects of single registers, without dead ones."""
         count = len(self.after) * len(self.rounds)
-        needed = {turn.register for turn in self.rounds}
+        needed = {shuffle.register for shuffle in self.rounds}
         for select in reversed(self.before):
             count += len(needed)
             needed |= {register ^ select.register_xor for register in needed}
@@ -113,12 +120,13 @@ class SharedMove:
     read: SharedAccess
     within_warp: bool
 
+
 Move = RegisterMove | ShuffleMove | SharedMove
 
 
 @lru_cache(maxsize=4096)
 def plan_move(source: LinearLayout, destination: LinearLayout, element_bits: int) -> Move:
-    """The cheapest way to bring a tile from source to destination, by the costs above.
+    """The cheapest move of a tile from source to destination, by the costs above.
 
     Both layouts have the same number of warps and hold every element.  element_bits: in memory.
     """
@@ -136,7 +144,7 @@ def plan_move(source: LinearLayout, destination: LinearLayout, element_bits: int
 
 @lru_cache(maxsize=4096)
 def move_cost(source: LinearLayout, destination: LinearLayout, element_bits: int) -> int:
-    """The cost of plan_move(source, destination, element_bits), if no bank conflicts are left."""
+    """The cost of plan_move(source, destination, element_bits), assuming no bank conflicts."""
     if source == destination:
         return 0
     direct = _direct_move(source, destination, element_bits)
@@ -168,14 +176,14 @@ def _min_shared_cost(source: LinearLayout, destination: LinearLayout, element_bi
 
 @lru_cache(maxsize=4096)
 def stays_in_warp(source: LinearLayout, destination: LinearLayout) -> bool:
-    """Whether every warp needs only elements that it holds and that it alone writes for itself."""
+    """Whether every warp reads only elements that it writes itself."""
     return _stays_in_warp(source_of(destination, source)) and not replication(source).warp
 
 
 def source_of(destination: LinearLayout, source: LinearLayout) -> LinearLayout:
-    """The map p with source(p(x)) == destination(x): where to fetch what belongs at x.
+    """The map p with source(p(x)) == destination(x): where to read the element that belongs at x.
 
-    Where source holds an element several times, the copy nearest to x is taken: in the same
+    Where source holds an element several times, the copy nearest to x is chosen: in the same
     thread if there is one, else in the same warp.
     """
     assert source.outs == destination.outs, f"{source.outs} and {destination.outs} differ"
@@ -194,7 +202,7 @@ def source_of(destination: LinearLayout, source: LinearLayout) -> LinearLayout:
 def _nearest(
     spans: tuple[gf2.Echelon, ...], target: int, own: int, own_image: int, keep_warp: bool
 ) -> int:
-    """A packed source with image target: at `own` but for registers; else for lanes; else any."""
+    """A packed source of target: in the thread `own` if possible, else in its warp, else any."""
     in_thread, in_warp, anywhere = spans
     rest, used = in_thread.reduce(target ^ own_image)
     if not rest:
@@ -236,7 +244,7 @@ def _register_move(pull: LinearLayout) -> RegisterMove | None:
 
 
 def _shuffle_move(pull: LinearLayout, element_bits: int) -> ShuffleMove | None:
-    """The shuffles that realise pull, or None if it crosses warps or lanes would need two sources.
+    """The shuffles that implement pull; None if it crosses warps or lanes need two sources.
 
     A lane reads one lane per round, and a lane offers one register per round.  So the registers of
     the result are taken in an order that depends on the thread (register = slot ^ after(thread)),
@@ -270,14 +278,14 @@ def _shuffle_move(pull: LinearLayout, element_bits: int) -> ShuffleMove | None:
 
 
 def _distinct_sources(thread: gf2.Matrix, lane_of_register: gf2.Matrix) -> gf2.Matrix:
-    """after: per thread bit a set of registers, such that lanes read as many lanes as can be."""
+    """after: per thread bit a set of registers, such that lanes read from distinct lanes."""
     echelon = gf2.Echelon()
     dependent = [bit for bit, column in enumerate(thread) if not echelon.add(column)[0]]
     after = [0] * len(thread)
     for bit in dependent:
-        for place, lane in enumerate(lane_of_register):
+        for index, lane in enumerate(lane_of_register):
             if echelon.add(lane)[0]:
-                after[bit] = 1 << place
+                after[bit] = 1 << index
                 break
     return tuple(after)
 
@@ -288,7 +296,7 @@ def _selects(by_thread: gf2.Matrix) -> tuple[Select, ...]:
     masks = [0] * len(basis)
     for bit, column in enumerate(by_thread):
         combination = gf2.solve(basis, column)
-        for place in range(len(basis)):
-            masks[place] |= (combination >> place & 1) << bit
+        for index in range(len(basis)):
+            masks[index] |= (combination >> index & 1) << bit
     return tuple(Select(mask, vector) for mask, vector in zip(masks, basis))
 

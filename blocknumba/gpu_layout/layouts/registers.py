@@ -1,4 +1,4 @@
-"""Layouts of tiles in registers: how they are made, and how they follow the shape of a tile.
+"""Layouts of tiles in registers: constructors, and how they follow the shape of a tile.
 
 A register layout maps (register, lane, warp) to the axes of a tile.  Its outputs are packed last
 axis first, so a packed output is the element's index in C order: reshape keeps every column.
@@ -29,17 +29,17 @@ def dims_of(shape: tuple[int, ...]) -> Dims:
 
 
 def shape_of(layout: LinearLayout) -> tuple[int, ...]:
-    """The shape of the tile that a register layout is of."""
+    """The shape of the tile of a layout."""
     return tuple(1 << bits for _, bits in reversed(layout.outs))
 
 
 def register_count(layout: LinearLayout) -> int:
-    """How many elements each thread holds."""
+    """The number of registers of a thread."""
     return 1 << layout.bits(REGISTER)
 
 
 def warp_count(layout: LinearLayout) -> int:
-    """How many warps there are."""
+    """The number of warps."""
     return 1 << layout.bits(WARP)
 
 
@@ -59,15 +59,21 @@ def blocked(
     num_warps: int,
     warp_order: tuple[int, ...] | None = None,
 ) -> LinearLayout:
-    """Neighbours along order[0] in one thread, then across lanes, then across warps, then again.
+    """Vectors along order[0] in one thread, then across lanes, then across warps, then again.
+
+    The first row of a (.., 256) tile, order (1, 0), vector 2, 2 warps; L1:0 is lane 1, register 0:
+
+        column   0 1    2 3    ..  62 63    64 65   ..  128 129   ..
+        warp 0   L0:0,1 L1:0,1 ..  L31:0,1          ..  L0:2,3    ..
+        warp 1                              L0:0,1  ..            ..
 
     shape: of the tile, which is covered exactly.  order: axes, fastest first.
     vector: elements of one thread that are neighbours along order[0]; fewer if the axis is shorter.
     warp_order: the axes that warps are laid along, first choice first; `order` by default.
 
-    A tile with fewer elements than threads is replicated: the threads left over hold copies.  In a
-    bigger one, registers take the rest: register bit groups go over the whole tile, so that the
-    first access of all threads is one run of neighbours.
+    In a tile with fewer elements than threads, the threads left over hold copies.  In a larger one,
+    the remaining bits are registers, so that the first vectors of all threads are one contiguous
+    run.
     """
     free = FreeBits(shape)
     register = free.take(order[:1], log2(vector))
@@ -82,12 +88,12 @@ def blocked(
 
 
 def in_rows(shape: tuple[int, ...], num_warps: int) -> LinearLayout:
-    """A layout for tiles that nothing else decides: C order, one element after the other."""
+    """The layout of tiles without preference: C order, neighbours in consecutive lanes."""
     return blocked(shape, tuple(reversed(range(len(shape)))), 1, num_warps)
 
 
 def within_warps(shape: tuple[int, ...], axis: int, num_warps: int) -> LinearLayout:
-    """A layout in which every warp holds whole runs along an axis, as copies if it must."""
+    """A layout in which every warp holds whole rows along an axis, as copies if it must."""
     others = tuple(other for other in reversed(range(len(shape))) if other != axis)
     layout = blocked(shape, (axis, *others), 1, num_warps, others)
     along = collapse(layout, others)
@@ -103,20 +109,20 @@ def replicated(shape: tuple[int, ...], num_warps: int) -> LinearLayout:
 
 
 class FreeBits:
-    """The index bits of a tile that are not given away yet."""
+    """The index bits of a tile that are not assigned to an input bit yet."""
 
     def __init__(self, shape: tuple[int, ...]):
-        place, self._bits = 0, {}
+        first_bit, self._bits = 0, {}
         for axis in reversed(range(len(shape))):
             bits = log2(shape[axis])
-            self._bits[axis] = list(range(place, place + bits))
-            place += bits
+            self._bits[axis] = list(range(first_bit, first_bit + bits))
+            first_bit += bits
 
     def __len__(self) -> int:
         return sum(map(len, self._bits.values()))
 
     def left(self, axis: int) -> int:
-        """How many bits of an axis are left."""
+        """The number of free bits of an axis."""
         return len(self._bits[axis])
 
     def take(self, axes: tuple[int, ...], count: int) -> gf2.Matrix:
@@ -130,7 +136,7 @@ class FreeBits:
 
 
 def reshape(layout: LinearLayout, shape: tuple[int, ...]) -> LinearLayout:
-    """The layout of the same elements, in C order, as another shape."""
+    """The layout of the same elements, in C order, in another shape."""
     return LinearLayout(layout.ins, dims_of(shape), layout.columns)
 
 
@@ -149,18 +155,18 @@ def inverse_axes(axes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def collapse(layout: LinearLayout, axes: tuple[int, ...]) -> LinearLayout:
-    """The layout of a tile whose extent along axes became 1: threads that differ there hold copies.
+    """The layout of a tile with extent 1 along axes: threads that differed there hold copies.
 
     Copies within one thread are dropped.
     """
     shape = shape_of(layout)
     kept = tuple(1 if axis in axes else extent for axis, extent in enumerate(shape))
-    keep_mask, place = 0, 0
+    keep_mask, first_bit = 0, 0
     for axis in reversed(range(len(shape))):
         bits = log2(shape[axis])
         if axis not in axes:
-            keep_mask |= ((1 << bits) - 1) << place
-        place += bits
+            keep_mask |= ((1 << bits) - 1) << first_bit
+        first_bit += bits
     masked = LinearLayout(
         layout.ins, layout.outs, tuple(column & keep_mask for column in layout.columns)
     )
@@ -170,33 +176,33 @@ def collapse(layout: LinearLayout, axes: tuple[int, ...]) -> LinearLayout:
 
 
 def _compressed(value: int, mask: int) -> int:
-    """The bits of value that mask selects, moved together."""
-    packed, place = 0, 0
+    """The bits of value that mask selects, packed together."""
+    packed, first_bit = 0, 0
     while mask:
         low = mask & -mask
         if value & low:
-            packed |= 1 << place
-        place += 1
+            packed |= 1 << first_bit
+        first_bit += 1
         mask ^= low
     return packed
 
 
 def subtile(layout: LinearLayout, shape: tuple[int, ...]) -> LinearLayout | None:
-    """The layout of an aligned part of a tile, whose threads hold what they held of the tile.
+    """The layout of an aligned subtile, in which threads keep the elements that they have.
 
-    shape: of the part.  None where threads or warps differ in which part they hold.
+    shape: of the subtile.  None where threads or warps differ in which subtile they hold.
     """
-    removed, place = 0, 0
+    removed, first_bit = 0, 0
     for axis in reversed(range(len(shape))):
         inner, bits = log2(shape[axis]), log2(shape_of(layout)[axis])
-        removed |= (1 << place + bits) - (1 << place + inner)
-        place += bits
+        removed |= (1 << first_bit + bits) - (1 << first_bit + inner)
+        first_bit += bits
     register = tuple(column for column in layout[REGISTER] if not column & removed)
     left_out = [column for column in layout[REGISTER] if column & removed]
     threads = layout[LANE] + layout[WARP]
     if any(column & removed for column in threads) or any(c & ~removed for c in left_out):
         return None
-    kept = ~removed & (1 << place) - 1
+    kept = ~removed & (1 << first_bit) - 1
     columns = [_compressed(column, kept) for column in register + threads]
     lanes = len(register) + LANE_BITS
     return from_columns(shape, tuple(columns[: len(register)]),
@@ -204,36 +210,36 @@ def subtile(layout: LinearLayout, shape: tuple[int, ...]) -> LinearLayout | None
 
 
 def drop_axis(layout: LinearLayout, axis: int) -> LinearLayout:
-    """The layout of a tile reduced over an axis, which is gone."""
+    """The layout of a tile reduced over an axis, which is dropped."""
     collapsed = collapse(layout, (axis,))
     shape = shape_of(collapsed)
     return reshape(collapsed, shape[:axis] + shape[axis + 1 :])
 
 
 def insert_axis(layout: LinearLayout, axis: int) -> LinearLayout:
-    """The layout of a tile with a new axis of extent 1 at this place."""
+    """The layout of a tile with a new axis of extent 1 at this index."""
     shape = shape_of(layout)
     return reshape(layout, shape[:axis] + (1,) + shape[axis:])
 
 
 def stretch(layout: LinearLayout, shape: tuple[int, ...]) -> LinearLayout:
-    """The layout of a tile broadcast to shape: along its axes of extent 1 each thread holds all.
+    """The layout of a tile broadcast to shape: along axes of extent 1 each thread holds all.
 
-    The new elements take the registers above those of the tile.
+    The new elements are in the registers above those of the tile.
     """
     old = shape_of(layout)
     wider = layout.with_outs(dims_of(shape))
-    place, added = 0, ()
+    first_bit, added = 0, ()
     for axis in reversed(range(len(shape))):
         bits = log2(shape[axis])
         if old[axis] != shape[axis]:
-            added += tuple(1 << place + bit for bit in range(bits))
-        place += bits
+            added += tuple(1 << first_bit + bit for bit in range(bits))
+        first_bit += bits
     return wider.with_columns(REGISTER, wider[REGISTER] + added)
 
 
 def join(layout: LinearLayout) -> LinearLayout:
-    """The layout of two tiles joined along a new last axis: the lowest register bit chooses."""
+    """The layout of two tiles joined along a new last axis: the lowest register bit selects."""
     shape = shape_of(layout)
     shifted = tuple(column << 1 for column in layout.columns)
     wide = LinearLayout(layout.ins, dims_of((*shape, 2)), shifted)
@@ -260,16 +266,16 @@ def can_split(layout: LinearLayout) -> bool:
 
 
 def without_register_copies(layout: LinearLayout) -> LinearLayout:
-    """The layout with as few registers as hold the same elements in every thread."""
+    """The layout with the fewest registers that hold the same elements in every thread."""
     return layout.with_columns(REGISTER, gf2.independent(layout[REGISTER]))
 
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """Which of the copies of an element count: those where every masked bit is 0.
+    """The copy of an element that counts: that where every masked bit is 0.
 
-    register, lane, warp: masks.  Each element has exactly one such holder, so a store or an atomic
-    does its work once if registers with `number & register` are skipped and threads with
+    register, lane, warp: masks.  Each element has exactly one such copy, so a store or an atomic
+    is executed once if registers with `number & register` are skipped and threads with
     `lane_id & lane or warp_id & warp` do nothing.
     """
 
@@ -283,7 +289,7 @@ class Replication:
 
 @lru_cache(maxsize=1024)
 def replication(layout: LinearLayout) -> Replication:
-    """The bits of each input dimension that only make copies, registers kept before threads."""
+    """The bits of each input dimension that only select copies, registers kept before threads."""
     echelon = gf2.Echelon()
     masks = []
     for name in (REGISTER, LANE, WARP):
@@ -296,7 +302,7 @@ def replication(layout: LinearLayout) -> Replication:
 
 
 def contiguous_registers(layout: LinearLayout, axis: int) -> int:
-    """How many registers from register 0 on are neighbours along an axis, the same in every thread.
+    """The number of registers from 0 on that are neighbours along an axis in every thread.
 
     A run is aligned to its own length along that axis.
     """

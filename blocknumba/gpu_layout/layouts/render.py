@@ -29,8 +29,8 @@ WARP_HUES = 8  # warps whose colours can be told apart
 class Cell:
     """One element of a tile.
 
-    label: where it is: warp.lane:register, or an offset.
-    holders: how many copies there are.  hue: from 0 to 360, shade: from 0 to 1: who holds it.
+    label: its location: warp.lane:register, or an offset.
+    holders: number of copies.  hue: from 0 to 360, by warp.  shade: from 0 to 1, by lane or bank.
     """
 
     label: str
@@ -107,24 +107,24 @@ def _grid(layout: LinearLayout) -> list[list[Cell]]:
     columns = shape[-1] if shape else 1
     rows = math.prod(shape) // columns
     cells: dict[int, list[int]] = {}
-    for place, element in enumerate(gf2.images(layout.columns)):
-        cells.setdefault(element, []).append(place)
+    for position, element in enumerate(gf2.images(layout.columns)):
+        cells.setdefault(element, []).append(position)
     return [
         [_cell(layout, cells[row * columns + column]) for column in range(columns)]
         for row in range(rows)
     ]
 
 
-def _cell(layout: LinearLayout, places: list[int]) -> Cell:
-    """The cell of an element that is in these packed places."""
-    where = unpack(layout.ins, places[0])
+def _cell(layout: LinearLayout, positions: list[int]) -> Cell:
+    """The cell of an element that is at these packed inputs."""
+    where = unpack(layout.ins, positions[0])
     if OFFSET in where:
         bank = where[OFFSET] % BANKS
-        return Cell(str(where[OFFSET]), len(places), 210, bank / BANKS)
+        return Cell(str(where[OFFSET]), len(positions), 210, bank / BANKS)
     warp, lane = where[WARP], where[LANE]
     label = f"{warp}.{lane}:{where[REGISTER]}"
     hue = 360 * (warp % WARP_HUES) // WARP_HUES
-    return Cell(label, len(places), hue, lane / WARP_SIZE)
+    return Cell(label, len(positions), hue, lane / WARP_SIZE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

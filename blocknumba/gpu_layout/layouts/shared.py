@@ -1,4 +1,14 @@
-"""Layouts of tiles in shared memory: accesses, bank conflicts, and the swizzles that avoid them."""
+"""Layouts of tiles in shared memory: accesses, bank conflicts, and the swizzles that avoid them.
+
+Shared memory has 32 banks of 4 bytes.  Lanes that access different words of one bank conflict.  The
+read of a column of 32 x 32 words; a letter is a bank:
+
+    C order              swizzled
+    row 0   a b c d      a b c d      column 0 is a a a a: 4 conflicts; swizzled, it is a b c d:
+    row 1   a b c d      b a d c      none, since the bank of (row, column) is column ^ row
+    row 2   a b c d      c d a b
+    row 3   a b c d      d c b a
+"""
 
 from __future__ import annotations
 
@@ -31,13 +41,13 @@ def in_registers(tile: TileType) -> bool:
 
 
 def offset_of(shared: LinearLayout, index: dict[int, int]) -> int:
-    """Where an element is in a shared layout; index: by axis, 0 where left out."""
-    element = pack(shared.outs, {f"dim{axis}": place for axis, place in index.items()})
+    """The offset of an element in a shared layout; index: by axis, 0 where left out."""
+    element = pack(shared.outs, {f"dim{axis}": position for axis, position in index.items()})
     return gf2.apply(gf2.right_inverse(shared.columns, shared.out_bits), element)
 
 
 def contiguous_run(shared: LinearLayout, axis: int) -> int:
-    """How many neighbours along an axis lie side by side, in every aligned run of so many."""
+    """The longest aligned run of neighbours along an axis that are contiguous in the buffer."""
     run = 1
     while run < 1 << shared.bits(OFFSET):
         place = shared(offset=run)
@@ -48,9 +58,9 @@ def contiguous_run(shared: LinearLayout, axis: int) -> int:
 
 
 def conflict_degree(lanes: gf2.Matrix) -> int:
-    """Bank conflicts of one 4-byte access: how many times the hardware repeats it (1 = none).
+    """Bank conflicts of one 4-byte access: how often the hardware repeats it (1 = none).
 
-    lanes: per lane bit, the shared word (4 bytes) it moves the access by.  Lanes that read the same
+    lanes: per lane bit, the number of words by which it moves the access.  Lanes that read the same
     word do not conflict.   Source: CUDA Programming Guide, 'Shared Memory'.
     """
     return 1 << gf2.rank(lanes) - gf2.rank(tuple(word % BANKS for word in lanes))
@@ -58,7 +68,7 @@ def conflict_degree(lanes: gf2.Matrix) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SharedAccess:
-    """How each thread writes or reads its registers.
+    """The instructions by which each thread writes or reads its registers.
 
     offsets: register, lane, warp -> offset, in elements.
     element_bits: size of an element in memory.
@@ -76,14 +86,14 @@ class SharedAccess:
 
     @property
     def wavefronts(self) -> int:
-        """Passes through shared memory that one warp needs for the whole tile."""
+        """Passes through shared memory that the whole tile takes, for one warp."""
         words = max(1, self.vector * self.element_bits // (8 * BANK_BYTES))
         return len(self.groups) * words * self.degree
 
 
 @lru_cache(maxsize=4096)
 def access(layout: LinearLayout, shared: LinearLayout, element_bits: int) -> SharedAccess:
-    """How a register layout reads or writes a tile that lies in shared memory.
+    """The access of a tile in shared memory by threads with a register layout.
 
     Registers that are copies of others in the same thread are left out.
     """
@@ -102,7 +112,7 @@ def access(layout: LinearLayout, shared: LinearLayout, element_bits: int) -> Sha
 
 
 def _vector_bits(offsets: LinearLayout, element_bits: int) -> int:
-    """log2 of the widest access: low offset bits that registers reach and threads leave alone."""
+    """log2 of the widest access: low offset bits that registers span and threads do not touch."""
     registers = gf2.Echelon(offsets[REGISTER])
     threads = offsets[LANE] + offsets[WARP]
     limit = log2(8 * VECTOR_BYTES // element_bits)
@@ -117,25 +127,25 @@ def _vector_bits(offsets: LinearLayout, element_bits: int) -> int:
 def _degree(offsets: LinearLayout, vector: int, element_bits: int) -> int:
     """The conflict degree of one instruction.
 
-    The hardware serves a vector access for as many lanes at a time as move 128 bytes together.
+    The hardware executes a vector access for as many lanes at a time as move 128 bytes.
     """
     words = vector * element_bits // (8 * BANK_BYTES)
-    together = LANE_BITS - (log2(words) if words > 1 else 0)
+    lanes_at_once = LANE_BITS - (log2(words) if words > 1 else 0)
     bytes_ = element_bits // 8
     return conflict_degree(
-        tuple(column * bytes_ // BANK_BYTES for column in offsets[LANE][:together])
+        tuple(column * bytes_ // BANK_BYTES for column in offsets[LANE][:lanes_at_once])
     )
 
 
 @dataclass(frozen=True, slots=True)
 class LdmatrixAccess:
-    """How ldmatrix reads the registers of each thread, 8 rows of 16 bytes to a matrix.
+    """The ldmatrix instructions of each thread; a matrix is 8 rows of 16 bytes.
 
     addresses: number of the instruction (register), lane, warp -> offset of the row whose address
-        the lane gives, in elements.
+        the lane passes, in elements.
     matrices: per instruction: 1, 2 or 4, one for each 32-bit word of a thread; the words of an
         instruction are consecutive registers.
-    transposed: whether a thread gets what is in one column of two rows.
+    transposed: whether a thread receives one column of two rows.
     element_bits: size of an element in memory.
     """
 
@@ -146,7 +156,7 @@ class LdmatrixAccess:
 
     @property
     def elements(self) -> int:
-        """Registers that one instruction reads."""
+        """Registers that one instruction fills."""
         return self.matrices * 8 * BANK_BYTES // self.element_bits
 
     @property
@@ -161,15 +171,15 @@ class LdmatrixAccess:
 def ldmatrix_access(
     layout: LinearLayout, shared: LinearLayout, element_bits: int
 ) -> LdmatrixAccess | None:
-    """How ldmatrix reads a tile that lies in shared memory; None if it cannot.
+    """The ldmatrix access of a tile in shared memory; None if ldmatrix cannot read it.
 
-    It gives lane l the 4 bytes at place l % 4 of row l / 4; transposed, of 16-bit elements, it
-    gives the elements of rows 2 * (l % 4) and the next one in column l / 4.
+    Lane l receives word l % 4 of row l / 4; transposed, of 16-bit elements, it receives column
+    l / 4 of rows 2 * (l % 4) and 2 * (l % 4) + 1.
     Source: PTX ISA, "ldmatrix".
     """
     offsets = layout.then_inverse(shared)
     register, lane = offsets[REGISTER], offsets[LANE]
-    inner = log2(max(1, 8 * BANK_BYTES // element_bits))  # bits of a place in a word
+    inner = log2(max(1, 8 * BANK_BYTES // element_bits))  # bits of an element's index in a word
     if element_bits > 8 * BANK_BYTES or len(register) < inner:
         return None
     chunk = 8 * VECTOR_BYTES // element_bits
@@ -182,15 +192,15 @@ def ldmatrix_access(
         return None
     if any(column % chunk for column in (*words, *rows, *offsets[WARP])):
         return None
-    together = min(len(words), MATRIX_BITS)
-    lanes = rows + words[:together] + (0,) * (MATRIX_BITS - together)
-    ins = ((REGISTER, len(words) - together), *offsets.ins[1:])
-    addresses = LinearLayout(ins, offsets.outs, words[together:] + lanes + offsets[WARP])
-    return LdmatrixAccess(addresses, 1 << together, transposed, element_bits)
+    lanes_at_once = min(len(words), MATRIX_BITS)
+    lanes = rows + words[:lanes_at_once] + (0,) * (MATRIX_BITS - lanes_at_once)
+    ins = ((REGISTER, len(words) - lanes_at_once), *offsets.ins[1:])
+    addresses = LinearLayout(ins, offsets.outs, words[lanes_at_once:] + lanes + offsets[WARP])
+    return LdmatrixAccess(addresses, 1 << lanes_at_once, transposed, element_bits)
 
 
 def in_order(layout: LinearLayout) -> LinearLayout:
-    """The shared layout in C order, for tiles of the shape of a layout."""
+    """The shared layout in C order of tiles that have the shape of a layout."""
     return LinearLayout(((OFFSET, layout.out_bits),), layout.outs, gf2.identity(layout.out_bits))
 
 
@@ -198,8 +208,8 @@ def in_order(layout: LinearLayout) -> LinearLayout:
 def best_shared(writer: LinearLayout, reader: LinearLayout, element_bits: int) -> LinearLayout:
     """The shared layout through which a tile goes from writer to reader in the fewest wavefronts.
 
-    Candidates differ in which registers become vectors; the rest of each is computed.  Among equals
-    the one with fewer instructions is taken, then C order, which has the cheapest addresses.
+    Candidates differ in which registers form vectors; the other columns are computed.  Among
+    equals, fewer instructions win, then C order, which has the cheapest addresses.
     """
     limit = log2(8 * VECTOR_BYTES // element_bits)
     both = gf2.intersection(writer[REGISTER], reader[REGISTER])[:limit]
@@ -223,8 +233,8 @@ def _swizzled(
 ) -> LinearLayout:
     """The shared layout whose lowest offset bits are `vector`, and whose rows avoid conflicts.
 
-    The offset is (row, bank, place in the vector).  Two lanes conflict when they differ in the row
-    only, so rows are spanned by what neither the writer's nor the reader's lanes reach together.
+    The offset is (row, bank, index in the vector).  Two lanes conflict when they differ in the row
+    only, so rows are spanned by vectors that neither the writer's nor the reader's lanes span.
     """
     size = writer.out_bits
     row_bits = log2(8 * BANKS * BANK_BYTES // element_bits)
@@ -239,10 +249,10 @@ def _swizzled(
 def _wavefront(
     layout: LinearLayout, other: LinearLayout, vector: gf2.Matrix, element_bits: int
 ) -> gf2.Matrix:
-    """What one wavefront moves: the part of `vector` that one thread holds, and lanes.
+    """The columns of one wavefront: those of `vector` that one thread holds, and lanes.
 
-    Lanes that are not threads of the other layout come first: a row that sums a part of its vector
-    and one of its threads would tear the vector apart.
+    Lanes that are not threads of the other layout come first: a row column that is the sum of one
+    of its vector columns and one of its threads would split its vectors.
     """
     registers = gf2.Echelon(layout[REGISTER])
     held = tuple(itertools.takewhile(registers.spans, vector))
@@ -263,9 +273,9 @@ _ROW_BIT = 7  # chunk numbers are combined with the address bits from here on: 1
 def in_panels(
     shape: tuple[int, ...], minor_axis: int, element_bits: int, swizzle_bytes: int
 ) -> LinearLayout:
-    """What swizzled gives, but with the chunks of every row in order.
+    """The layout of `swizzled` without the permutation of chunks.
 
-    This is how a copy engine or a tensor core counts: it permutes the addresses at last.
+    TMA and wgmma compute addresses in this layout, and permute the address bits at last.
     """
     assert swizzle_bytes in SWIZZLES, f"a swizzle of {swizzle_bytes} bytes"
     first_bits = {}
@@ -289,7 +299,7 @@ def in_panels(
 def swizzled(
     shape: tuple[int, ...], minor_axis: int, element_bits: int, swizzle_bytes: int
 ) -> LinearLayout:
-    """The layout of a tile in panels of rows, their chunks permuted as addresses say.
+    """The layout of a tile in panels of rows, with chunks permuted by the number of their row.
 
     shape: of the tile; rows follow each other in C order of the other axes, panels come last.
     minor_axis: the axis that a row runs along, of at least swizzle_bytes.
@@ -303,7 +313,7 @@ def swizzled(
 
 
 def _permuted(columns: gf2.Matrix, element_bits: int, chunk_bits: int) -> gf2.Matrix:
-    """Columns of offset bits, each bit from _ROW_BIT on also changing a bit of the chunk."""
+    """Columns of offset bits, each bit from _ROW_BIT on also flipping a bit of the chunk."""
     element_bit = log2(element_bits // 8)
     chunk, row = _CHUNK_BIT - element_bit, _ROW_BIT - element_bit
     changed = list(columns)
@@ -320,7 +330,7 @@ def widest_swizzle(extent: int, element_bits: int) -> int:
 
 @lru_cache(maxsize=1024)
 def recognized(layout: LinearLayout, element_bits: int) -> tuple[int, int] | None:
-    """The (minor axis, swizzle bytes) of a layout that swizzled gave; None for other layouts."""
+    """The (minor axis, swizzle bytes) of a layout made by `swizzled`; None for other layouts."""
     shape = tuple(1 << bits for _, bits in reversed(layout.outs))
     for minor_axis in reversed(range(len(shape))):
         for swizzle in SWIZZLES:
