@@ -146,7 +146,7 @@ def _require_matching(buffer: TileType, value: TileType) -> None:
     shape = value.shape or (1,)
     require(
         value.dtype == buffer.dtype and shape == buffer.shape,
-        "shared_write: given {}, accepted what {} holds",
+        "shared_write: given {}, accepted a value of the dtype and shape of {}",
         value,
         buffer,
     )

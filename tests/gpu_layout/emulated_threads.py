@@ -18,10 +18,10 @@ def element_index(layout):
     """Which element, in C order, each register holds, computed point by point."""
     held = np.zeros(dimensions(layout), np.int64)
     for warp, lane, register in np.ndindex(*held.shape):
-        place = layout(register=register, lane=lane, warp=warp)
+        coordinates = layout(register=register, lane=lane, warp=warp)
         index = 0
         for axis in range(len(layout.outs)):
-            index = index << layout.bits(f"dim{axis}") | place[f"dim{axis}"]
+            index = index << layout.bits(f"dim{axis}") | coordinates[f"dim{axis}"]
         held[warp, lane, register] = index
     return held
 
@@ -32,7 +32,7 @@ def distribute(tile, layout):
 
 
 def execute(move, held, source, destination):
-    """The registers after a movement plan, by threads that see only what hardware shows them."""
+    """The registers after a plan of a conversion, by threads that see only what hardware does."""
     if isinstance(move, RegisterMove):
         return held[:, :, list(move.sources)]
     if isinstance(move, ShuffleMove):
@@ -66,14 +66,14 @@ def _shuffle(move, held):
     for bit, column in enumerate(move.source_lane):
         lane ^= (threads >> bit & 1) * column
     slots = []
-    for turn in move.rounds:
-        offered = held[:, :, turn.register]
-        slots.append(np.take_along_axis(offered, lane ^ turn.lane_xor, axis=1))
+    for shuffle in move.rounds:
+        offered = held[:, :, shuffle.register]
+        slots.append(np.take_along_axis(offered, lane ^ shuffle.lane_xor, axis=1))
     return _select(move.after, np.stack(slots, axis=-1))
 
 
 def _through_shared(move, held, source, destination):
-    """Writes first, then reads; a read of what nobody wrote gives -1."""
+    """Writes first, then reads; an element that nobody wrote reads as -1."""
     size = 1 << move.shared.bits("offset")
     warps, lanes, _ = held.shape
     memory = np.full(size, -1)

@@ -1,4 +1,4 @@
-"""Kernels with products of tiles, in the array dialect, and their tile IR."""
+"""Kernels with dots, in the array dialect, and their tile IR."""
 
 import blocknumba as bn
 
@@ -33,7 +33,7 @@ def persistent_matmul(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.conste
 
 @bn.jit
 def late_use(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
-    """A product whose accumulator is scaled in every round."""
+    """A dot whose accumulator is scaled in every iteration."""
     r, n = bn.block(0, BM), bn.block(1, BN)
     acc = bn.zeros((BM, BN), bn.float32)
     for k in bn.spans(a.shape[1], BK):
@@ -43,7 +43,7 @@ def late_use(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
 
 @bn.jit
 def attention_like(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
-    """Two products in a loop, the second of what the first gave; a tile that is fetched once."""
+    """Two chained dots in a loop, and a tile that is fetched once."""
     r, d = bn.block(0, BM), bn.span(0, BK)
     first = a[r, d]
     acc = bn.zeros((BM, BK), bn.float32)

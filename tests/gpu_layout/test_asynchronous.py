@@ -1,4 +1,4 @@
-"""Where layouts are given to products, copies and staged tiles that go on while a program does."""
+"""Layouts of the operands and results of asynchronous ops: wgmma, copies, staged tiles."""
 
 from blocknumba.gpu_layout.dots.wgmma import accumulator_layout, operand_layout
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
@@ -63,9 +63,9 @@ PRODUCT = loaded("a") + loaded("b") + f"""
 def test_products_are_accumulators_until_they_are_waited_for():
     fn = assigned(PRODUCT + STORED)
 
-    products = accumulator_layout(SHAPE, 4)
-    assert the(fn, "wgmma").result.type.layout == products
-    assert the(fn, "wgmma_wait").result.type.layout == products
+    accumulator = accumulator_layout(SHAPE, 4)
+    assert the(fn, "wgmma").result.type.layout == accumulator
+    assert the(fn, "wgmma_wait").result.type.layout == accumulator
 
 
 def test_a_tile_is_staged_from_the_layout_that_it_was_loaded_in():

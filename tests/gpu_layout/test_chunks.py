@@ -1,4 +1,4 @@
-"""Parts of tiles: every thread has some of every part, and they make up the tile."""
+"""Chunks of tiles: every thread holds elements of every chunk, and all chunks are the tile."""
 
 import numpy as np
 import pytest
@@ -12,33 +12,34 @@ from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.gpu_layout.placement.stage_conversions import CONVERSION_CHUNK_BYTES
 from blocknumba.tile_ir.text.parser import parse
 
-SUMS = mma_plan(Instruction.parse("m16n8k16.f32.f16.f16"), (128, 256), 32, (1, 2, 4), 8, False)
+MMA = Instruction.parse("m16n8k16.f32.f16.f16")
+ACCUMULATOR = mma_plan(MMA, (128, 256), 32, (1, 2, 4), 8, False)
 ROWS = blocked((128, 256), (1, 0), 4, 8)
 
 
-def test_sums_of_a_product_are_cut_at_bits_that_only_registers_have():
-    bits = chunk_bits(SUMS.layout, ROWS, 3)
+def test_an_accumulator_is_cut_at_bits_that_only_registers_have():
+    bits = chunk_bits(ACCUMULATOR.layout, ROWS, 3)
 
-    for layout in (SUMS.layout, ROWS):
+    for layout in (ACCUMULATOR.layout, ROWS):
         for bit in bits:
             assert [c for c in layout.columns if c >> bit & 1] == [1 << bit]
             assert 1 << bit in layout["register"]
     assert bits == (11, 12, 13)  # rows 8, 16 and 32: a warp has 64
 
 
-@pytest.mark.parametrize("layout", [SUMS.layout, ROWS], ids=["sums", "rows"])
-def test_parts_hold_what_the_whole_held(layout):
-    bits = chunk_bits(SUMS.layout, ROWS, 2)
+@pytest.mark.parametrize("layout", [ACCUMULATOR.layout, ROWS], ids=["accumulator", "rows"])
+def test_chunks_hold_what_the_whole_tile_held(layout):
+    bits = chunk_bits(ACCUMULATOR.layout, ROWS, 2)
     tile = np.arange(128 * 256)
     held = distribute(tile, layout)
 
     for index in range(1 << len(bits)):
         is_in = np.ones(tile.size, bool)
-        for place, bit in enumerate(bits):
-            is_in &= (tile >> bit & 1) == (index >> place & 1)
-        part = distribute(tile[is_in], chunk_layout(layout, bits))
+        for position, bit in enumerate(bits):
+            is_in &= (tile >> bit & 1) == (index >> position & 1)
+        chunk = distribute(tile[is_in], chunk_layout(layout, bits))
         registers = registers_of_chunk(layout, bits, index)
-        np.testing.assert_array_equal(part, held[:, :, list(registers)])
+        np.testing.assert_array_equal(chunk, held[:, :, list(registers)])
 
 
 def test_a_transposition_of_all_threads_has_no_bit_to_cut_at():

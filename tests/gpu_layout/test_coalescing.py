@@ -1,4 +1,4 @@
-"""Coalesced layouts of accesses, and what other layouts cost."""
+"""Coalesced layouts of accesses, and the cost of other layouts."""
 
 import pytest
 

@@ -61,8 +61,8 @@ def test_large_threads_get_more_registers(size, warps, threads):
 HOPPER = MIN_FEATURES | {"wgmma"}
 
 
-def product(shape, dtype="float16", depth=32):
-    """A kernel that multiplies tiles; shape: of the sums."""
+def dot_kernel(shape, dtype="float16", depth=32):
+    """A kernel with a dot; shape: of its accumulator."""
     extents = "x".join(map(str, shape[:-2]))
     extents = f"{extents}x" if extents else ""
     rows, columns = shape[-2:]
@@ -85,18 +85,18 @@ def product(shape, dtype="float16", depth=32):
     ((64, 256), 4), ((128, 256), 8), ((256, 128), 8), ((256, 256), 16), ((1, 1024), 4),
     ((16, 64, 64), 16)])
 def test_a_warp_has_as_many_sums_as_leave_registers_for_the_operands(shape, warps):
-    assert default_num_warps(product(shape), HOPPER) == warps
-    assert default_num_warps(product(shape, "float32"), MIN_FEATURES) == warps
+    assert default_num_warps(dot_kernel(shape), HOPPER) == warps
+    assert default_num_warps(dot_kernel(shape, "float32"), MIN_FEATURES) == warps
 
 
 @pytest.mark.parametrize("shape, warps", [
     ((16, 16), 1), ((64, 64), 4), ((128, 128), 4), ((128, 256), 8), ((256, 256), 16)])
 def test_warps_of_mma_have_64_by_64_sums(shape, warps):
-    assert default_num_warps(product(shape), MIN_FEATURES) == warps
+    assert default_num_warps(dot_kernel(shape), MIN_FEATURES) == warps
 
 
 @pytest.mark.parametrize("shape, threads", [((64, 64), 512), ((128, 128), 512), ((128, 256), 256)])
 def test_products_get_registers_for_their_operands(shape, threads):
-    fn = product(shape)
+    fn = dot_kernel(shape)
 
     assert resident_threads(fn, default_num_warps(fn, HOPPER)) == threads

@@ -1,4 +1,4 @@
-"""Along which axis operands of products lie in shared memory."""
+"""The axis along which operands of dots are contiguous in shared memory."""
 
 import pytest
 from tensor_core_kernels import tile_of
@@ -40,8 +40,8 @@ def made_up(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
     ids=lambda value: getattr(value, "__name__", str(value)))
 def test_an_operand_lies_the_way_that_what_it_is_computed_from_is_in_memory(kernel, w, axis):
     fn = tile_of(bn.jit(kernel), (ROW_MAJOR, w, ROW_MAJOR), {"BM": 64, "BN": 64, "BK": 32})
-    (product,) = (op for op in walk(fn.body) if op.opdef is dot)
+    (dot_op,) = (op for op in walk(fn.body) if op.opdef is dot)
 
-    found = contiguous_axis(product.operands[1], AxisInfos(fn), 0)
+    found = contiguous_axis(dot_op.operands[1], AxisInfos(fn), 0)
 
     assert found == axis

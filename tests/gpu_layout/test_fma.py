@@ -1,4 +1,4 @@
-"""Products by plain arithmetic: what every thread multiplies."""
+"""Dots by plain arithmetic: which elements every thread multiplies."""
 
 import numpy as np
 import pytest
@@ -20,16 +20,16 @@ def test_every_sum_is_of_its_row_and_its_column(shape, depth, num_warps):
     plan = fma_plan(layout, depth)
 
     *batch, rows, columns = shape
-    sums = np.unravel_index(element_index(layout), shape)
+    indices = np.unravel_index(element_index(layout), shape)
     for k in range(depth):
-        of_a, of_b = (np.unravel_index(element_index(part)[:, :, np.array(registers) + k], extents)
-                      for part, registers, extents in (
+        of_a, of_b = (np.unravel_index(element_index(tile)[:, :, np.array(registers) + k], extents)
+                      for tile, registers, extents in (
                           (plan.a, plan.a_of, (*batch, rows, depth)),
                           (plan.b, plan.b_of, (*batch, depth, columns))))
         assert (of_a[-1] == k).all() and (of_b[-2] == k).all()
-        assert all((a == s).all() for a, s in zip(of_a[:-1], sums[:-1], strict=True))
-        assert all((b == s).all() for b, s in zip(of_b[:-2], sums[:-2], strict=True))
-        assert (of_b[-1] == sums[-1]).all()
+        assert all((a == s).all() for a, s in zip(of_a[:-1], indices[:-1], strict=True))
+        assert all((b == s).all() for b, s in zip(of_b[:-2], indices[:-2], strict=True))
+        assert (of_b[-1] == indices[-1]).all()
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -1,4 +1,4 @@
-"""Orders of rows, columns and depth: what they make of reading operands."""
+"""Orders of rows, columns and depth, and how operands are read in them."""
 
 from functools import partial
 
@@ -22,11 +22,11 @@ def plan_of(name, extents=(64, 64, 32), warps=(1, 2, 2)):
                    False)
 
 
-def source(name, place, along_depth, extents=(64, 64, 32), fixed=False):
+def source(name, position, along_depth, extents=(64, 64, 32), fixed=False):
     """Operand a (0) or b (1), stored along the depth or across it."""
     rows, columns, depth = extents
-    shape = ((rows, depth), (depth, columns))[place]
-    minor = 1 - place if along_depth else place
+    shape = ((rows, depth), (depth, columns))[position]
+    minor = 1 - position if along_depth else position
     bits = Instruction.parse(NAMES[name]).operand_bits
     shared = swizzled(shape, minor, bits, widest_swizzle(shape[minor], bits))
     return Source(shared, along_depth, fixed)
@@ -34,7 +34,7 @@ def source(name, place, along_depth, extents=(64, 64, 32), fixed=False):
 
 def orders_of(name, along, **options):
     bits = Instruction.parse(NAMES[name]).operand_bits
-    sources = [source(name, place, is_along, **options) for place, is_along in enumerate(along)]
+    sources = [source(name, i, is_along, **options) for i, is_along in enumerate(along)]
     return best_orders(plan_of(name), *sources, bits), sources
 
 
@@ -51,12 +51,12 @@ def test_wider_operands_are_read_by_wide_accesses_without_conflicts(name, along)
     orders, sources = orders_of(name, along)
 
     plan, bits = plan_of(name)(orders), Instruction.parse(NAMES[name]).operand_bits
-    for pieces, operand in zip((plan.a, plan.b), sources):
-        by_matrices = ldmatrix_access(pieces.layout, operand.layout, bits)
-        if by_matrices is not None:
-            assert by_matrices.degree == 1
+    for tile, operand in zip((plan.a, plan.b), sources):
+        by_ldmatrix = ldmatrix_access(tile.layout, operand.layout, bits)
+        if by_ldmatrix is not None:
+            assert by_ldmatrix.degree == 1
             continue
-        read = access(pieces.layout, operand.layout, bits)
+        read = access(tile.layout, operand.layout, bits)
         assert read.degree == 1
         assert read.vector * bits >= 64
 
@@ -69,9 +69,9 @@ def test_doubles_that_are_read_together_go_into_consecutive_registers_of_an_inst
     orders, sources = orders_of(name, along)
 
     plan = plan_of(name)(orders)
-    for pieces, operand in zip((plan.a, plan.b), sources):
-        for group in access(pieces.layout, operand.layout, 64).groups:
-            slots = [register % pieces.size for register in group]
+    for tile, operand in zip((plan.a, plan.b), sources):
+        for group in access(tile.layout, operand.layout, 64).groups:
+            slots = [register % tile.size for register in group]
             assert slots == list(range(slots[0], slots[0] + len(group)))
 
 
@@ -79,8 +79,8 @@ def test_rows_across_the_depth_and_columns_along_it_are_read_16_bytes_at_a_time(
     orders, sources = orders_of("f64", (False, True))
 
     plan = plan_of("f64")(orders)
-    vectors = [access(pieces.layout, operand.layout, 64).vector
-               for pieces, operand in zip((plan.a, plan.b), sources)]
+    vectors = [access(tile.layout, operand.layout, 64).vector
+               for tile, operand in zip((plan.a, plan.b), sources)]
     assert vectors == [2, 2]
 
 
@@ -114,6 +114,6 @@ def test_sums_of_one_product_are_the_operand_of_the_next_without_leaving_their_t
 @pytest.mark.parametrize("extents", [(1, 1, 1), (2, 4, 2), (8, 8, 4), (4, 64, 1)], ids=str)
 def test_tiles_too_small_for_a_choice_have_natural_orders(extents):
     plan = plan_of("tf32", extents, (1, 1, 1))
-    sources = [source("tf32", place, True, extents) for place in (0, 1)]
+    sources = [source("tf32", position, True, extents) for position in (0, 1)]
 
     assert plan(best_orders(plan, *sources, 32)).layout.is_surjective

@@ -21,7 +21,7 @@ AMPERE, ADA = frozenset(("mma",)), frozenset(("mma", "fp8_mma"))
 HOPPER = ADA | {"float64_mma"}
 LANES = range(32)
 
-# What the PTX ISA says of element i that lane 4 * g + t holds: (row, column) of the first operand,
+# The formulas of the PTX ISA for element i of lane 4 * g + t: (row, column) of the first operand,
 # (row, column) of the second one.  Source: PTX ISA 9.0, "Matrix Fragments for mma.<shape>".
 OPERANDS = {
     "m16n8k16.f32.f16.f16": (
@@ -57,19 +57,19 @@ OPERANDS = {
 }
 
 
-def accumulator_place(i, g, t):
+def accumulator_index(i, g, t):
     """Of every shape: row and column of element i of the accumulator."""
     return g + 8 * (i >= 2), 2 * t + i % 2
 
 
-def places(fragment):
+def elements(fragment):
     """Per lane and register the indices along the two axes."""
     for lane in LANES:
         for register in range(1 << len(fragment.register)):
             index = [0, 0]
             for number, bits in ((register, fragment.register), (lane, fragment.lane)):
-                for place, (axis, bit) in enumerate(bits):
-                    index[axis] |= (number >> place & 1) << bit
+                for position, (axis, bit) in enumerate(bits):
+                    index[axis] |= (number >> position & 1) << bit
             yield lane, register, tuple(index)
 
 
@@ -78,8 +78,8 @@ def test_operands_are_where_the_manual_says(name):
     instruction, (of_a, of_b) = Instruction.parse(name), OPERANDS[name]
     bits = instruction.operand_bits
 
-    a = list(places(operand_fragment(instruction.rows, instruction.depth, bits)))
-    b = list(places(operand_fragment(8, instruction.depth, bits)))
+    a = list(elements(operand_fragment(instruction.rows, instruction.depth, bits)))
+    b = list(elements(operand_fragment(8, instruction.depth, bits)))
 
     assert len(a) == instruction.rows * instruction.depth
     assert len(b) == 8 * instruction.depth
@@ -91,10 +91,10 @@ def test_operands_are_where_the_manual_says(name):
 
 @pytest.mark.parametrize("rows", [8, 16])
 def test_accumulators_are_where_the_manual_says(rows):
-    found = list(places(accumulator_fragment(rows)))
+    found = list(elements(accumulator_fragment(rows)))
 
     assert len(found) == rows * 8
-    assert all(place == accumulator_place(i, lane >> 2, lane % 4) for lane, i, place in found)
+    assert all(position == accumulator_index(i, lane >> 2, lane % 4) for lane, i, position in found)
 
 
 @pytest.mark.parametrize("a, b, sums, depth, features, name", [
@@ -144,20 +144,20 @@ class Warp:
     def __init__(self, instruction, warp):
         self._instruction, self._warp = instruction, warp
 
-    def matrix(self, pieces, tile, place, formula, size):
+    def matrix(self, tiled, tile, position, formula, size):
         """The small matrix that lanes give the instruction as a fragment of a tile."""
         found = np.zeros(size, tile.dtype)
-        registers = distribute(tile, pieces.layout)[self._warp]
+        registers = distribute(tile, tiled.layout)[self._warp]
         for lane in LANES:
-            is_zero = lane & pieces.zero_lane
-            for i, register in enumerate(pieces.registers(*place)):
+            is_zero = lane & tiled.zero_lane
+            for i, register in enumerate(tiled.registers(*position)):
                 value = 0 if register is None or is_zero else registers[lane, register]
                 found[formula(i, lane >> 2, lane % 4)] = value
         return found
 
-    def product(self, first, second, place, steps):
-        """The sum over steps of the fragments of two (pieces, tile)s."""
-        (batch, i, j), (of_a, of_b) = place, formulas_of(self._instruction)
+    def product(self, first, second, position, steps):
+        """The sum over steps of the products of fragments of two (FragmentedTile, tile)s."""
+        (batch, i, j), (of_a, of_b) = position, formulas_of(self._instruction)
         rows, depth = self._instruction.rows, self._instruction.depth
         return sum(
             self.matrix(*first, (batch, i, step), of_a, (rows, depth))
@@ -186,11 +186,11 @@ def test_warps_multiply_tiles_of_any_size(tile):
     for number in range(num_warps):
         warp = Warp(instruction, number)
         held = distribute(a @ b, plan.layout)[number]
-        for place in itertools.product(*map(range, plan.accumulator.counts)):
-            product = warp.product(first, second, place, plan.a.counts[2])
+        for position in itertools.product(*map(range, plan.accumulator.counts)):
+            product = warp.product(first, second, position, plan.a.counts[2])
             for lane in LANES:
-                for i, register in enumerate(plan.accumulator.registers(*place)):
-                    found = product[accumulator_place(i, lane >> 2, lane % 4)]
+                for i, register in enumerate(plan.accumulator.registers(*position)):
+                    found = product[accumulator_index(i, lane >> 2, lane % 4)]
                     assert found == held[lane, register]
 
 
@@ -198,9 +198,9 @@ def test_warps_multiply_tiles_of_any_size(tile):
 def test_every_element_of_every_tile_has_a_place_and_no_copy_in_a_thread(tile):
     plan = mma_plan(Instruction.parse(tile[0]), *tile[1:])
 
-    for pieces in (plan.a, plan.b, plan.accumulator):
-        assert pieces.layout.is_surjective
-        assert gf2.independent(pieces.layout["register"]) == pieces.layout["register"]
+    for tiled in (plan.a, plan.b, plan.accumulator):
+        assert tiled.layout.is_surjective
+        assert gf2.independent(tiled.layout["register"]) == tiled.layout["register"]
 
 
 def test_warps_along_the_other_axis_hold_copies_of_an_operand():
@@ -238,7 +238,7 @@ def test_warps_lie_along_rows_where_a_warp_should_have_whole_rows():
 
 # ldmatrix ---------------------------------------------------------------------------------------
 def read_by_matrices(plan, memory, num_warps):
-    """What ldmatrix gives every lane of every warp.  Source: PTX ISA, "ldmatrix"."""
+    """The words that every lane receives from ldmatrix.  Source: PTX ISA, "ldmatrix"."""
     chunk = 16 * 8 // plan.element_bits
     per_word = 32 // plan.element_bits
     count = 1 << plan.addresses.bits("register")
@@ -249,11 +249,11 @@ def read_by_matrices(plan, memory, num_warps):
         assert all(start % chunk == 0 for start in starts)
         rows = np.stack([memory[start:start + chunk] for start in starts])
         for lane in LANES:
-            row, place = divmod(lane, 4)
+            row, position = divmod(lane, 4)
             if plan.transposed:
-                words = rows[2 * place:2 * place + 2, row]
+                words = rows[2 * position:2 * position + 2, row]
             else:
-                words = rows[row, per_word * place:per_word * (place + 1)]
+                words = rows[row, per_word * position:per_word * (position + 1)]
             found[warp, lane, number, matrix] = words
     return found.reshape(num_warps, 32, -1)
 
@@ -278,7 +278,7 @@ def test_ldmatrix_reads_fragments_from_swizzled_memory_without_conflicts(case, i
         shape, layout, minor = (depth, rows), plan.b.layout, 1 - minor
     shared = swizzled(shape, minor, bits, widest_swizzle(shape[minor], bits))
     tile = np.arange(math.prod(shape)).reshape(shape)
-    memory = np.array([tile[place["dim0"], place["dim1"]] for place in (
+    memory = np.array([tile[position["dim0"], position["dim1"]] for position in (
         shared(offset=offset) for offset in range(tile.size))])
 
     found = ldmatrix_access(layout, shared, bits)

@@ -180,12 +180,12 @@ def test_the_source_of_an_element_is_in_the_same_thread_if_that_has_it(source, d
         mine = {tuple(source(register=r, lane=lane, warp=warp).values())
                 for r in range(1 << source.bits("register"))}
         for register in range(1 << destination.bits("register")):
-            place = pull(register=register, lane=lane, warp=warp)
+            held_at = pull(register=register, lane=lane, warp=warp)
             if source == destination:
-                assert (place["lane"], place["warp"]) == (lane, warp)
+                assert (held_at["lane"], held_at["warp"]) == (lane, warp)
             wanted = tuple(destination(register=register, lane=lane, warp=warp).values())
-            assert tuple(source(**place).values()) == wanted
-            assert wanted in mine or (place["lane"], place["warp"]) != (lane, warp)
+            assert tuple(source(**held_at).values()) == wanted
+            assert wanted in mine or (held_at["lane"], held_at["warp"]) != (lane, warp)
 
 
 def test_collapsed_layouts_of_one_tile_agree_with_its_rows():

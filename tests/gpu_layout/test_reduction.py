@@ -41,9 +41,9 @@ def test_partial_results_add_up_to_the_sum_over_the_axis(layout):
         partial_shape = shape_of(plan.partial)
         assert partial_shape == (*shape[:axis], plan.warps, *shape[axis + 1 :])
         partial = np.full(partial_shape, -1)
-        place = distribute(np.arange(partial.size).reshape(partial_shape), plan.partial)
-        partial.reshape(-1)[place] = held
-        assert (partial.reshape(-1)[place] == held).all(), "copies must agree"
+        index = distribute(np.arange(partial.size).reshape(partial_shape), plan.partial)
+        partial.reshape(-1)[index] = held
+        assert (partial.reshape(-1)[index] == held).all(), "copies must agree"
         assert (partial.sum(axis) == tile.sum(axis)).all()
 
 

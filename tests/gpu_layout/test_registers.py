@@ -141,8 +141,8 @@ def test_contiguous_registers_are_neighbours_and_aligned_in_every_thread(layout)
     tile = tile_of(layout)
     for axis in range(tile.ndim):
         count = contiguous_registers(layout, axis)
-        place = np.indices(tile.shape)
-        held = [distribute(place[a], layout) for a in range(tile.ndim)]
+        indices = np.indices(tile.shape)
+        held = [distribute(indices[a], layout) for a in range(tile.ndim)]
 
         run = held[axis][:, :, :count]
         assert (run == run[:, :, :1] + np.arange(count)).all()

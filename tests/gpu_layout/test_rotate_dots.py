@@ -1,4 +1,4 @@
-"""Loops with two products, the second of what the first gave."""
+"""Loops with two chained dots, the second of the result of the first."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ BLOCKS = {"BM": 128, "BN": 128, "D": 64}
 @bn.jit
 def walking_products(q, k, v, out, length, BM: bn.constexpr, BN: bn.constexpr, D: bn.constexpr,
                      DOUBLES: bn.constexpr = False):
-    """Two products in a loop that carries pointers; those of the second may leap."""
+    """Two chained dots in a loop that carries pointers; those of the second may leap."""
     m, n, d = bn.program_id(0) * BM + bn.arange(0, BM), bn.arange(0, BN), bn.arange(0, D)
     queries = bn.load(q + m[:, None] * D + d[None, :], mask=m[:, None] < length, other=0.0)
     k_ptrs, v_ptrs = k + n[None, :] * D + d[:, None], v + n[:, None] * D + d[None, :]
@@ -115,10 +115,10 @@ def test_a_rotated_loop_that_carries_pointers_gives_what_numpy_gives(length):
 
 
 def test_a_loop_whose_products_do_not_fit_the_registers_together_stays_as_it_is():
-    alone = replace(OPTIONS, features=OPTIONS.features - {"set_max_registers"})
-    _, changed = rotated(softmax_products, constants={**BLOCKS, "D": 128}, options=alone)
+    without_budget = replace(OPTIONS, features=OPTIONS.features - {"set_max_registers"})
+    _, changed = rotated(softmax_products, constants={**BLOCKS, "D": 128}, options=without_budget)
     _, with_fewer_warps = rotated(softmax_products, constants={**BLOCKS, "BM": 64, "D": 128},
-                                  options=replace(alone, num_warps=4))
+                                  options=replace(without_budget, num_warps=4))
 
     assert not changed
     assert with_fewer_warps

@@ -1,4 +1,4 @@
-"""Swizzled layouts against the address formula of the copy engine, element by element."""
+"""Swizzled layouts against the address formula of TMA, element by element."""
 
 import math
 

@@ -9,7 +9,7 @@ from tile_ir import random_functions
 from blocknumba.gpu_layout.ops import barrier
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
-from blocknumba.tile_ir import interpreter  # noqa: F401  gives ops with effects their meaning
+from blocknumba.tile_ir import interpreter  # noqa: F401  fills in the numerics of ops with effects
 from blocknumba.tile_ir.ir.rebuild import rebuild
 
 

@@ -1,4 +1,4 @@
-"""Fragments of Hopper's tensor cores against the PTX ISA's formulas; what they refuse."""
+"""Fragments of wgmma against the formulas of the PTX ISA, and the dots that it refuses."""
 
 import pytest
 
@@ -55,11 +55,11 @@ def test_operands_are_where_the_instructions_have_them(rows, num_warps, dtype):
 
     for register, lane, warp, row, column in _holders(layout):
         instruction, inner = divmod(register, 4 * per_word)
-        word, place = divmod(inner, per_word)
+        word, position = divmod(inner, per_word)
         down, step = divmod(instruction, 2)
         first_row = warp // 4 * own_rows % rows + down * ROWS
         assert row == first_row + warp % 4 * 16 + lane // 4 + 8 * (word % 2)
-        assert column == (step * depth + word // 2 * 4 * per_word + lane % 4 * per_word + place)
+        assert column == (step * depth + word // 2 * 4 * per_word + lane % 4 * per_word + position)
 
 
 @pytest.mark.parametrize("shape, num_warps", SHAPES, ids=str)
@@ -90,9 +90,9 @@ def test_descriptors_count_as_the_hardware_does(swizzle, minor_axis, axis):
     for row in (0, 1, 8, 64, 127):
         for depth in (0, 16, 48, 112):
             minor, major = (row, depth) if operand.is_transposed else (depth, row)
-            panel, place = divmod(minor, width)
+            panel, position = divmod(minor, width)
             assert operand.offset_bytes(row, depth) == (
-                panel * 128 * swizzle + major * swizzle + 2 * place)
+                panel * 128 * swizzle + major * swizzle + 2 * position)
     if operand.is_transposed:
         assert operand.leading_bytes == 128 * swizzle
 
@@ -132,7 +132,7 @@ def test_tf32_must_be_asked_for():
      "wgmma multiplies at least (64, 32) by (32, 8), given (64, 16) by (16, 8)"),
     (_tiles(64, 8, 16), 8, "8 warps are too many for a result of (64, 8)"),
     (_tiles(256, 256, 16), 8, "8 warps have too few registers for a result of (256, 256)"),
-    # 128 registers of sums a thread, of 128 that a thread of 16 warps can have at all
+    # 128 accumulator registers a thread, of 128 that a thread of 16 warps can have at all
     (_tiles(256, 256, 16), 16, "16 warps have too few registers for a result of (256, 256)")],
     ids=str)
 def test_what_the_tensor_cores_cannot_do_is_refused_with_a_reason(tiles, num_warps, reason):
@@ -142,7 +142,7 @@ def test_what_the_tensor_cores_cannot_do_is_refused_with_a_reason(tiles, num_war
 def test_a_batch_is_refused():
     tiles = [TileType(float16, (2, 64, 64)) for _ in range(3)]
 
-    assert refusal(*tiles, "ieee", 4) == "it is a batch of products"
+    assert refusal(*tiles, "ieee", 4) == "its operands are batched"
 
 
 @pytest.mark.parametrize("dtype, minor_axis, swizzle, accepted", [

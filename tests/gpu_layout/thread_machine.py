@@ -19,7 +19,7 @@ from blocknumba.tile_ir.ops.reduce import KINDS
 
 ARRAY_SHIFT = 32
 LANES = 32
-POISON = 77  # what a thread has that did not get a result
+POISON = 77  # of a thread that received no result
 
 
 class Memory:
@@ -127,7 +127,7 @@ class ThreadMachine:
 
     # shapes: every element of the result must be found in the thread itself ----------------------
     def _rearranged(self, op, operands, within_warp=False):
-        """What op does with element numbers says which elements each register needs."""
+        """Run op on element numbers: the result says which elements each register needs."""
         sizes = np.cumsum([0] + [value.type.size for value in op.operands])
         numbers = [
             np.arange(start, start + value.type.size).reshape(1, *value.type.shape)

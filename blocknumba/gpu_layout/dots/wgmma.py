@@ -117,7 +117,7 @@ def refusal(a: TileType, b: TileType, acc: TileType, precision: str, num_warps: 
     a: (M, K), b: (K, N), acc: (M, N); the layouts of those in shared memory are checked too.
     """
     if len(a.shape) != 2:
-        return "it is a batch of products"
+        return "its operands are batched"
     (rows, depth), columns = a.shape, b.shape[1]
     if a.dtype == float64 or acc.dtype not in accumulators(a.dtype, b.dtype):
         return f"wgmma does not multiply {a.dtype} by {b.dtype} in {acc.dtype}"

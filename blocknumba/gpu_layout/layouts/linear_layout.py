@@ -281,7 +281,7 @@ def _parse_columns(text: str) -> gf2.Matrix:
 
 def _check_spaces(ins: list[tuple[str, int]], outs: list[tuple[str, int]],
                   columns: gf2.Matrix) -> None:
-    """Errors: ValueError for names that come twice, and for what is no map between the two."""
+    """Errors: ValueError for duplicate names, and for columns outside the output space."""
     out_bits = _total(outs)
     for dims in (ins, outs):
         if len(dict(dims)) != len(dims) or not all(0 <= bits <= MAX_BITS for _, bits in dims):

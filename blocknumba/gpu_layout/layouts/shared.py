@@ -50,8 +50,8 @@ def contiguous_run(shared: LinearLayout, axis: int) -> int:
     """The longest aligned run of neighbours along an axis that are contiguous in the buffer."""
     run = 1
     while run < 1 << shared.bits(OFFSET):
-        place = shared(offset=run)
-        if place.pop(f"dim{axis}") != run or any(place.values()):
+        index = shared(offset=run)
+        if index.pop(f"dim{axis}") != run or any(index.values()):
             break
         run *= 2
     return run
@@ -263,7 +263,7 @@ def _wavefront(
 
 
 SWIZZLES = (128, 64, 32, 0)  # bytes of a row, the widest first; 0: rows as long as the minor axis
-CHUNK_BYTES = 16  # what a swizzle moves as a whole
+CHUNK_BYTES = 16  # the unit that a swizzle moves
 PATTERN_ROWS = 8  # after which a swizzle repeats.  Source: PTX ISA, "Swizzling Modes"
 _CHUNK_BIT = log2(CHUNK_BYTES)
 _ROW_BIT = 7  # chunk numbers are combined with the address bits from here on: 128-byte rows
@@ -279,9 +279,9 @@ def in_panels(
     """
     assert swizzle_bytes in SWIZZLES, f"a swizzle of {swizzle_bytes} bytes"
     first_bits = {}
-    place = 0
+    size = 0
     for axis in reversed(range(len(shape))):
-        first_bits[axis], place = place, place + log2(shape[axis])
+        first_bits[axis], size = size, size + log2(shape[axis])
 
     def bits(axis: int) -> gf2.Matrix:
         return tuple(1 << first_bits[axis] + i for i in range(log2(shape[axis])))
@@ -292,7 +292,7 @@ def in_panels(
     others = [axis for axis in reversed(range(len(shape))) if axis != minor_axis]
     rows = tuple(column for axis in others for column in bits(axis))
     columns = minor[:row_bits] + rows + minor[row_bits:]
-    return LinearLayout(((OFFSET, place),), dims_of(shape), columns)
+    return LinearLayout(((OFFSET, size),), dims_of(shape), columns)
 
 
 @lru_cache(maxsize=1024)

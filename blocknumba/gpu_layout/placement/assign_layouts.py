@@ -1,4 +1,4 @@
-"""The pass that gives every tile a layout."""
+"""The pass that assigns a layout to every tile, as the planner chose it."""
 
 from __future__ import annotations
 

@@ -81,11 +81,11 @@ def reduction_plan(layout: LinearLayout, axis: int) -> ReductionPlan:
 
 
 def _axis_mask(layout: LinearLayout, axis: int) -> int:
-    place = 0
+    first_bit = 0
     for name, bits in layout.outs:
         if name == f"dim{axis}":
-            return ((1 << bits) - 1) << place
-        place += bits
+            return ((1 << bits) - 1) << first_bit
+        first_bit += bits
     raise AssertionError(f"{layout} has no axis {axis}")
 
 
