@@ -1,7 +1,13 @@
-"""How an element of a tile is carried in a register: its LLVM type and its literals.
+"""Elements of tiles in registers: LLVM types and literals.
 
-A bool is an i1 and a byte in memory.  The narrow floats (16 and 8 bits) are carried as integers
-of their bits: bfloat16 does not exist in the dialect, and one rule for all is simpler than two.
+    dtype                      register         memory
+    bool                       i1               i8
+    int8 ... uint64            i8 ... i64       the same
+    float16, bfloat16          i16              the same
+    float8_e4m3fn, _e5m2       i8               the same
+    float32, float64           float, double    i32, i64
+
+Narrow floats (16 and 8 bits) are integers of their bits: the dialect has no bfloat16.
 """
 
 from __future__ import annotations

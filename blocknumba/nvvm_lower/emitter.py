@@ -1,4 +1,4 @@
-"""Source lines in the machine code, as metadata of the NVVM IR."""
+"""The emitter: writes the ops of a kernel as NVVM IR, with source lines as metadata."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class DebugInfo:
             f"!DILocation(line: 0, column: 0, scope: {self.subprogram})")
 
     def location(self, loc: Loc) -> str:
-        """The suffix of the instructions that come from a place in the source."""
+        """The suffix of the instructions of a source location."""
         if loc is UNKNOWN:
             return f", !dbg {self._outermost}"
         if loc not in self._known:
@@ -57,7 +57,7 @@ class DebugInfo:
         return self._known[loc]
 
     def node(self, loc: Loc) -> str:
-        """The metadata node of a place; a place in an inlined function says where it was called."""
+        """The metadata node of a source location; of an inlined function, with the call's."""
         if loc is UNKNOWN:
             return ""
         if loc.caller is None:
@@ -100,10 +100,10 @@ SHARED_ALIGNMENT = 1024  # what TMA's 128-byte swizzle needs.  Source: PTX ISA, 
 
 
 def code(*opdefs: OpDef) -> Callable[[Code], Code]:
-    """Decorator: the code face of ops.
+    """Decorator: the code of ops.
 
-    The function takes the emitter, the op and, per operand, its registers; it gives the registers
-    of the only result, or a tuple with those of each, or None if there are none.
+    The function takes the emitter, the op and, per operand, its registers.  It returns the
+    registers of the only result, a tuple with those of each, or None if there are no results.
     """
 
     def register(function: Code) -> Code:
@@ -117,16 +117,16 @@ def code(*opdefs: OpDef) -> Callable[[Code], Code]:
 
 @dataclass(frozen=True, slots=True)
 class CodeOptions:
-    """How a kernel is compiled.
+    """Options of code generation.
 
     num_warps: warps per program.
     fastmath: approximate division, square root and transcendentals; contraction.
-    maxnreg: the most registers a thread may use; None leaves it to the assembler.
+    maxnreg: maximum of registers per thread; None leaves it to the assembler.
     min_blocks: programs that must fit a multiprocessor at once, which limits registers too.
     lineinfo: keep source lines in the machine code.
     debug: keep checks of accesses and asserts.
-    dependent: the kernel may begin before the one before it in the stream has ended, and waits for
-        that before anything else; without a meaning on targets where kernels cannot.
+    dependent: the kernel may begin before the previous one in the stream has ended, and first
+        waits for its end; ignored on targets without programmatic dependent launch.
     """
 
     num_warps: int = 4
@@ -143,14 +143,14 @@ class Emitter:
 
     A tile is a list of LLVM values, one per register of its layout; a scalar is a list of one,
     which is the same in all threads.
-    axis_infos: what is known of the elements of each value along each axis.
+    axis_infos: the axis info of each value.
     used: the values that some op reads.
     rounded: (dtype, value) -> the float that was rounded to it.
     packed: narrow elements that were taken out of a word -> the word.
-    bytes: an 8-bit element that was taken out of an i32 -> the i32, and its place from the low end.
-    parameters: what is known of the kernel's arguments.
-    blocks: that a program is spread over.
-    program_barrier: what all threads of the program wait at.
+    bytes: an 8-bit element that was taken out of an i32 -> the i32, and its index from the low end.
+    parameters: argument of the kernel -> its Parameter, with known attributes.
+    blocks: of the cluster that a program is partitioned over; 1 without a cluster.
+    program_barrier: the barrier of all threads of the program.
     """
 
     def __init__(self, body: Body, target: Target, options: CodeOptions, fn: Function,
@@ -193,7 +193,7 @@ class Emitter:
         if self._debug_info is not None:
             self.body.location = self._debug_info.location(op.loc)
         function = CODE.get(op.name)
-        assert function, f"{op.name} has no code face"
+        assert function, f"{op.name} has no code"
         made = function(self, op, *[self.values[value] for value in op.operands])
         if not isinstance(made, tuple):
             made = () if made is None else (made,)
@@ -210,7 +210,7 @@ class Emitter:
                              f"align {SHARED_ALIGNMENT}")
 
     def barrier(self) -> None:
-        """Wait for all threads of the program."""
+        """Synchronize all threads of the program."""
         self.assembly(self.program_barrier)
 
     def assembly(self, assembly: Assembly, *operands: str) -> tuple[str, ...]:
@@ -231,16 +231,16 @@ class Emitter:
 
 
 def count(type_: TileType) -> int:
-    """How many registers hold a value of this type in each thread."""
+    """Number of registers that hold a value of this type in each thread."""
     return 1 if type_.is_scalar else register_count(type_.layout)
 
 
 def _require_few_instructions(count: int, op: Op) -> None:
     """Check the length of a kernel up to an op: the assembler takes minutes for very long ones."""
-    most = SETTINGS.limits.instructions
-    if count > most:
+    limit = SETTINGS.limits.instructions
+    if count > limit:
         raise ResourceError(
-            f"the kernel has more than {most} instructions up to this line", loc=op.loc,
+            f"the kernel has more than {limit} instructions up to this line", loc=op.loc,
             hint="use smaller tiles, more num_warps, or loops that are not unrolled; "
                  f"{raises('instructions')}")
 

@@ -1,4 +1,4 @@
-"""A kernel: its signature, its attributes, its body, and what a launch must know of it."""
+"""Lowering of a kernel: its signature, attributes and body, and the data that a launch needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from blocknumba.tile_ir.ir.tensor_map import ALIGNMENT, SIZE_BYTES
 
 assert ops.CODE, "the code faces are registered by importing them"
 
-# no identifiers of PTX; then what a module declares besides its kernel
+# names that are no identifiers of PTX; then those that a module declares besides its kernel
 _TAKEN = re.compile(r"_|WARP_SZ|vprintf|__assertfail|__nv_\w+|shared_memory|text\d+")
 
 
@@ -32,11 +32,11 @@ class LoweredKernel:
     nvvm_ir: the module.  name: the kernel's symbol in it.
     num_warps: of a block: those of its program, and those that fetch for it.
     shared_bytes: dynamic shared memory per block.
-    parameters: what to pass, in order, each in its natural size: pointers in 8 bytes, bools in 1,
+    parameters: to pass, in order, each in its natural size: pointers in 8 bytes, bools in 1,
         tensor maps in 128.
     whole_program: it must be linked as such (see AssembleOptions).
     cluster: blocks of a program, along the first axis of the grid.
-    remarks: those of the passes, and how accesses and dots were lowered.
+    remarks: of the passes, and of the lowering of accesses and dots.
     """
 
     nvvm_ir: str
@@ -50,7 +50,7 @@ class LoweredKernel:
 
 
 def lower(fn: Function, target: Target, options: CodeOptions = CodeOptions()) -> LoweredKernel:
-    """A function whose tiles all have layouts as the program of one thread."""
+    """Lower a function, whose tiles all have layouts, to the program of one thread."""
     module = Module()
     body = Body(module)
     name = symbol(fn.name)
@@ -111,12 +111,12 @@ def producers(fn: Function) -> int:
 
 
 def trades_registers(fn: Function) -> bool:
-    """Whether some warps of a block give registers to others."""
+    """Whether some warps of a block give up registers for others."""
     return any(op.opdef is warp_roles and op.attrs.get("registers") for op in fn.body.ops)
 
 
 def _properties(emitter: Emitter, threads: int, trades: bool) -> dict[str, int | str]:
-    """What the assembler is told of the kernel; trades: whether registers are given away."""
+    """NVVM annotations of the kernel; trades: whether warps give up registers for others."""
     options, module = emitter.options, emitter.body.module
     properties: dict[str, int | str] = {"kernel": 1, "maxntidx": threads}
     if options.maxnreg is not None:
@@ -126,16 +126,16 @@ def _properties(emitter: Emitter, threads: int, trades: bool) -> dict[str, int |
     if emitter.blocks > 1:
         extents = emitter.blocks, 1, 1
         properties |= {f"cluster_dim_{axis}": extent for axis, extent in zip("xyz", extents)}
-    maps = [place for place, parameter in enumerate(emitter.parameters.values(), 1)
+    maps = [index for index, parameter in enumerate(emitter.parameters.values(), 1)
             if is_map(parameter)]
     if maps:
         properties["grid_constant"] = module.node(
-            f"!{{{', '.join(f'i32 {place}' for place in maps)}}}")
+            f"!{{{', '.join(f'i32 {index}' for index in maps)}}}")
     return properties
 
 
 def _prefetch_maps(emitter: Emitter) -> None:
-    """The first thread brings the tensor maps near."""
+    """The first thread prefetches the tensor maps."""
     for value, parameter in emitter.parameters.items():
         if is_map(parameter):
             emitter.assembly(PREFETCH, emitter.values[value][0],
@@ -143,17 +143,17 @@ def _prefetch_maps(emitter: Emitter) -> None:
 
 
 def _by_value(type_: str, target: Target) -> str:
-    """The attributes of a tensor map, which is a pointer to what is passed."""
+    """The attributes of a tensor map parameter, a pointer to a struct passed by value."""
     pointee = f"({type_.removesuffix('*')})" if target.names_what_is_by_value else ""
     return f" byval{pointee} align {ALIGNMENT}"
 
 
-def _parameter(emitter: Emitter, place: int, value: Value) -> str:
-    """Make a kernel parameter the value; its type.
+def _parameter(emitter: Emitter, index: int, value: Value) -> str:
+    """Make a kernel parameter the registers of a value; returns its LLVM type.
 
     A bool is passed as a byte; a tensor map lies among the parameters, its value is its address.
     """
-    dtype, name = value.type.dtype, f"%p{place}"
+    dtype, name = value.type.dtype, f"%p{index}"
     if is_map(emitter.parameters[value]):
         type_ = f"{emitter.body.module.named_type('tensor_map', f'{{ [{SIZE_BYTES} x i8] }}')}*"
         emitter.values[value] = [emitter.body.convert("ptrtoint", type_, name, I64)]

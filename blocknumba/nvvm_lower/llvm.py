@@ -1,4 +1,4 @@
-"""Writing NVVM IR: a module of text, one line per instruction.
+"""The writer of NVVM IR: a module of text, one line per instruction.
 
 The dialect is LLVM 7 with typed pointers, which libNVVM takes for every target (Source: NVVM IR
 Specification).  Types and values are plain strings, "float" and "%v12" or a literal: the writer
@@ -59,10 +59,12 @@ class Module:
         self._nodes: dict[str, str] = {}
         self._named: dict[str, list[str]] = {}
 
-    def declare(self, name: str, result: str, parameters: Sequence[str], words: str = "") -> None:
+    def declare(self, name: str, result: str, parameters: Sequence[str],
+                attributes: str = "") -> None:
         """Declare an external function or an intrinsic, once."""
         if name not in self._declarations:
-            self._declarations[name] = f"declare {result} @{name}({', '.join(parameters)}) {words}"
+            self._declarations[name] = (
+                f"declare {result} @{name}({', '.join(parameters)}) {attributes}")
 
     def named_type(self, name: str, definition: str) -> str:
         """Define a type, once; its name as a type."""
@@ -87,19 +89,19 @@ class Module:
         return self.global_variable(name, definition)
 
     def node(self, content: str, distinct: bool = False) -> str:
-        """The name of a metadata node; equal content gives the same node."""
+        """The name of a metadata node; equal contents are one node."""
         if content not in self._nodes:
             prefix = "distinct " if distinct else ""
             self._nodes[content] = f"!{len(self._nodes)} = {prefix}{content}"
         return self._nodes[content].split(" ", 1)[0]
 
-    def unrolling(self, rounds: int) -> str:
-        """The name of a loop's metadata node: rounds per jump; 1 keeps the loop as it is written.
+    def unrolling(self, iterations: int) -> str:
+        """The name of a loop's metadata node.  iterations: per jump; 1 keeps the loop as written.
 
         Source: LLVM Language Reference Manual, "llvm.loop.unroll".
         """
-        option = self.node('!{!"llvm.loop.unroll.disable"}' if rounds == 1 else
-                           f'!{{!"llvm.loop.unroll.count", i32 {rounds}}}')
+        option = self.node('!{!"llvm.loop.unroll.disable"}' if iterations == 1 else
+                           f'!{{!"llvm.loop.unroll.count", i32 {iterations}}}')
         itself = f"!{len(self._nodes)}"
         return self.node(f"!{{{itself}, {option}}}", distinct=True)
 
@@ -127,7 +129,7 @@ class Module:
                            self.node(f'!{{{signature}* @{function}, !"{name}", {written}}}'))
 
     def keep(self, function: str, signature: str) -> None:
-        """Say that a function is used, by what the linker does not see."""
+        """Mark a function as used, so that the linker keeps it."""
         self.global_variable("llvm.used", "appending global [1 x i8*] [i8* bitcast "
                              f"({signature}* @{function} to i8*)], section \"llvm.metadata\"")
 
@@ -154,7 +156,7 @@ class Phi:
         self.incoming: list[str] = []
 
     def add(self, value: str, block: str) -> None:
-        """The value when control comes from the block labelled block."""
+        """Add the incoming value from the block labelled block."""
         self.incoming.append(f"[ {value}, %{block} ]")
 
     def __str__(self) -> str:
@@ -164,7 +166,7 @@ class Phi:
 class Body:
     """The instructions of one function, in order.
 
-    Each method that writes an instruction gives the name of its result.
+    Each method that writes an instruction returns the name of its result.
     block: label of the block that is being written.
     location: metadata suffix of every instruction, ", !dbg !7" or empty.
     """
@@ -181,7 +183,7 @@ class Body:
 
     @property
     def length(self) -> int:
-        """How many lines were written."""
+        """Number of lines that were written."""
         return len(self._lines)
 
     # instructions -----------------------------------------------------------------------------
@@ -224,15 +226,15 @@ class Body:
         """x where condition, else y."""
         return x if x == y else self.pure(f"select i1 {condition}, {type_} {x}, {type_} {y}")
 
-    def call(self, result: str, function: str, *arguments: str, words: str = "") -> str:
+    def call(self, result: str, function: str, *arguments: str, attributes: str = "") -> str:
         """Call a function, declaring it; arguments are typed, "float %v1"."""
         types = [argument.rsplit(" ", 1)[0] for argument in arguments]
-        self.module.declare(function, result, types, words)
+        self.module.declare(function, result, types, attributes)
         call = f"call {result} @{function}({', '.join(arguments)})"
         if result == VOID:
             self.do(call)
             return ""
-        return self.assign(call) if not words else self.pure(call)
+        return self.assign(call) if not attributes else self.pure(call)
 
     def assembly(self, assembly: Assembly, *operands: str) -> tuple[str, ...]:
         """Inline PTX; one name per result."""
@@ -252,8 +254,8 @@ class Body:
         self._count += 1
         return f"{hint}{self._count}"
 
-    def place(self, label: str) -> None:
-        """Begin the block with this label."""
+    def begin_block(self, label: str) -> None:
+        """Begin the block with this label: the insertion point of what follows."""
         self._lines.append(f"{label}:")
         self.block = label
 
@@ -273,7 +275,7 @@ class Body:
         return name
 
     def at_entry(self, instruction: str) -> str:
-        """The result of an instruction that is done before all others, once."""
+        """The result of an instruction in the entry block, written once."""
         name = self._at_entry.get(instruction)
         if name is None:
             name = self._at_entry[instruction] = self.name()
@@ -281,16 +283,16 @@ class Body:
         return name
 
     def phi(self, type_: str) -> Phi:
-        """Append a phi to the beginning of the block that was just placed."""
+        """Append a phi to the block that was just begun."""
         phi = Phi(self.name(), type_)
         self._lines.append(phi)
         return phi
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Within, pure instructions may be reused; after, only those written before it.
+        """Context in which pure instructions may be reused; they are forgotten after it.
 
-        Every conditional block needs one: what it computes does not dominate what follows.
+        Every conditional block needs one: its instructions do not dominate what follows.
         """
         outer, self._known = self._known, dict(self._known)
         try:

@@ -1,4 +1,4 @@
-"""GPUs: what each can do and how much it has."""
+"""Targets: capabilities and limits of GPUs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from blocknumba.wording import did_you_mean, shown
 
 
 class Capability(StrEnum):
-    """Something that not every target can do; each names the PTX that needs it.
+    """A feature that only some targets have; the comments name the PTX that needs it.
 
     Source: "Target ISA Notes" of the instruction in the PTX ISA manual, version 9.0.
     """
@@ -63,7 +63,7 @@ class Target:
 
     name: as ptxas spells it, "sm_90a".
     compute_capability: (major, minor).
-    capabilities: what it can do beyond the oldest target's common ground.
+    capabilities: features that not all targets have.
     shared_bytes_per_block: dynamic shared memory a block may opt in to.
     shared_bytes_per_processor, threads_per_processor, blocks_per_processor: what the blocks that
         live on one multiprocessor at the same time share.
@@ -104,7 +104,7 @@ class Target:
 
     @property
     def names_what_is_by_value(self) -> bool:
-        """Whether the attribute byval of NVVM IR says the type of what is passed.
+        """Whether the attribute byval of NVVM IR names the type that is passed.
 
         Source: NVVM IR Specification, "Introduction": from Blackwell on it is a modern dialect.
         """
@@ -115,7 +115,7 @@ class Target:
         return Capability(capability) in self.capabilities
 
     def resident_blocks(self, num_warps: int, registers: int, shared_bytes: int) -> int:
-        """How many blocks of a kernel fit on one multiprocessor at the same time.
+        """Number of blocks of a kernel that fit on one multiprocessor at the same time.
 
         registers: per thread.  Source: CUDA C++ Best Practices Guide, "Occupancy".
         """

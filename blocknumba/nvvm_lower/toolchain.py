@@ -22,9 +22,9 @@ _WARNING = re.compile(r"^.*(?:warning|advisory|\(C7\d\d\d\)).*$", re.IGNORECASE 
 
 
 class ToolchainError(BlockError, RuntimeError):
-    """A tool of NVIDIA is missing, or refused what we generated.
+    """A tool of NVIDIA is missing, or refused generated code.
 
-    tool: its name; log: all that it said; source: what it was given.
+    tool: its name; log: its output; source: its input.
     """
 
     def __init__(self, message: str, *, tool: str, log: str = "", source: str = "", hint: str = ""):
@@ -38,7 +38,7 @@ class AssembleOptions:
 
     optimization: 0 to 3, of both tools.
     fastmath: flush denormals, approximate division and square root, contract.
-    maxnreg: the most registers a thread may use; None leaves it to the assembler.
+    maxnreg: maximum of registers per thread; None leaves it to the assembler.
     lineinfo: keep source lines.
     verify: check the NVVM IR first; costs 1 ms and finds mistakes of ours.
     whole_program: link from LTO IR, so that the assembler knows that nothing else is linked: calls
@@ -55,12 +55,12 @@ class AssembleOptions:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """Machine code for one target, and what the assembler said of it.
+    """Machine code for one target, and the assembler's report.
 
-    ptx: empty when the kernel was linked from LTO IR; compile_to_ptx gives it.
+    ptx: empty when the kernel was linked from LTO IR; compile_to_ptx returns it.
     registers: per thread.  spill_bytes, stack_bytes: of local memory, per thread.
     shared_bytes: static shared memory per block.
-    warnings: what the assembler warned of, one line each.
+    warnings: of the assembler, one line each.
     """
 
     ptx: str
@@ -90,7 +90,7 @@ def compile_to_ptx(nvvm_ir: str, target: Target, options: AssembleOptions) -> by
 
 def _compile(nvvm_ir: str, target: Target, options: AssembleOptions,
              more: tuple[str, ...] = ()) -> bytes:
-    """NVVM IR to PTX, or what more flags ask for.
+    """NVVM IR to PTX, or to LTO IR if more flags ask for it.
 
     libdevice, half a megabyte, is linked only into modules that declare one of its functions.
     """
@@ -182,7 +182,7 @@ def linker_ptx_version() -> tuple[int, int]:
 
 @cache
 def libraries() -> tuple[Path, ...]:
-    """The files that compile: libNVVM, nvJitLink, and libdevice where it is installed."""
+    """Files of the compilers: libNVVM, nvJitLink, and libdevice where it is installed."""
     tools = _library("nvvm"), _library("nvJitLink")
     mathematics = _libdevice_file()
     return tools if mathematics is None else (*tools, mathematics)
@@ -190,7 +190,7 @@ def libraries() -> tuple[Path, ...]:
 
 @cache
 def versions() -> str:
-    """Which builds of the tools are in use, for cache keys and bug reports."""
+    """The builds of the tools in use, for cache keys and bug reports."""
     return " ".join(_build(name) for name in ("nvvm", "nvJitLink"))
 
 
@@ -240,7 +240,7 @@ def what_is_missing() -> str:
 def _arithmetic(options: AssembleOptions) -> list[str]:
     """libNVVM's flags: NumPy's arithmetic unless fastmath.
 
-    -fma=0: a product and a sum are two roundings; libNVVM contracts them by default.
+    -fma=0: a multiplication and an addition are rounded twice; libNVVM contracts them by default.
     """
     if options.fastmath:
         return ["-ftz=1", "-prec-div=0", "-prec-sqrt=0", "-fma=1"]
@@ -248,7 +248,7 @@ def _arithmetic(options: AssembleOptions) -> list[str]:
 
 
 def _assembled(cubin: bytes, log: str) -> Assembled:
-    """What the linker's log says of the kernel; numbers that it does not mention are 0."""
+    """The kernel with the numbers of the linker's log; those that it does not mention are 0."""
     registers, shared = _REGISTERS.search(log), _SHARED.search(log)
     frames = [tuple(map(int, found)) for found in _STACK.findall(log)]
     return Assembled(
@@ -309,8 +309,8 @@ def _library(name: str) -> Path:
 def _build(name: str) -> str:
     """One build of a library, told from others by its file; no library gives its exact version."""
     file = _library(name)
-    facts = file.stat()
-    return f"{file.name}:{facts.st_size}:{facts.st_mtime_ns}"
+    status = file.stat()
+    return f"{file.name}:{status.st_size}:{status.st_mtime_ns}"
 
 
 @cache
@@ -325,8 +325,8 @@ def _libdevice() -> bytes:
 
 def _libdevice_file() -> Path | None:
     """NVIDIA's mathematics library, the one that belongs to libNVVM."""
-    home = _library("nvvm").parents[1]
-    for folder in (home / "libdevice", home / "nvvm" / "libdevice"):  # the toolkit, the wheel
+    root = _library("nvvm").parents[1]
+    for folder in (root / "libdevice", root / "nvvm" / "libdevice"):  # the toolkit, the wheel
         file = folder / "libdevice.10.bc"
         if file.exists():
             return file

@@ -18,17 +18,17 @@ FLOAT8 = (float8_e4m3fn, float8_e5m2)
 
 def _values(dtype: DType) -> np.ndarray:
     """Edges, random values, and for floats the neighbourhood of every integer dtype's bounds."""
-    parts = [edges(dtype), random(dtype, np.random.default_rng(0), 100)]
+    arrays = [edges(dtype), random(dtype, np.random.default_rng(0), 100)]
     if dtype.is_float and dtype.bits > 8:
         bounds = [sign * 2.0**bits for bits in (7, 8, 15, 16, 31, 32, 63, 64) for sign in (1, -1)]
         with np.errstate(over="ignore"):
             near = np.array([*bounds, 0.5, 448, 464, 480, 61439, 61441, 65519, 65520, 1e-8])
-            parts += [(near * factor).astype(dtype.numpy) for factor in (1, 1 - 2**-8, 1 + 2**-8)]
+            arrays += [(near * factor).astype(dtype.numpy) for factor in (1, 1 - 2**-8, 1 + 2**-8)]
     if dtype.is_integer and dtype.bits == 64:
         # two roundings would go wrong here
         ties = [(257 << k) + d for k in (20, 40, 54) for d in (-1, 0, 1)]
-        parts.append(np.array(ties, dtype.numpy))
-    return padded([np.concatenate(parts)])[0]
+        arrays.append(np.array(ties, dtype.numpy))
+    return padded([np.concatenate(arrays)])[0]
 
 
 @covers("cast")

@@ -1,4 +1,4 @@
-"""Cases of products of matrices."""
+"""Cases of dots."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def operands(generator: np.random.Generator, size: tuple[int, ...],
 
 
 def case(title: str, tiles: list[np.ndarray], precision: str) -> Case:
-    """A case that compares with the exact product, up to the error that the op states."""
+    """A case that compares with the exact dot, up to the error that the op states."""
     with np.errstate(invalid="ignore", over="ignore"):
         bound = error_bound(*tiles, precision)
         expected = exact_dot(*tiles, precision).astype(tiles[2].dtype)
@@ -37,7 +37,7 @@ def case(title: str, tiles: list[np.ndarray], precision: str) -> Case:
 
 @covers("dot")
 def dot_cases() -> Iterator[Case]:
-    """Every kind of product in every shape."""
+    """Every kind of dot in every shape."""
     generator = np.random.default_rng(0)
     for kind in KINDS:
         for size in SHAPES:

@@ -32,7 +32,7 @@ def accepts(opdef: OpDef, dtype: DType) -> bool:
 
 
 def element(name: str, dtype: DType, *values: bool | int | float) -> bool | int | float:
-    """What an elementwise op gives for one element."""
+    """The result of an elementwise op for one element."""
     if name in COMPARISON:
         return COMPARISON[name](*values)
     if not dtype.is_float:

@@ -55,7 +55,7 @@ class Gpu:
 
 
 def _value(parameter: Parameter, case: Case, memory: dict[str, int]) -> np.ndarray:
-    """What a kernel parameter is, in memory of its own size."""
+    """The value of a kernel parameter, in memory of its own size."""
     if parameter.kind == "pointer":
         return np.array(memory[parameter.argument], np.uint64)
     return np.array(case.arguments[parameter.argument])

@@ -1,4 +1,4 @@
-"""What elementwise ops give for one element, in exact arithmetic of Python numbers.
+"""Results of elementwise ops for one element, in exact arithmetic of Python numbers.
 
 Nothing here uses NumPy's arithmetic or blocknumba's own meanings.
 """

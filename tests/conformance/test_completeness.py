@@ -1,4 +1,4 @@
-"""Every op of the tile IR has a docstring, a meaning, cases, a placement and code."""
+"""Every op of the tile IR has a docstring, numerics, cases, a placement and code."""
 
 import re
 
@@ -8,7 +8,7 @@ from blocknumba.gpu_layout.placement import rules  # noqa: F401  fills the table
 from blocknumba.gpu_layout.placement.rule import PLACEMENTS
 from blocknumba.nvvm_lower import ops as code_faces  # noqa: F401  fills the table of code
 from blocknumba.nvvm_lower.emitter import CODE
-from blocknumba.tile_ir import interpreter  # noqa: F401  gives ops with effects their meaning
+from blocknumba.tile_ir import interpreter  # noqa: F401  registers how ops with effects are executed
 from blocknumba.tile_ir.ir.opdef import CONTROL, ELEMENTWISE, OPS, TERMINATOR
 
 from case import CASES
@@ -16,7 +16,7 @@ from cases import cases_of
 
 TILE_OPS = [name for name, opdef in OPS.items()
             if opdef.infer.__module__.startswith("blocknumba.tile_ir.")]
-SCALAR_OPS = {"program_id", "num_programs", "assume"}  # have nothing to place
+SCALAR_OPS = {"program_id", "num_programs", "assume"}  # need no layout
 MAPPED_OPS = {"dot"}  # a layout pass makes others of them
 
 
@@ -30,7 +30,7 @@ def test_every_op_says_what_it_does(name):
 
 
 @pytest.mark.parametrize("name", TILE_OPS)
-def test_every_op_has_a_meaning(name):
+def test_every_op_has_numerics(name):
     opdef = OPS[name]
     assert opdef.evaluate or opdef.execute or opdef.has(TERMINATOR)
 

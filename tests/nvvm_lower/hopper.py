@@ -21,7 +21,7 @@ from blocknumba.nvvm_lower.kernel import LoweredKernel, assemble_kernel, lower
 from blocknumba.nvvm_lower.target import TARGETS
 from blocknumba.nvvm_lower.toolchain import AssembleOptions, Assembled, compile_to_ptx, disassemble
 from blocknumba.tile_ir.ir.builder import Builder
-from blocknumba.tile_ir.ir.function import Function, Parameter, Value
+from blocknumba.tile_ir.ir.function import Function, Parameter, Value, walk
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import PointerType, TileType, dtype_of, int32
 from blocknumba.tile_ir.ir.verifier import verify
@@ -92,7 +92,7 @@ class Writer:
         """A register layout, the first axis fastest."""
         return blocked(shape, (0, 1), 1, self.num_warps)
 
-    def place_in_ring(self, index: Value, copies: int) -> tuple[Value, Value, Value]:
+    def ring_position(self, index: Value, copies: int) -> tuple[Value, Value, Value]:
         """Of the tile of a number: its slot, the phase that fills it, and the one before."""
         count, two = self.number(copies), self.number(2)
         turn = self.floordiv(index, count)
@@ -113,7 +113,7 @@ class Writer:
         return self.builder.emit(OPS["for"], *bounds, *carried, regions=(region,), types=types)
 
     def roles(self, program, producer, **attrs) -> None:
-        """What the program's warps do, and what a producer does."""
+        """The roles of the program's warps and of a producer."""
         regions = [self.region(lambda role=role: [role()] and None) for role in (program, producer)]
         self.builder.emit(OPS["warp_roles"], regions=regions, **{"producers": 1, **attrs})
 
@@ -145,15 +145,15 @@ class Kernel:
     num_warps: int
 
     @cached_property
-    def placed(self) -> Function:
-        """The function with places in shared memory, verified."""
+    def allocated(self) -> Function:
+        """The function with offsets in shared memory, verified."""
         fn = allocate_shared(self.fn, LayoutOptions(num_warps=self.num_warps))
         verify(fn, READY)
         return fn
 
     @cached_property
     def lowered(self) -> LoweredKernel:
-        return lower(self.placed, TARGET, CodeOptions(num_warps=self.num_warps))
+        return lower(self.allocated, TARGET, CodeOptions(num_warps=self.num_warps))
 
     @cached_property
     def ptx(self) -> str:
@@ -214,7 +214,9 @@ def kernel(num_warps: int, parameters: list[tuple[str, Parameter]], body) -> Ker
         body(writer, *args)
         writer.builder.emit(OPS["return"])
     origins = tuple(parameter for _, parameter in parameters)
-    return Kernel(Function("k", origins, region), num_warps)
+    blocks = max((op.attrs.get("blocks", 1) for op in walk(region)), default=1)
+    attrs = {"cluster": blocks} if blocks > 1 else {}
+    return Kernel(Function("k", origins, region, attrs=attrs), num_warps)
 
 
 def pointer(name: str) -> Parameter:

@@ -12,14 +12,14 @@ from blocknumba.nvvm_lower.toolchain import AssembleOptions, compile_to_ptx
 from blocknumba.tile_ir.text.parser import parse
 
 
-def place(text, num_warps=4):
+def laid_out(text, num_warps=4):
     """The GPU-layout IR of a kernel given as tile IR text."""
     return lay_out(parse(text), LayoutOptions(num_warps=num_warps), verify=True)
 
 
 def lowered(text, target="sm_90a", num_warps=4, **options):
-    """The NVVM IR of a kernel given as tile IR text, and the facts of its launch."""
-    return lower(place(text, num_warps), Target.parse(target),
+    """The NVVM IR of a kernel given as tile IR text, and the data of its launch."""
+    return lower(laid_out(text, num_warps), Target.parse(target),
                  CodeOptions(num_warps=num_warps, **options))
 
 
@@ -39,7 +39,7 @@ def kernel(parameters, body):
 def elementwise_kernel(body, *dtypes, result="float32", size=1024, mask=True, multiple=1):
     """A kernel that loads tiles %a, %b, ... of dtypes, and stores %result.
 
-    multiple: what the number of elements is promised to be a multiple of.
+    multiple: the number of elements is assumed to be a multiple of it.
     """
     names = "abc"[:len(dtypes)]
     masked = ", %mask" if mask else ""

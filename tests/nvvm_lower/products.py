@@ -23,11 +23,11 @@ ASYNCHRONOUS = {"wgmma", "tma", "cp_async"}  # what other tests are about
 
 
 @dataclass(frozen=True)
-class Product:
-    """acc + the sum over rounds of a @ b.
+class DotKernel:
+    """acc + the sum over iterations of a @ b.
 
-    shape: (M, N) or (batches, M, N); depth: K, of one round.
-    dtypes: of a, b and acc.   turned: which of a and b are stored the other way round.
+    shape: (M, N) or (batches, M, N); depth: K, of one iteration.
+    dtypes: of a, b and acc.   turned: which of a and b are stored transposed.
     """
 
     shape: tuple[int, ...]
@@ -35,7 +35,7 @@ class Product:
     dtypes: tuple[str, str, str] = ("float16", "float16", "float32")
     precision: str = "ieee"
     turned: tuple[bool, bool] = (False, False)
-    rounds: int = 1
+    iterations: int = 1
 
     @property
     def operand_shapes(self) -> list[tuple[int, ...]]:
@@ -64,32 +64,32 @@ class Product:
                                          for name in names), body)
 
     def _total(self, builder: Builder, arguments: tuple[Value, ...], start: Value) -> Value:
-        """What is stored: one product, or a loop of them."""
-        if self.rounds == 1:
-            return self._product(builder, arguments, start)
+        """What is stored: one dot, or a loop of them."""
+        if self.iterations == 1:
+            return self._dot(builder, arguments, start)
         index = TileType(DTYPES["int32"])
-        bounds = [builder.constant(i, DTYPES["int32"]) for i in (0, self.rounds, 1)]
-        with builder.region(index, start.type) as (body, (number, sums)):
+        bounds = [builder.constant(i, DTYPES["int32"]) for i in (0, self.iterations, 1)]
+        with builder.region(index, start.type) as (body, (number, acc)):
             moved = []
             for pointer, shape in zip(arguments, self.stored_shapes):
                 size = builder.constant(int(np.prod(shape)), DTYPES["int32"])
                 distance = builder.emit(OPS["mul"], number, size)
                 moved.append(builder.emit(OPS["offset"], pointer, distance))
-            builder.emit(OPS["yield"], self._product(builder, moved, sums))
+            builder.emit(OPS["yield"], self._dot(builder, moved, acc))
         return builder.emit(OPS["for"], *bounds, start, regions=(body,), types=(start.type,))
 
-    def _product(self, builder: Builder, pointers: list[Value], sums: Value) -> Value:
+    def _dot(self, builder: Builder, pointers: list[Value], acc: Value) -> Value:
         tiles = []
         for pointer, shape, turned in zip(pointers, self.stored_shapes, self.turned):
             tile = builder.emit(OPS["load"], addresses(builder, pointer, shape))
             axes = (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2)
             tiles.append(builder.emit(OPS["transpose"], tile, axes=axes) if turned else tile)
-        return builder.emit(OPS["dot"], *tiles, sums, precision=self.precision)
+        return builder.emit(OPS["dot"], *tiles, acc, precision=self.precision)
 
     def operands(self, seed: int = 0) -> list[np.ndarray]:
-        """a, b (one for each round) and acc: integers of any value, or floats around 1."""
+        """a, b (one for each iteration) and acc: integers of any value, or floats around 1."""
         generator = np.random.default_rng(seed)
-        shapes = [(self.rounds, *shape) for shape in self.operand_shapes] + [self.shape]
+        shapes = [(self.iterations, *shape) for shape in self.operand_shapes] + [self.shape]
         return [_random(generator, shape, name) for shape, name in zip(shapes, self.dtypes)]
 
     def stored(self, operands: list[np.ndarray]) -> list[np.ndarray]:
@@ -125,7 +125,7 @@ def _random(generator: np.random.Generator, shape: tuple[int, ...], name: str) -
 class Built:
     """A kernel for a target, without the asynchronous engines."""
 
-    product: Product
+    case: DotKernel
     target: Target
     num_warps: int
     min_blocks: int = 1
@@ -134,7 +134,7 @@ class Built:
     def gpu(self) -> Function:
         """The GPU-layout IR."""
         features = frozenset(map(str, self.target.capabilities)) - ASYNCHRONOUS
-        return lay_out(self.product.function(), LayoutOptions(
+        return lay_out(self.case.function(), LayoutOptions(
             self.num_warps, features=features, arrays_are_disjoint=True,
             shared_bytes=self.target.shared_bytes_per_block), verify=True)
 
@@ -152,16 +152,16 @@ class Built:
         return disassemble(self.assembled.cubin)
 
     def run(self, operands: list[np.ndarray]) -> tuple[np.ndarray, Report]:
-        """What the emulated machine code makes of operands, and what it did."""
+        """The result of the emulated machine code on operands, and the report."""
         out = np.zeros_like(operands[2])
         ptx = compile_to_ptx(self.lowered.nvvm_ir, self.target, AssembleOptions()).decode()
         report = Module.parse(ptx).launch(
-            self.lowered.name, 1, self.num_warps * 32, [*self.product.stored(operands), out],
+            self.lowered.name, 1, self.num_warps * 32, [*self.case.stored(operands), out],
             self.lowered.shared_bytes)
         return out, report
 
 
 @cache
-def built(product: Product, target: str = "sm_80", num_warps: int = 4, **options: int) -> Built:
+def built(case: DotKernel, target: str = "sm_80", num_warps: int = 4, **options: int) -> Built:
     """A kernel for a target."""
-    return Built(product, Target.parse(target), num_warps, **options)
+    return Built(case, Target.parse(target), num_warps, **options)

@@ -57,8 +57,8 @@ def test_neighbours_are_copied_together(dtype, vector, size, masked):
 
     check(built, dtype, 19 if masked else SHAPE[0])
     cache = ".cg" if size == 16 else ".ca"
-    part = r", %r\d+" if masked else ""
-    found = re.findall(rf"cp\.async\{cache}\.shared\.global \[%r\d+\], \[%rd\d+\], {size}{part};",
+    read_size = r", %r\d+" if masked else ""
+    found = re.findall(rf"cp\.async\{cache}\.shared\.global \[%r\d+\], \[%rd\d+\], {size}{read_size};",
                        built.ptx)
     assert len(found) == 32 * 64 * dtype_of(dtype).bytes // size // 128
     assert f"LDGSTS.E{'.BYPASS' * (size == 16)}" in built.sass

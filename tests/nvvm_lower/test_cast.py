@@ -36,7 +36,7 @@ def interesting(dtype):
 
 
 def converted(x, to, rounding="nearest", target="sm_90a"):
-    """What the kernel makes of x."""
+    """The result of the kernel on x."""
     source = next(d for d in DTYPE_LIST if d.numpy == x.dtype)
     found = np.zeros(len(x), to.numpy)
     attributes = ' {rounding="zero"}' if rounding == "zero" else ""
@@ -47,15 +47,15 @@ def converted(x, to, rounding="nearest", target="sm_90a"):
 
 
 def around_midpoints(dtype, source):
-    """Numbers of a wider float around every place where rounding to dtype changes its result."""
+    """Numbers of a wider float around every boundary where rounding to dtype changes its result."""
     values = np.sort(np.arange(128, dtype=np.uint8).view(dtype.numpy).astype(np.float64))
     values = values[np.isfinite(values)]
     # beyond the greatest too: there the next number would have been
     values = np.append(values, 2 * values[-1] - values[-2])
-    places = np.concatenate([values, (values[1:] + values[:-1]) / 2]).astype(source.numpy)
-    near = [places, np.nextafter(places, source.numpy.type(0)),
-            np.nextafter(places, source.numpy.type(np.inf)), places * (1 + 2.0**-40),
-            places * (1 - 2.0**-40)]
+    boundaries = np.concatenate([values, (values[1:] + values[:-1]) / 2]).astype(source.numpy)
+    near = [boundaries, np.nextafter(boundaries, source.numpy.type(0)),
+            np.nextafter(boundaries, source.numpy.type(np.inf)), boundaries * (1 + 2.0**-40),
+            boundaries * (1 - 2.0**-40)]
     positive = np.concatenate([np.array(near).ravel(), [np.inf, np.nan, 1e30]])
     return np.concatenate([positive, -positive]).astype(source.numpy)
 

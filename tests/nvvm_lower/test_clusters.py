@@ -22,8 +22,8 @@ def where(blocks, num_warps=1):
     def body(w, out):
         rank = w.cta_rank(blocks=blocks)
         x, y = w.program_id(axis=0), w.program_id(axis=1)
-        place = w.add(w.mul(w.add(w.mul(y, w.num_programs(axis=0)), x), w.number(blocks)), rank)
-        at = w.mul(place, w.number(5))
+        position = w.add(w.mul(w.add(w.mul(y, w.num_programs(axis=0)), x), w.number(blocks)), rank)
+        at = w.mul(position, w.number(5))
         for i, value in enumerate((x, y, w.num_programs(axis=0), w.num_programs(axis=1), rank)):
             w.store(w.offset(out, w.add(at, w.number(i))), value)
 
@@ -44,7 +44,7 @@ def test_programs_are_counted_without_the_blocks_that_they_are_spread_over(block
 @pytest.mark.parametrize("name", ["sm_90", "sm_90a", "sm_100a", "sm_120"])
 def test_the_kernel_says_what_clusters_it_wants_on_every_target_that_has_them(name):
     target, built = TARGETS[name], where(4)
-    lowered = lower(built.placed, target)
+    lowered = lower(built.allocated, target)
 
     ptx = compile_to_ptx(lowered.nvvm_ir, target, AssembleOptions(verify=True)).decode()
     assembled = assemble_kernel(lowered, target)
@@ -62,7 +62,7 @@ def summing(blocks, num_warps=4, stages=2, rows=64, **changed):
     """
     releases = changed.get("releases", blocks)
     arrivals = changed.get("arrivals", num_warps * blocks)
-    tile, part = (rows, 64), (rows // blocks, 64)
+    tile, shard = (rows, 64), (rows // blocks, 64)
 
     def body(w, map_, out, n):
         rank, lines = w.cta_rank(blocks=blocks), w.rows(tile, 8)
@@ -71,21 +71,21 @@ def summing(blocks, num_warps=4, stages=2, rows=64, **changed):
         empty = w.mbarrier_allocate(copies=stages, arrivals=arrivals)
 
         def fetch(index):
-            place, _, before = w.place_in_ring(index, stages)
-            w.mbarrier_wait(w.slot(empty, place), before)
-            barrier = w.slot(full, place)
+            position, _, before = w.ring_position(index, stages)
+            w.mbarrier_wait(w.slot(empty, position), before)
+            barrier = w.slot(full, position)
             w.mbarrier_expect(barrier, size_bytes=size_bytes(tile, "float16"))
-            portion = w.buffer_shard(w.slot(ring, place), rank, shape=part,
-                                       layout=swizzled(part, 1, 16, 128))
+            portion = w.buffer_shard(w.slot(ring, position), rank, shape=shard,
+                                       layout=swizzled(shard, 1, 16, 128))
             w.tma_load(map_, portion, barrier, w.mul(index, w.number(64)),
-                       w.mul(rank, w.number(part[0])), blocks=blocks)
+                       w.mul(rank, w.number(shard[0])), blocks=blocks)
 
         def add(index, total):
-            place, phase, _ = w.place_in_ring(index, stages)
-            w.mbarrier_wait(w.slot(full, place), phase)
-            read = w.shared_read(w.slot(ring, place), layout=lines)
+            position, phase, _ = w.ring_position(index, stages)
+            w.mbarrier_wait(w.slot(full, position), phase)
+            read = w.shared_read(w.slot(ring, position), layout=lines)
             w.fence_async()
-            w.mbarrier_arrive(w.slot(empty, place), blocks=releases)
+            w.mbarrier_arrive(w.slot(empty, position), blocks=releases)
             return (w.add(total, w.cast(read, dtype="float32")),)
 
         def program():
@@ -96,7 +96,7 @@ def summing(blocks, num_warps=4, stages=2, rows=64, **changed):
 
         w.roles(program, lambda: w.loop_over(n, fetch), blocks=blocks)
 
-    return kernel(num_warps, [("float16", mapped("x", (64, part[0]), 128)),
+    return kernel(num_warps, [("float16", mapped("x", (64, shard[0]), 128)),
                               ("float32", pointer("out")),
                               ("int32", Parameter("value", "n"))], body)
 
@@ -131,8 +131,8 @@ def leaving(ends_together):
     def body(w):
         barrier = w.mbarrier_allocate(copies=1, arrivals=2)
         w.mbarriers_ready(blocks=2)
-        rounds = w.mul(w.cta_rank(blocks=2), w.number(500))
-        w.loop_over(rounds, lambda index: w.uniform(index) and None)
+        iterations = w.mul(w.cta_rank(blocks=2), w.number(500))
+        w.loop_over(iterations, lambda index: w.uniform(index) and None)
         w.mbarrier_arrive(barrier, blocks=2)
         if ends_together:
             w.blocks_done()
@@ -148,7 +148,7 @@ def test_a_block_that_does_not_wait_for_the_others_at_its_end_is_gone_when_they_
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_a_barrier_keeps_its_place_while_other_blocks_may_arrive_at_it(together):
+def test_a_barrier_keeps_its_address_while_other_blocks_may_arrive_at_it(together):
     def body(w):
         w.mbarrier_arrive(w.mbarrier_allocate(copies=1, arrivals=2), blocks=2)
         rows = w.rows((32, 64), 4)
@@ -157,9 +157,9 @@ def test_a_barrier_keeps_its_place_while_other_blocks_may_arrive_at_it(together)
         if together:
             w.blocks_done()
 
-    placed = kernel(4, [], body).placed
+    allocated = kernel(4, [], body).allocated
 
-    offsets = [op.attrs["offset"] for op in placed.body.ops if op.opdef in ALLOCATIONS]
+    offsets = [op.attrs["offset"] for op in allocated.body.ops if op.opdef in ALLOCATIONS]
     assert offsets == ([0, 16] if together else [0, 0])
 
 

@@ -15,7 +15,7 @@ ROUNDS = ("%n, %sum, %last = for %start, %stop, %step, %zero, %zero, %zero : int
 
 
 def counting_kernel(dtype, bounds=BOUNDS, constants=""):
-    """Stores the number of rounds, the sum of the indices, and the last index, as int64."""
+    """Stores the number of iterations, the sum of the indices, and the last index, as int64."""
     parameters = "\n".join(filter(None, (OUT, bounds.format(dtype))))
     return kernel(parameters, f"""
 {constants}
@@ -35,8 +35,8 @@ store %op1, %sum
 store %op2, %last""")
 
 
-def rounds(*bounds):
-    """What counting_kernel stores, by Python."""
+def iterations(*bounds):
+    """The values that counting_kernel stores, by Python."""
     found = list(range(*bounds))
     return [len(found), sum(found), found[-1] if found else 0]
 
@@ -49,23 +49,23 @@ AT_THE_BOUNDS = [(2**31 - 5, 2**31 - 1, 2), (2**31 - 2, 2**31 - 1, 2**31 - 1),
 
 
 @pytest.mark.parametrize("bounds", RANGES + AT_THE_BOUNDS, ids=str)
-def test_a_for_of_run_time_bounds_runs_the_rounds_of_range(bounds):
+def test_a_for_of_run_time_bounds_runs_the_iterations_of_range(bounds):
     out = np.full(3, -1)
 
     emulated(counting_kernel("int32"), 1, out, *bounds)
 
-    assert out.tolist() == rounds(*bounds)
+    assert out.tolist() == iterations(*bounds)
 
 
 @pytest.mark.parametrize("bounds", RANGES + AT_THE_BOUNDS, ids=str)
-def test_a_for_of_constant_bounds_runs_the_rounds_of_range(bounds):
+def test_a_for_of_constant_bounds_runs_the_iterations_of_range(bounds):
     out = np.full(3, -1)
     constants = "\n".join(f"%{name} = constant {{value={value}}} : int32"
                           for name, value in zip(("start", "stop", "step"), bounds))
 
     emulated(counting_kernel("int32", bounds="", constants=constants), 1, out)
 
-    assert out.tolist() == rounds(*bounds)
+    assert out.tolist() == iterations(*bounds)
 
 
 @pytest.mark.parametrize("dtype, bounds", [
@@ -77,7 +77,7 @@ def test_a_for_counts_in_every_integer_dtype(dtype, bounds):
 
     emulated(counting_kernel(dtype), 1, out, *typed)
 
-    assert out.tolist() == rounds(*bounds)
+    assert out.tolist() == iterations(*bounds)
 
 
 def test_a_for_carries_tiles():
@@ -190,7 +190,7 @@ store %oq, %sum""")
 
 
 def squaring_kernel(hints):
-    """A loop of one product per round."""
+    """A loop of one multiplication per iteration."""
     parameters = "%op: ptr<float32> = pointer(out) {}\n%n: int32 = value(n) {}\n" \
                  "%s: float32 = value(s)"
     return kernel(parameters, f"""
@@ -203,26 +203,26 @@ def squaring_kernel(hints):
 store %op, %product""")
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 8])
-def test_a_loop_is_unrolled_as_often_as_its_hint_says(rounds):
-    ptx = assembled(squaring_kernel(f" {{unroll={rounds}}}")).ptx
+@pytest.mark.parametrize("iterations", [1, 2, 8])
+def test_a_loop_is_unrolled_as_often_as_its_hint_says(iterations):
+    ptx = assembled(squaring_kernel(f" {{unroll={iterations}}}")).ptx
 
-    rest = rounds > 1  # what is left of the rounds is a loop of its own
-    assert ptx.count("mul.rn.f32") == rounds + rest
+    rest = iterations > 1  # what is left of the iterations is a loop of its own
+    assert ptx.count("mul.rn.f32") == iterations + rest
 
 
-@pytest.mark.parametrize("rounds", [1, 2, 8])
-def test_an_unrolled_loop_makes_the_same_rounds(rounds):
+@pytest.mark.parametrize("iterations", [1, 2, 8])
+def test_an_unrolled_loop_makes_the_same_iterations(iterations):
     out = np.zeros(1, np.float32)
 
-    emulated(squaring_kernel(f" {{unroll={rounds}}}"), 1, out, 3, 0.5)
+    emulated(squaring_kernel(f" {{unroll={iterations}}}"), 1, out, 3, 0.5)
 
     assert out[0] == 0.5**8
 
 
-@pytest.mark.parametrize("product, is_unrolled", [
+@pytest.mark.parametrize("op, is_unrolled", [
     ("dot %half, %half, %acc.1", False), ("add %acc.1, %acc.1", True)])
-def test_a_loop_of_products_is_not_unrolled_however_short(product, is_unrolled):
+def test_a_loop_of_dots_is_not_unrolled_however_short(op, is_unrolled):
     tile = "tile<16x16xfloat32>"
     text = kernel("%op: ptr<float32> = pointer(out) {divisibility=16}\n%n: int32 = value(n) {}\n"
                   "%s: float32 = value(s) {}", f"""
@@ -231,7 +231,7 @@ def test_a_loop_of_products_is_not_unrolled_however_short(product, is_unrolled):
 %a = splat %s : {tile}
 %half = cast %a : tile<16x16xfloat16>
 %acc = for %zero, %n, %one, %a : {tile} (%i: int32, %acc.1: {tile}) {{
-  %acc.2 = {product} : {tile}
+  %acc.2 = {op} : {tile}
   yield %acc.2
 }}
 %index = arange {{start=0, size=256}} : tile<256xint32>

@@ -28,7 +28,7 @@ def test_calls_into_the_driver_assemble_everywhere(text, target):
     assert found.warnings == ()
 
 
-def test_a_failed_assertion_gives_its_message_and_its_place():
+def test_a_failed_assertion_has_its_message_and_its_location():
     found = lowered(ASSERTED).nvvm_ir
 
     assert 'c"n is positive\\00"' in found

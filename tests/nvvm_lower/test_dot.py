@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from dot_oracle import KINDS, assert_close, error_bound, exact_dot
-from products import Product, built
+from products import DotKernel, built
 
 TRANSPOSED = [(False, False), (False, True), (True, False), (True, True)]
 HALF = ("float16", "float16", "float32")
@@ -14,19 +14,19 @@ DOUBLE = ("float64", "float64", "float64")
 
 
 def joined(factors, axis):
-    """The rounds side by side along the depth, as one matrix."""
+    """The iterations side by side along the depth, as one matrix."""
     return np.concatenate(list(factors), axis=axis)
 
 
-def check(product, target="sm_80", num_warps=4, seed=0):
-    """Run a product in the emulator, compare with the exact one; the counters."""
-    operands = product.operands(seed)
+def check(case, target="sm_80", num_warps=4, seed=0):
+    """Run a dot in the emulator, compare with the exact one; returns the counters."""
+    operands = case.operands(seed)
 
-    found, report = built(product, target, num_warps).run(operands)
+    found, report = built(case, target, num_warps).run(operands)
 
     a, b = joined(operands[0], -1), joined(operands[1], -2)
-    expected = exact_dot(a, b, operands[2], product.precision)
-    bound = error_bound(a, b, operands[2], product.precision)
+    expected = exact_dot(a, b, operands[2], case.precision)
+    bound = error_bound(a, b, operands[2], case.precision)
     rounding = np.abs(expected) * np.finfo(found.dtype).eps if found.dtype.kind == "f" else 0
     assert_close(found, expected, bound + rounding)
     return report
@@ -35,15 +35,15 @@ def check(product, target="sm_80", num_warps=4, seed=0):
 # results ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("turned", TRANSPOSED, ids=str)
 @pytest.mark.parametrize("kind", KINDS, ids="-".join)
-def test_every_kind_of_product_either_way_round(kind, turned):
-    check(Product((32, 64), 32, kind[:3], kind[3], turned))
+def test_every_kind_of_dot_in_either_order(kind, turned):
+    check(DotKernel((32, 64), 32, kind[:3], kind[3], turned))
 
 
 @pytest.mark.parametrize("target", ["sm_86", "sm_89", "sm_90a", "sm_120"])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind[0][:6] in ("float8", "float6")],
                          ids="-".join)
 def test_kinds_whose_instructions_differ_between_targets(kind, target):
-    check(Product((32, 32), 64, kind[:3], kind[3], (False, True)), target)
+    check(DotKernel((32, 32), 64, kind[:3], kind[3], (False, True)), target)
 
 
 @pytest.mark.parametrize("inner", [1, 2, 8, 64])
@@ -51,14 +51,14 @@ def test_kinds_whose_instructions_differ_between_targets(kind, target):
 @pytest.mark.parametrize("rows", [1, 8, 64])
 def test_extents_below_those_of_an_instruction(rows, columns, inner):
     for dtypes in (HALF, SINGLE, ("int8", "uint8", "int32"), DOUBLE):
-        check(Product((rows, columns), inner, dtypes), num_warps=2)
+        check(DotKernel((rows, columns), inner, dtypes), num_warps=2)
 
 
 @pytest.mark.parametrize("turned", TRANSPOSED, ids=str)
 @pytest.mark.parametrize("shape, inner", [((64, 32), 32), ((16, 64), 8), ((2, 16, 32), 16),
                                           ((8, 64), 4), ((64, 8), 2), ((4, 2, 1), 1)], ids=str)
 def test_doubles_by_the_instructions_of_hopper(shape, inner, turned):
-    check(Product(shape, inner, DOUBLE, turned=turned), "sm_90a")
+    check(DotKernel(shape, inner, DOUBLE, turned=turned), "sm_90a")
 
 
 @pytest.mark.parametrize("num_warps", [1, 2, 8, 16])
@@ -66,33 +66,33 @@ def test_doubles_by_the_instructions_of_hopper(shape, inner, turned):
                                    (16, 1, 4)], ids=str)
 def test_any_number_of_warps_shares_any_shape(shape, num_warps):
     for dtypes in (HALF, SINGLE):
-        check(Product(shape, 16, dtypes, turned=(True, False)), num_warps=num_warps)
+        check(DotKernel(shape, 16, dtypes, turned=(True, False)), num_warps=num_warps)
 
 
 @pytest.mark.parametrize("precision", ["ieee", "tf32", "tf32x3"])
 def test_sums_that_a_loop_carries(precision):
-    check(Product((32, 32), 16, SINGLE, precision, rounds=4))
-    check(Product((2, 16, 32), 32, HALF, rounds=3))
+    check(DotKernel((32, 32), 16, SINGLE, precision, iterations=4))
+    check(DotKernel((2, 16, 32), 32, HALF, iterations=3))
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4, 16, 32])
 def test_int8_sums_are_exact_however_they_are_cut(depth):
-    product = Product((32, 32), depth, ("int8", "int8", "int32"), rounds=128 // depth)
-    operands = [np.full_like(x, 127) for x in product.operands()]
+    case = DotKernel((32, 32), depth, ("int8", "int8", "int32"), iterations=128 // depth)
+    operands = [np.full_like(x, 127) for x in case.operands()]
 
-    found, _ = built(product).run(operands)
+    found, _ = built(case).run(operands)
 
     assert (found == 128 * 127 * 127 + 127).all()
 
 
 def test_tf32x3_takes_infinities_and_nan_as_they_are():
-    product = Product((16, 16), 16, SINGLE, "tf32x3")
-    a, b, acc = product.operands()
+    case = DotKernel((16, 16), 16, SINGLE, "tf32x3")
+    a, b, acc = case.operands()
     b[0, 5] = 0
     a[0, 1, 3], a[0, 2, 5], a[0, 3, 5] = np.inf, np.nan, np.inf
     b[0, 7, 2], a[0, 4, 7], a[0, 5, 7] = -np.inf, 0, np.inf
 
-    found, _ = built(product).run([a, b, acc])
+    found, _ = built(case).run([a, b, acc])
 
     with np.errstate(invalid="ignore"):
         expected = a[0].astype(np.float64) @ b[0].astype(np.float64) + acc
@@ -102,12 +102,12 @@ def test_tf32x3_takes_infinities_and_nan_as_they_are():
 
 
 def test_tf32x3_takes_numbers_that_tf32_rounds_to_infinity_as_finite():
-    product = Product((16, 16), 16, SINGLE, "tf32x3")
-    a, b, acc = (np.zeros_like(x) for x in product.operands())
+    case = DotKernel((16, 16), 16, SINGLE, "tf32x3")
+    a, b, acc = (np.zeros_like(x) for x in case.operands())
     largest = np.finfo(np.float32).max
     a[0, 0, 0], a[0, 1, 1], b[0, 0], b[0, 1] = largest, -largest, 0.25, 2
 
-    found, _ = built(product).run([a, b, acc])
+    found, _ = built(case).run([a, b, acc])
 
     np.testing.assert_allclose(found[0], largest / 4, rtol=2.0**-11)
     np.testing.assert_array_equal(found[1], -np.inf)
@@ -116,12 +116,12 @@ def test_tf32x3_takes_numbers_that_tf32_rounds_to_infinity_as_finite():
 # sums of tensor cores alone are off by 2e-6, and by 3e-5 where all products are positive
 @pytest.mark.parametrize("is_positive, bound", [(False, 1e-7), (True, 8e-7)])
 def test_sums_of_tf32x3_are_rounded_not_truncated(is_positive, bound):
-    product = Product((16, 16), 16, SINGLE, "tf32x3", rounds=128)
-    operands = product.operands(seed=1)
+    case = DotKernel((16, 16), 16, SINGLE, "tf32x3", iterations=128)
+    operands = case.operands(seed=1)
     if is_positive:
         operands = [abs(x) for x in operands]
 
-    found, _ = built(product, num_warps=1).run(operands)
+    found, _ = built(case, num_warps=1).run(operands)
 
     a, b = joined(operands[0], -1), joined(operands[1], -2)
     size = exact_dot(abs(a), abs(b), abs(operands[2]))
@@ -129,12 +129,12 @@ def test_sums_of_tf32x3_are_rounded_not_truncated(is_positive, bound):
 
 
 def test_tensor_cores_add_up_two_steps_of_tf32x3_from_zero():
-    kernel = built(Product((32, 64), 32, SINGLE, "tf32x3"))
+    kernel = built(DotKernel((32, 64), 32, SINGLE, "tf32x3"))
 
-    products = re.findall(r"HMMA\.1688\.F32\.TF32 .*;", kernel.sass)
+    instructions = re.findall(r"HMMA\.1688\.F32\.TF32 .*;", kernel.sass)
     steps = (32 // 16) * (64 // 8) * (32 // 8) // 4  # of each warp
-    assert len(products) == 3 * steps
-    assert len([line for line in products if line.endswith("RZ ;")]) == steps // 2
+    assert len(instructions) == 3 * steps
+    assert len([line for line in instructions if line.endswith("RZ ;")]) == steps // 2
     added = len(opcodes(kernel.sass, "FADD"))
     split = (2 * 4 + 2 * 2) * (32 // 8)  # words of operands, of 32 by 16 sums
     assert added == 4 * steps // 2 + split
@@ -154,7 +154,7 @@ def opcodes(sass, name):
 @pytest.mark.parametrize("target", ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_120"])
 @pytest.mark.parametrize("kind", MATRIX_KINDS, ids="-".join)
 def test_tensor_cores_multiply(kind, target):
-    kernel = built(Product((64, 64), 32, kind[:3], kind[3]), target)
+    kernel = built(DotKernel((64, 64), 32, kind[:3], kind[3]), target)
 
     assert opcodes(kernel.sass, INSTRUCTIONS[kind[0]])
     assert not opcodes(kernel.sass, "FFMA|DFMA|IDP")
@@ -164,7 +164,7 @@ def test_tensor_cores_multiply(kind, target):
 @pytest.mark.parametrize("target, name, size", [
     ("sm_80", "DMMA.884", 8 * 8 * 4), ("sm_90a", "DMMA.16x8x16", 16 * 8 * 16)])
 def test_doubles_are_multiplied_by_the_largest_instruction(target, name, size):
-    kernel = built(Product((64, 64), 32, DOUBLE), target)
+    kernel = built(DotKernel((64, 64), 32, DOUBLE), target)
 
     assert opcodes(kernel.sass, "DMMA") == [name] * (64 * 64 * 32 // size // 4)
 
@@ -172,7 +172,7 @@ def test_doubles_are_multiplied_by_the_largest_instruction(target, name, size):
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("turned", TRANSPOSED, ids=str)
 def test_doubles_are_multiplied_where_they_were_read(turned, target):
-    kernel = built(Product((64, 64), 16, DOUBLE, turned=turned, rounds=4), target)
+    kernel = built(DotKernel((64, 64), 16, DOUBLE, turned=turned, iterations=4), target)
 
     loop = kernel.sass[kernel.sass.index("LDS"):kernel.sass.rindex("DMMA")]
     assert not opcodes(loop, "MOV|IMAD.MOV")
@@ -181,7 +181,7 @@ def test_doubles_are_multiplied_where_they_were_read(turned, target):
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a", "sm_120"])
 def test_ieee_float32_is_multiplied_and_added_with_one_rounding(target):
-    kernel = built(Product((64, 64), 16, SINGLE), target)
+    kernel = built(DotKernel((64, 64), 16, SINGLE), target)
 
     assert len(opcodes(kernel.sass, "FFMA")) == 64 * 64 * 16 // 128
     assert not opcodes(kernel.sass, "HMMA|FADD")
@@ -189,8 +189,8 @@ def test_ieee_float32_is_multiplied_and_added_with_one_rounding(target):
 
 
 @pytest.mark.parametrize("turned", TRANSPOSED, ids=str)
-def test_16_bit_operands_are_read_by_ldmatrix_either_way_round(turned):
-    kernel = built(Product((64, 64), 64, turned=turned))
+def test_16_bit_operands_are_read_by_ldmatrix_transposed_or_not(turned):
+    kernel = built(DotKernel((64, 64), 64, turned=turned))
 
     loads = opcodes(kernel.sass, "LDSM")
     # of each warp: 64 x 32 elements of one operand and 64 x 32 of the other, 16 x 16 a load
@@ -204,7 +204,7 @@ def test_16_bit_operands_are_read_by_ldmatrix_either_way_round(turned):
                                                (SINGLE, "tf32")], ids=str)
 def test_operands_of_other_sizes_are_read_by_ldmatrix_where_rows_lie_along_the_depth(dtypes,
                                                                                     precision):
-    kernel = built(Product((64, 64), 64, dtypes, precision, turned=(False, True)))
+    kernel = built(DotKernel((64, 64), 64, dtypes, precision, turned=(False, True)))
 
     assert opcodes(kernel.sass, "LDSM")
     assert kernel.assembled.spill_bytes == 0
@@ -214,14 +214,14 @@ def test_operands_of_other_sizes_are_read_by_ldmatrix_where_rows_lie_along_the_d
 @pytest.mark.parametrize("kind", [HALF + ("ieee",), SINGLE + ("ieee",), SINGLE + ("tf32",),
                                   DOUBLE + ("ieee",)], ids="-".join)
 def test_there_are_no_bank_conflicts(kind, turned):
-    report = check(Product((64, 64), 32, kind[:3], kind[3], turned))
+    report = check(DotKernel((64, 64), 32, kind[:3], kind[3], turned))
 
     assert report.bank_conflicts == 0
 
 
 @pytest.mark.parametrize("turned", TRANSPOSED, ids=str)
 def test_there_are_no_bank_conflicts_of_the_instructions_of_hopper(turned):
-    report = check(Product((64, 64), 32, DOUBLE, turned=turned), "sm_90a")
+    report = check(DotKernel((64, 64), 32, DOUBLE, turned=turned), "sm_90a")
 
     assert report.bank_conflicts == 0
 
@@ -229,20 +229,20 @@ def test_there_are_no_bank_conflicts_of_the_instructions_of_hopper(turned):
 @pytest.mark.parametrize("dtypes", [("int8", "int8", "int32"),
                                     ("float8_e5m2",) * 2 + ("float32",)], ids=str)
 def test_there_are_no_bank_conflicts_where_rows_lie_along_the_depth(dtypes):
-    report = check(Product((64, 64), 64, dtypes, turned=(False, True)), "sm_90a")
+    report = check(DotKernel((64, 64), 64, dtypes, turned=(False, True)), "sm_90a")
 
     assert report.bank_conflicts == 0
 
 
 def test_two_programs_of_128_by_128_sums_fit_the_registers_of_a_multiprocessor():
-    kernel = built(Product((128, 128), 32, rounds=4), num_warps=8, min_blocks=2)
+    kernel = built(DotKernel((128, 128), 32, iterations=4), num_warps=8, min_blocks=2)
 
     assert kernel.assembled.spill_bytes == 0
     assert kernel.assembled.registers <= 65536 // (2 * 256)
 
 
-def test_between_its_products_a_loop_only_reads_operands():
-    kernel = built(Product((64, 64), 64, rounds=4))
+def test_between_its_dots_a_loop_only_reads_operands():
+    kernel = built(DotKernel((64, 64), 64, iterations=4))
 
     loop = kernel.sass[kernel.sass.index("LDSM"):kernel.sass.rindex("HMMA")]
     assert {name.partition(".")[0] for name in opcodes(loop, "[A-Z]{3,}")} == {"LDSM", "HMMA"}

@@ -1,10 +1,10 @@
-"""Kernels as a whole: signature, launch facts, every target, line info, resources, speed."""
+"""Kernels as a whole: signature, launch data, every target, line info, resources, speed."""
 
 import re
 import time
 
 import pytest
-from kernels import assembled, elementwise_kernel, kernel, lowered, place
+from kernels import assembled, elementwise_kernel, kernel, lowered, laid_out
 
 from blocknumba.errors import Loc
 from blocknumba.nvvm_lower.emitter import CODE, CodeOptions
@@ -110,7 +110,7 @@ def test_registers_can_be_limited():
 
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100"])
 def test_line_info_names_the_lines_of_the_source(target):
-    fn = place(ADD)
+    fn = laid_out(ADD)
     fn.loc = Loc("/home/me/add.py", 3, function="add")
     caller = Loc("/home/me/add.py", 7, 4, 9, "add")
     for number, op in enumerate(walk(fn.body)):
@@ -130,7 +130,7 @@ def test_without_line_info_there_is_no_debug_section():
 
 
 def test_lowering_is_fast():
-    fn, target = place(softmax_kernel(1024)), TARGETS["sm_90a"]
+    fn, target = laid_out(softmax_kernel(1024)), TARGETS["sm_90a"]
     times = []
     for _ in range(10):
         start = time.perf_counter()
@@ -146,7 +146,7 @@ def test_equal_functions_give_equal_text():
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=str)
 def test_a_dependent_kernel_waits_before_anything_else_where_it_can(target):
-    gpu = place(ADD)
+    gpu = laid_out(ADD)
 
     code = lower(gpu, target, CodeOptions(dependent=True)).nvvm_ir
 

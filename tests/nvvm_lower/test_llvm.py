@@ -56,7 +56,7 @@ def test_a_phi_is_complete_when_the_function_is():
     module = Module()
     body = Body(module)
     body.branch("loop")
-    body.place("loop")
+    body.begin_block("loop")
     phi = body.phi("i32")
     phi.add("0", "entry")
     phi.add(body.binary("add", "i32", phi.name, "1"), body.block)
@@ -93,7 +93,7 @@ def test_variables_on_the_stack_are_made_when_the_function_begins():
     module = Module()
     body = Body(module)
     body.branch("later")
-    body.place("later")
+    body.begin_block("later")
     body.stack_variable("[2 x i64]", 8)
     body.define("k", ())
 

@@ -53,7 +53,7 @@ store %oq, %y"""
 
 
 def reduced(x, axis, kind, op="reduce", num_warps=4):
-    """What the kernel makes of x."""
+    """The result of the kernel on x."""
     shape = x.shape[:axis] + x.shape[axis + 1:]
     dtype = next(d.name for d in DTYPES.values() if d.numpy == x.dtype)
     result = "int32" if op == "arg_reduce" else dtype
@@ -88,11 +88,11 @@ def test_every_axis_of_every_shape_sums_exactly(shape, num_warps):
         np.testing.assert_array_equal(reduced(x, axis, "sum", num_warps=num_warps), x.sum(axis))
 
 
-@pytest.mark.parametrize("place", [0, 1, 77, 255])
+@pytest.mark.parametrize("index", [0, 1, 77, 255])
 @pytest.mark.parametrize("kind", ["max", "min"])
-def test_a_nan_anywhere_makes_the_extremum_nan(kind, place):
+def test_a_nan_anywhere_makes_the_extremum_nan(kind, index):
     x = np.full(256, np.inf if kind == "max" else -np.inf, np.float32)
-    x[place] = np.nan
+    x[index] = np.nan
 
     assert np.isnan(reduced(x, 0, kind))
 

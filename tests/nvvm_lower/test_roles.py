@@ -22,20 +22,20 @@ def summing(num_warps=4, released_early=False, releases=True, stages=STAGES):
         empty = w.mbarrier_allocate(copies=stages, arrivals=num_warps)
 
         def fetch(index):
-            place, _, before = w.place_in_ring(index, stages)
-            w.mbarrier_wait(w.slot(empty, place), before)
+            position, _, before = w.ring_position(index, stages)
+            w.mbarrier_wait(w.slot(empty, position), before)
             start = w.mul(index, w.number(TILE[1]))
-            w.fetch(map_, w.slot(ring, place), w.slot(full, place), start, w.number(0))
+            w.fetch(map_, w.slot(ring, position), w.slot(full, position), start, w.number(0))
 
         def add(index, total):
-            place, phase, _ = w.place_in_ring(index, stages)
-            w.mbarrier_wait(w.slot(full, place), phase)
+            position, phase, _ = w.ring_position(index, stages)
+            w.mbarrier_wait(w.slot(full, position), phase)
             if released_early:
-                w.mbarrier_arrive(w.slot(empty, place))
-            tile = w.shared_read(w.slot(ring, place), layout=rows)
+                w.mbarrier_arrive(w.slot(empty, position))
+            tile = w.shared_read(w.slot(ring, position), layout=rows)
             w.fence_async()
             if releases and not released_early:
-                w.mbarrier_arrive(w.slot(empty, place))
+                w.mbarrier_arrive(w.slot(empty, position))
             return (w.add(total, w.cast(tile, dtype="float32")),)
 
         def program():

@@ -82,14 +82,14 @@ def test_split_takes_a_pair_apart(shape):
     np.testing.assert_array_equal(found, 2 * x[..., 1] - x[..., 0])
 
 
-@pytest.mark.parametrize("starts, part", [
+@pytest.mark.parametrize("starts, extent", [
     ((0, 0), (16, 16)), ((32, 16), (32, 16)), ((63, 31), (1, 1)), ((8, 0), (8, 32))], ids=str)
-def test_extract_takes_an_aligned_part(starts, part):
+def test_extract_takes_an_aligned_subset(starts, extent):
     x = numbered((64, 32))
 
-    found = ran(x, f"%y = extract %x {{starts={starts}}} : {tile(part, 'int32')}", part)
+    found = ran(x, f"%y = extract %x {{starts={starts}}} : {tile(extent, 'int32')}", extent)
 
-    (a, b), (m, n) = starts, part
+    (a, b), (m, n) = starts, extent
     np.testing.assert_array_equal(found, x[a:a + m, b:b + n])
 
 

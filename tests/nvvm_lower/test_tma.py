@@ -1,4 +1,4 @@
-"""Boxes of arrays through shared memory, by the copy engine, in the emulator."""
+"""Boxes of arrays through shared memory, by TMA, in the emulator."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Products of warpgroups against NumPy, in the emulator, and their machine code."""
+"""Dots of warpgroups against NumPy, in the emulator, and their machine code."""
 
 import re
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class Case:
 def multiplying(case, fenced=True):
     """The kernel of a case: operands come through registers to shared memory."""
     m, n, k = case.shape
-    products = accumulator_layout((m, n), case.num_warps)
+    acc_layout = accumulator_layout((m, n), case.num_warps)
 
     def body(w, a_pointer, b_pointer, acc_pointer, out):
         if case.source == "registers":
@@ -71,10 +71,10 @@ def multiplying(case, fenced=True):
         if fenced:
             w.fence_async()
         w.barrier(scope="program")
-        acc = (w.zeros(case.dtypes[2], products) if case.from_zero
-               else w.load(w.addresses(acc_pointer, products, n)))
+        acc = (w.zeros(case.dtypes[2], acc_layout) if case.from_zero
+               else w.load(w.addresses(acc_pointer, acc_layout, n)))
         begun = w.wgmma(a, b, acc, num_warps=case.num_warps)
-        w.store(w.addresses(out, products, n), w.wgmma_wait(begun, pending=0))
+        w.store(w.addresses(out, acc_layout, n), w.wgmma_wait(begun, pending=0))
 
     names = zip((*case.dtypes, case.dtypes[2]), ("a", "b", "acc", "out"))
     return kernel(case.num_warps, [(dtype, pointer(name)) for dtype, name in names], body)
@@ -117,7 +117,7 @@ def test_other_operands_are_contiguous_along_k(dtypes, depth):
 
 
 @pytest.mark.parametrize("columns", [8, 16, 32, 64, 128, 256])
-def test_a_product_may_have_8_to_256_columns(columns):
+def test_a_dot_may_have_8_to_256_columns(columns):
     check(Case((64, columns, 16)))
 
 
@@ -180,7 +180,7 @@ def test_every_kind_is_one_instruction_for_32_bytes_of_k(dtypes, instruction, so
 @pytest.mark.parametrize("steps", [2, 4])
 @pytest.mark.parametrize("columns", [8, 32])
 @pytest.mark.parametrize("dtypes", [SIXTEEN[0], SIXTEEN[2], TF32[0], EIGHT[0], INTEGERS[0]], ids=str)
-def test_the_assembler_drops_no_instruction_of_a_small_product(dtypes, columns, steps):
+def test_the_assembler_drops_no_instruction_of_a_small_dot(dtypes, columns, steps):
     depth = steps * 256 // dtype_of(dtypes[0]).bits
 
     built = multiplying(Case((64, columns, depth), dtypes))

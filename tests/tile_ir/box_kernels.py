@@ -269,10 +269,10 @@ def heads(x, out, H, S, stride):
     z, h = bn.program_id(1) // H, bn.program_id(1) % H
     first = z.to(bn.int64) * (2 * 40 * stride) + h.to(bn.int64) * (40 * stride)
     rows, columns = bn.program_id(0) * 16 + bn.arange(0, 16), bn.arange(0, 64)
-    places = rows[:, None] * stride + columns[None, :]
+    offsets = rows[:, None] * stride + columns[None, :]
     inside = (rows < S)[:, None] & (columns < 64)[None, :]
-    tile = bn.load(x + first + places, mask=inside)
-    bn.store(out + first + places, tile, mask=inside)
+    tile = bn.load(x + first + offsets, mask=inside)
+    bn.store(out + first + offsets, tile, mask=inside)
 
 
 def hinted(x, out, M, N, stride, step):

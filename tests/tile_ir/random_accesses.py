@@ -31,10 +31,10 @@ NUMBERS = {"rows": ROWS, "columns": COLUMNS, "stride": STRIDE, "matrix_stride": 
 
 @dataclass(frozen=True)
 class Start:
-    """program * per_program + round * per_round + constant."""
+    """program * per_program + iteration * per_iteration + constant."""
 
     per_program: int
-    per_round: int
+    per_iteration: int
     constant: int
 
 
@@ -58,7 +58,7 @@ class AxisAccess:
 
 @dataclass(frozen=True)
 class Access:
-    """A load of a tile by every program in every round of a loop.
+    """A load of a tile by every program in every iteration of a loop.
 
     rows, columns: its axes.  transposed: columns first.  carried: the loop carries pointers.
     constant_stride: the stride of rows is a number.  matrix: how the start in a stack of
@@ -77,7 +77,7 @@ class Access:
         return _Emitter(self).function()
 
     def run(self, fn: Function) -> np.ndarray:
-        """What the kernel stores.  Errors: BlockIndexError where it reads outside of memory."""
+        """The array that the kernel stores.  Errors: BlockIndexError where it reads outside of memory."""
         x = np.arange(MATRICES * MATRIX_STRIDE, dtype=np.float64) % 2039 + 1
         size = self.rows.extent * self.columns.extent * PROGRAMS * PROGRAMS * ROUNDS
         out = np.zeros(size, np.float16)
@@ -112,11 +112,11 @@ class _Emitter:
         first = self.pointers(None)
         carried = [first] if self.access.carried else []
         with self.builder.region(TileType(int32), *(v.type for v in carried)) as (body, args):
-            round_ = args[0]
-            pointers = args[1] if carried else self.pointers(round_)
-            tile = self.emit("load", pointers, *self.mask(round_))
-            self.emit("store", self.places(round_), tile)
-            moved = [self.emit("offset", pointers, self.splat(self.per_round()))
+            iteration = args[0]
+            pointers = args[1] if carried else self.pointers(iteration)
+            tile = self.emit("load", pointers, *self.mask(iteration))
+            self.emit("store", self.destinations(iteration), tile)
+            moved = [self.emit("offset", pointers, self.splat(self.per_iteration()))
                      for _ in carried]
             self.emit("yield", *moved)
         self.emit("for", *bounds, *carried, regions=(body,))
@@ -130,22 +130,22 @@ class _Emitter:
     def scaled(self, value: Value, factor: int) -> Value:
         return self.emit("mul", value, self.int(factor))
 
-    def start(self, axis: AxisAccess, round_: Value | None) -> Value:
-        """Where a tile begins, the part that changes from round to round left out if None."""
+    def start(self, axis: AxisAccess, iteration: Value | None) -> Value:
+        """Start of a tile; without an iteration, the term that depends on it is left out."""
         program = self.programs[axis is self.access.columns]
         total = self.emit("add", self.scaled(program, axis.start.per_program),
                           self.int(axis.start.constant))
-        if round_ is None:
+        if iteration is None:
             return total
-        return self.emit("add", total, self.scaled(round_, axis.start.per_round))
+        return self.emit("add", total, self.scaled(iteration, axis.start.per_iteration))
 
     def indices(self, axis: AxisAccess, value: Value | None = None) -> Value:
         """0, 1, ... along an axis of the tile, or those plus a scalar."""
-        extent, place = axis.extent, self.axes.index(axis)
+        extent, position = axis.extent, self.axes.index(axis)
         indices = self.emit("arange", start=0, size=extent)
         if value is not None:
             indices = self.emit("add", indices, self.emit("splat", value, shape=(extent,)))
-        alone = tuple(extent if i == place else 1 for i in range(2))
+        alone = tuple(extent if i == position else 1 for i in range(2))
         return self.emit("reshape", indices, shape=alone)
 
     def stride(self, axis: AxisAccess) -> Value:
@@ -153,43 +153,43 @@ class _Emitter:
             return self.int(1)
         return self.int(STRIDE) if self.access.constant_stride else self.given["stride"]
 
-    def per_round(self) -> Value:
-        """How far the tile moves in a round, in elements."""
-        parts = [self.scaled(self.stride(axis), axis.start.per_round) for axis in self.axes]
-        return self.emit("add", *parts)
+    def per_iteration(self) -> Value:
+        """Distance that the tile moves in an iteration, in elements."""
+        terms = [self.scaled(self.stride(axis), axis.start.per_iteration) for axis in self.axes]
+        return self.emit("add", *terms)
 
-    def pointers(self, round_: Value | None) -> Value:
+    def pointers(self, iteration: Value | None) -> Value:
         pointer = self.given["x"]
         if self.access.matrix is not None:
             first = self.emit("mul", self.programs[0], self.given["matrix_stride"])
             pointer = self.emit("offset", pointer, first)
         pointer = self.splat(pointer)
         for axis in self.axes:
-            indices = self.indices(axis, self.start(axis, round_))
+            indices = self.indices(axis, self.start(axis, iteration))
             steps = self.emit("mul", indices, self.emit(
                 "splat", self.stride(axis), shape=indices.type.shape))
             pointer = self.emit("offset", pointer, self.emit("broadcast", steps, shape=self.shape))
         return pointer
 
-    def mask(self, round_: Value) -> list[Value]:
+    def mask(self, iteration: Value) -> list[Value]:
         """The mask, or nothing where there is none."""
-        parts = [part for axis in self.axes for part in self.bounds(axis, round_)]
+        conjuncts = [conjunct for axis in self.axes for conjunct in self.bounds(axis, iteration)]
         if self.access.matrix:
             matrices = self.given["matrices"]
             if self.access.matrix == "wrong":
                 matrices = self.emit("sub", matrices, self.programs[1])
-            parts.append(self.splat(self.emit("lt", self.programs[0], matrices)))
-        if not parts:
+            conjuncts.append(self.splat(self.emit("lt", self.programs[0], matrices)))
+        if not conjuncts:
             return []
-        mask = parts[0]
-        for part in parts[1:]:
-            mask = self.emit("and", mask, part)
+        mask = conjuncts[0]
+        for conjunct in conjuncts[1:]:
+            mask = self.emit("and", mask, conjunct)
         return [mask]
 
-    def bounds(self, axis: AxisAccess, round_: Value) -> list[Value]:
-        """What the mask says of one axis."""
+    def bounds(self, axis: AxisAccess, iteration: Value) -> list[Value]:
+        """Bounds of the mask on one axis."""
         name, number = (("columns", COLUMNS) if axis is self.access.columns else ("rows", ROWS))
-        start, found = self.start(axis, round_), []
+        start, found = self.start(axis, iteration), []
         if axis.bound:
             bound = self.given[name] if axis.bound == "parameter" else self.int(number)
             bound = self.emit("add", bound, self.int(axis.slack))
@@ -207,11 +207,11 @@ class _Emitter:
         compared = self.emit(name, indices, bound)
         return self.emit("broadcast", compared, shape=self.shape)
 
-    def places(self, round_: Value) -> Value:
-        """Where in out the tile of this program and round goes."""
+    def destinations(self, iteration: Value) -> Value:
+        """Pointers into out for the tile of this program and iteration."""
         size = self.shape[0] * self.shape[1]
         number = self.emit("add", self.scaled(self.programs[0], PROGRAMS), self.programs[1])
-        number = self.emit("add", self.scaled(number, ROUNDS), round_)
+        number = self.emit("add", self.scaled(number, ROUNDS), iteration)
         pointer = self.emit("offset", self.given["out"], self.scaled(number, size))
         flat = self.emit("reshape", self.emit("arange", start=0, size=size), shape=self.shape)
         return self.emit("offset", self.splat(pointer), flat)

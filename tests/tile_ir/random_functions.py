@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from blocknumba.tile_ir import interpreter  # noqa: F401  gives ops with effects their meaning
+from blocknumba.tile_ir import interpreter  # noqa: F401  registers how ops with effects are executed
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import Function, Parameter, Value
 from blocknumba.tile_ir.ir.opdef import OPS
@@ -201,7 +201,7 @@ class _Generator:
         self.control("loop", zero, *initial, regions=[region])
 
     def carried(self, args, initial) -> list[Value]:
-        """What a round hands on; sometimes what it was given, or what came in at first."""
+        """A yielded value; sometimes the argument itself, or the initial value."""
         choices = []
         for arg, first in zip(args, initial, strict=True):
             choices.append(self.random.choice((arg, first, self.like(arg.type), self.like(arg.type))))
@@ -232,10 +232,10 @@ class _Generator:
         dtype, array = (float32, self.out) if value.type.dtype.is_float else (int32, self.counts)
         value = self.builder.emit(OPS["cast"], value, dtype=dtype.name)
         flat = self.builder.emit(OPS["reshape"], value, shape=(value.type.size,))
-        places = self.builder.emit(OPS["arange"], start=slot * ELEMENTS, size=value.type.size)
+        index = self.builder.emit(OPS["arange"], start=slot * ELEMENTS, size=value.type.size)
         start = self.builder.emit(OPS["offset"], array, self.first)
         start = self.builder.emit(OPS["splat"], start, shape=(value.type.size,))
-        pointer = self.builder.emit(OPS["offset"], start, places)
+        pointer = self.builder.emit(OPS["offset"], start, index)
         operands = [pointer, flat]
         if self.random.random() < 0.3:
             operands.append(self.like(flat.type.of(bool_)))

@@ -80,7 +80,7 @@ def test_users_are_found_in_all_regions():
     assert uses.index(load, fn.body) == fn.body.ops.index(loop)
 
 
-def test_attributes_of_a_function_are_part_of_its_text():
+def test_attributes_of_a_function_are_in_its_text():
     fn = parse(LOOP)
 
     assert fn.attrs == {"cluster": 2, "shared_bytes": 1024}

@@ -52,7 +52,7 @@ def test_a_rewrite_can_remove_an_op_without_results():
     assert text(changed) == SOURCE.replace('  print %sum {prefix="sum"}\n', "")
 
 
-def test_places_and_names_are_kept():
+def test_locations_and_names_are_kept():
     fn = parse(SOURCE, file="f.tile")
 
     copy = rebuild(fn, folding=False)

@@ -81,7 +81,7 @@ def test_sizes_are_those_of_arrays_that_the_copy_engine_knows(extents, stride, p
     assert sizes == (Sizes(extents, (stride * 2,)) if possible else None)
 
 
-def test_an_axis_that_nobody_checks_has_every_place():
+def test_an_axis_without_a_bound_has_every_index():
     map_ = TensorMap((Product(UNBOUNDED),) * 2, (Product(64),), (8, 8))
 
     sizes = map_.sizes(2, {}.__getitem__)

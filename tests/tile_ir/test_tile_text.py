@@ -139,7 +139,7 @@ def test_names_that_are_not_identifiers_are_quoted_or_cleaned():
     assert equal(parse(written), fn)
 
 
-def test_comments_and_places_are_not_part_of_the_function():
+def test_comments_and_locations_do_not_belong_to_the_function():
     fn = parse(COPY, file="copy.tile")
 
     with_places = text(fn, locs=True)

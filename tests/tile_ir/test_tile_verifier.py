@@ -79,7 +79,7 @@ def test_a_result_of_another_op_is_named():
     assert any("a result is not its own" in problem for problem in found)
 
 
-def test_a_level_adds_its_own_demands():
+def test_a_level_adds_its_own_invariants():
     no_negation = Level("positive", of_op=(lambda op: "negates" if op.name == "neg" else None,))
     fn = kernel("%0 = neg %n : int32", "return")
 

@@ -1,4 +1,4 @@
-"""The code face of ops: one file per family, of the name that it has in tile_ir/ops."""
+"""Code of ops: one file per family, with the names of tile_ir/ops."""
 
 from blocknumba.nvvm_lower.emitter import CODE
 from blocknumba.nvvm_lower.ops import (

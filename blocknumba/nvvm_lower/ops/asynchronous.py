@@ -1,4 +1,8 @@
-"""Barriers in shared memory that count arrivals and bytes."""
+"""Code of asynchronous ops: mbarriers, TMA copies, cp.async, wgmma, and roles of warps.
+
+One thread of a warp issues an arrival or a bulk copy.  It is chosen by `elect.sync` within the
+inline PTX, so there is no branch around it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from blocknumba.nvvm_lower.ptx import (
 from blocknumba.nvvm_lower.ptx.tma import Piece
 from blocknumba.nvvm_lower.services import async_copies, wgmma as warpgroups
 from blocknumba.nvvm_lower.services.shared_memory import address_of, tile_in_shared
-from blocknumba.nvvm_lower.services.wgmma import Factor
+from blocknumba.nvvm_lower.services.wgmma import Operand
 from blocknumba.tile_ir.ir.function import Op, Region, Value
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.remarks import BY_THREADS, Remark
@@ -35,18 +39,18 @@ from blocknumba.tile_ir.ir.types import TileType
 
 
 def initialize(emitter: Emitter, ring: str, copies: int, arrivals: int) -> None:
-    """The first thread makes a ring of mbarriers at a byte offset."""
+    """The first thread initializes a ring of mbarriers at a byte offset."""
     row = mbarrier_ptx.initialize(copies, arrivals)
     emitter.assembly(row, address_of(emitter, ring), emitter.flag(emitter.threads.is_first))
 
 
 def wait(emitter: Emitter, barrier: str, phase: str) -> None:
-    """Wait until a phase of the mbarrier at a byte offset is over."""
+    """Wait for the end of a phase of the mbarrier at a byte offset."""
     emitter.assembly(mbarrier_ptx.WAIT, address_of(emitter, barrier), phase)
 
 
 def arrive(emitter: Emitter, barrier: str, condition: str, blocks: int) -> None:
-    """One arrival of each warp, where condition, "" or an i1, holds; in so many blocks."""
+    """One arrival of each warp, where condition, "" or an i1, holds, in each of some blocks."""
     conditions = [emitter.flag(condition)] if condition else []
     is_conditional = bool(condition)
     row = mbarrier_ptx.arrive(is_conditional)
@@ -56,13 +60,13 @@ def arrive(emitter: Emitter, barrier: str, condition: str, blocks: int) -> None:
 
 
 def expect(emitter: Emitter, barrier: str, size_bytes: int) -> None:
-    """One arrival of this warp, and that so many bytes will come."""
+    """One arrival of this warp that also announces the bytes of a copy."""
     emitter.assembly(mbarrier_ptx.expect(size_bytes), address_of(emitter, barrier))
 
 
 def load(emitter: Emitter, map_: str, description: TensorMap, tile: TileType, buffer: str,
          barrier: str, starts: list[str], blocks: int) -> None:
-    """Begin to copy a box of an array to the buffer at a byte offset, in so many blocks.
+    """Begin to copy a box of an array to the buffer at a byte offset, in each of some blocks.
 
     map_: address of the tensor map.  barrier: byte offset of the mbarrier that counts the bytes.
     """
@@ -96,29 +100,29 @@ def pieces(layout: LinearLayout, bits: int, box: tuple[int, ...]) -> tuple[Piece
     minor_axis, swizzle = recognized(layout, bits)
     others = [axis for axis in reversed(range(len(shape))) if axis != minor_axis]
     axes = [axis for axis in (minor_axis, *others) if shape[axis] > 1]
-    places = [place for place, extent in enumerate(box) if extent > 1]
-    assert len(axes) == len(places), f"a box {box} for a tile {shape}"
+    box_axes = [axis for axis, extent in enumerate(box) if extent > 1]
+    assert len(axes) == len(box_axes), f"a box {box} for a tile {shape}"
     panels = in_panels(shape, minor_axis, bits, swizzle)
-    extents = [box[place] for place in places]
+    extents = [box[axis] for axis in box_axes]
     _check_order(panels, axes, extents)
     steps = [range(0, shape[axis], extent) for axis, extent in zip(axes, extents)]
     made = []
     for index in itertools.product(*reversed(steps)):
         index = index[::-1]
         offset = offset_of(panels, dict(zip(axes, index)))
-        starts = dict(zip(places, index))
+        starts = dict(zip(box_axes, index))
         made.append(Piece(offset * bits // 8, tuple(starts.get(i, 0) for i in range(len(box)))))
     return tuple(sorted(made, key=lambda piece: piece.offset_bytes))
 
 
 def _check_order(panels: LinearLayout, axes: list[int], extents: list[int]) -> None:
-    """A box lies in the buffer as it lies in the array: its elements one after the other."""
-    place = 0
+    """Assert that a box lies in the buffer as TMA writes it: its elements one after the other."""
+    lower_bits = 0
     for axis, extent in zip(axes, extents, strict=True):
         for bit in range(log2(extent)):
             at = offset_of(panels, {axis: 1 << bit})
-            assert at == 1 << place + bit, f"axis {axis} of a box {extents} is not in one piece"
-        place += log2(extent)
+            assert at == 1 << lower_bits + bit, f"axis {axis} of a box {extents} is cut up"
+        lower_bits += log2(extent)
 
 
 PROGRAM_BARRIER = 1  # of the program's warps, once others run beside them; 0 is of all
@@ -138,12 +142,15 @@ def _(emitter: Emitter, op: Op, whole: Registers, index: Registers) -> Registers
 
 @code(shared_slice)
 def _(emitter: Emitter, op: Op, buffer: Registers) -> Registers:
-    """The part of a tile is a tile whose first element is further on; swizzles keep linear."""
-    held, part = op.buffer.type, op.result.type
-    layout = part.layout.with_outs(held.layout.outs)
+    """A k slice of a tile in shared memory: the same layout, from another origin.
+
+    Swizzles are linear, so the origin is added by xor.
+    """
+    held, slice_ = op.buffer.type, op.result.type
+    layout = slice_.layout.with_outs(held.layout.outs)
     origin = offset_of(held.layout, {attribute(op, "axis"): attribute(op, "start")})
-    tile = tile_in_shared(emitter, part.dtype, layout, buffer[0], held.layout, origin)
-    return [tile.element(register) for register in range(count(part))]
+    tile = tile_in_shared(emitter, slice_.dtype, layout, buffer[0], held.layout, origin)
+    return [tile.element(register) for register in range(count(slice_))]
 
 
 # barrier objects ------------------------------------------------------------------------------
@@ -223,7 +230,7 @@ def _(emitter: Emitter, op: Op, pointers: Registers, buffer: Registers,
     emitter.remarks.append(Remark.of(
         BY_THREADS, op.loc, kind="load", array=emitter.arrays_of(op.pointer), tile=held.spelling,
         way="asynchronous" if copied else "threads",
-        width_bytes=copied or source.width * element_bits(held) // 8, cut_bytes=0))
+        width_bytes=copied or source.width * element_bits(held.dtype) // 8, cut_bytes=0))
 
 
 @code(async_copy_commit)
@@ -240,13 +247,14 @@ def _(emitter: Emitter, op: Op) -> None:
 @code(wgmma)
 def _(emitter: Emitter, op: Op, *registers: Registers) -> Registers:
     remark_dot(emitter, op, "wgmma")
-    factors = (Factor(value.type, held) for value, held in zip(op.operands, registers, strict=True))
-    return warpgroups.begin(emitter, *factors, attribute(op, "num_warps"))
+    operands = itertools.starmap(Operand, zip([value.type for value in op.operands], registers,
+                                              strict=True))
+    return warpgroups.begin(emitter, *operands, attribute(op, "num_warps"))
 
 
 @code(wgmma_wait)
 def _(emitter: Emitter, op: Op, value: Registers) -> Registers:
-    return warpgroups.wait(emitter, Factor(op.result.type, value), attribute(op, "pending"))
+    return warpgroups.wait(emitter, Operand(op.result.type, value), attribute(op, "pending"))
 
 
 @code(pin)
@@ -275,7 +283,7 @@ def _(emitter: Emitter, _op: Op) -> Registers:
 
 @code(warp_roles)
 def _(emitter: Emitter, op: Op) -> tuple[Registers, ...]:
-    """One branch, on a number that the assembler knows to be one for all lanes of a warp.
+    """Branch to the role of this warp, by an index that the assembler knows to be uniform.
 
     Producers end with their region, so from here on the program's barrier is a named one.
     """
@@ -287,12 +295,12 @@ def _(emitter: Emitter, op: Op) -> tuple[Registers, ...]:
     body.branch_if(is_ours, *labels)
     program, producer = op.regions
     given, taken = attribute(op, "registers") or (None, None)
-    body.place(labels[1])
+    body.begin_block(labels[1])
     with body.scope():
         if given is not None:
             emitter.assembly(warp_ptx.set_registers(given, gives=True))
         _run_first(emitter, producer, attribute(op, "producers"))
-    body.place(labels[0])
+    body.begin_block(labels[0])
     if num_warps > 1:
         threads = num_warps * emitter.target.warp_size
         emitter.program_barrier = warp_ptx.named_barrier(PROGRAM_BARRIER, threads)
@@ -310,8 +318,8 @@ def _run_first(emitter: Emitter, region: Region, producers: int) -> None:
         number = str(emitter.options.num_warps)
         is_first = body.compare("icmp eq", I32, emitter.threads.uniform_warp, number)
         body.branch_if(is_first, first, done)
-        body.place(first)
+        body.begin_block(first)
     emitter.run(region)
     body.branch(done)
-    body.place(done)
+    body.begin_block(done)
     body.do("ret void")

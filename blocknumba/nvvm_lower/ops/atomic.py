@@ -1,4 +1,4 @@
-"""One atomic update of one element, by an instruction or by comparing and swapping."""
+"""Code of atomic ops: an atom or red instruction, or a loop of compare-and-swap."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ def update(emitter: Emitter, kind: str, dtype: DType, address: str, value: str, 
     row = ptx.update(operation, type_, scope)
     if row.needs is not None and not emitter.target.has(row.needs):
         return _by_swapping(emitter, kind, dtype, address, value, predicate, scope)
-    place = generic_address(emitter, dtype, address)
+    address = generic_address(emitter, dtype, address)
     in_bits = row.results[0] != register_type(dtype)
     word = to_bits(emitter, dtype, value) if in_bits else value
     if not wants_old and kind != "exchange":
-        emitter.assembly(ptx.reduce(operation, type_, scope), place, emitter.flag(predicate), word)
+        emitter.assembly(ptx.reduce(operation, type_, scope), address, emitter.flag(predicate),
+                         word)
         return value
     nothing = "0" if in_bits else zero(dtype)
-    (old,) = emitter.assembly(row, place, emitter.flag(predicate), word, nothing)
+    (old,) = emitter.assembly(row, address, emitter.flag(predicate), word, nothing)
     return of_bits(emitter, dtype, old) if in_bits else old
 
 
@@ -54,7 +55,7 @@ def swap_if_equal(emitter: Emitter, dtype: DType, address: str, compare: str, va
 
 
 def _ptx_type(kind: str, dtype: DType) -> str:
-    """The type that PTX gives an operation on a dtype; there may be no such instruction."""
+    """The PTX type of an operation on a dtype; there may be no such instruction."""
     if kind in ("and", "or", "xor", "exchange"):
         return f"b{dtype.bits}"
     if dtype.is_float:
@@ -66,27 +67,27 @@ def _ptx_type(kind: str, dtype: DType) -> str:
 
 def _by_swapping(emitter: Emitter, kind: str, dtype: DType, address: str, value: str,
                  predicate: str, scope: str) -> str:
-    """Read, combine, and swap in the result until nobody was faster."""
+    """Read, combine, and compare-and-swap the result until no other thread came between."""
     body, type_ = emitter.body, memory_type(dtype)
     combine = element_code(_COMBINE[kind], dtype)
-    place = generic_address(emitter, dtype, address)
+    address = generic_address(emitter, dtype, address)
     access = memory.Access("global", type_, 1, predicated=True, volatile=True)
     flag = emitter.flag(predicate)
-    (first,) = emitter.assembly(memory.load(access), place, flag, "0")
+    (first,) = emitter.assembly(memory.load(access), address, flag, "0")
     again, done = body.new_label("swap"), body.new_label("swapped")
     before = body.block
     body.branch(again)
-    body.place(again)
+    body.begin_block(again)
     expected = body.phi(type_)
     expected.add(first, before)
     with body.scope():
         new = combine(emitter, dtype, of_bits(emitter, dtype, expected.name), value)
         row = ptx.compare_and_swap(f"b{dtype.bits}", scope)
-        (seen,) = emitter.assembly(row, place, flag, expected.name, to_bits(emitter, dtype, new),
+        (seen,) = emitter.assembly(row, address, flag, expected.name, to_bits(emitter, dtype, new),
                                    expected.name)
     expected.add(seen, body.block)
     body.branch_if(body.compare("icmp eq", type_, seen, expected.name), done, again)
-    body.place(done)
+    body.begin_block(done)
     return of_bits(emitter, dtype, body.select(predicate or "true", type_, seen, "0"))
 
 
@@ -125,14 +126,14 @@ def _predicates(emitter: Emitter, op: Op, count: int, masks: Registers | None) -
 
 
 def _order_before(emitter: Emitter, op: Op) -> None:
-    """What the whole program did before is seen by who sees the update: barrier, then fence."""
+    """Release: the accesses of all threads of the program come first (barrier, then fence)."""
     if attribute(op, "semantics") in _RELEASES:
         emitter.barrier()
         emitter.assembly(ptx.fence(attribute(op, "scope")))
 
 
 def _order_after(emitter: Emitter, op: Op) -> None:
-    """What the whole program does after sees what was done before the value that was read."""
+    """Acquire: the accesses of all threads of the program come after (fence, then barrier)."""
     if attribute(op, "semantics") in _ACQUIRES:
         emitter.assembly(ptx.fence(attribute(op, "scope")))
         emitter.barrier()

@@ -1,4 +1,4 @@
-"""Code of the ops that change the dtype of a tile."""
+"""Code of casts and bitcasts."""
 
 from __future__ import annotations
 

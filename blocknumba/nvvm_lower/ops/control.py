@@ -1,6 +1,11 @@
-"""Values that control flow hands on: narrow elements go in words, which saves registers.
+"""Code of control flow: branches and loops; values that regions yield are phis.
 
-A phi of 16 bits takes a register of 32, and its neighbours would be packed anew in every round.
+Narrow elements are yielded in words of 32 bits, which saves registers: a phi of 16 bits takes a
+register of 32, and its neighbours would be packed anew in every iteration.
+
+    entry:                        for:
+      br for                        %left = phi [ iterations, entry ], [ %left - 1, body ]
+                                    %word = phi [ packed initial, entry ], [ packed next, body ]
 """
 
 from __future__ import annotations
@@ -19,14 +24,14 @@ from blocknumba.tile_ir.ir.types import DType, TileType
 from blocknumba.tile_ir.ops.control import for_, if_, loop
 
 
-def handed_type(type_: TileType) -> str:
-    """The LLVM type of each word of a value."""
+def yielded_type(type_: TileType) -> str:
+    """The LLVM type of each word of a yielded value."""
     in_word = _in_word(type_)
     return register_type(type_.dtype) if in_word == 1 else words_of(type_.dtype, in_word).type
 
 
-def to_hand_on(emitter: Emitter, type_: TileType, registers: Registers) -> Registers:
-    """The words of a value."""
+def as_yielded(emitter: Emitter, type_: TileType, registers: Registers) -> Registers:
+    """The words in which a value is yielded."""
     in_word = _in_word(type_)
     if in_word == 1:
         return registers
@@ -34,8 +39,8 @@ def to_hand_on(emitter: Emitter, type_: TileType, registers: Registers) -> Regis
             for word in pack(emitter, type_.dtype, registers[i:i + in_word])]
 
 
-def handed_on(emitter: Emitter, type_: TileType, words: Registers) -> Registers:
-    """The registers of a value that came as words."""
+def from_yielded(emitter: Emitter, type_: TileType, words: Registers) -> Registers:
+    """The registers of a value that was yielded in words."""
     in_word = _in_word(type_)
     if in_word == 1:
         return words
@@ -43,7 +48,7 @@ def handed_on(emitter: Emitter, type_: TileType, words: Registers) -> Registers:
 
 
 def _in_word(type_: TileType) -> int:
-    """How many elements go in a word."""
+    """Number of elements in a word."""
     narrow = isinstance(type_.dtype, DType) and 8 <= type_.dtype.bits < WORD_BITS
     if type_.is_scalar or not narrow:
         return 1
@@ -64,52 +69,52 @@ def _(emitter: Emitter, op: Op, condition: Registers) -> tuple[Registers, ...]:
     body.branch_if(condition[0], *labels)
     yielded, blocks = [], []
     for label, region in zip(labels, op.regions, strict=True):
-        body.place(label)
+        body.begin_block(label)
         with body.scope():
-            yielded.append(_to_hand_on(emitter, op.results, emitter.run(region)))
+            yielded.append(_as_yielded(emitter, op.results, emitter.run(region)))
         blocks.append(body.block)
         body.branch(merge)
-    body.place(merge)
+    body.begin_block(merge)
     results = []
     for value, *sides in zip(op.results, *yielded, strict=True):
         registers = []
         for values in zip(*sides, strict=True):
-            phi = body.phi(handed_type(value.type))
+            phi = body.phi(yielded_type(value.type))
             for incoming, block in zip(values, blocks, strict=True):
                 phi.add(incoming, block)
             registers.append(phi.name)
         results.append(registers)
-    return tuple(_handed_on(emitter, op.results, results))
+    return tuple(_from_yielded(emitter, op.results, results))
 
 
 @code(for_)
 def _(emitter: Emitter, op: Op, start: Registers, stop: Registers, step: Registers,
       *carried: Registers) -> tuple[Registers, ...]:
-    """A counter runs down from the number of rounds, so that nothing overflows."""
+    """A second counter runs down from the number of iterations, so that nothing overflows."""
     body, (region,) = emitter.body, op.regions
     index_type = llvm_type(op.start)
-    rounds = _round_count(emitter, op.start, start[0], stop[0], step[0])
+    iterations = _trip_count(emitter, op.start, start[0], stop[0], step[0])
     head, inside, done = (body.new_label(hint) for hint in ("for", "body", "done"))
-    initial = _to_hand_on(emitter, region.args[1:], carried)
+    initial = _as_yielded(emitter, region.args[1:], carried)
     before = body.block
     body.branch(head)
-    body.place(head)
+    body.begin_block(head)
     left, index = body.phi(index_type), body.phi(index_type)
     phis = _enter(emitter, region.args[1:], initial, before)
-    left.add(rounds, before)
+    left.add(iterations, before)
     index.add(start[0], before)
     goes_on = body.compare("icmp ne", index_type, left.name, "0")
     body.branch_if(goes_on, inside, done)
-    body.place(inside)
+    body.begin_block(inside)
     first_line = body.length
     with body.scope():
         emitter.values[region.args[0]] = [index.name]
-        following = _to_hand_on(emitter, region.args[1:], emitter.run(region))
+        following = _as_yielded(emitter, region.args[1:], emitter.run(region))
         index.add(body.binary("add", index_type, index.name, step[0]), body.block)
         left.add(body.binary("add", index_type, left.name, "-1"), body.block)
     _repeat(phis, following, body.block)
     body.branch(head, loop=_loop_node(emitter, op, first_line))
-    body.place(done)
+    body.begin_block(done)
     return tuple(emitter.values[arg] for arg in region.args[1:])
 
 
@@ -117,53 +122,53 @@ def _(emitter: Emitter, op: Op, start: Registers, stop: Registers, step: Registe
 def _(emitter: Emitter, op: Op, *carried: Registers) -> tuple[Registers, ...]:
     body, (region,) = emitter.body, op.regions
     head, done = body.new_label("loop"), body.new_label("done")
-    initial = _to_hand_on(emitter, region.args, carried)
+    initial = _as_yielded(emitter, region.args, carried)
     before = body.block
     body.branch(head)
-    body.place(head)
+    body.begin_block(head)
     phis = _enter(emitter, region.args, initial, before)
     first_line = body.length
     with body.scope():
         condition, *following = emitter.run(region)
-        words = _to_hand_on(emitter, region.args, following)
+        words = _as_yielded(emitter, region.args, following)
     _repeat(phis, words, body.block)
     body.branch_if(condition[0], head, done, loop=_loop_node(emitter, op, first_line))
-    body.place(done)
+    body.begin_block(done)
     return tuple(following)
 
 
-def _to_hand_on(emitter: Emitter, values: Iterable[Value],
+def _as_yielded(emitter: Emitter, values: Iterable[Value],
                 registers: Iterable[Registers]) -> list[Registers]:
-    """What values are handed on as."""
+    """The words in which values are yielded."""
     pairs = zip(values, registers, strict=True)
-    return [to_hand_on(emitter, value.type, held) for value, held in pairs]
+    return [as_yielded(emitter, value.type, held) for value, held in pairs]
 
 
-def _handed_on(emitter: Emitter, values: Iterable[Value],
+def _from_yielded(emitter: Emitter, values: Iterable[Value],
                words: Iterable[Registers]) -> list[Registers]:
-    """The registers of values that were handed on."""
+    """The registers of values that were yielded in words."""
     pairs = zip(values, words, strict=True)
-    return [handed_on(emitter, value.type, handed) for value, handed in pairs]
+    return [from_yielded(emitter, value.type, yielded) for value, yielded in pairs]
 
 
 def _enter(emitter: Emitter, args: Sequence[Value], initial: Sequence[Registers],
            before: str) -> list[list[Phi]]:
-    """Phis for the carried values of a loop, per value one for each word."""
+    """Phis for the loop-carried values: per value one for each word."""
     phis = []
     for arg, words in zip(args, initial, strict=True):
-        tile = [emitter.body.phi(handed_type(arg.type)) for _ in words]
+        tile = [emitter.body.phi(yielded_type(arg.type)) for _ in words]
         for phi, word in zip(tile, words, strict=True):
             phi.add(word, before)
         phis.append(tile)
-    handed = _handed_on(emitter, args, [[phi.name for phi in tile] for tile in phis])
-    for arg, registers in zip(args, handed, strict=True):
+    tiles = _from_yielded(emitter, args, [[phi.name for phi in tile] for tile in phis])
+    for arg, registers in zip(args, tiles, strict=True):
         assert len(registers) == count(arg.type), f"{arg.type} is carried in another layout"
         emitter.values[arg] = registers
     return phis
 
 
 def _repeat(phis: list[list[Phi]], following: list[Registers], latch: str) -> None:
-    """What the carried values are when control comes from the end of the body."""
+    """Add the next loop-carried values to the phis, for the jump from the end of the body."""
     for tile, values in zip(phis, following, strict=True):
         for phi, value in zip(tile, values, strict=True):
             phi.add(value, latch)
@@ -171,29 +176,29 @@ def _repeat(phis: list[list[Phi]], following: list[Registers], latch: str) -> No
 
 def _loop_node(emitter: Emitter, op: Op, first_line: int) -> str:
     """The metadata of a loop whose body began at a line."""
-    rounds = attribute(op, "unroll") if op.opdef is for_ else None
-    if rounds is None:
+    iterations = attribute(op, "unroll") if op.opdef is for_ else None
+    if iterations is None:
         is_long = emitter.body.length - first_line > UNROLLED_LINES
-        rounds = 1 if is_long or _has_stages(op.regions[0]) else None
-    return emitter.body.module.unrolling(rounds) if rounds else ""
+        iterations = 1 if is_long or _has_stages(op.regions[0]) else None
+    return emitter.body.module.unrolling(iterations) if iterations else ""
 
 
 def _has_stages(region: Region) -> bool:
-    """Whether a loop holds a product or a wait for what was fetched: its stages repeat already."""
+    """Whether a loop holds a dot or waits for a copy: then it is unrolled into stages already."""
     return any(op.opdef in STAGED or any(map(_has_stages, op.regions)) for op in region.ops)
 
 
-def _round_count(emitter: Emitter, bound: Value, start: str, stop: str, step: str) -> str:
+def _trip_count(emitter: Emitter, bound: Value, start: str, stop: str, step: str) -> str:
     """len(range(start, stop, step)), as an unsigned integer of the same width.
 
     The distance of the bounds fits into it even where their difference, taken as signed, does not.
     """
-    up = _rounds(emitter, bound, start, stop, step) if _may_be(step, positive=True) else "0"
+    up = _iterations(emitter, bound, start, stop, step) if _may_be(step, positive=True) else "0"
     if not _may_be(step, positive=False) or not bound.type.dtype.is_signed:
         return up
     body, type_ = emitter.body, memory_type(bound.type.dtype)
     size = str(-int(step)) if is_literal(step) else body.binary("sub", type_, "0", step)
-    down = _rounds(emitter, bound, stop, start, size)
+    down = _iterations(emitter, bound, stop, start, size)
     if up == "0":
         return down
     is_up = body.compare("icmp sgt", type_, step, "0")
@@ -204,7 +209,7 @@ def _may_be(step: str, positive: bool) -> bool:
     return not is_literal(step) or (int(step) > 0) == positive
 
 
-def _rounds(emitter: Emitter, bound: Value, low: str, high: str, size: str) -> str:
+def _iterations(emitter: Emitter, bound: Value, low: str, high: str, size: str) -> str:
     """ceil((high - low) / size) if low < high, else 0; size > 0."""
     body, dtype = emitter.body, bound.type.dtype
     type_ = memory_type(dtype)

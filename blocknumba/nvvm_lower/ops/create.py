@@ -1,4 +1,4 @@
-"""Code of the ops that make values from nothing."""
+"""Code of constants, ranges and program ids."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _(emitter: Emitter, _op: Op) -> Registers:
 
 
 def _of_programs(emitter: Emitter, name: str, axis: int) -> str:
-    """A number of blocks along an axis of the grid as one of programs, which lie along x."""
+    """An index or number of blocks along a grid axis, in programs; clusters lie along x."""
     number = special_register(emitter.body, f"{name}.{_GRID_AXES[axis]}")
     if axis or emitter.blocks == 1:
         return number

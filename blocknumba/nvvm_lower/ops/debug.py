@@ -1,4 +1,4 @@
-"""Calls into the driver from a kernel: failing, and printing.
+"""Code of assertions and prints: calls into the driver from a kernel.
 
 Source: CUDA C++ Programming Guide, "Assertion" and "Formatted Output"; PTX Writer's Guide to
 Interoperability, "System Calls".
@@ -29,36 +29,36 @@ _GENERIC = f"{I8}*"
 
 
 def fail_unless(emitter: Emitter, condition: str, message: str, loc: Loc) -> None:
-    """Stop the kernel, and tell the host why, if condition, an i1, does not hold."""
+    """Stop the kernel with a message to the host if condition, an i1, does not hold."""
     body = emitter.body
     wrong, right = body.new_label("wrong"), body.new_label("right")
     body.branch_if(condition, right, wrong)
-    body.place(wrong)
+    body.begin_block(wrong)
     with body.scope():
         body.call("void", "__assertfail", f"{_GENERIC} {_text(emitter, message)}",
                   f"{_GENERIC} {_text(emitter, loc.file or 'unknown')}", f"{I32} {loc.line}",
                   f"{_GENERIC} {_text(emitter, loc.function or 'kernel')}", f"{I64} 1")
         body.branch(right)
-    body.place(right)
+    body.begin_block(right)
 
 
-def print_line(emitter: Emitter, form: str, arguments: list[str]) -> None:
+def print_line(emitter: Emitter, format_: str, arguments: list[str]) -> None:
     """printf; arguments are typed, each an i32, i64 or double."""
     body = emitter.body
     storage = f"[{max(1, len(arguments))} x i64]"
     buffer = body.stack_variable(storage, SLOT_BYTES)
-    place = 0
+    offset = 0
     for argument in arguments:
         type_ = argument.split(" ", 1)[0]
         size = 4 if type_ == I32 else SLOT_BYTES
-        place = -(-place // size) * size
+        offset = -(-offset // size) * size
         address = body.pure(f"bitcast {storage}* {buffer} to {_GENERIC}")
-        address = body.pure(f"getelementptr {I8}, {_GENERIC} {address}, {I32} {place}")
+        address = body.pure(f"getelementptr {I8}, {_GENERIC} {address}, {I32} {offset}")
         address = body.pure(f"bitcast {_GENERIC} {address} to {type_}*")
         body.do(f"store {argument}, {type_}* {address}, align {size}")
-        place += size
+        offset += size
     address = body.pure(f"bitcast {storage}* {buffer} to {_GENERIC}")
-    body.call(I32, "vprintf", f"{_GENERIC} {_text(emitter, form)}", f"{_GENERIC} {address}")
+    body.call(I32, "vprintf", f"{_GENERIC} {_text(emitter, format_)}", f"{_GENERIC} {address}")
 
 
 def printable(emitter: Emitter, dtype: Dtype, value: str, hexadecimal: bool) -> tuple[str, str]:
@@ -79,8 +79,8 @@ def _integer(emitter: Emitter, dtype: DType, value: str, letter: str,
     wide = dtype.bits == 64
     to = {True: int64, False: int32} if letter == "d" else {True: uint64, False: uint32}
     argument = f"{register_type(to[wide])} {casts.cast(emitter, value, dtype, to[wide])}"
-    form = f"{'ll' if wide else ''}{letter}"
-    return f"0x%0{digits}{form}" if digits else f"%{form}", argument
+    format_ = f"{'ll' if wide else ''}{letter}"
+    return f"0x%0{digits}{format_}" if digits else f"%{format_}", argument
 
 
 def _text(emitter: Emitter, text: str) -> str:
@@ -128,12 +128,12 @@ def _(emitter: Emitter, op: Op, indices: Registers, extents: Registers,
 
 @code(print_)
 def _(emitter: Emitter, op: Op, *values: Registers) -> None:
-    """A line per element, by the one thread that acts for it, as print_line has it."""
+    """One line per element in the format of print_line, by the one thread that acts for it."""
     prefix = str(op.attrs["prefix"]).replace("%", "%%")
     if not values:
         _print_by(emitter, emitter.threads.is_first, partial(_print_row, emitter, [], prefix, []))
-    for place, (value, registers) in enumerate(zip(op.operands, values, strict=True)):
-        number = f"(operand {place}) " if len(values) > 1 else ""
+    for position, (value, registers) in enumerate(zip(op.operands, values, strict=True)):
+        number = f"(operand {position}) " if len(values) > 1 else ""
         _print_by(emitter, does_work(emitter, value),
                   partial(_print_tile, emitter, op, value, registers, f"{prefix}: {number}"))
 
@@ -143,11 +143,11 @@ def _print_by(emitter: Emitter, predicate: str, print_: Callable[[], None]) -> N
     body = emitter.body
     then, done = body.new_label("print"), body.new_label("printed")
     body.branch_if(predicate or "true", then, done)
-    body.place(then)
+    body.begin_block(then)
     with body.scope():
         print_()
         body.branch(done)
-    body.place(done)
+    body.begin_block(done)
 
 
 def _print_tile(emitter: Emitter, op: Op, value: Value, registers: Registers,
@@ -161,11 +161,11 @@ def _print_tile(emitter: Emitter, op: Op, value: Value, registers: Registers,
         _print_row(emitter, [axis[register] for axis in axes], prefix + conversion, [argument])
 
 
-def _print_row(emitter: Emitter, index: list[str], form: str, arguments: list[str]) -> None:
-    """One line.  index: of the element; form: what follows, with the typed arguments it shows."""
+def _print_row(emitter: Emitter, index: list[str], format_: str, arguments: list[str]) -> None:
+    """Print one line.  index: of the element; format_: what follows; arguments: typed, of it."""
     program = [special_register(emitter.body, f"ctaid.{axis}") for axis in _GRID_AXES]
     where = ", ".join(["%d"] * len(index))
-    print_line(emitter, f"pid (%d, %d, %d) idx ({where}) {form}\n",
+    print_line(emitter, f"pid (%d, %d, %d) idx ({where}) {format_}\n",
                [*(f"i32 {number}" for number in program + index), *arguments])
 
 

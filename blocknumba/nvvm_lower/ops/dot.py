@@ -1,4 +1,4 @@
-"""Products of tiles by multiplications and additions of each thread."""
+"""Code of dots that run in threads or warps: fused multiply-adds, and mma instructions."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ from blocknumba.tile_ir.ir.types import DType, TileType
 
 
 def multiply_add(emitter: Emitter, plan: FmaPlan, dtype: DType, a: Tile,
-                 b: Tile, sums: Registers) -> Registers:
-    """sums + a @ b: for every index along the depth the outer product of a column and a row."""
+                 b: Tile, acc: Registers) -> Registers:
+    """acc + a @ b: for every index along the depth the outer product of a column and a row."""
     for index in range(plan.depth):
         column = {register: a.element(register + index) for register in sorted(set(plan.a_of))}
         row = {register: b.element(register + index) for register in sorted(set(plan.b_of))}
-        sums = [fused_multiply_add(emitter, dtype, column[i], row[j], value)
-                for i, j, value in zip(plan.a_of, plan.b_of, sums, strict=True)]
-    return sums
+        acc = [fused_multiply_add(emitter, dtype, column[i], row[j], value)
+                for i, j, value in zip(plan.a_of, plan.b_of, acc, strict=True)]
+    return acc
 
 
 Fragment = tuple[str, ...]
-Parts = tuple[Fragment, ...]
-Place = tuple[int, int, int]  # of a fragment: number in the batch, along axis 0, along axis 1
+Terms = tuple[Fragment, ...]
+FragmentIndex = tuple[int, int, int]  # of a fragment: in the batch, along axis 0, along axis 1
 
 _ZEROS = {I32: "0", DOUBLE: floating(0.0)}
-# Of tf32: half a unit in the last place of a float's bits, the bits that it has, and the least
+# Of tf32: half a unit in the last place of a float's bits, the bits that it has, and the smallest
 # number that would round to infinity.
 _HALF_UNIT, _TF32_BITS = str(0x1000), str(-0x2000)
 _TOO_LARGE = floating(math.ldexp(2.0 - 2.0**-11, 127))
 _WITHOUT_TOP_OF_EXPONENT = str(~0x40000000)  # infinity becomes 1
-# Which parts of operands are multiplied with "tf32x3", the least products first; _split makes them.
-_SPLIT_PRODUCTS = ((1, 0), (0, 1), (0, 0))
+# Terms of operands that are multiplied with "tf32x3", smallest first; _split makes the terms.
+_SPLIT_TERMS = ((1, 0), (0, 1), (0, 0))
 _STEPS = 2  # along the depth, that tensor cores add up before their sum is rounded
 
 
 class Operand:
-    """The fragments of an operand, read and rounded as they are needed.
+    """The fragments of an operand; they are read and rounded when they are needed.
 
     precision: as of `dot`.
     """
@@ -65,12 +65,12 @@ class Operand:
         self._elements = elements_of_word(dtype)
 
     def along(self, axis: int) -> range:
-        """The numbers of fragments along an axis: 0 the batches, 1 the rows, 2 the depth."""
+        """Indices of fragments along an axis: 0 the batches, 1 the rows, 2 the depth."""
         return range(self._pieces.counts[axis])
 
-    def parts(self, place: Place) -> Parts:
-        """The fragments that stand for a fragment: two with "tf32x3", as of _split, else one."""
-        registers = self._pieces.registers(*place)
+    def terms(self, index: FragmentIndex) -> Terms:
+        """The terms whose sum is a fragment: two with "tf32x3" (see _split), else one."""
+        registers = self._pieces.registers(*index)
         starts = range(0, len(registers), self._elements)
         words = [self._word(registers[i:i + self._elements]) for i in starts]
         if self._precision == "ieee":
@@ -96,84 +96,85 @@ class Operand:
         return self._emitter.body.select(is_within, type_, word, nothing)
 
 
-class Sums:
+class Accumulator:
     """The fragments of an accumulator."""
 
     def __init__(self, emitter: Emitter, pieces: FragmentedTile, dtype: DType, values: Registers):
         self._emitter, self._pieces, self._dtype = emitter, pieces, dtype
         self._elements = elements_of_word(dtype)
-        self.fragments: dict[Place, Fragment] = {
-            place: tuple(word for group in self._groups(place)
+        self.fragments: dict[FragmentIndex, Fragment] = {
+            index: tuple(word for group in self._groups(index)
                          for word in pack(emitter, dtype, [values[i] for i in group]))
-            for place in itertools.product(*map(range, pieces.counts))}
+            for index in itertools.product(*map(range, pieces.counts))}
 
     def registers(self) -> Registers:
-        """The sums in the registers of the accumulator's layout."""
+        """The elements in the registers of the accumulator's layout."""
         found: dict[int, str] = {}
-        for place, fragment in self.fragments.items():
-            for group, word in zip(self._groups(place), fragment, strict=True):
+        for index, fragment in self.fragments.items():
+            for group, word in zip(self._groups(index), fragment, strict=True):
                 values = unpack(self._emitter, self._dtype, [word], self._elements)
                 for register, value in zip(group, values, strict=True):
                     found.setdefault(register, value)  # those after the first are copies
         return [found[register] for register in range(len(found))]
 
-    def _groups(self, place: Place) -> list[tuple[int, ...]]:
-        registers = self._pieces.registers(*place)
+    def _groups(self, index: FragmentIndex) -> list[tuple[int, ...]]:
+        registers = self._pieces.registers(*index)
         return [registers[i:i + self._elements]
                 for i in range(0, len(registers), self._elements)]
 
 
 def multiply(emitter: Emitter, instruction: Instruction, precision: str, a: Operand, b: Operand,
-             sums: Sums) -> None:
-    """Add a @ b to sums.
+             acc: Accumulator) -> None:
+    """Add a @ b to an accumulator.
 
     a, b: the first and the second operand of the instruction.  Each fragment is read once.
     """
     row = ptx.multiply(instruction.rows, instruction.depth, instruction.accumulator,
                        instruction.a, instruction.b)
     if precision == "tf32x3":
-        _multiply_split(emitter, row, a, b, sums)
+        _multiply_split(emitter, row, a, b, acc)
         return
     for batch, step in itertools.product(a.along(0), a.along(2)):
-        firsts = [a.parts((batch, i, step)) for i in a.along(1)]
-        seconds = [b.parts((batch, j, step)) for j in b.along(1)]
+        firsts = [a.terms((batch, i, step)) for i in a.along(1)]
+        seconds = [b.terms((batch, j, step)) for j in b.along(1)]
         for (i, (first,)), (j, (second,)) in itertools.product(enumerate(firsts),
                                                                enumerate(seconds)):
-            place = (batch, i, j)
-            sums.fragments[place] = emitter.assembly(row, *first, *second, *sums.fragments[place])
+            index = (batch, i, j)
+            acc.fragments[index] = emitter.assembly(row, *first, *second, *acc.fragments[index])
 
 
-def _multiply_split(emitter: Emitter, row: Assembly, a: Operand, b: Operand, sums: Sums) -> None:
-    """Add a @ b to sums, of numbers that are split into parts.
+def _multiply_split(emitter: Emitter, row: Assembly, a: Operand, b: Operand,
+                    acc: Accumulator) -> None:
+    """Add a @ b to an accumulator, of numbers that are split into terms.
 
-    Tensor cores truncate what they add up, which costs more bits than the small parts have, and
-    always in one direction.  So they add up a few steps only, from zero; those sums are added by
-    instructions that round.
+    Tensor cores truncate their sums, always in one direction, which costs more bits than the
+    small terms have.  So they add a few steps only, from zero, and instructions that round add
+    the results to the accumulator.
     """
     for batch, first in itertools.product(a.along(0), a.along(2)[::_STEPS]):
         steps = a.along(2)[first:first + _STEPS]
-        lefts = [[a.parts((batch, i, step)) for step in steps] for i in a.along(1)]
+        lefts = [[a.terms((batch, i, step)) for step in steps] for i in a.along(1)]
         for j in b.along(1):
-            right = [b.parts((batch, j, step)) for step in steps]
-            column = _products(emitter, row, lefts, right)
+            right = [b.terms((batch, j, step)) for step in steps]
+            column = _dots(emitter, row, lefts, right)
             for i, added in enumerate(column):
-                place = (batch, i, j)
-                sums.fragments[place] = tuple(
+                index = (batch, i, j)
+                acc.fragments[index] = tuple(
                     emitter.body.binary("fadd", FLOAT, total, word)
-                    for total, word in zip(sums.fragments[place], added, strict=True))
+                    for total, word in zip(acc.fragments[index], added, strict=True))
 
 
-def _products(emitter: Emitter, row: Assembly, lefts: list[list[Parts]],
-              right: list[Parts]) -> list[Fragment]:
-    """Each left @ right, of a few steps, the least products first.
+def _dots(emitter: Emitter, row: Assembly, lefts: list[list[Terms]],
+          right: list[Terms]) -> list[Fragment]:
+    """Each left @ right, of a few steps, the smallest products of terms first.
 
-    They come in turns, since each product waits for the one before it with its sum.
+    The lefts take turns, since an instruction waits for the previous one with its accumulator.
     """
-    sums = [(floating(0.0),) * len(row.results) for _ in lefts]
-    for (x, y), step in itertools.product(_SPLIT_PRODUCTS, range(len(right))):
-        sums = [emitter.assembly(row, *left[step][x], *right[step][y], *total)
-                for left, total in zip(lefts, sums, strict=True)]
-    return sums
+    totals = [(floating(0.0),) * len(row.results) for _ in lefts]
+    for (x, y), step in itertools.product(_SPLIT_TERMS, range(len(right))):
+        totals = [emitter.assembly(row, *left[step][x], *right[step][y], *total)
+                  for left, total in zip(lefts, totals, strict=True)]
+    return totals
 
 
 def _rounded(emitter: Emitter, word: str) -> str:
@@ -184,16 +185,16 @@ def _rounded(emitter: Emitter, word: str) -> str:
 
 
 def _split(emitter: Emitter, word: str) -> tuple[str, str]:
-    """A float32 as the sum of two numbers that tensor cores take, the larger one first.
+    """A float32 as the sum of two terms that tensor cores take, the larger one first.
 
-    The first is rounded to 11 significant bits; what is missing has 12, and tensor cores truncate
-    it to 11: rounding it would lose as much.  Infinity is 1 and infinity, and NaN a number and NaN:
-    then no product of parts is infinite times 0, nor has another sign than that of the numbers.
-    Likewise numbers that would round to infinity, of which 11 bits are left.
+    The first is rounded to 11 significant bits.  The rest has 12, and tensor cores truncate it to
+    11: rounding it would lose as much.  Infinity is 1 and infinity, NaN a number and NaN: then no
+    product of terms is infinity times 0 or has the wrong sign.  Numbers that would round to
+    infinity are split likewise, with 11 bits left.
     """
     body = emitter.body
     x = body.convert("bitcast", I32, word, FLOAT)
-    size = body.call(FLOAT, "llvm.nvvm.fabs.f", f"{FLOAT} {x}", words="nounwind readnone")
+    size = body.call(FLOAT, "llvm.nvvm.fabs.f", f"{FLOAT} {x}", attributes="nounwind readnone")
     high = body.select(
         body.compare("fcmp olt", FLOAT, size, _TOO_LARGE), I32,
         body.binary("add", I32, word, _HALF_UNIT),
@@ -204,7 +205,7 @@ def _split(emitter: Emitter, word: str) -> tuple[str, str]:
 
 
 def remark_dot(emitter: Emitter, op: Op, instruction: str, continues: bool = False) -> None:
-    """Note by which instruction a dot is done; continues: it adds a further k slice to the last."""
+    """Remark the instruction of a dot; continues: it adds another k slice to the previous one."""
     a, b, acc = op.a.type, op.b.type, op.acc.type
     emitter.remarks.append(Remark.of(
         DOT, op.loc, extents=(*acc.shape, a.shape[-1]), dtypes=(str(a.dtype), str(b.dtype)),
@@ -221,9 +222,10 @@ def _(emitter: Emitter, op: Op, a: Registers, b: Registers, acc: Registers) -> R
         for pieces, type_, values in zip((plan.a, plan.b), types, (a, b)))
     if attribute(op, "swapped"):
         first, second = second, first
-    sums = Sums(emitter, plan.accumulator, op.acc.type.dtype, acc)
-    multiply(emitter, Instruction.parse(op.attrs["instruction"]), precision, first, second, sums)
-    return sums.registers()
+    accumulator = Accumulator(emitter, plan.accumulator, op.acc.type.dtype, acc)
+    multiply(emitter, Instruction.parse(op.attrs["instruction"]), precision, first, second,
+             accumulator)
+    return accumulator.registers()
 
 
 def _operand(emitter: Emitter, pieces: FragmentedTile, type_: TileType, values: Registers,

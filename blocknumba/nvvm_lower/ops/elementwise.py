@@ -1,4 +1,4 @@
-"""Counting bits of 32- and 64-bit integers."""
+"""Code of elementwise ops: tables from the names of ops to the code of one element."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from blocknumba.tile_ir.analysis.ranges import Range
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import DType, bool_, float32, int32
-from blocknumba.tile_ir.ops import elementwise as meaning
+from blocknumba.tile_ir.ops import elementwise
 
 
 def population_count(emitter: Emitter, dtype: DType, x: str) -> str:
-    """How many bits are set."""
+    """Number of bits that are set."""
     return _call(emitter, dtype, "ctpop", x)
 
 
 def leading_zeros(emitter: Emitter, dtype: DType, x: str) -> str:
-    """How many zero bits precede the highest set one; all of them for 0."""
+    """Number of zero bits above the highest set one; all of them for 0."""
     return _call(emitter, dtype, "ctlz", x, "i1 false")
 
 
 def first_set(emitter: Emitter, dtype: DType, x: str) -> str:
     """1 + the index of the lowest set bit, or 0."""
     body, type_ = emitter.body, memory_type(dtype)
-    place = body.binary("add", type_, _call(emitter, dtype, "cttz", x, "i1 false"), "1")
-    return body.select(body.compare("icmp eq", type_, x, "0"), type_, "0", place)
+    position = body.binary("add", type_, _call(emitter, dtype, "cttz", x, "i1 false"), "1")
+    return body.select(body.compare("icmp eq", type_, x, "0"), type_, "0", position)
 
 
 def _call(emitter: Emitter, dtype: DType, name: str, x: str, *more: str) -> str:
     type_ = memory_type(dtype)
     return emitter.body.call(type_, f"llvm.{name}.{type_}", f"{type_} {x}", *more,
-                             words="nounwind readnone")
+                             attributes="nounwind readnone")
 
 
 Element = Callable[..., str]  # (emitter, dtype, *values) -> value
@@ -45,7 +45,7 @@ Element = Callable[..., str]  # (emitter, dtype, *values) -> value
 
 @cache
 def element_code(name: str, dtype: DType) -> Element:
-    """What writes one element of an elementwise op whose operands have this dtype.
+    """The function that writes one element of an elementwise op on operands of a dtype.
 
     float16 and bfloat16 are computed in float32 and rounded, unless the op is in EXACT.
     """
@@ -146,9 +146,9 @@ _NAMES = {*LOGICAL, *INTEGRAL, *FLOATING, *EXACT} - {"add"}
 code(*(OPS[name] for name in sorted(_NAMES)))(_code)
 
 
-@code(meaning.add)
+@code(elementwise.add)
 def _(emitter: Emitter, op: Op, x: Registers, y: Registers) -> Registers:
-    """Of int32 it may be an index: what its registers have in common is added once."""
+    """Sums of int32 may be indices: what the registers have in common is added once."""
     if op.result.type.dtype != int32:
         return _code(emitter, op, x, y)
     ranges = emitter.axis_infos.ranges
@@ -157,7 +157,7 @@ def _(emitter: Emitter, op: Op, x: Registers, y: Registers) -> Registers:
     return [added(emitter.body, emitter.threads, a, b, bounds) for a, b in zip(x, y, strict=True)]
 
 
-@code(meaning.select)
+@code(elementwise.select)
 def _(emitter: Emitter, op: Op, condition: Registers, x: Registers, y: Registers) -> Registers:
     type_ = register_type(op.result.type.dtype)
     return [emitter.body.select(c, type_, a, b) for c, a, b in zip(condition, x, y, strict=True)]

@@ -1,4 +1,4 @@
-"""Writing tiles to shared memory: by every thread for itself, or by warps, matrix by matrix."""
+"""Code of layout conversions and shared memory: by threads, or by stmatrix, matrix by matrix."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def write(emitter: Emitter, dtype: Dtype, values: Registers, layout: LinearLayou
 
 def _matrices(emitter: Emitter, dtype: Dtype, layout: LinearLayout,
               shared: LinearLayout) -> LdmatrixAccess | None:
-    """How stmatrix writes a tile; None if it cannot, or is not worth it."""
+    """The plan by which stmatrix writes a tile; None if it cannot, or is not faster."""
     bits = element_bits(dtype)
     if bits != MATRIX_ELEMENT_BITS or not emitter.target.has(Capability.STMATRIX):
         return None
@@ -70,12 +70,12 @@ def _(_emitter: Emitter, op: Op, x: Registers) -> Registers:
 
 
 @code(join_chunks)
-def _(_emitter: Emitter, op: Op, *parts: Registers) -> Registers:
+def _(_emitter: Emitter, op: Op, *chunks: Registers) -> Registers:
     layout = op.result.type.layout
     found: dict[int, str] = {}
-    for index, part in enumerate(parts):
+    for index, chunk in enumerate(chunks):
         registers = registers_of_chunk(layout, op.attrs["bits"], index)
-        found.update(zip(registers, part, strict=True))
+        found.update(zip(registers, chunk, strict=True))
     return [found[register] for register in range(len(found))]
 
 

@@ -1,8 +1,11 @@
-"""Masked loads and stores of vectors that a bound may cut.
+"""Code of loads and stores, also of vectors that a bound cuts ("guarded" accesses).
 
 Where the mask of an access is a bound on its axis, all but one of the vectors along that axis are
-true as a whole or false as a whole.  Vectors that are true move at once, without a branch; only
-threads that hold one that is cut go on to move elements.
+uniformly true or false.  Whole vectors move without a branch; only threads that hold a cut vector
+branch, to move its elements one by one.
+
+    mask      T T T T | T T T T | T T F F | F F F F
+    vectors    whole     whole      cut      none
 """
 
 from __future__ import annotations
@@ -29,22 +32,22 @@ from blocknumba.tile_ir.ops.memory import load, offset, store
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """How registers of an access belong together, in numbers of neighbours.
+    """Groups of registers in an access, as numbers of neighbouring registers.
 
-    vector: they are neighbours in memory, aligned; their masks are true up to one of them and
-        false from there on.
-    part: they have one mask.
+    vector: neighbours in memory, aligned, whose masks are true up to one of them and false from
+        there on.
+    uniform: neighbours that have one mask.
     """
 
     vector: int
-    part: int
+    uniform: int
 
 
 def guarded_load(emitter: Emitter, dtype: DType, pointers: Registers, masks: Registers,
                  others: Registers, widths: Widths, hints: Hints) -> Registers:
     """The elements at pointers; where masks are false, others.
 
-    Threads that hold a cut vector read the elements before its last part again.
+    Threads that hold a cut vector read its elements again, but for the last ones of one mask.
     """
     body, vector = emitter.body, widths.vector
     whole = [element for first in range(0, len(masks), vector)
@@ -54,22 +57,22 @@ def guarded_load(emitter: Emitter, dtype: DType, pointers: Registers, masks: Reg
     words = _packed(emitter, dtype, whole, vector)
     before, cut, after = body.block, body.new_label("cut"), body.new_label("after")
     body.branch_if(_is_cut(emitter, masks, vector), cut, after)
-    body.place(cut)
+    body.begin_block(cut)
     with body.scope():
-        places = _not_moved(masks, widths)
+        remaining = _not_moved(masks, widths)
         elements = list(whole)
-        again = global_memory.load(emitter, dtype, *_at(places, pointers, masks, others),
-                                   widths.part, hints)
-        for place, element in zip(places, again, strict=True):
-            elements[place] = element
-        parts = _packed(emitter, dtype, elements, vector)
+        again = global_memory.load(emitter, dtype, *_at(remaining, pointers, masks, others),
+                                   widths.uniform, hints)
+        for register, element in zip(remaining, again, strict=True):
+            elements[register] = element
+        patched = _packed(emitter, dtype, elements, vector)
     body.branch(after)
-    body.place(after)
+    body.begin_block(after)
     merged = []
-    for word, part in zip(words, parts, strict=True):
+    for word, patched_word in zip(words, patched, strict=True):
         phi = body.phi(words_of(dtype, vector).type)
         phi.add(word, before)
-        phi.add(part, cut)
+        phi.add(patched_word, cut)
         merged.append(phi.name)
     count = words_of(dtype, vector).count
     return [value for first in range(0, len(merged), count)
@@ -86,28 +89,28 @@ def guarded_store(emitter: Emitter, dtype: DType, pointers: Registers, values: R
                             hints)
     cut, after = body.new_label("cut"), body.new_label("after")
     body.branch_if(_is_cut(emitter, masks, vector), cut, after)
-    body.place(cut)
+    body.begin_block(cut)
     with body.scope():
-        places = _not_moved(masks, widths)
-        global_memory.store(emitter, dtype, *_at(places, pointers, values, masks), widths.part,
-                            hints)
+        remaining = _not_moved(masks, widths)
+        global_memory.store(emitter, dtype, *_at(remaining, pointers, values, masks),
+                            widths.uniform, hints)
     body.branch(after)
-    body.place(after)
+    body.begin_block(after)
 
 
 def _whole(masks: Registers, first: int, vector: int) -> Registers:
-    """The masks under which a vector moves at once: that of its last element."""
+    """Masks under which a vector moves as a whole: that of its last element."""
     return [masks[first + vector - 1]] * vector
 
 
 def _not_moved(masks: Registers, widths: Widths) -> list[int]:
-    """The registers that a whole vector's mask does not speak for: all but its last part."""
-    return [i for i in range(len(masks)) if i % widths.vector < widths.vector - widths.part]
+    """Registers that may still have to move: of each vector all but the last of one mask."""
+    return [i for i in range(len(masks)) if i % widths.vector < widths.vector - widths.uniform]
 
 
-def _at(places: list[int], *lists: Registers) -> list[Registers]:
-    """Each list's registers at some places."""
-    return [[registers[place] for place in places] for registers in lists]
+def _at(remaining: list[int], *lists: Registers) -> list[Registers]:
+    """The remaining registers of each list."""
+    return [[registers[register] for register in remaining] for registers in lists]
 
 
 def _packed(emitter: Emitter, dtype: DType, elements: Registers, vector: int) -> Registers:
@@ -177,7 +180,7 @@ def _(emitter: Emitter, op: Op, pointers: Registers, values: Registers,
 
 
 def _remark(emitter: Emitter, op: Op, width: int, guarded: int) -> None:
-    """Note how many elements threads move at once: where no mask cuts them, and where one does."""
+    """Remark how many elements threads move at once: in whole vectors, and in cut ones."""
     pointer = op.pointer.type
     if pointer.is_scalar:
         return
@@ -190,9 +193,9 @@ def _remark(emitter: Emitter, op: Op, width: int, guarded: int) -> None:
 
 
 def does_work(emitter: Emitter, tile: Value) -> str:
-    """Whether this thread acts for its copy of a tile's elements, an i1; "" for always.
+    """Whether this thread acts for the tile's elements that it holds, an i1; "" for always.
 
-    Of threads that hold copies one acts; for a scalar, the first of the program.
+    One of the threads that hold copies acts; for a scalar, the first thread of the program.
     """
     if tile.type.is_scalar:
         return emitter.threads.is_first
@@ -200,7 +203,7 @@ def does_work(emitter: Emitter, tile: Value) -> str:
 
 
 def access_width(infos: AxisInfos, op: Op) -> int:
-    """How many neighbouring registers a load or store may move at once.
+    """Number of neighbouring registers that a load or store may move at once.
 
     They are neighbours in the layout and in memory, aligned, under one mask.
     """
@@ -208,7 +211,7 @@ def access_width(infos: AxisInfos, op: Op) -> int:
 
 
 def guarded_width(infos: AxisInfos, op: Op) -> int:
-    """How many neighbouring registers a load or store may move at once where all masks are true.
+    """Number of neighbouring registers that a load or store may move at once in whole vectors.
 
     The masks of that many are true up to one of them and false from there on.
     """
@@ -218,7 +221,7 @@ def guarded_width(infos: AxisInfos, op: Op) -> int:
 
 
 def _width(op: Op, width_along: Callable[[int], int]) -> int:
-    """How many registers one access moves.  width_along: neighbours in memory along an axis."""
+    """Number of registers of one access.  width_along: neighbours in memory along an axis."""
     pointer = op.pointer.type
     if pointer.is_scalar:
         return 1

@@ -1,4 +1,4 @@
-"""Combining the elements of a tile along an axis, within each warp."""
+"""Code of reductions within each warp: in registers, then by shuffles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "fma
 
 def reduced(emitter: Emitter, dtype: DType, x: Registers, layout: LinearLayout, axis: int,
             kind: str) -> Registers:
-    """Per group of the plan what its registers and lanes combine to."""
+    """The combination of the registers and lanes of each group of the plan."""
     wide = float32 if is_narrow(dtype) else dtype
     if wide != dtype:
         x = [widen(emitter, dtype, value) for value in x]
@@ -51,17 +51,17 @@ def arg_reduced(emitter: Emitter, dtype: DType, x: Registers, indices: Registers
     """Per group of the plan the best value and its index, an int32."""
     best = _Best(emitter, dtype, kind)
     plan: ReductionPlan = reduction_plan(layout, axis)
-    values, places = [], []
+    values, found = [], []
     for group in plan.groups:
         pairs = [(x[register], indices[register]) for register in group]
-        value, place = _tree(pairs, best.of_pair)
+        value, index = _tree(pairs, best.of_pair)
         for mask in plan.lane_masks:
             other = (from_lane_xor(emitter, dtype, value, mask),
-                     from_lane_xor(emitter, int32, place, mask))
-            value, place = best.of_pair((value, place), other)
+                     from_lane_xor(emitter, int32, index, mask))
+            value, index = best.of_pair((value, index), other)
         values.append(value)
-        places.append(place)
-    return values, places
+        found.append(index)
+    return values, found
 
 
 def _tree(values: list[T], combine: Callable[[T, T], T]) -> T:
@@ -112,19 +112,19 @@ def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
 @code(partial_arg_reduce)
 def _(emitter: Emitter, op: Op, x: Registers) -> tuple[Registers, Registers]:
     type_, axis = op.x.type, op.attrs["axis"]
-    places = coordinates(emitter.body, emitter.threads, type_.layout, axis)
-    return arg_reduced(emitter, type_.dtype, x, places, type_.layout, axis, op.attrs["kind"])
+    indices = coordinates(emitter.body, emitter.threads, type_.layout, axis)
+    return arg_reduced(emitter, type_.dtype, x, indices, type_.layout, axis, op.attrs["kind"])
 
 
 @code(arg_reduce)
 def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
     type_, axis = op.x.type, op.attrs["axis"]
-    places = coordinates(emitter.body, emitter.threads, type_.layout, axis)
-    return arg_reduced(emitter, type_.dtype, x, places, type_.layout, axis, op.attrs["kind"])[1]
+    indices = coordinates(emitter.body, emitter.threads, type_.layout, axis)
+    return arg_reduced(emitter, type_.dtype, x, indices, type_.layout, axis, op.attrs["kind"])[1]
 
 
 @code(finish_arg_reduce)
-def _(emitter: Emitter, op: Op, values: Registers, places: Registers) -> Registers:
+def _(emitter: Emitter, op: Op, values: Registers, indices: Registers) -> Registers:
     type_ = op.values.type
-    return arg_reduced(emitter, type_.dtype, values, places, type_.layout, op.attrs["axis"],
+    return arg_reduced(emitter, type_.dtype, values, indices, type_.layout, op.attrs["axis"],
                        op.attrs["kind"])[1]

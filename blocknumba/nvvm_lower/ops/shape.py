@@ -1,4 +1,4 @@
-"""Code of the ops that rearrange elements: registers get other names, or move within a warp."""
+"""Code of ops that rearrange elements: registers are renamed, or moved within a warp."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
 
 @code(extract)
 def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
-    """Starts are multiples of the part's extents, so i is start ^ (i within the part)."""
-    type_, part = op.x.type, op.result.type
+    """Starts are multiples of the result's extents, so index i of x is start ^ (i - start)."""
+    type_, result = op.x.type, op.result.type
     distance = sum(start * _step(type_.shape, axis)
                    for axis, start in enumerate(op.attrs["starts"]))
     turned = shifted(emitter, type_.dtype, x, type_.layout, distance)
-    wanted = part.layout.with_outs(type_.layout.outs)
+    wanted = result.layout.with_outs(type_.layout.outs)
     return moved(emitter, type_.dtype, turned, type_.layout, wanted)
 
 
@@ -97,15 +97,15 @@ def _step(shape: tuple[int, ...], axis: int) -> int:
 
 
 def _projected(layout: LinearLayout, kept: tuple[int, ...], old: LinearLayout) -> LinearLayout:
-    """The layout without the axes that were broadcast: what each thread needs of the operand.
+    """The layout without the axes that were broadcast: the operand's elements in each thread.
 
     kept: per output dimension its bits, or 0 where the operand has extent 1.
     """
-    moves, place, packed = [], 0, 0
+    moves, bit, packed = [], 0, 0
     for bits, (_, all_bits) in zip(kept, layout.outs, strict=True):
         if bits:
-            moves.append((place, (1 << bits) - 1, packed))
-        place, packed = place + all_bits, packed + bits
+            moves.append((bit, (1 << bits) - 1, packed))
+        bit, packed = bit + all_bits, packed + bits
     columns = tuple(sum((column >> at & mask) << to for at, mask, to in moves)
                     for column in layout.columns)
     return LinearLayout(layout.ins, old.outs, columns)

@@ -1,4 +1,4 @@
-"""The one table of inline PTX: everything that NVVM IR has no word for, a module per family."""
+"""The table of inline PTX: instructions that NVVM IR lacks, one module per family."""
 
 from blocknumba.nvvm_lower.ptx import (
     arithmetic,

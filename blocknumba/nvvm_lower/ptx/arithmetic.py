@@ -38,7 +38,7 @@ HALVES_OF_FLOAT8 = {
                    _CVT, needs=Capability.FP8_CONVERT)
     for name, kind in (("float8_e4m3fn", "e4m3"), ("float8_e5m2", "e5m2"))}
 
-# to integers, towards zero, saturating; NaN gives 0 in the 32-bit ones of floats only
+# to integers, towards zero, saturating; NaN becomes 0 in the 32-bit ones of floats only
 TRUNCATE = {
     (to, source): Assembly(f"cvt.rzi.{to}.{of}", f"cvt.rzi.{to}.{of} $0, $1;", (f"i{to[1:]}",),
                            (source,), _CVT)
@@ -62,7 +62,7 @@ def permute(first: int, second: int, third: int, fourth: int) -> Assembly:
                     ("i32", "i32"), "prmt")
 
 
-# what NVVM IR has no instruction for ------------------------------------------------------------
+# instructions that NVVM IR lacks ----------------------------------------------------------------
 FMA_NARROW = {
     "float16": Assembly("fma.rn.f16", "fma.rn.f16 $0, $1, $2, $3;", ("i16",), ("i16",) * 3,
                         "fma, half precision"),

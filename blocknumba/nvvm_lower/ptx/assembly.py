@@ -1,4 +1,8 @@
-"""What one piece of inline PTX is."""
+"""Assembly: one row of the table of inline PTX.
+
+    Assembly("min.NaN.f32", "min.NaN.f32 $0, $1, $2;", ("float",), ("float", "float"), "min")
+    call float asm "min.NaN.f32 $0, $1, $2;", "=f,f,f"(float %v1, float %v2) nounwind readnone
+"""
 
 from __future__ import annotations
 
@@ -16,11 +20,11 @@ POINTER = "i8 addrspace(1)*"  # a global address; the only pointer type that ass
 class Assembly:
     """Inline PTX with its operands.
 
-    name: what it does, for tests and messages.
+    name: for tests and messages.
     text: $0, $1, ... are the results and then the operands; braces open a scope of registers.
     results, operands: LLVM types.
     tied: operands[i] and results[j] share a register, as pairs (i, j).
-    section: the instruction in whose section of the PTX ISA manual it is described.
+    section: of the PTX ISA manual, by its instruction.
     needs: the capability that a target must have, beyond the oldest's.
     has_effect: it must be executed exactly as often as it is written, in order.
     touches_memory: loads and stores may not move across it.
@@ -45,9 +49,9 @@ class Assembly:
         text = self.text.replace("\n", "\\0A")
         object.__setattr__(
             self, "_head", f'call {self.result_type} asm {effect}"{text}", "{self.constraints}"(')
-        words = "nounwind" + (" convergent" if self.converges else "")
-        words += "" if self.has_effect else " readnone"
-        object.__setattr__(self, "_tail", f") {words}")
+        attributes = "nounwind" + (" convergent" if self.converges else "")
+        attributes += "" if self.has_effect else " readnone"
+        object.__setattr__(self, "_tail", f") {attributes}")
 
     @property
     def result_type(self) -> str:
@@ -60,10 +64,10 @@ class Assembly:
     def constraints(self) -> str:
         """The constraint string: results, operands, clobbers."""
         tied = dict(self.tied)
-        words = [f"={_CONSTRAINT[result]}" for result in self.results]
-        words += [str(tied[i]) if i in tied else "l" if type_ == POINTER else _CONSTRAINT[type_]
-                  for i, type_ in enumerate(self.operands)]
-        return ",".join(words + ["~{memory}"] * self.touches_memory)
+        letters = [f"={_CONSTRAINT[result]}" for result in self.results]
+        letters += [str(tied[i]) if i in tied else "l" if type_ == POINTER else _CONSTRAINT[type_]
+                    for i, type_ in enumerate(self.operands)]
+        return ",".join(letters + ["~{memory}"] * self.touches_memory)
 
     def call(self, operands: Sequence[str]) -> str:
         """The text of a call of this with these values."""

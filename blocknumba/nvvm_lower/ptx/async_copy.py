@@ -21,12 +21,12 @@ def _assembly(name: str, text: str, *operands: str) -> Assembly:
 def copy(size_bytes: int, partial: bool, predicated: bool) -> Assembly:
     """Begin to copy size_bytes.
 
-    Operands: shared address, global address; if partial the bytes that are read, of which the rest
-    are zeros; if predicated a number that is 0 where nothing is to be done.
+    Operands: shared address, global address; if partial the number of bytes to read, after which
+    zeros follow; if predicated a number that is 0 where nothing is copied.
     """
     cache_ = ".cg" if size_bytes == _BYPASSES_L1 else ".ca"
-    part = ", $2" if partial else ""
-    text = f"cp.async{cache_}.shared.global [$0], [$1], {size_bytes}{part};"
+    read_size = ", $2" if partial else ""
+    text = f"cp.async{cache_}.shared.global [$0], [$1], {size_bytes}{read_size};"
     if predicated:
         text = f"{{ .reg .pred p; setp.ne.b32 p, ${2 + partial}, 0; @p {text} }}"
     name = f"cp.async.{size_bytes}" + ".partial" * partial + ".if" * predicated

@@ -1,14 +1,14 @@
-"""Inline PTX of thread block clusters: the blocks that one program is spread over."""
+"""Inline PTX of thread block clusters: the blocks that one program is partitioned over."""
 
 from __future__ import annotations
 
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
 from blocknumba.nvvm_lower.target import Capability
 
-# Which block of the cluster this is; clusters lie along x.
+# Rank of this CTA in its cluster; clusters lie along x.
 RANK = Assembly("cluster.rank", "mov.u32 $0, %cluster_ctarank;", ("i32",), (),
                 "%cluster_ctarank", needs=Capability.CLUSTER)
-# All threads of the cluster that have not ended have come here, and each sees what others did.
+# Barrier of all threads of the cluster that have not ended; each sees the writes of the others.
 BARRIER = Assembly("cluster.barrier", "barrier.cluster.arrive.release.aligned; "
                    "barrier.cluster.wait.acquire.aligned;", (), (), "barrier.cluster",
                    needs=Capability.CLUSTER, has_effect=True, touches_memory=True, converges=True)

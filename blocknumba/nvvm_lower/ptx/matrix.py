@@ -36,18 +36,18 @@ def _list(first: int, count: int) -> str:
 def multiply(rows: int, depth: int, accumulator: str, a: str, b: str) -> Assembly:
     """a @ b + c: (rows, depth) @ (depth, 8) + (rows, 8), of these kinds of elements.
 
-    Operands: registers of a, b and c.  Results: registers of the sum, the same as those of c.
+    Operands: registers of a, b and c.  Results: the accumulator, in the registers of c.
     """
-    sums = _registers(rows, COLUMNS, accumulator)
+    accumulators = _registers(rows, COLUMNS, accumulator)
     of_a, of_b = _registers(rows, depth, a), _registers(depth, COLUMNS, b)
-    first_b = len(sums) + len(of_a)
+    first_b = len(accumulators) + len(of_a)
     first_c = first_b + len(of_b)
     name = f"mma.sync.aligned.m{rows}n{COLUMNS}k{depth}.row.col.{accumulator}.{a}.{b}.{accumulator}"
-    lists = ((0, sums), (len(sums), of_a), (first_b, of_b), (first_c, sums))
+    lists = ((0, accumulators), (len(accumulators), of_a), (first_b, of_b), (first_c, accumulators))
     text = f"{name} {', '.join(_list(first, len(types)) for first, types in lists)};"
     before = len(of_a) + len(of_b)
-    return Assembly(name, text, sums, (*of_a, *of_b, *sums), "mma", converges=True,
-                    tied=tuple((before + i, i) for i in range(len(sums))),
+    return Assembly(name, text, accumulators, (*of_a, *of_b, *accumulators), "mma", converges=True,
+                    tied=tuple((before + i, i) for i in range(len(accumulators))),
                     needs=_needs(rows, a))
 
 
@@ -66,23 +66,24 @@ def load(matrices: int, transposed: bool) -> Assembly:
     Operand: of lane 8 * i + r, the address of row r of matrix i.  Results: of each matrix, the two
     elements at 2 * (lane % 4) of row lane / 4; of a transposed one, of column lane / 4.
     """
-    words = ".trans" if transposed else ""
-    text = (f"ldmatrix.sync.aligned.m8n8.x{matrices}{words}.shared.b16 {_list(0, matrices)}, "
+    modifiers = ".trans" if transposed else ""
+    text = (f"ldmatrix.sync.aligned.m8n8.x{matrices}{modifiers}.shared.b16 {_list(0, matrices)}, "
             f"[${matrices}];")
-    return Assembly(f"ldmatrix.x{matrices}{words}", text, ("i32",) * matrices, (SHARED_ADDRESS,),
-                    "ldmatrix", needs=Capability.MMA, has_effect=True, converges=True)
+    return Assembly(f"ldmatrix.x{matrices}{modifiers}", text, ("i32",) * matrices,
+                    (SHARED_ADDRESS,), "ldmatrix", needs=Capability.MMA, has_effect=True,
+                    converges=True)
 
 
 @cache
 def store(matrices: int, transposed: bool) -> Assembly:
-    """Write 8 by 8 matrices of 16-bit elements to shared memory: load, the other way round.
+    """Write 8 by 8 matrices of 16-bit elements to shared memory: the inverse of load.
 
     Operands: of lane 8 * i + r, the address of row r of matrix i; a word of each matrix.
     """
-    words = ".trans" if transposed else ""
-    text = (f"stmatrix.sync.aligned.m8n8.x{matrices}{words}.shared.b16 [$0], "
+    modifiers = ".trans" if transposed else ""
+    text = (f"stmatrix.sync.aligned.m8n8.x{matrices}{modifiers}.shared.b16 [$0], "
             f"{_list(1, matrices)};")
-    return Assembly(f"stmatrix.x{matrices}{words}", text, (),
+    return Assembly(f"stmatrix.x{matrices}{modifiers}", text, (),
                     (SHARED_ADDRESS, *["i32"] * matrices), "stmatrix", needs=Capability.STMATRIX,
                     has_effect=True, touches_memory=True, converges=True)
 

@@ -21,7 +21,7 @@ def _assembly(name: str, text: str, *operands: str,
 
 @cache
 def initialize(copies: int, arrivals: int) -> Assembly:
-    """Make mbarriers, one after the other, whose phases end after so many arrivals.
+    """Initialize mbarriers, one after the other, whose phases end after so many arrivals.
 
     Operands: address, predicate.
     """
@@ -32,7 +32,7 @@ def initialize(copies: int, arrivals: int) -> Assembly:
                      needs=None)
 
 
-# Before a barrier of the threads: everyone, the copy engine too, sees the new mbarriers.
+# Before a barrier of the threads: all threads, and TMA, see the new mbarriers.
 READY = _assembly("mbarrier.ready",
                   "fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;")
 # Wait until the phase of the parity in the second operand is over.
@@ -43,7 +43,7 @@ WAIT = _assembly("mbarrier.wait", "{ .reg .pred p; "
 
 @cache
 def arrive(conditional: bool) -> Assembly:
-    """One arrival of a whole warp, after what all of its lanes did before.
+    """One arrival of a whole warp, after all earlier accesses of its lanes.
 
     Operands: address, and if conditional the predicate, the same in all lanes.
     """
@@ -56,11 +56,11 @@ def arrive(conditional: bool) -> Assembly:
 
 @cache
 def arrive_in_all(blocks: int, conditional: bool) -> Assembly:
-    """One arrival of a whole warp at the same place in each of the blocks of a cluster.
+    """One arrival of a whole warp at the same shared address in each block of a cluster.
 
-    Each lane arrives in the block of its number.  Operands as of arrive.  Without .release.cluster,
-    which would wait for all of the warp's accesses to global memory: what was read is in registers,
-    and nothing is written that the other blocks read.
+    Lane i arrives in the block of rank i.  Operands as of arrive.  It lacks .release.cluster, which
+    would wait for all of the warp's accesses to global memory: data that was read is in registers,
+    and the warp writes nothing that the other blocks read.
     """
     condition = " setp.ne.b32 q, $1, 0; and.pred p, p, q;" if conditional else ""
     text = (f"{{ .reg .pred p, q; .reg .b32 lane, there; bar.warp.sync {ALL_LANES}; "

@@ -21,7 +21,7 @@ EVICTION = ("evict_first", "evict_last", "no_allocate")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The shape of one access to memory.
+    """Modifiers of one access to memory.
 
     space: "global" or "shared".
     word, count: count words of one LLVM type, a key of WORDS, side by side.
@@ -55,18 +55,18 @@ class Access:
         return self.eviction in ("evict_first", "evict_last")
 
     @property
-    def words(self) -> str:
-        """The suffix of the instruction: ".global.L1::evict_first.L2::cache_hint.v4.b32"."""
-        parts = [f".{self.space}"]
+    def modifiers(self) -> str:
+        """Modifiers of the instruction: ".global.L1::evict_first.L2::cache_hint.v4.b32"."""
+        modifiers = [f".{self.space}"]
         if self.volatile:
-            parts.insert(0, ".volatile")
+            modifiers.insert(0, ".volatile")
         elif self.eviction:
-            parts.append(f".L1::{self.eviction}")
-            parts += [".L2::cache_hint"] * self.has_policy
+            modifiers.append(f".L1::{self.eviction}")
+            modifiers += [".L2::cache_hint"] * self.has_policy
         else:
-            parts.append(self.cache)
-        parts += [f".v{self.count}"] * (self.count > 1)
-        return "".join(parts) + f".{WORDS[self.word]}"
+            modifiers.append(self.cache)
+        modifiers += [f".v{self.count}"] * (self.count > 1)
+        return "".join(modifiers) + f".{WORDS[self.word]}"
 
     @property
     def needs(self) -> Capability | None:
@@ -89,12 +89,12 @@ def load(access: Access) -> Assembly:
     count, guarded = access.count, access.predicated
     operands = [access.address]
     policy = f", ${count + 1 + guarded * (1 + count)}" if access.has_policy else ""
-    text = f"ld{access.words} {_list(0, count)}, [${count}]{policy};"
+    text = f"ld{access.modifiers} {_list(0, count)}, [${count}]{policy};"
     if guarded:
         operands += ["i32", *[access.register] * count]
         text = f"{{ .reg .pred p; setp.ne.b32 p, ${count + 1}, 0; @p {text} }}"
     return Assembly(
-        f"load{access.words}", text, (access.register,) * count,
+        f"load{access.modifiers}", text, (access.register,) * count,
         (*operands, *["i64"] * access.has_policy), "ld", has_effect=True,
         tied=tuple((2 + i, i) for i in range(count)) if guarded else (), needs=access.needs,
         touches_memory=access.volatile)
@@ -110,11 +110,11 @@ def store(access: Access) -> Assembly:
     count, guarded = access.count, access.predicated
     operands = [access.address, *["i32"] * guarded, *[access.register] * count]
     policy = f", ${len(operands)}" if access.has_policy else ""
-    text = f"st{access.words} [$0], {_list(1 + guarded, count)}{policy};"
+    text = f"st{access.modifiers} [$0], {_list(1 + guarded, count)}{policy};"
     if guarded:
         text = f"{{ .reg .pred p; setp.ne.b32 p, $1, 0; @p {text} }}"
     return Assembly(
-        f"store{access.words}", text, (), (*operands, *["i64"] * access.has_policy), "st",
+        f"store{access.modifiers}", text, (), (*operands, *["i64"] * access.has_policy), "st",
         needs=access.needs, has_effect=True, touches_memory=True)
 
 

@@ -1,4 +1,4 @@
-"""Inline PTX of the copy engine: boxes of arrays between global and shared memory."""
+"""Inline PTX of TMA: copies of boxes of arrays between global and shared memory."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MAX_RANK = 5  # PTX ISA, "cp.async.bulk.tensor": .1d to .5d
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One of the boxes that a copy consists of.
+    """One of the boxes of a copy.
 
-    offset_bytes: in shared memory, from its start.  starts: in the array, from its first indices,
-    innermost first.
+    offset_bytes: in shared memory, from the start of the copy.  starts: in the array, from the
+    first indices of the copy, innermost first.
     """
 
     offset_bytes: int
@@ -57,16 +57,16 @@ def _declared(rank: int) -> str:
 def load(pieces: tuple[Piece, ...], blocks: int = 1) -> Assembly:
     """One lane of a whole warp begins to copy boxes to shared memory.
 
-    blocks: of the cluster; the boxes go to the same place in each, and their bytes count there.
+    blocks: of the cluster; the boxes go to the same shared address in each, and count there.
     Operands: shared address, map, mbarrier that counts the bytes, starts (innermost first).
     """
     rank, declared = len(pieces[0].starts), _declared(len(pieces[0].starts))
-    way, mask, to, needs = "", "", "", Capability.TMA
+    modifier, mask, to, needs = "", "", "", Capability.TMA
     if blocks > 1:
-        way, mask, to, needs = ".multicast::cluster", ", m", f".{blocks}", Capability.MULTICAST
+        modifier, mask, to, needs = ".multicast::cluster", ", m", f".{blocks}", Capability.MULTICAST
         declared += f" .reg .b16 m; mov.b16 m, {(1 << blocks) - 1};"
     copy = (f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-            f"{way} [$0{{shared}}], [$1, {{{{{{starts}}}}}}], [$2]{mask};")
+            f"{modifier} [$0{{shared}}], [$1, {{{{{{starts}}}}}}], [$2]{mask};")
     return _assembly(f"tma.load.{rank}d.{len(pieces)}{to}",
                      f"{{ {declared} {ELECT}{_boxes(pieces, 3, copy)} }}",
                      SHARED_ADDRESS, MAP_ADDRESS, SHARED_ADDRESS, *["i32"] * rank, needs=needs)
@@ -91,11 +91,11 @@ def store(pieces: tuple[Piece, ...]) -> Assembly:
 @cache
 def store_wait(reads: bool) -> Assembly:
     """Wait until the groups of this lane have read shared memory, or until all is written."""
-    words = ".read" * reads
-    return _assembly("tma.store_wait" + words, f"cp.async.bulk.wait_group{words} 0;")
+    modifiers = ".read" * reads
+    return _assembly("tma.store_wait" + modifiers, f"cp.async.bulk.wait_group{modifiers} 0;")
 
 
-# A map is brought near before it is used, if the predicate in the second operand is not 0.
+# Prefetch a tensor map, if the predicate in the second operand is not 0.
 PREFETCH = _assembly("tma.prefetch", "{ .reg .pred p; setp.ne.b32 p, $1, 0; "
                      "@p prefetch.tensormap [$0]; }", MAP_ADDRESS, "i32")
 FENCE = Assembly("fence.async", "fence.proxy.async.shared::cta;", (), (), "membar, fence",

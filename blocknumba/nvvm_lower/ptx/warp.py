@@ -1,4 +1,4 @@
-"""Inline PTX by which the threads of a block talk and wait: shuffles, votes, barriers."""
+"""Inline PTX for communication within a block: shuffles, votes, barriers."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ BALLOT = Assembly(
     "vote.ballot",
     f"{{ .reg .pred p; setp.ne.b32 p, $1, 0; vote.sync.ballot.b32 $0, p, {ALL_LANES}; }}",
     ("i32",), ("i32",), "vote.sync", has_effect=True, converges=True)
-# A value that is the same in all lanes already; here the assembler learns that it is.
+# A value that is the same in all lanes already; the shuffle tells the assembler that it is.
 UNIFORM = Assembly("uniform", f"shfl.sync.idx.b32 $0, $1, 0, 0x1f, {ALL_LANES};", ("i32",),
                    ("i32",), "shfl.sync", converges=True)
-# The same, where it is written: what it depends on cannot be computed later.
+# The same, kept where it is written: it is not computed again later.
 UNIFORM_HERE = Assembly("uniform.here", UNIFORM.text, ("i32",), ("i32",), "shfl.sync",
                         has_effect=True, converges=True)
-# A value computed where this is written and not again where it is used, as libNVVM would.
+# A value computed once, where this is written; libNVVM would compute it again at each use.
 HELD = Assembly("held", "mov.b32 $0, $1;", ("i32",), ("i32",), "mov", has_effect=True)
 BARRIER = Assembly("barrier", "bar.sync 0;", (), (), "bar", has_effect=True,
                    touches_memory=True, converges=True)
@@ -57,7 +57,7 @@ WARP_BARRIER = Assembly("warp_barrier", f"bar.warp.sync {ALL_LANES};", (), (),
                         "bar.warp.sync", has_effect=True, touches_memory=True,
                         converges=True)
 TRAP = Assembly("trap", "trap;", (), (), "trap", has_effect=True)
-# The kernel before this one in the stream has ended, and its results are seen.
+# Wait for the end of the previous kernel in the stream; its results are visible afterwards.
 WAIT_FOR_KERNEL_BEFORE = Assembly(
     "wait_for_kernel_before", "griddepcontrol.wait;", (), (), "griddepcontrol",
     needs=Capability.LAUNCH_DEPENDENTS, has_effect=True, touches_memory=True)
@@ -73,14 +73,15 @@ def named_barrier(number: int, threads: int) -> Assembly:
 @cache
 def set_registers(count: int, gives: bool) -> Assembly:
     """Every thread of a warpgroup has count registers from here on: fewer, or more."""
-    way = "dec" if gives else "inc"
-    return Assembly(f"setmaxnreg.{way}.{count}", f"setmaxnreg.{way}.sync.aligned.u32 {count};",
-                    (), (), "setmaxnreg", needs=Capability.SET_MAX_REGISTERS, has_effect=True,
-                    touches_memory=True, converges=True)
+    modifier = "dec" if gives else "inc"
+    return Assembly(f"setmaxnreg.{modifier}.{count}",
+                    f"setmaxnreg.{modifier}.sync.aligned.u32 {count};", (), (), "setmaxnreg",
+                    needs=Capability.SET_MAX_REGISTERS, has_effect=True, touches_memory=True,
+                    converges=True)
 
 
 def rows() -> list[Assembly]:
-    """Every way to talk and wait, for tests; set_registers is only for whole programs."""
+    """Every row of this module, for tests; set_registers is only for whole programs."""
     return [
         *(shuffle(mode, type_, 16) for mode in SHUFFLES for type_ in SHUFFLED),
         *map(shuffle_from, SHUFFLED), vote("any"), vote("all"), BALLOT, UNIFORM, BARRIER,

@@ -1,4 +1,4 @@
-"""Inline PTX of products of warpgroups on Hopper's tensor cores."""
+"""Inline PTX of wgmma: dots of warpgroups on Hopper's tensor cores."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from blocknumba.nvvm_lower.target import Capability
 
 SWIZZLE_CODES = {128: 1, 64: 2, 32: 3}  # PTX ISA, "Matrix Descriptor Format", bits 62 to 63
 OPERAND_WORDS = 4  # registers of the first operand of an instruction
-# What arrives at once: libNVVM takes time that is quadratic in the results of inline PTX.
+# Accumulators per `arrived`: libNVVM takes time that is quadratic in the results of inline PTX.
 ARRIVING_WORDS = 8
-_EITHER_MAJOR = ("f16", "bf16")  # kinds whose instructions say which way operands lie
+_EITHER_MAJOR = ("f16", "bf16")  # kinds whose instructions have flags for transposed operands
 _WITHOUT_SIGNS = ("s32",)  # kinds of results whose operands cannot be negated
 
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One of the instructions of a product.
+    """One of the instructions of a group.
 
-    accumulators: its place among the product's, in instructions.
-    first, second: what is added to the low words of the descriptors; where the first operand is in
-        registers, its place among the product's, in instructions.
+    accumulators: index of its accumulators among the group's, in instructions.
+    first, second: added to the low words of the descriptors; where the first operand is in
+        registers, the index of its registers among the group's, in instructions.
     begins: whether it is the first one to add to its accumulators.
     """
 
@@ -33,10 +33,10 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
-    """Instructions that one wait is for.
+class WgmmaGroup:
+    """A wgmma group: the instructions of a dot, which are waited for together.
 
-    kinds: of elements: of the result and both operands, in PTX's words.
+    kinds: of elements: of the result and both operands, in PTX's names.
     columns, depth: N and K of an instruction.
     words: registers of an instruction's accumulators.
     first_high, second_high: the constant high words of the descriptors; the first is None where
@@ -62,7 +62,7 @@ class Product:
 
     @property
     def first_words(self) -> int:
-        """Operands that are, or describe, the first operand."""
+        """Number of words that hold, or describe, the first operand."""
         if self.first_high is not None:
             return 1
         return OPERAND_WORDS * (1 + max(one.first for one in self.instructions))
@@ -74,50 +74,50 @@ class Product:
 
 
 @cache
-def multiply(product: Product) -> Assembly:
-    """Begin a product, as one group.
+def multiply(group: WgmmaGroup) -> Assembly:
+    """Begin a dot as one group: a fence, the instructions, a commit.
 
     Operands: the accumulators unless from_zero; the first operand's words, or its descriptor's low
     word; the low word of the second operand's descriptor.   Results: the accumulators.
     """
-    count = product.total_words
-    tied = 0 if product.from_zero else count
+    count = group.total_words
+    tied = 0 if group.from_zero else count
     first = count + tied
-    second = first + product.first_words
-    steps = " ".join(_instruction(product, number, first, second)
-                     for number in range(len(product.instructions)))
+    second = first + group.first_words
+    steps = " ".join(_instruction(group, number, first, second)
+                     for number in range(len(group.instructions)))
     # Every descriptor has registers of its own: the assembler of CUDA 13 drops instructions whose
     # operands have the names of an earlier one's.
-    names = f"first<{len(product.instructions)}>, second<{len(product.instructions)}>"
+    names = f"first<{len(group.instructions)}>, second<{len(group.instructions)}>"
     text = (f"{{ .reg .b32 low; .reg .b64 {names}; wgmma.fence.sync.aligned; "
             f"{steps} wgmma.commit_group.sync.aligned; }}")
-    operands = (product.register,) * tied + ("i32",) * (product.first_words + 1)
+    operands = (group.register,) * tied + ("i32",) * (group.first_words + 1)
     return Assembly(
-        f"wgmma.n{product.columns}.{'.'.join(product.kinds)}", text, (product.register,) * count,
+        f"wgmma.n{group.columns}.{'.'.join(group.kinds)}", text, (group.register,) * count,
         operands, "wgmma.mma_async", tied=tuple((i, i) for i in range(tied)),
         needs=Capability.WGMMA, has_effect=True, touches_memory=True, converges=True)
 
 
-def _instruction(product: Product, number: int, first: int, second: int) -> str:
+def _instruction(group: WgmmaGroup, number: int, first: int, second: int) -> str:
     """The text of the instruction of a number; first, second: numbers of the operands' words."""
-    one = product.instructions[number]
-    result, left, right = product.kinds
+    one = group.instructions[number]
+    result, left, right = group.kinds
     text = ""
-    if product.first_high is None:
+    if group.first_high is None:
         start = first + OPERAND_WORDS * one.first
         source = "{" + ", ".join(f"${start + i}" for i in range(OPERAND_WORDS)) + "}"
     else:
         source = f"first{number}"
-        text += _descriptor(source, first, one.first, product.first_high)
-    text += _descriptor(f"second{number}", second, one.second, product.second_high)
-    start = product.words * one.accumulators
-    target = "{" + ", ".join(f"${start + i}" for i in range(product.words)) + "}"
-    flags = [str(int(not (product.from_zero and one.begins)))]
+        text += _descriptor(source, first, one.first, group.first_high)
+    text += _descriptor(f"second{number}", second, one.second, group.second_high)
+    start = group.words * one.accumulators
+    target = "{" + ", ".join(f"${start + i}" for i in range(group.words)) + "}"
+    flags = [str(int(not (group.from_zero and one.begins)))]
     flags += ["1", "1"] * (result not in _WITHOUT_SIGNS)
     if left in _EITHER_MAJOR:
-        from_shared = product.is_transposed[product.first_high is None:]
+        from_shared = group.is_transposed[group.first_high is None:]
         flags += [str(int(transposed)) for transposed in from_shared]
-    shape = f"m64n{product.columns}k{product.depth}"
+    shape = f"m64n{group.columns}k{group.depth}"
     return (f"{text}wgmma.mma_async.sync.aligned.{shape}.{result}.{left}.{right} "
             f"{target}, {source}, second{number}, {', '.join(flags)};")
 
@@ -142,13 +142,13 @@ def wait(pending: int) -> Assembly:
 
 @cache
 def arrived(register: str, count: int) -> Assembly:
-    """Accumulators after a wait: no instruction, but what reads the results comes after it."""
+    """Accumulators after a wait: no instruction, but an order for their readers."""
     return Assembly(
         f"wgmma.arrived.{count}.{register}", "", (register,) * count, (register,) * count,
         "wgmma.wait_group", tied=tuple((i, i) for i in range(count)), has_effect=True)
 
 
-# A store that arithmetic never makes happen: its NaN is one that no instruction gives.
+# A use of a value that never stores: no instruction returns this NaN.
 PIN = Assembly(
     "wgmma.pin", "{ .reg .pred p; .reg .b32 w; mov.b32 w, $0; setp.eq.b32 p, w, 0x7fc0dead; "
     "@p st.shared.b32 [$1], w; }", (), ("float", "i32"), "st", has_effect=True,
@@ -159,7 +159,7 @@ def rows() -> list[Assembly]:
     """Some of the rows of this module, for tests."""
     high = 64 | SWIZZLE_CODES[128] << 30
     return [
-        multiply(Product((result, left, right), 8, 256 // bits, words, first_high, high,
+        multiply(WgmmaGroup((result, left, right), 8, 256 // bits, words, first_high, high,
                          (False, False), from_zero, (Instruction(0, 0, 0, True),)))
         for result, left, right, bits, words in (
             ("f32", "f16", "f16", 16, 4), ("f16", "f16", "f16", 16, 2),

@@ -1,1 +1,1 @@
-"""What the code of several op families needs: addresses, memory access, exchange between lanes."""
+"""Services for several op families: addresses, memory access, exchange between lanes, casts."""

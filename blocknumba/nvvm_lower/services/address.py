@@ -1,4 +1,4 @@
-"""Where things are: thread coordinates, element indices, byte offsets.  All index arithmetic."""
+"""Index arithmetic: thread coordinates, indices of elements, and offsets."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from blocknumba.tile_ir.analysis.ranges import Range
 from blocknumba.tile_ir.ir.types import int32
 
 SREG = "llvm.nvvm.read.ptx.sreg."
-SREG_WORDS = "nounwind readnone"
+SREG_ATTRIBUTES = "nounwind readnone"
 
 Binary = Callable[[str, str, str, str], str]  # operation, type and operands: the result
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """What an int32 is known to be: base + constant, modulo 2**32.
+    """An int32 as base + constant, modulo 2**32.
 
     exact: the sum does not wrap, so it may be widened term by term.
     """
@@ -37,8 +37,8 @@ class Threads:
     Everything is written where it is first needed and reused after that.
     sums: values that are another value plus a constant.  The registers of an index tile have one
         base, so that the addresses made from them are one register and immediate offsets.
-    holds: whether what loops place their accesses by stays in registers; otherwise libNVVM may
-        compute it again in every round.
+    holds: whether the bases of addresses in loops stay in registers; otherwise libNVVM may compute
+        them again in every iteration.
     """
 
     def __init__(self, body: Body, num_warps: int, holds: bool = False):
@@ -66,7 +66,7 @@ class Threads:
 
     @property
     def uniform_warp(self) -> str:
-        """Index of this warp, which the assembler knows to be one for all of its lanes."""
+        """Index of this warp, which the assembler knows to be uniform in the warp."""
         warp = self._body.at_entry(f"lshr {I32} {self._thread_at_entry}, {LANE_BITS}")
         return self._body.at_entry(UNIFORM.call([warp]))
 
@@ -88,7 +88,7 @@ class Threads:
 
     @property
     def _thread_at_entry(self) -> str:
-        self._body.module.declare(SREG + "tid.x", I32, (), SREG_WORDS)
+        self._body.module.declare(SREG + "tid.x", I32, (), SREG_ATTRIBUTES)
         return self._body.at_entry(f"call {I32} @{SREG}tid.x()")
 
     def _binary_at_entry(self, operation: str, type_: str, x: str, y: str) -> str:
@@ -100,7 +100,7 @@ class Threads:
         if mask & mask - 1 == 0:
             chosen = body.binary("and", I32, self.thread, str(mask))
             return body.compare("icmp ne", I32, chosen, "0")
-        bits = tuple(mask >> place & 1 for place in range(mask.bit_length()))
+        bits = tuple(mask >> bit & 1 for bit in range(mask.bit_length()))
         return body.convert("trunc", I32, self.image(bits), "i1")
 
     def has_none(self, mask: int) -> str:
@@ -109,19 +109,19 @@ class Threads:
         return self._body.compare("icmp eq", I32, chosen, "0")
 
     def keeps(self, copies: Replication) -> str:
-        """Whether this thread is the one that does the work of its copies; empty for always."""
+        """Whether this thread acts for all that hold copies, an i1; empty for always."""
         mask = copies.lane | copies.warp << LANE_BITS
         return self.has_none(mask) if mask else ""
 
 
 def special_register(body: Body, name: str) -> str:
     """A special register of the hardware, "tid.x" or "ctaid.y"."""
-    return body.call(I32, SREG + name, words=SREG_WORDS)
+    return body.call(I32, SREG + name, attributes=SREG_ATTRIBUTES)
 
 
 def indices(body: Body, threads: Threads, layout: LinearLayout, start: int = 0,
             held: bool = False) -> list[str]:
-    """Per register of this thread what the layout maps it to, packed, plus start; i32 values.
+    """Per register of this thread its index by the layout, packed, plus start; i32 values.
 
     held: for accesses that may be in a loop, as Threads.held_image.
     """
@@ -136,7 +136,7 @@ def indices(body: Body, threads: Threads, layout: LinearLayout, start: int = 0,
 
 def index_at(body: Body, threads: Threads, layout: LinearLayout, register: int,
              origin: int = 0, held: bool = False) -> str:
-    """What the layout maps one register of this thread to, packed, xor origin; an i32.
+    """The index of one register of this thread by the layout, packed, xor origin; an i32.
 
     held: as of indices.
     """
@@ -145,7 +145,7 @@ def index_at(body: Body, threads: Threads, layout: LinearLayout, register: int,
 
 
 def _of_threads(threads: Threads, layout: LinearLayout, held: bool) -> tuple[str, int]:
-    """What the layout maps register 0 of this thread to, and the bits that threads reach."""
+    """The index of register 0 of this thread by the layout, and the bits that threads reach."""
     columns = layout[LANE] + layout[WARP]
     reached = 0
     for column in columns:
@@ -205,13 +205,13 @@ def element_pointer(body: Body, pointer: str, element: str, address: str, distan
 
 def coordinates(body: Body, threads: Threads, layout: LinearLayout, axis: int) -> list[str]:
     """Per register of this thread its index along one axis; i32 values."""
-    place = 0
+    bit = 0
     for name, bits in layout.outs:
         if name == f"dim{axis}":
             mask = (1 << bits) - 1
-            columns = tuple(column >> place & mask for column in layout.columns)
+            columns = tuple(column >> bit & mask for column in layout.columns)
             return indices(body, threads, LinearLayout(layout.ins, ((name, bits),), columns))
-        place += bits
+        bit += bits
     raise AssertionError(f"{layout} has no axis {axis}")
 
 
@@ -226,16 +226,16 @@ def _plus(body: Body, x: str, y: str) -> str:
 
 
 def image_of(binary: Binary, matrix: gf2.Matrix, value: str) -> str:
-    """matrix @ value, as few masked shifts of value, written by what binary is.
+    """matrix @ value by a few masked shifts of value; binary writes the instructions.
 
-    Every set bit (row, column) of the matrix moves bit `column` of value to `row`.  Those with one
+    Every set bit (row, column) of the matrix moves bit `column` of value to `row`.  Bits with one
     distance row - column are one shift, so a layout made of runs costs one or two.
     """
     masks: dict[int, int] = {}
-    for place, column in enumerate(matrix):
+    for bit, column in enumerate(matrix):
         for row in range(column.bit_length()):
             if column >> row & 1:
-                masks[row - place] = masks.get(row - place, 0) | 1 << place
+                masks[row - bit] = masks.get(row - bit, 0) | 1 << bit
     total, reached = "0", 0
     for distance, mask in sorted(masks.items()):
         moved = _shifted(binary, binary("and", I32, value, str(mask)), distance)

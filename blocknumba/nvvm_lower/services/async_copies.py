@@ -1,4 +1,4 @@
-"""Tiles that come from global to shared memory while the threads go on."""
+"""cp.async: copies of tiles from global to shared memory while the threads go on."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def copy(emitter: Emitter, dtype: DType, source: Source, buffer: str,
          shared: LinearLayout) -> int:
     """Begin to copy to the buffer at a byte offset; where a mask is false, zeros.
 
-    Returns the bytes of one copy; 0 for what is narrower than the hardware copies, and goes
+    Returns the bytes of one copy; 0 for elements that are too narrow for cp.async, which go
     through registers at once.
     """
     bits = element_bits(dtype)
@@ -57,7 +57,7 @@ def copy(emitter: Emitter, dtype: DType, source: Source, buffer: str,
 
 
 def copied_at_once(plan: SharedAccess, width: int) -> int:
-    """How many elements one copy brings: neighbours in both memories; width: as of a Source."""
+    """Number of elements of one copy: neighbours in both memories; width: as of a Source."""
     width = min(width, plan.vector)
     while width > 1 and not all(_is_run(run) for run in _runs(plan.groups, width)):
         width //= 2
@@ -65,7 +65,7 @@ def copied_at_once(plan: SharedAccess, width: int) -> int:
 
 
 def _runs(groups: tuple[tuple[int, ...], ...], width: int) -> Iterator[tuple[int, ...]]:
-    """Groups of registers cut into parts of width."""
+    """Groups of registers, cut into runs of width."""
     for group in groups:
         yield from (group[i:i + width] for i in range(0, len(group), width))
 

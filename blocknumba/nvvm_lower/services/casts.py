@@ -1,4 +1,4 @@
-"""One element from one dtype to another, with the results of NumPy's astype."""
+"""Casts of elements, with the results of NumPy's astype."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _integer_to_integer(emitter: Emitter, x: str, source: DType, to: DType) -> s
 
 
 def _integer_to_float(emitter: Emitter, x: str, source: DType, to: DType) -> str:
-    """Rounded once; to narrow floats through float32, where all that they can hold is exact."""
+    """Rounded once; to narrow floats through float32, which holds all their values exactly."""
     if to == bfloat16 and source.bits >= 32:
         return narrow(emitter, to, _odd_float(emitter, x, source))
     opcode = "sitofp" if source.is_signed else "uitofp"
@@ -102,7 +102,7 @@ def _float_to_float(emitter: Emitter, x: str, source: DType, to: DType, rounding
 
 
 def _float_to_integer(emitter: Emitter, x: str, source: DType, to: DType, rounding: str) -> str:
-    """Truncated and saturated; NaN gives 0."""
+    """Truncated and saturated; NaN becomes 0."""
     if is_narrow(source):
         x, source = widen(emitter, source, x), float32
     body, wide = emitter.body, I64 if to.bits == 64 else I32
@@ -110,7 +110,7 @@ def _float_to_integer(emitter: Emitter, x: str, source: DType, to: DType, roundi
     sign = "s" if to.is_signed or to.bits < 32 else "u"
     type_ = register_type(source)
     (value,) = emitter.assembly(ptx.TRUNCATE[sign + wide[1:], type_], x)
-    if type_ == DOUBLE or wide == I64:  # the others give 0 for NaN by themselves
+    if type_ == DOUBLE or wide == I64:  # the other instructions return 0 for NaN
         is_nan = body.compare("fcmp uno", type_, x, x)
         value = body.select(is_nan, wide, "0", value)
     return _clamped(emitter, value, to) if to.bits < 32 else value

@@ -1,4 +1,4 @@
-"""Elements from lane to lane, and tiles from layout to layout within warps."""
+"""Exchange within warps: elements between lanes, and tiles between layouts."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from blocknumba.nvvm_lower.services.words import Dtype, of_words, shuffle_type, 
 
 
 def from_lane_xor(emitter: Emitter, dtype: Dtype, value: str, mask: int) -> str:
-    """What lane ^ mask has in this place."""
+    """The element of this register in lane ^ mask."""
     row = ptx.shuffle("bfly", shuffle_type(dtype), mask)
     words = to_words(emitter, dtype, value)
     return of_words(emitter, dtype, [emitter.assembly(row, word)[0] for word in words])
 
 
 def from_lane(emitter: Emitter, dtype: Dtype, value: str, lane: str) -> str:
-    """What a lane, an i32 that may differ from thread to thread, has in this place."""
+    """The element of this register in a lane, an i32 that may differ from thread to thread."""
     row = ptx.shuffle_from(shuffle_type(dtype))
     words = to_words(emitter, dtype, value)
     return of_words(emitter, dtype, [emitter.assembly(row, word, lane)[0] for word in words])
@@ -29,7 +29,7 @@ def from_lane(emitter: Emitter, dtype: Dtype, value: str, lane: str) -> str:
 
 def moved(emitter: Emitter, dtype: Dtype, values: Registers, source: LinearLayout,
           wanted: LinearLayout) -> Registers:
-    """A tile in layout source brought to layout wanted, without shared memory.
+    """A tile in layout source converted to layout wanted, without shared memory.
 
     wanted may hold elements several times, or only some of them.
     """
@@ -46,11 +46,11 @@ def moved(emitter: Emitter, dtype: Dtype, values: Registers, source: LinearLayou
 
 def shifted(emitter: Emitter, dtype: Dtype, values: Registers, layout: LinearLayout,
             distance: int) -> Registers:
-    """Where the layout holds element i, the element i ^ distance (packed indices)."""
-    place = gf2.solve(layout.columns, distance)
-    assert place is not None, f"{layout} does not hold every element"
+    """The tile in which element i is element i ^ distance of values (packed indices)."""
+    location = gf2.solve(layout.columns, distance)
+    assert location is not None, f"{layout} does not hold every element"
     register_bits = layout.bits(REGISTER)
-    register, thread = place & (1 << register_bits) - 1, place >> register_bits
+    register, thread = location & (1 << register_bits) - 1, location >> register_bits
     assert not thread >> LANE_BITS, f"{layout} shifted by {distance} needs shared memory"
     turned = [values[i ^ register] for i in range(len(values))]
     if not thread:
@@ -69,7 +69,7 @@ def _selected(emitter: Emitter, dtype: Dtype, values: Registers,
 
 
 def _shuffled(emitter: Emitter, dtype: Dtype, offered: Registers, plan: ShuffleMove) -> Registers:
-    """Step 2 of a ShuffleMove; equal rounds are one shuffle."""
+    """Step 2 of a ShuffleMove; equal steps are one shuffle."""
     if plan.stays_in_lane:
         return [offered[step.register] for step in plan.rounds]
     base = emitter.threads.image(plan.source_lane)

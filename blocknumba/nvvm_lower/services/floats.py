@@ -41,7 +41,7 @@ def intrinsic(name: str) -> Element:
         type_ = register_type(dtype)
         suffix = type_[0] if name.startswith("llvm.nvvm.") else f"f{dtype.bits}"
         return emitter.body.call(type_, f"{name}.{suffix}",
-                                 *[f"{type_} {value}" for value in values], words=_PURE)
+                                 *[f"{type_} {value}" for value in values], attributes=_PURE)
     return emit
 
 
@@ -56,7 +56,7 @@ def library(name: str) -> Element:
         fast = "fast_" if emitter.options.fastmath and type_ == FLOAT and name in FAST else ""
         function = f"__nv_{fast}{LIBRARY[name]}{'' if type_ == DOUBLE else 'f'}"
         return emitter.body.call(type_, function, *[f"{type_} {value}" for value in values],
-                                 words=_PURE)
+                                 attributes=_PURE)
     return emit
 
 
@@ -127,11 +127,11 @@ def remainder(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
 
 
 def _floor_parts(emitter: Emitter, dtype: DType, x: str, y: str) -> tuple[str, str, str]:
-    """fmod(x, y); whether its sign is not y's, so that the quotient is one too many; whether it
-    is zero."""
+    """fmod(x, y); whether its sign is not y's (the quotient is one too large); whether it is 0.
+    """
     body, type_, nothing = emitter.body, register_type(dtype), zero(dtype)
     name = "__nv_fmod" if type_ == DOUBLE else "__nv_fmodf"
-    rest = body.call(type_, name, f"{type_} {x}", f"{type_} {y}", words=_PURE)
+    rest = body.call(type_, name, f"{type_} {x}", f"{type_} {y}", attributes=_PURE)
     is_exact = body.compare("fcmp oeq", type_, rest, nothing)
     signs_differ = body.binary("xor", I1, body.compare("fcmp olt", type_, y, nothing),
                                body.compare("fcmp olt", type_, rest, nothing))

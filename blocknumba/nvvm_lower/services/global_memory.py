@@ -1,4 +1,4 @@
-"""Loads and stores of global memory: as wide as they may be, predicated where they must be."""
+"""Loads and stores of global memory: as wide as possible, predicated where masks require it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ALWAYS, NEVER = ("", "true"), "false"  # predicates that are known
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """How an access uses the caches, as of the ops `load` and `store`."""
+    """Cache hints of an access, as of the ops `load` and `store`."""
 
     cache: str = ""
     eviction: str = ""
@@ -36,14 +36,14 @@ def load(emitter: Emitter, dtype: DType, pointers: Registers, masks: Registers, 
     words = words_of(dtype, width)
     result: Registers = []
     for first in range(0, len(pointers), width):
-        part = slice(first, first + width)
+        run = slice(first, first + width)
         if masks[first] == NEVER:
-            result += others[part]
+            result += others[run]
         elif masks[first] in ALWAYS and not hints:
             loaded = _plain_load(emitter, dtype, pointers[first], words)
             result += unpack(emitter, dtype, loaded, width)
         else:
-            other = pack(emitter, dtype, others[part])
+            other = pack(emitter, dtype, others[run])
             loaded = _hinted_load(emitter, dtype, pointers[first], masks[first], other, words,
                                   hints)
             result += unpack(emitter, dtype, loaded, width)
@@ -144,7 +144,7 @@ def always(count: int) -> Registers:
 
 
 def zeros(dtype: DType, count: int) -> Registers:
-    """What a load without `other` gives where it reads nothing."""
+    """Elements of a load without `other` where it reads nothing."""
     return [zero(dtype)] * count
 
 

@@ -11,7 +11,7 @@ _UNROLLED_POWER = 64  # up to this literal exponent a power is a chain of multip
 
 
 def absolute(emitter: Emitter, dtype: DType, x: str) -> str:
-    """|x|; of the least integer, itself."""
+    """|x|; of the lowest integer, itself."""
     if not dtype.is_signed:
         return x
     body, type_ = emitter.body, memory_type(dtype)
@@ -36,7 +36,7 @@ def _extremum(emitter: Emitter, dtype: DType, relation: str, x: str, y: str) -> 
 
 
 def floor_divide(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
-    """floor(x / y); 0 where y is 0; the least integer divided by -1 is itself."""
+    """floor(x / y); 0 where y is 0; the lowest integer divided by -1 is itself."""
     body, type_ = emitter.body, memory_type(dtype)
     if (shift := _power_of_two(y)) is not None:
         return body.binary("ashr" if dtype.is_signed else "lshr", type_, x, str(shift))
@@ -120,7 +120,7 @@ def _shift_or_zero(emitter: Emitter, dtype: DType, opcode: str, x: str, y: str) 
     if is_literal(y):
         return body.binary(opcode, type_, x, y) if 0 <= int(y) < dtype.bits else "0"
     is_inside = body.compare("icmp ult", type_, y, str(dtype.bits))
-    # LLVM gives a shift that is too wide no value: shift by what is inside, then choose
+    # a shift that is too wide has no value in LLVM: shift by a valid count, then select
     shifted = body.binary(opcode, type_, x, body.select(is_inside, type_, y, "0"))
     return body.select(is_inside, type_, shifted, "0")
 
@@ -130,7 +130,7 @@ def multiply_high(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
     type_ = memory_type(dtype)
     name = "llvm.nvvm.mulhi.ui" if dtype.bits == 32 else "llvm.nvvm.mulhi.ull"
     return emitter.body.call(type_, name, f"{type_} {x}", f"{type_} {y}",
-                             words="nounwind readnone")
+                             attributes="nounwind readnone")
 
 
 def power(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
@@ -160,14 +160,14 @@ def _literal_power(body: Body, type_: str, x: str, exponent: int) -> str:
 
 
 def _call_power(body: Body, dtype: DType, x: str, y: str) -> str:
-    """Call a function that squares and multiplies, one round per bit of y taken as unsigned."""
+    """Call a function that squares and multiplies, one iteration per bit of y (unsigned)."""
     type_ = memory_type(dtype)
     name = f"power.{type_}"
     if body.module.defines(name):
         return body.pure(f"call {type_} @{name}({type_} {x}, {type_} {y}) nounwind readnone")
     power_body = Body(body.module)
     power_body.branch("round")
-    power_body.place("round")
+    power_body.begin_block("round")
     result, square, rest = (power_body.phi(type_) for _ in range(3))
     is_odd = power_body.compare(
         "icmp ne", type_, power_body.binary("and", type_, rest.name, "1"), "0")
@@ -180,7 +180,7 @@ def _call_power(body: Body, dtype: DType, x: str, y: str) -> str:
         phi.add(first, "entry")
         phi.add(again, "round")
     power_body.branch_if(power_body.compare("icmp ne", type_, next_rest, "0"), "round", "done")
-    power_body.place("done")
+    power_body.begin_block("done")
     power_body.do(f"ret {type_} {next_result}")
     power_body.define(name, (f"{type_} %x", f"{type_} %y"), result=type_, linkage="internal")
     return _call_power(body, dtype, x, y)

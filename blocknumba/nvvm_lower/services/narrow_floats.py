@@ -1,4 +1,4 @@
-"""8-bit floats: to and from halves and floats, by the hardware two at a time where it can."""
+"""Narrow floats (16 and 8 bits) to and from floats; 8-bit ones in pairs where hardware can."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ FLOAT_INFINITY = 0x7F800000
 class _Format:
     """An 8-bit float: bits of mantissa, exponent bias, and three of its values, as bits.
 
-    overflow: what is too big becomes this (infinity, or NaN).  largest: the largest finite value.
-    limit: a float; what is rounded to nearest and is not more (e4m3) or is less (e5m2) stays
-    finite.
+    overflow: result of too large values (infinity, or NaN).  largest: the largest finite value.
+    limit: a float; values not above it (e4m3), or below it (e5m2), are rounded to nearest to a
+    finite value.
     """
 
     mantissa: int
@@ -32,17 +32,17 @@ class _Format:
 
     @property
     def shift(self) -> int:
-        """How many bits of a float's mantissa are dropped."""
+        """Number of bits of a float's mantissa that are dropped."""
         return FLOAT_MANTISSA - self.mantissa
 
     @property
     def least_normal(self) -> int:
-        """The least normal value, as bits of a float."""
+        """The smallest normal value, as bits of a float."""
         return (FLOAT_BIAS - self.bias + 1) << FLOAT_MANTISSA
 
     @property
     def magic(self) -> int:
-        """A power of two, as bits of a float, whose last bit is the least subnormal value."""
+        """A power of two, as bits of a float, whose last bit is the smallest subnormal value."""
         return (FLOAT_BIAS - self.bias + 1 + self.shift) << FLOAT_MANTISSA
 
     @property
@@ -108,7 +108,7 @@ def round_one(emitter: Emitter, dtype: DType, x: str) -> str:
 
 
 def _magnitude(body: Body, x: str) -> str:
-    return body.call(FLOAT, "llvm.nvvm.fabs.f", f"{FLOAT} {x}", words="nounwind readnone")
+    return body.call(FLOAT, "llvm.nvvm.fabs.f", f"{FLOAT} {x}", attributes="nounwind readnone")
 
 
 def _nan_beyond(body: Body, x: str, limit: float) -> str:
@@ -191,7 +191,7 @@ def to_odd(body: Body, x: str, is_inexact: str) -> str:
 
 
 def _float_of_double(emitter: Emitter, x: str, towards_zero: bool) -> str:
-    """The float that is narrowed next: to nearest, that gives what one rounding would."""
+    """A double as the float that is narrowed next; to nearest, as if rounded once."""
     body = emitter.body
     (value,) = emitter.assembly(arithmetic.FLOAT_TOWARDS_ZERO, x)
     if towards_zero:

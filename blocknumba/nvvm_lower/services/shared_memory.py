@@ -136,7 +136,7 @@ def _bytes(words: Words) -> int:
 
 
 def elements_of_word(dtype: DType) -> int:
-    """How many elements make a word."""
+    """Number of elements in a word."""
     return max(1, WORD_BITS // dtype.bits)
 
 
@@ -192,7 +192,7 @@ class RegisterTile(Tile):
 class SharedTile(Tile):
     """A tile in the buffer at a byte offset, as the registers of a layout.
 
-    origin: where its first element is, of a part of a buffer.
+    origin: offset of its first element, where the tile is a subset of the buffer.
     """
 
     def __init__(self, emitter: Emitter, dtype: DType, layout: LinearLayout, buffer: str,
@@ -233,10 +233,10 @@ class MatrixTile(Tile):
 
     def word(self, register: int) -> str:
         """The word that begins with a register; it is read together with those beside it."""
-        number, place = divmod(register, self._plan.elements)
+        number, bit = divmod(register, self._plan.elements)
         if number not in self._words:
             self._words[number] = self._read(number)
-        return self._words[number][place // elements_of_word(self._dtype)]
+        return self._words[number][bit // elements_of_word(self._dtype)]
 
     def _read(self, number: int) -> tuple[str, ...]:
         emitter, plan = self._emitter, self._plan
@@ -248,9 +248,9 @@ class MatrixTile(Tile):
 
 def tile_in_shared(emitter: Emitter, dtype: DType, layout: LinearLayout, buffer: str,
                    shared: LinearLayout, origin: int = 0) -> Tile:
-    """The tile in the buffer at a byte offset, read word by word in the quickest way.
+    """The tile in the buffer at a byte offset, read by ldmatrix where that is possible.
 
-    origin: where its first element is, of a part of a buffer.
+    origin: offset of its first element, where the tile is a subset of the buffer.
     """
     plan = ldmatrix_access(layout, shared, dtype.bits)
     if plan is not None:

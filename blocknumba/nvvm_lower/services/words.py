@@ -1,4 +1,4 @@
-"""Elements side by side in memory as the words that one access moves."""
+"""Packing of neighbouring elements into the 32-bit words that accesses move."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def unpack(emitter: Emitter, dtype: Dtype, words: list[str], vector: int) -> lis
     elif dtype.bits == 16:
         values = [half for word in words for half in emitter.assembly(ptx.UNPACK_16, word)]
     else:
-        values = [_byte(emitter, shape.type, word, place)
-                  for word in words for place in range(shape.elements)]
+        values = [_byte(emitter, shape.type, word, index)
+                  for word in words for index in range(shape.elements)]
     if dtype == bool_:
         return [body.compare("icmp ne", I8, value, "0") for value in values]
     if shape.elements > 1:
@@ -72,7 +72,7 @@ def unpack(emitter: Emitter, dtype: Dtype, words: list[str], vector: int) -> lis
             emitter.packed[tuple(inside)] = word
             if shape.elements == BYTES_OF_WORD:
                 emitter.bytes.update(
-                    (value, (word, place)) for place, value in enumerate(inside))
+                    (value, (word, index)) for index, value in enumerate(inside))
     return values
 
 
@@ -85,24 +85,24 @@ def _packed(emitter: Emitter, dtype: DType, type_: str, group: list[str]) -> str
         pairs = [narrow_floats.round_pair(emitter, dtype, *sources[i:i + 2])
                  for i in range(0, len(sources), 2)]
         return pairs[0] if len(pairs) == 1 else emitter.assembly(ptx.PACK_16, *pairs)[0]
-    places = [emitter.bytes.get(value) for value in group]
-    if len(group) == BYTES_OF_WORD and all(places):
-        return _gathered(emitter, places)
+    origins = [emitter.bytes.get(value) for value in group]
+    if len(group) == BYTES_OF_WORD and all(origins):
+        return _gathered(emitter, origins)
     return _packed_bytes(emitter, type_, group)
 
 
-def _gathered(emitter: Emitter, places: list[tuple[str, int]]) -> str:
-    """The word whose bytes are at these (word, place)s."""
-    low, i = _side_by_side(emitter, *places[:2])
-    high, j = _side_by_side(emitter, *places[2:])
+def _gathered(emitter: Emitter, sources: list[tuple[str, int]]) -> str:
+    """The word whose bytes are those of four (word, index) pairs."""
+    low, i = _side_by_side(emitter, *sources[:2])
+    high, j = _side_by_side(emitter, *sources[2:])
     return emitter.assembly(ptx.permute(i, i + 1, 4 + j, 5 + j), low, high)[0]
 
 
 def _side_by_side(emitter: Emitter, first: tuple[str, int],
                   second: tuple[str, int]) -> tuple[str, int]:
-    """A word with the bytes at two (word, place)s beside each other, and where it has them.
+    """A word that has the bytes of two (word, index) pairs side by side, and their index in it.
 
-    Two at the same place come with those next to them, which another word probably needs: a block
+    Two with the same index come with their neighbours, which another word probably needs: a block
     of 4 by 4 bytes is transposed in eight instructions, not in twelve.
     """
     (x, a), (y, b) = first, second
@@ -124,14 +124,14 @@ def _packed_pair(emitter: Emitter, dtype: DType, low: str, high: str) -> str:
 def _packed_bytes(emitter: Emitter, type_: str, values: list[str]) -> str:
     body = emitter.body
     word = body.convert("zext", I8, values[0], type_)
-    for place, value in enumerate(values[1:], 1):
-        moved = body.binary("shl", type_, body.convert("zext", I8, value, type_), str(8 * place))
+    for index, value in enumerate(values[1:], 1):
+        moved = body.binary("shl", type_, body.convert("zext", I8, value, type_), str(8 * index))
         word = body.binary("or", type_, word, moved)
     return word
 
 
-def _byte(emitter: Emitter, type_: str, word: str, place: int) -> str:
-    moved = emitter.body.binary("lshr", type_, word, str(8 * place)) if place else word
+def _byte(emitter: Emitter, type_: str, word: str, index: int) -> str:
+    moved = emitter.body.binary("lshr", type_, word, str(8 * index)) if index else word
     return emitter.body.convert("trunc", type_, moved, I8)
 
 
@@ -148,7 +148,7 @@ def to_words(emitter: Emitter, dtype: Dtype, value: str) -> list[str]:
 
 
 def of_words(emitter: Emitter, dtype: Dtype, words: list[str]) -> str:
-    """The element that to_words took apart."""
+    """The element of the words of to_words."""
     body = emitter.body
     if isinstance(dtype, PointerType) or dtype.bits == 64:
         (value,) = emitter.assembly(ptx.PACK_32, *words)

@@ -149,7 +149,7 @@ def _(infos: Infos, op: Op) -> AxisInfo:
     x, y = infos[op.x], infos[op.y]
     if y.value == 1:
         return x
-    # x // -y rounds the other way, and x // 0 is 0
+    # x // -y rounds in the other direction, and x // 0 is 0
     positive = op.result.type.dtype.is_integer and infos.ranges[op.y].low > 0
     exact = power_of_two_in(y.value) if y.value else 0
     exact = exact if exact == y.value else 0
@@ -316,9 +316,9 @@ def _(infos: Infos, op: Op) -> AxisInfo:
     axes = []
     for number, (axis, extent) in enumerate(zip(x.axes, op.result.type.shape or (1,), strict=True)):
         divisibility, contiguity, constancy = (
-            power_of_two_in(promises[number]) if promises else 1
-            for promises in (attribute(op, name)
-                             for name in ("divisibility", "contiguity", "constancy")))
+            power_of_two_in(hinted[number]) if hinted else 1
+            for hinted in (attribute(op, name)
+                           for name in ("divisibility", "contiguity", "constancy")))
         axes.append(Axis(max(axis.contiguity, min(contiguity, extent)),
                          max(axis.divisibility, divisibility),
                          max(axis.constancy, min(constancy, extent))))

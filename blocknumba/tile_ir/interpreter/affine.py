@@ -247,8 +247,8 @@ def constant(number: int, dtype: np.dtype) -> Affine | None:
 def bounded(start: Start, steps: tuple[int, ...], shape: tuple[int, ...], dtype: np.dtype,
             low: int, high: int) -> Affine | None:
     """An Affine, unless an element might wrap around in dtype."""
-    least, greatest = _LIMITS[dtype]
-    if low < least or high > greatest:
+    minimum, maximum = _LIMITS[dtype]
+    if low < minimum or high > maximum:
         return None
     return Affine(start, steps, shape, dtype, low, high)
 

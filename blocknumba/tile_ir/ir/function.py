@@ -182,9 +182,9 @@ class Parameter:
 class Function:
     """A kernel: parameters[i] describes body.args[i].
 
-    attrs: what passes decided for the kernel as a whole.  Each name is written by one pass and
-        kept by all others: cluster (blocks of a program), dot_registers (registers of a thread
-        that overlapping dots need), resident_programs (that share a multiprocessor),
+    attrs: decisions of passes for the kernel as a whole.  A name is written by the pass that
+        decides it and kept by all others: cluster (blocks of a program), dot_registers (registers
+        of a thread that overlapping dots need), resident_programs (that share a multiprocessor),
         shared_bytes (of a block).
     remarks: of the decisions of passes, in the order of the passes.
     """

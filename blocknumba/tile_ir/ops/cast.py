@@ -15,9 +15,9 @@ def cast(x, *, dtype, rounding="nearest") -> TileType:
     """x converted to dtype (a name).
 
     x: tile or scalar of any dtype but a pointer.
-    To bool: x != 0, so true for NaN.  Float to integer: towards zero; NaN gives 0 and values
+    To bool: x != 0, so true for NaN.  Float to integer: towards zero; NaN becomes 0, and values
     out of range the nearest bound.  Integer to integer: modulo 2**bits.  To float: rounded once,
-    "nearest" (ties to even; overflow gives infinity, in float8_e4m3fn NaN) or "zero".
+    "nearest" (ties to even; overflow becomes infinity, in float8_e4m3fn NaN) or "zero".
     Errors: rounding "zero" of anything but a float to a narrower float of at least 16 bits.
     Source: numpy.ndarray.astype.
     """

@@ -63,9 +63,9 @@ def hint(x, *, divisibility=(), contiguity=(), constancy=()) -> TileType:
     contiguity: elements come in aligned runs of that length that rise by 1.
     constancy: elements come in aligned runs of that length that are equal.
     """
-    for promise in (divisibility, contiguity, constancy):
-        require(not promise or len(promise) == max(1, len(x.shape)),
-                "hint: one number per axis of {}, got {}", x, promise)
+    for hinted in (divisibility, contiguity, constancy):
+        require(not hinted or len(hinted) == max(1, len(x.shape)),
+                "hint: one number per axis of {}, got {}", x, hinted)
     return x
 
 

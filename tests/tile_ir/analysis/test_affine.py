@@ -36,7 +36,7 @@ def last(fn: Function) -> Value:
 
 
 def written(expression: AffineExpression | str) -> str:
-    """A form as 'base; step, step'."""
+    """An affine expression as 'base; step, step'."""
     if isinstance(expression, str):
         return expression
 
@@ -106,7 +106,7 @@ LOOP = """%a = for {bounds}, %p : ptr<float32> (%x: int32, %q: ptr<float32>) {{
 
 
 def carried_pointer(bounds: str, step: str, *before: str) -> str:
-    """The form of a pointer that a loop carries, within the loop."""
+    """The expression of a loop-carried pointer within the loop."""
     fn = function(*before, LOOP.format(bounds=bounds, step=step))
     loop = next(op for op in walk(fn.body) if op.name == "for")
     return written(AffineExpressions(fn)[loop.regions[0].args[1]])
@@ -147,7 +147,7 @@ def test_what_a_loop_leaves_has_a_form_only_if_it_did_not_change():
     assert list(map(written, found)) == ["an index is what a loop has left", "1*n"]
 
 
-def test_a_promise_about_a_parameter_leaves_it_a_number_known_at_launch():
+def test_an_assumption_about_a_parameter_leaves_it_a_number_known_at_launch():
     fn = function("%r = hint %n {divisibility=(8,), contiguity=(), constancy=()} : int32")
     expressions = AffineExpressions(fn)
 

@@ -147,9 +147,9 @@ def test_a_hint_is_believed():
     fn = kernel(BLOCK + "  %h = hint %s {divisibility=(4,)} : int32\n" + """
   %e = constant {value=3} : int32
   %odd = mul %pid, %e : int32
-  %promised = hint %odd {divisibility=(4,)} : int32
-  %from = splat %promised : tile<128xint32>
-  %places = add %from, %lanes : tile<128xint32>
-""" + LOAD.replace("%index", "%places").replace(", %mask", ""))
+  %hinted = hint %odd {divisibility=(4,)} : int32
+  %from = splat %hinted : tile<128xint32>
+  %from_lanes = add %from, %lanes : tile<128xint32>
+""" + LOAD.replace("%index", "%from_lanes").replace(", %mask", ""))
 
     assert accesses(fn) == [(4,)]

@@ -187,7 +187,7 @@ def test_stores_to_out_are_boxes_as_well(case):
 
 
 @pytest.mark.parametrize("case", [case for case, _ in BOXES], ids=str)
-def test_places_that_come_from_programs_and_loops_can_be_planned(case):
+def test_starts_that_come_from_programs_and_loops_are_plannable(case):
     fn = case.kernel()
     boxes = Boxes(fn)
 
@@ -215,7 +215,7 @@ def test_whether_a_launch_needs_numbers_to_describe_the_array_is_known(case, is_
     assert box.is_own == is_own
 
 
-def test_a_place_that_is_loaded_cannot_be_planned():
+def test_a_start_that_is_loaded_is_not_plannable():
     fn = parse(LOADS.replace("  %first: int32 = value(first)\n", "").replace(
         ") {\n", LOADED_FIRST, 1))
     boxes = Boxes(fn)
@@ -225,7 +225,7 @@ def test_a_place_that_is_loaded_cannot_be_planned():
     assert [boxes.is_plannable(axis.start) for axis in box.axes] == [True, False]
 
 
-def test_a_place_beyond_32_bits_is_outside_of_the_array():
+def test_a_start_beyond_32_bits_is_outside_of_the_array():
     case = Case(kernels.rows_from, numbers={"start": np.int64(2**32 + 3)}, wide=True)
     fn = case.kernel()
 

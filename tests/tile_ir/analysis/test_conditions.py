@@ -1,4 +1,4 @@
-"""What masks demand of indices, against the masks themselves."""
+"""Constraints that masks put on indices, against the masks themselves."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def function(*ops: str) -> Function:
     return parse(SOURCE.format(ops="\n  ".join(ops)))
 
 
-def demanded(fn: Function) -> object:
+def constraints_of(fn: Function) -> object:
     """The conditions of the mask, or why there are none."""
     (mask,) = [value for op in fn.body.ops for value in op.results if value.hint == "mask"]
     return conditions(AffineExpressions(fn), Ranges(fn), mask)
 
 
 def holds(constraints, numbers: dict[str, int], index: tuple[int, ...]) -> bool:
-    """Whether all demands are positive at one index."""
+    """Whether all constraints are positive at one index."""
     def value(polynomial) -> int:
         return sum(coefficient * int(np.prod([numbers[atom.value.hint] for atom in monomial]))
                    for monomial, coefficient in polynomial.terms)
@@ -80,7 +80,7 @@ def holds(constraints, numbers: dict[str, int], index: tuple[int, ...]) -> bool:
 ], ids=["below", "at most", "above", "unsigned", "unsigned constants", "scalars", "transposed"])
 def test_a_mask_holds_where_its_conditions_are_positive(ops):
     fn = function(*ops)
-    constraints = demanded(fn)
+    constraints = constraints_of(fn)
     for e, n in itertools.product((0, 2, 9), (-2, 0, 5)):
         out = np.zeros(SHAPE, bool)
         run(fn, (1, 1, 1), {"out": out, "x": np.zeros(e), "n": np.int32(n), "u": np.uint32(1),
@@ -108,4 +108,4 @@ def test_a_mask_holds_where_its_conditions_are_positive(ops):
      "in the mask, unsigned integers are compared"),
 ], ids=["a bool", "not equal", "cut up", "a remainder", "an unsigned bound", "an unsigned index"])
 def test_a_mask_that_is_no_bound_says_so(ops, expected):
-    assert demanded(function(*ops)) == expected
+    assert constraints_of(function(*ops)) == expected

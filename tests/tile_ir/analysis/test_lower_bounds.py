@@ -1,4 +1,4 @@
-"""What index arithmetic gives at least, and which numbers fit 32 bits."""
+"""Lower bounds of index arithmetic, and numbers that fit 32 bits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def function(*ops: str) -> Function:
 
 
 def lowest(fn: Function, **assumed: int) -> float:
-    """The lower bound of %r, with promises of parameters."""
+    """The lower bound of %r, with assumptions about parameters."""
     expressions, ranges = AffineExpressions(fn), Ranges(fn)
     atoms = {arg.hint: expressions.atom(arg).terms[0][0][0] for arg in fn.body.args}
     known = {**assumptions(expressions, ranges, fn.body),
@@ -67,7 +67,7 @@ def test_a_scalar_is_never_below_its_bound(ops, expected):
     assert lowest(function(*ops)) == expected
 
 
-def test_promised_numbers_bound_what_is_made_of_them():
+def test_assumed_numbers_bound_what_is_made_of_them():
     fn = function("%r = mul %p64, %n : int32")
 
     assert lowest(fn, n=1) == 0
@@ -83,7 +83,7 @@ def test_what_is_assumed_of_a_scalar_bounds_it(condition, expected):
     assert lowest(fn) == expected + 1
 
 
-def test_the_greatest_of_several_promises_counts():
+def test_the_greatest_of_several_assumptions_counts():
     fn = function("%a = gt %n, %c6 : bool", "%b = ge %n, %c1 : bool", "assume %a", "assume %b",
                   "%r = add %n, %c1 : int32")
 

@@ -60,7 +60,7 @@ def test_counters_and_carried_scalars_are_plannable_when_all_they_come_from_is()
     assert named(body, "v", "b", "w", "w2", "c") == [False] * 5
 
 
-def test_nothing_of_a_loop_whose_rounds_are_loaded_is_plannable():
+def test_nothing_of_a_loop_whose_trip_count_is_loaded_is_plannable():
     body = """  %a = for %zero, %loaded, %one, %zero : int32 (%i: int32, %u: int32) {
     %u2 = add %u, %one : int32
     yield %u2

@@ -34,13 +34,13 @@ def test_stores_and_atomics_are_traced_to_arguments():
     assert stored(parse(SOURCE)) == {"y", "z"}
 
 
-def test_pointers_that_do_not_change_places_stay_apart():
+def test_carried_pointers_that_are_not_swapped_stay_apart():
     fn = parse(SOURCE.replace("yield %r, %r", "yield %a, %r"))
 
     assert (loaded(fn), stored(fn)) == ({"x", "y", "z"}, {"y", "z"})
 
 
-def test_carried_pointers_point_into_what_comes_round():
+def test_carried_pointers_point_into_what_is_yielded():
     fn = parse(SOURCE)
     loop = next(op for op in walk(fn.body) if op.name == "for")
 

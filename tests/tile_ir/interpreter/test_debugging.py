@@ -1,4 +1,4 @@
-"""What debug=True finds."""
+"""Errors that debug=True finds."""
 
 import numpy as np
 import pytest
@@ -85,7 +85,7 @@ def test_indices_are_not_checked_where_masked_or_without_debug():
     run(parse(CHECK), (9, 1, 1), {"x": np.zeros((2, 7), np.int32)})
 
 
-ASSUME = """kernel promise(
+ASSUME = """kernel assumption(
   %n: int32 = value(n)
 ) {
   %four = constant {value=4} : int32
@@ -97,7 +97,7 @@ ASSUME = """kernel promise(
 }"""
 
 
-def test_a_broken_promise_is_found():
+def test_a_false_assumption_is_found():
     run(parse(ASSUME), (1, 1, 1), {"n": 8}, debug=True)
     with pytest.raises(BlockAssertionError, match=r"assume: false in program \(0, 0, 0\)"):
         run(parse(ASSUME), (1, 1, 1), {"n": 6}, debug=True)

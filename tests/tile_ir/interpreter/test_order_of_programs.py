@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from blocknumba.tile_ir import interpreter  # noqa: F401  gives ops with effects their meaning
+from blocknumba.tile_ir import interpreter  # noqa: F401  registers how ops with effects are executed
 from blocknumba.tile_ir.interpreter import launch
 from blocknumba.tile_ir.text.parser import parse
 

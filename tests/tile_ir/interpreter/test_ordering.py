@@ -1,4 +1,4 @@
-"""What is ordered by atomics: the log against vector clocks, step by step."""
+"""The order of accesses by atomics: the log against vector clocks, step by step."""
 
 import numpy as np
 import pytest

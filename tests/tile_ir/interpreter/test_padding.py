@@ -1,4 +1,4 @@
-"""Elements that no load has read: found where they change a reduction, a product or an atomic."""
+"""Elements that no load has read: found where they change a reduction, a dot or an atomic."""
 
 import numpy as np
 import pytest
@@ -83,7 +83,7 @@ CHANGED = {
     "softmax of positive numbers": (lambda x, y, r: bn.sum(bn.softmax(y[r])), "sum"),
     "running sum of exp": (running(add_exp, 0.0, bn.sum), "sum"),
     "running maximum": (running(greater, -9.0, bn.max), "max"),
-    "product of matrices": (lambda x, y, r: bn.sum(
+    "dot of matrices": (lambda x, y, r: bn.sum(
         bn.exp(x[r])[None, :] @ bn.exp(y[r])[:, None]), "dot"),
 }
 
@@ -113,7 +113,7 @@ SAFE = {
     "running maximum by a condition": (running(greater_of_condition, -9.0, bn.max),
                                        lambda x, y: y.max()),
     "running sum of some": (running(add_some, 0.0, bn.sum), lambda x, y: y[y > 1.5].sum()),
-    "product of matrices": (lambda x, y, r: bn.sum(x[r][None, :] @ y[r][:, None]),
+    "dot of matrices": (lambda x, y, r: bn.sum(x[r][None, :] @ y[r][:, None]),
                             lambda x, y: x @ y),
     "softmax": (lambda x, y, r: bn.sum(bn.softmax(x[r], where=r.index < 10)), lambda x, y: 1),
 }

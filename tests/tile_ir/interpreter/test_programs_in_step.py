@@ -159,7 +159,7 @@ def collatz(n):
     return count
 
 
-def test_programs_part_ways_in_loops_and_branches():
+def test_programs_diverge_in_loops_and_branches():
     out = np.zeros(300, np.int32)
 
     run(parse(COLLATZ), (300, 1, 1), {"out": out})

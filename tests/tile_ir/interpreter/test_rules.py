@@ -19,7 +19,7 @@ NUMBERS = (0, 1, 2, 3, 5, -1, -4, 100, 2**31 - 1, -(2**31), 7, 64)
 
 
 class Drawn:
-    """A random straight-line program of integers and masks, each value in both forms."""
+    """A random straight-line program of integers and masks, each value as an array and not."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -161,10 +161,10 @@ def test_the_usual_addresses_and_masks_need_no_array():
 
 
 def test_choosing_and_merging_programs_gives_them_back():
-    places = np.array([0, 2]), np.array([1])
+    groups = np.array([0, 2]), np.array([1])
     affine = Affine(Start(5, 3, np.array([1, 0, 7]), 3), (2,), (4,), np.dtype(np.int32), 0, 40)
     box = Box(((0, np.array([4, 0, 2])),), (4,))
     uniform = as_uniform(np.array([1.0, 2.0, 3.0]))
     for tile in (affine, box, uniform, np.arange(12).reshape(3, 4)):
-        merged = merge(3, [(p, choose(tile, p)) for p in places])
+        merged = merge(3, [(p, choose(tile, p)) for p in groups])
         np.testing.assert_array_equal(dense(merged), dense(tile))

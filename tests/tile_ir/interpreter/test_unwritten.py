@@ -188,7 +188,7 @@ def test_a_sum_of_elements_that_are_not_all_written_must_not_be_used(use):
     run(parse(text), (1, 1, 1), {**arguments, "n": 8}, debug=True)
 
 
-def test_programs_that_part_ways_keep_what_each_has_not_written():
+def test_programs_that_diverge_keep_what_each_has_not_written():
     text = PARTIAL.format(use="""%pid = program_id {axis=0} : int32
   %c = lt %pid, %n : bool
   %w = if %c : tile<8xint32> {

@@ -30,7 +30,7 @@ def multiplied(a, b, acc, precision="ieee"):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids="-".join)
-def test_products_of_every_shape_are_within_the_stated_error(kind):
+def test_dots_of_every_shape_are_within_the_stated_error(kind):
     for rows, inner, columns in itertools.product(EXTENTS, repeat=3):
         a, b, acc = operands(rows, inner, columns, kind)
 
@@ -82,7 +82,7 @@ def test_tf32_rounds_ties_away_from_zero():
     ties = bits & np.uint32(0xFFFFE000) | np.uint32(0x1000)
     near = [bits, ties, ties - np.uint32(1), ties + np.uint32(1)]
     x = np.concatenate(near).view(np.float32)
-    # what rounds up to infinity has no place in the oracle
+    # the oracle has no value for what rounds up to infinity
     x = x[np.abs(x) < 3e38]
 
     found = rounded_to_tf32(x)
@@ -167,5 +167,5 @@ def test_the_result_has_the_type_of_the_accumulator():
     assert found == tile(int32, 2, 4, 16)
 
 
-def test_a_float64_product_is_added_up_in_float64():
+def test_a_float64_dot_is_added_up_in_float64():
     assert dot.infer(*[tile(float64, 4, 4)] * 3) == tile(float64, 4, 4)

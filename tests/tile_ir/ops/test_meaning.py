@@ -107,8 +107,8 @@ def test_fma_of_16_bit_floats_is_rounded_once(dtype):
     for a, b, c, result in zip(*(v.astype(np.float64).tolist() for v in (x, y, z)), found):
         exact = Fraction(a) * Fraction(b) + Fraction(c)
         if np.isfinite(result):
-            place = np.searchsorted(values, result)
-            around = values[max(place - 1, 0):place + 2]
+            index = np.searchsorted(values, result)
+            around = values[max(index - 1, 0):index + 2]
             assert abs(exact - Fraction(result)) <= min(abs(exact - Fraction(v)) for v in around)
         else:
             assert abs(exact) > values[-1]
