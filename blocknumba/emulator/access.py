@@ -71,7 +71,7 @@ def shared_offsets(cohort: Cohort, address: np.ndarray, blocks: np.ndarray, size
         blocks = blocks - launch.cluster_rank(blocks) + rank
         if (launch.barriers.live[blocks] == 0).any():
             raise AccessError(f"shared {what}: the block that it reaches has ended",
-                              hint="the cluster meets once more before its blocks end")
+                              hint="put a barrier.cluster before the end of the blocks")
     elif high != int(address.max()) or low != int(address.min()):
         raise AccessError(f"shared {what} at {int(address.max()):#x}: out of bounds")
     return own + blocks * launch.shared_stride
@@ -277,7 +277,7 @@ def _scatter(cohort: Cohort, target: Bytes, offsets: np.ndarray, size: int,
             lane = int(np.flatnonzero(kept != value)[0])
             name = _active_name(cohort, lane)
             raise RaceError(f"race: {space} store by {name}: another thread stores a different "
-                            "value to the same place in the same instruction")
+                            "value to the same address in the same instruction")
 
 
 def _mark(written: Bytes | None, offsets: np.ndarray, size: int, count: int) -> None:

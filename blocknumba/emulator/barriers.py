@@ -43,7 +43,7 @@ class Barriers:
     def arrive(self, cohort: Cohort, barrier: np.ndarray, count: np.ndarray) -> np.ndarray:
         """All warps of a cohort arrive; the keys (block, barrier, generation) of what each awaits.
 
-        barrier: of each warp.   count: threads that take part, 0 for all.
+        barrier: of each warp.   count: participating threads, 0 for all.
         """
         _check(barrier, count)
         blocks = cohort.blocks[::LANES]

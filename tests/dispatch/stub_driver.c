@@ -20,10 +20,10 @@ typedef unsigned long long word;
 
 /* What the tests read. */
 
-/* parameters: the first 8 bytes of each; places: where each was, until the next launch. */
+/* parameters: the first 8 bytes of each; addresses: of each, until the next launch. */
 struct launch {
     word kernel, stream, device, grid[3], block[3], shared, cluster[3], cooperative, dependent,
-         parameters[MAX_PARAMETERS], places[MAX_PARAMETERS];
+         parameters[MAX_PARAMETERS], addresses[MAX_PARAMETERS];
 };
 struct wait { word stream, after; };
 
@@ -273,7 +273,7 @@ EXPORT int cuLaunchKernelEx(const struct config *config, void *kernel, void **pa
     }
     for (int i = 0; i < *count_of(kernel); i++) {
         memcpy(&record->parameters[i], parameters[i], 8);
-        record->places[i] = (word)parameters[i];
+        record->addresses[i] = (word)parameters[i];
     }
     if (on_launch) on_launch(record);
     return 0;

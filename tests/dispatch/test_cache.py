@@ -51,12 +51,12 @@ def test_a_file_that_is_cut_off_anywhere_is_missing(cache, file):
 def test_a_file_with_any_bit_flipped_is_missing(cache, file):
     whole = file.read_bytes()
 
-    for place in range(len(whole)):
+    for index in range(len(whole)):
         for bit in range(8):
             damaged = bytearray(whole)
-            damaged[place] ^= 1 << bit
+            damaged[index] ^= 1 << bit
             file.write_bytes(damaged)
-            assert cache.load(KEY) is None, (place, bit)
+            assert cache.load(KEY) is None, (index, bit)
 
 
 def test_a_file_of_another_format_is_missing(cache, file):

@@ -172,7 +172,7 @@ def test_a_function_read_back_is_the_same_with_the_same_lines():
     again = StoredFunction.of(stored.read())
 
     assert again == stored
-    assert len({place[1] for place in stored.locations}) > 1
+    assert len({location[1] for location in stored.locations}) > 1
 
 
 @bn.jit

@@ -14,16 +14,16 @@ def add_one(x, out, B: bn.constexpr):
 
 
 @pytest.mark.gpu(emulated="test_the_captured_kernel_runs_on_an_emulated_gpu")
-@pytest.mark.parametrize("way", ["warm", "bound", "cold"])
-def test_a_captured_launch_runs_when_the_graph_does(way):
+@pytest.mark.parametrize("kind", ["warm", "bound", "cold"])
+def test_a_captured_launch_runs_when_the_graph_does(kind):
     cupy = pytest.importorskip("cupy")
     kernel = bn.jit(add_one.python_function)
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
         x, out = cupy.zeros(64, np.float32), cupy.zeros(64, np.float32)
-        launch = (kernel.bind(1, x, out, B=64) if way == "bound"
+        launch = (kernel.bind(1, x, out, B=64) if kind == "bound"
                   else lambda: kernel[1](x, out, B=64))
-        if way == "warm":
+        if kind == "warm":
             launch()
         out[:] = -1
         stream.begin_capture()

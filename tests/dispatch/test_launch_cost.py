@@ -1,4 +1,4 @@
-"""What our own part of a launch costs: a number to look at, measured against the stub driver."""
+"""Cost of a launch without the driver: a number to look at, measured against the stub driver."""
 
 import json
 import os

@@ -43,9 +43,9 @@ VIEWS = {"whole": lambda x: x, "half": lambda x: x[:500], "odd": lambda x: x[1:]
 
 @pytest.mark.gpu(emulated="test_the_launched_kernel_runs_on_an_emulated_gpu")
 @pytest.mark.parametrize("make", MAKERS)
-@pytest.mark.parametrize("way", ["no check", "check"])
-def test_launches_of_all_shapes_take_turns(make, way, monkeypatch):
-    if way == "no check":
+@pytest.mark.parametrize("kind", ["no check", "check"])
+def test_launches_of_all_shapes_take_turns(make, kind, monkeypatch):
+    if kind == "no check":
         monkeypatch.setattr(recent, "_is_exact", lambda: False)
     kernel = bn.jit(scale.python_function)
     values = {dtype: np.arange(1000).astype(dtype) for dtype in (np.float32, np.int32)}

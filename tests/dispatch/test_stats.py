@@ -115,9 +115,9 @@ def test_stats_are_printed_as_text():
     assert "no spills" in first
     assert [line for line in lines if not line.startswith(" ")] == [
         "loads", "stores", "products", "rings"]
-    places = {line.split()[0] for line in lines if line.startswith("  test_stats.py")}
+    locations = {line.split()[0] for line in lines if line.startswith("  test_stats.py")}
     source = product.python_function.__code__.co_firstlineno
-    assert places == {f"test_stats.py:{source + 6}", f"test_stats.py:{source + 7}"}
+    assert locations == {f"test_stats.py:{source + 6}", f"test_stats.py:{source + 7}"}
 
 
 def test_a_kernel_from_the_disk_has_the_same_stats(monkeypatch, tmp_path):

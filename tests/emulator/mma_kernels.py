@@ -109,8 +109,8 @@ class Multiplication:
         letter, bits = ("%rd", 64) if self.word == 8 else ("%r", 32)
         lines = [f"mad.wide.u32 %rd60, %r1, {count * self.word}, %rd{pointer};"]
         for index in range(count):
-            register, place = f"{letter}{first + index}", f"[%rd60+{self.word * index}]"
-            operands = f"{register}, {place}" if opcode == "ld" else f"{place}, {register}"
+            register, address = f"{letter}{first + index}", f"[%rd60+{self.word * index}]"
+            operands = f"{register}, {address}" if opcode == "ld" else f"{address}, {register}"
             lines.append(f"{opcode}.global.b{bits} {operands};")
         return "\n".join(lines)
 

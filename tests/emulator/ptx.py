@@ -51,24 +51,24 @@ def evaluation(instruction: str, result: np.dtype, *operands: np.ndarray) -> str
     instruction: $0 is the result and $1, $2, ... are the operands, in registers of their width.
     """
     loads, names = [], [_register(np.dtype(result), 0)]
-    for place, operand in enumerate(operands, 1):
-        name = _register(operand.dtype, place)
+    for index, operand in enumerate(operands, 1):
+        name = _register(operand.dtype, index)
         names.append(name)
-        loads.append(_address(place + 1, operand.itemsize)
+        loads.append(_address(index + 1, operand.itemsize)
                      + f"ld.global.b{8 * operand.itemsize} {name}, [%rd60];")
-    for place in reversed(range(len(names))):
-        instruction = instruction.replace(f"${place}", names[place])
+    for index in reversed(range(len(names))):
+        instruction = instruction.replace(f"${index}", names[index])
     size = np.dtype(result).itemsize
     store = f"st.global.b{8 * size} [%rd60], {names[0]};"
     return module("\n".join([*loads, instruction, _address(1, size), store]), len(names))
 
 
-def _register(dtype: np.dtype, place: int) -> str:
+def _register(dtype: np.dtype, index: int) -> str:
     if dtype.itemsize <= 2:
-        return f"%h{10 + place}"
+        return f"%h{10 + index}"
     if dtype.itemsize == 4:
-        return f"%f{100 + place}" if dtype.kind == "f" else f"%r{300 + place}"
-    return f"%fd{10 + place}" if dtype.kind == "f" else f"%rd{40 + place}"
+        return f"%f{100 + index}" if dtype.kind == "f" else f"%r{300 + index}"
+    return f"%fd{10 + index}" if dtype.kind == "f" else f"%rd{40 + index}"
 
 
 def _address(parameter: int, size: int) -> str:

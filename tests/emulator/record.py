@@ -45,7 +45,7 @@ def to_device(array: np.ndarray) -> int:
 
 
 def encode(tensor_map: TensorMap) -> driver.CUtensorMap:
-    """The driver's form of a tensor map, for a copy of its array on the device."""
+    """The driver's encoding of a tensor map, for a copy of its array on the device."""
     array = tensor_map.array
     kinds, swizzles = driver.CUtensorMapDataType, driver.CUtensorMapSwizzle
     kind = {"float16": kinds.CU_TENSOR_MAP_DATA_TYPE_FLOAT16,

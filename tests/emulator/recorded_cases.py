@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 from mma_kernels import SHAPES, Multiplication
 from ptx import evaluation, module
-from wgmma_kernels import Product
+from wgmma_kernels import Wgmma
 
 from blocknumba.emulator import Module, TensorMap
 
@@ -62,23 +62,23 @@ _SPECIAL = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, 1.5, 2.5, -2.5, 
             4294967296.0, 2.0**63, 127.5, 128.5, -128.5, 255.5, 448.0, 464.0, 0.1, 1 / 3]
 
 
-def _floats(dtype: np.dtype, place: int) -> np.ndarray:
+def _floats(dtype: np.dtype, index: int) -> np.ndarray:
     random = np.random.default_rng(_SEED)
     values = random.standard_normal(_COUNT) * 2.0 ** random.integers(-20, 20, _COUNT)
     values[:len(_SPECIAL)] = _SPECIAL
     with np.errstate(over="ignore"):
         values = values.astype(dtype)
-    return values if place == 0 else np.random.default_rng(_SEED + place).permutation(values)
+    return values if index == 0 else np.random.default_rng(_SEED + index).permutation(values)
 
 
-def _integers(dtype: np.dtype, place: int) -> np.ndarray:
+def _integers(dtype: np.dtype, index: int) -> np.ndarray:
     values = np.frombuffer(np.random.default_rng(_SEED).bytes(_COUNT * dtype.itemsize), dtype)
     values = values.copy()
     limits = np.iinfo(dtype)
     edges = [limits.min, limits.max, 0, 1, 2, 31, 32, 33, 63, 64, 100]
     values[:len(edges)] = edges
     values[len(edges):64] %= 70  # counts of shifts and positions of fields
-    return values if place == 0 else np.random.default_rng(_SEED + place).permutation(values)
+    return values if index == 0 else np.random.default_rng(_SEED + index).permutation(values)
 
 
 _DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64,
@@ -86,16 +86,16 @@ _DTYPES = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f6
            "s64": np.int64, "u64": np.uint64, "b16": np.uint16, "b64": np.uint64}
 
 
-def _operand(type_: str, place: int) -> np.ndarray:
+def _operand(type_: str, index: int) -> np.ndarray:
     dtype = np.dtype(_DTYPES[type_])
-    return _floats(dtype, place) if type_[0] in "f" or type_ == "bf16" else _integers(dtype, place)
+    return _floats(dtype, index) if type_[0] in "f" or type_ == "bf16" else _integers(dtype, index)
 
 
 def _elementwise(opcode: str, result: str, *types: str, relative: float = 0.0,
                  absolute: float = 0.0) -> Case:
     """One instruction on vectors of edge cases and random numbers."""
-    operands = tuple([_operand(type_, place) for place, type_ in enumerate(types)])
-    names = ", ".join(f"${place}" for place in range(len(types) + 1))
+    operands = tuple([_operand(type_, index) for index, type_ in enumerate(types)])
+    names = ", ".join(f"${index}" for index in range(len(types) + 1))
     output = np.zeros(_COUNT, _DTYPES[result])
     text = evaluation(f"{opcode} {names};", output.dtype, *operands)
     return Case(opcode, text, _COUNT, output, operands, relative, absolute)
@@ -251,21 +251,21 @@ def _tensor_cases() -> Iterator[Case]:
                        (TensorMap(array, box, swizzle),))
 
 
-_PRODUCTS = (
-    *[Product(16, "f16", "f16", (swizzle, swizzle)) for swizzle in (0, 32, 64, 128)],
-    *[Product(16, "bf16", "bf16", (swizzle, swizzle), transposed)
+_WGMMAS = (
+    *[Wgmma(16, "f16", "f16", (swizzle, swizzle)) for swizzle in (0, 32, 64, 128)],
+    *[Wgmma(16, "bf16", "bf16", (swizzle, swizzle), transposed)
       for swizzle in (0, 32, 64, 128) for transposed in ((True, False), (False, True))],
-    Product(64, "tf32", "tf32"), Product(32, "e4m3", "e5m2"), Product(32, "s8", "u8", result="s32"),
-    Product(128, "bf16", "bf16"), Product(8, "f16", "f16", signs="-1, 1"),
+    Wgmma(64, "tf32", "tf32"), Wgmma(32, "e4m3", "e5m2"), Wgmma(32, "s8", "u8", result="s32"),
+    Wgmma(128, "bf16", "bf16"), Wgmma(8, "f16", "f16", signs="-1, 1"),
 )
 
 
-def _product_cases() -> Iterator[Case]:
+def _wgmma_cases() -> Iterator[Case]:
     for shape in SHAPES:
         kernel = Multiplication(*shape)
         yield Case(f"mma {' '.join(shape)}", kernel.text(), 32, kernel.output,
                    tuple(kernel.packed))
-    for kernel in _PRODUCTS:
+    for kernel in _WGMMAS:
         images = tuple([octets for octets, _, _ in kernel.images])
         name = (f"wgmma n{kernel.columns} {kernel.result} {kernel.left} {kernel.right} "
                 f"{kernel.swizzles} {kernel.transposed} {kernel.signs}")
@@ -276,4 +276,4 @@ def _product_cases() -> Iterator[Case]:
 def cases() -> tuple[Case, ...]:
     """All kernels that are recorded."""
     return (*_integer_cases(), *_floating_cases(), *_conversion_cases(),
-            *map(_with_members, _warp_cases()), *_tensor_cases(), *_product_cases())
+            *map(_with_members, _warp_cases()), *_tensor_cases(), *_wgmma_cases())

@@ -1,4 +1,4 @@
-"""Lanes part at branches and meet again; functions are called and return."""
+"""Lanes diverge at branches and reconverge; functions are called and return."""
 
 import numpy as np
 import pytest

@@ -109,12 +109,12 @@ def test_a_pair_has_its_first_operand_above(type_, dtype):
     assert result[1::2].astype(float).tolist() == high.astype(dtype).astype(float).tolist()
 
 
-@pytest.mark.parametrize("form", ["rn.{}", "rz.{}", "rn.relu.{}"])
+@pytest.mark.parametrize("modifiers", ["rn.{}", "rz.{}", "rn.relu.{}"])
 @pytest.mark.parametrize("type_", ["f16x2", "bf16x2"])
-def test_a_pair_has_canonical_nans(type_, form):
+def test_a_pair_has_canonical_nans(type_, modifiers):
     nan, one = np.float32([np.nan, -np.nan, 1]), np.float32([1, 1, np.nan])
 
-    result = evaluate(f"cvt.{form.format(type_)}.f32 $0, $1, $2;", np.uint32, nan, one)
+    result = evaluate(f"cvt.{modifiers.format(type_)}.f32 $0, $1, $2;", np.uint32, nan, one)
 
     canonical = (result.view(np.uint16) == 0x7FFF).tolist()
     assert canonical == [False, True, False, True, True, False]

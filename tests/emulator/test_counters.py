@@ -57,6 +57,6 @@ ld.global.b32 %r3, [%rd9];
 st.global.b32 [%rd9], %r3;
 """, variables='.file 1 "kernel.py"\n')
     report = Module.parse(text).launch("k", 3, 64, [np.zeros(64, np.int32)])
-    lines = {place.line: count for place, count in report.by_line.items() if place.file}
+    lines = {loc.line: count for loc, count in report.by_line.items() if loc.file}
     assert lines[11].requests == 12 and lines[10].requests == 0 and lines[10].executed == 6
     assert report.by_opcode["ld.global.b32"] == 6

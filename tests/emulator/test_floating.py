@@ -11,7 +11,7 @@ _SEED = 7
 _TYPES = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16),
           "f32": np.dtype(np.float32), "f64": np.dtype(np.float64)}
 _SIGNIFICAND = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
-_LEAST = {"f16": -24, "bf16": -133, "f32": -149, "f64": -1074}  # exponent of the last place
+_MIN_EXPONENTS = {"f16": -24, "bf16": -133, "f32": -149, "f64": -1074}  # exponent of the last place
 
 
 def numbers(type_, count=128, spread=12):
@@ -36,12 +36,12 @@ def rounded(exact, type_, mode):
     exponent = exact.numerator.bit_length() - exact.denominator.bit_length()
     if abs(exact) < Fraction(2) ** exponent:
         exponent -= 1
-    place = Fraction(2) ** max(exponent - _SIGNIFICAND[type_] + 1, _LEAST[type_])
-    below = exact / place // 1
-    rest = exact / place - below
+    unit = Fraction(2) ** max(exponent - _SIGNIFICAND[type_] + 1, _MIN_EXPONENTS[type_])
+    below = exact / unit // 1
+    rest = exact / unit - below
     up = {"rm": False, "rp": rest > 0, "rz": rest > 0 and exact < 0,
           "rn": rest > Fraction(1, 2) or (rest == Fraction(1, 2) and below % 2 == 1)}[mode]
-    return float((below + up) * place)
+    return float((below + up) * unit)
 
 
 _EXACT = {
@@ -52,15 +52,15 @@ _MODES = [("f32", "rn"), ("f32", "rz"), ("f32", "rm"), ("f32", "rp"), ("f64", "r
           ("f64", "rm"), ("f64", "rp"), ("f16", "rn"), ("bf16", "rn")]
 
 
-_FORMS = [(name, *form) for name in _EXACT for form in _MODES
-          if name != "div" or form[0] in ("f32", "f64")]
+_VARIANTS = [(name, *variant) for name in _EXACT for variant in _MODES
+          if name != "div" or variant[0] in ("f32", "f64")]
 
 
-@pytest.mark.parametrize("name, type_, mode", _FORMS)
+@pytest.mark.parametrize("name, type_, mode", _VARIANTS)
 def test_arithmetic_rounds_the_exact_result_once(name, type_, mode):
     function = _EXACT[name]
     vectors = operands(type_, function.__code__.co_argcount)
-    names = ", ".join(f"${place + 1}" for place in range(len(vectors)))
+    names = ", ".join(f"${index + 1}" for index in range(len(vectors)))
     result = evaluate(f"{name}.{mode}.{type_} $0, {names};", _TYPES[type_], *vectors)
     expected = [rounded(function(*[Fraction(float(v)) for v in row]), type_, mode)
                 for row in zip(*vectors)]
@@ -76,7 +76,7 @@ _EXACT_MIXED = {"add": lambda a, c: a + c, "sub": lambda a, c: a - c,
 @pytest.mark.parametrize("name", _EXACT_MIXED)
 def test_mixed_precision_widens_what_is_narrow_and_rounds_once(name, type_, mode):
     function = _EXACT_MIXED[name]
-    *narrow, wide = [f"${place + 1}" for place in range(function.__code__.co_argcount)]
+    *narrow, wide = [f"${index + 1}" for index in range(function.__code__.co_argcount)]
     vectors = [*operands(type_, len(narrow)), numbers("f32")]
     result = evaluate(f"{name}.{mode}.f32.{type_} $0, {', '.join(narrow)}, {wide};",
                       _TYPES["f32"], *vectors)
@@ -96,12 +96,12 @@ _ONE = {"f32": "0f3F800000", "f64": "0d3FF0000000000000"}
 
 @pytest.mark.parametrize("type_", _ONE)
 @pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
-@pytest.mark.parametrize("form", ["add.{} $0, $1, $2;", "neg.{type} $2, $2; sub.{} $0, $1, $2;",
+@pytest.mark.parametrize("variant", ["add.{} $0, $1, $2;", "neg.{type} $2, $2; sub.{} $0, $1, $2;",
                                   "fma.{} $0, $1, {one}, $2;"])
-def test_an_exact_zero_is_negative_downwards_and_as_a_sum_of_negative_zeros(form, mode, type_):
+def test_an_exact_zero_is_negative_downwards_and_as_a_sum_of_negative_zeros(variant, mode, type_):
     left = np.array([1.5, -1.5, 0.0, 0.0, -0.0], _TYPES[type_])
     right = np.array([-1.5, 1.5, -0.0, 0.0, -0.0], _TYPES[type_])
-    instruction = form.format(f"{mode}.{type_}", type=type_, one=_ONE[type_])
+    instruction = variant.format(f"{mode}.{type_}", type=type_, one=_ONE[type_])
 
     result = evaluate(instruction, _TYPES[type_], left, right)
 

@@ -36,10 +36,10 @@ def test_attention_is_right(attention):
 
 def faulty(kernel, old, new, first=0):
     """A kernel's text with a fault: old becomes new, in all places but the first few."""
-    head, *parts = text_of(kernel.name).split(old)
-    assert len(parts) > first, f"the kernel has no {old}"
-    kept = old.join([head, *parts[:first]])
-    return new.join([kept, *parts[first:]])
+    head, *pieces = text_of(kernel.name).split(old)
+    assert len(pieces) > first, f"the kernel has no {old}"
+    kept = old.join([head, *pieces[:first]])
+    return new.join([kept, *pieces[first:]])
 
 
 def test_threads_that_read_what_the_copy_engine_overwrites_need_a_fence():

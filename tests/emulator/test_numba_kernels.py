@@ -65,7 +65,7 @@ def compiled(function, signature, capability):
     return found, found.kernels[0]
 
 
-def parts(array):
+def fields(array):
     """What numba-cuda passes for an array: two nulls, sizes, pointer, shape and strides."""
     return [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]
 
@@ -75,7 +75,7 @@ def test_softmax_through_shuffles_and_shared_memory(capability):
     found, name = compiled(softmax, "void(float32[:, ::1], float32[:, ::1])", capability)
     x = np.random.default_rng(0).standard_normal((3, 256)).astype(np.float32)
     y = np.zeros_like(x)
-    report = found.launch(name, 3, 256, [*parts(x), *parts(y)])
+    report = found.launch(name, 3, 256, [*fields(x), *fields(y)])
     power = np.exp(x - x.max(1, keepdims=True))
     np.testing.assert_allclose(y, power / power.sum(1, keepdims=True), rtol=1e-5)
     assert report.bank_conflicts == 0 and report.sectors_per_request == 4
@@ -86,7 +86,7 @@ def test_transpose_through_padded_shared_memory(capability):
     found, name = compiled(transpose, "void(int32[:, ::1], int32[:, ::1])", capability)
     x = np.arange(32 * 48, dtype=np.int32).reshape(32, 48)
     y = np.zeros((48, 32), np.int32)
-    report = found.launch(name, (3, 2), (16, 16), [*parts(x), *parts(y)])
+    report = found.launch(name, (3, 2), (16, 16), [*fields(x), *fields(y)])
     assert (y == x.T).all()
     assert report.total.sectors == report.total.ideal_sectors
 
@@ -96,7 +96,7 @@ def test_histogram_with_atomics(capability):
     found, name = compiled(histogram, "void(int32[::1], int32[::1])", capability)
     x = np.random.default_rng(1).integers(0, 1000, 3000).astype(np.int32)
     counts = np.zeros(17, np.int32)
-    found.launch(name, 3, 128, [*parts(x), *parts(counts)])
+    found.launch(name, 3, 128, [*fields(x), *fields(counts)])
     assert counts.tolist() == np.bincount(x % 17, minlength=17).tolist()
 
 
@@ -115,7 +115,7 @@ _FUNCTIONS = {
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", _FUNCTIONS)
 def test_the_mathematical_library_is_as_exact_as_documented(name, dtype):
-    function, low, high, places = _FUNCTIONS[name]
+    function, low, high, max_units = _FUNCTIONS[name]
 
     def apply(x, y):
         index = cuda.grid(1)
@@ -125,7 +125,7 @@ def test_the_mathematical_library_is_as_exact_as_documented(name, dtype):
     found, kernel = compiled(apply, f"void({kind}[::1], {kind}[::1])", (9, 0))
     x = np.linspace(low, high, 150).astype(dtype)
     y = np.zeros_like(x)
-    found.launch(kernel, 2, 96, [*parts(x), *parts(y)])
+    found.launch(kernel, 2, 96, [*fields(x), *fields(y)])
     exact = np.array([function(float(value)) for value in x])
     units = np.abs(y - exact) / np.spacing(np.abs(exact).astype(dtype) + np.finfo(dtype).tiny)
-    assert units.max() <= places + 1  # 1: what Python's own function may be off by, and rounding
+    assert units.max() <= max_units + 1  # 1: what Python's own function may be off by, and rounding

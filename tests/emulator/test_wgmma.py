@@ -9,7 +9,7 @@ from wgmma_kernels import (
     FENCE,
     SHARED,
     WAIT,
-    Product,
+    Wgmma,
     accumulator,
     descriptor,
     fill,
@@ -29,9 +29,9 @@ from blocknumba.emulator import (
 )
 
 
-def product(*arguments, seed=None, **named):
-    """What a Product computes, (64, N), and a and b."""
-    kernel = Product(*arguments, **named)
+def multiplied(*arguments, seed=None, **named):
+    """What a Wgmma computes, (64, N), and a and b."""
+    kernel = Wgmma(*arguments, **named)
     output = kernel.output
     images = [octets for octets, _, _ in kernel.images]
     Module.parse(kernel.text()).launch("k", 1, 128, [output, *images],
@@ -43,14 +43,14 @@ def product(*arguments, seed=None, **named):
 @pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
 @pytest.mark.parametrize("kind", ["f16", "tf32", "e4m3"])
 def test_rows_of_k_are_read_in_every_swizzle(kind, swizzle):
-    got, a, b = product(16, kind, kind, (swizzle, swizzle))
+    got, a, b = multiplied(16, kind, kind, (swizzle, swizzle))
     assert got.tolist() == (2 * a @ b.T).tolist()
 
 
 @pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
 @pytest.mark.parametrize("transposed", [(True, False), (False, True), (True, True)])
 def test_transposed_operands_are_read_in_every_swizzle(transposed, swizzle):
-    got, a, b = product(16, "bf16", "bf16", (swizzle, swizzle), transposed)
+    got, a, b = multiplied(16, "bf16", "bf16", (swizzle, swizzle), transposed)
     assert got.tolist() == (2 * a @ b.T).tolist()
 
 
@@ -58,24 +58,25 @@ def test_transposed_operands_are_read_in_every_swizzle(transposed, swizzle):
     (8, "f16", "f16", "f32"), (24, "bf16", "bf16", "f32"), (64, "e4m3", "e5m2", "f32"),
     (32, "s8", "s8", "s32"), (16, "u8", "s8", "s32"), (64, "tf32", "tf32", "f32")])
 def test_widths_and_kinds_of_elements(columns, left, right, result):
-    got, a, b = product(columns, left, right, result=result)
+    got, a, b = multiplied(columns, left, right, result=result)
     assert got.tolist() == (2 * a @ b.T).tolist()
 
 
 def test_signs_negate_operands():
-    got, a, b = product(8, "f16", "f16", signs="-1, 1")
+    got, a, b = multiplied(8, "f16", "f16", signs="-1, 1")
     assert got.tolist() == (-2 * a @ b.T).tolist()
 
 
 def test_results_are_not_there_before_the_wait():
-    got, _, _ = product(8, "f16", "f16", order="{fence} {first} {second} {commit} {store} {wait}")
+    got, _, _ = multiplied(8, "f16", "f16",
+                           order="{fence} {first} {second} {commit} {store} {wait}")
     assert np.isnan(got).all()
 
 
 def test_a_wait_leaves_the_latest_groups_in_flight():
     body = ("{fence} {first} {commit} {second} {commit} wgmma.wait_group.sync.aligned 1;"
             "{store} {wait}")
-    got, _, _ = product(8, "f16", "f16", order=body)
+    got, _, _ = multiplied(8, "f16", "f16", order=body)
     assert np.isnan(got).all()
 
 
@@ -83,7 +84,7 @@ def test_copies_of_registers_in_flight_get_the_results_too():
     copies = "".join(f"mov.f32 %f{100 + i}, %f{i};" for i in range(4))
     back = "".join(f"mov.f32 %f{i}, %f{100 + i};" for i in range(4))
     clear = "".join(f"mov.f32 %f{i}, 0f00000000;" for i in range(4))
-    got, a, b = product(8, "f16", "f16", order="{{fence}} {{first}} {{second}} {{commit}} {} {} "
+    got, a, b = multiplied(8, "f16", "f16", order="{{fence}} {{first}} {{second}} {{commit}} {} {} "
                         "{{wait}} {} {{store}}".format(copies, clear, back))
     assert got.tolist() == (2 * a @ b.T).tolist()
 
@@ -92,24 +93,24 @@ def test_operands_are_read_as_late_as_the_wait_allows():
     change = "mov.b32 %r9, 0; mov.u32 %r8, first; mad.lo.u32 %r8, %r1, 16, %r8;"
     body = "{fence} {first} {second} {commit}" + change + " st.shared.b32 [%r8], %r9; {wait}"
     with pytest.raises(RaceError, match="wgmma of warp 0 may still be reading"):
-        product(8, "f16", "f16", order=body)
+        multiplied(8, "f16", "f16", order=body)
 
 
 def test_operands_may_change_after_the_wait():
     body = ("{fence} {first} {second} {commit} {wait} bar.sync 0; mov.b32 %r9, 0;"
             "mov.u32 %r8, first; mad.lo.u32 %r8, %r1, 16, %r8; st.shared.b32 [%r8], %r9; {store}")
-    got, a, b = product(8, "f16", "f16", order=body)
+    got, a, b = multiplied(8, "f16", "f16", order=body)
     assert got.tolist() == (2 * a @ b.T).tolist()
 
 
 def test_operands_from_the_generic_proxy_need_a_fence():
     with pytest.raises(ProxyFenceError, match="without a fence"):
-        product(8, "f16", "f16", order="bar.sync 0; {first} {second} {commit} {wait} {store}")
+        multiplied(8, "f16", "f16", order="bar.sync 0; {first} {second} {commit} {wait} {store}")
 
 
 def test_operands_need_a_barrier():
     with pytest.raises(RaceError, match="nothing orders"):
-        product(8, "f16", "f16",
+        multiplied(8, "f16", "f16",
                 order="fence.proxy.async.shared::cta; {first} {second} {commit} {wait} {store}")
 
 
@@ -117,20 +118,20 @@ def test_operands_need_a_barrier():
 def test_warps_of_a_warpgroup_wait_for_each_other(seed):
     late = "shr.u32 %r10, %r1, 5; setp.eq.u32 %p3, %r10, 2; @!%p3 bra ON; nanosleep.u32 5; ON:"
     order = f"{{fence}} {late} {{first}} {{second}} {{commit}} {{wait}} {{store}}"
-    got, a, b = product(8, "f16", "f16", seed=seed, order=order)
+    got, a, b = multiplied(8, "f16", "f16", seed=seed, order=order)
     assert got.tolist() == (2 * a @ b.T).tolist()
 
 
 def test_a_warpgroup_that_is_not_whole_is_a_deadlock():
     skip = "shr.u32 %r10, %r1, 5; setp.eq.u32 %p3, %r10, 2; @%p3 exit;"
     with pytest.raises(DeadlockError, match="its warpgroup, 3 of 4 warps there"):
-        product(8, "f16", "f16", order=f"{{fence}} {skip} {{first}} {{commit}} {{wait}}")
+        multiplied(8, "f16", "f16", order=f"{{fence}} {skip} {{first}} {{commit}} {{wait}}")
 
 
 def test_a_partial_warp_is_refused():
     skip = "setp.eq.u32 %p3, %r1, 2; @%p3 exit;"
     with pytest.raises(SynchronizationError, match="part of a warp"):
-        product(8, "f16", "f16", order=f"{{fence}} {skip} {{first}} {{commit}} {{wait}}")
+        multiplied(8, "f16", "f16", order=f"{{fence}} {skip} {{first}} {{commit}} {{wait}}")
 
 
 def test_operands_that_nothing_wrote_are_found():

@@ -35,14 +35,14 @@ def image(matrix, swizzle, transposed):
             width = (swizzle or 16) // item
             line = (row // width * leading + column // 8 * stride if swizzle
                     else row // width * stride + column // 8 * leading)
-            place = line + column % 8 * width * item + row % width * item
+            offset = line + column % 8 * width * item + row % width * item
         elif swizzle:
-            place = row // 8 * stride + row % 8 * swizzle + column * item
+            offset = row // 8 * stride + row % 8 * swizzle + column * item
         else:
-            place = (row // 8 * stride + row % 8 * 16 + column * item // 16 * leading
+            offset = (row // 8 * stride + row % 8 * 16 + column * item // 16 * leading
                      + column * item % 16)
-        place = swizzle_address(place, swizzle)
-        out[place:place + item] = np.frombuffer(matrix[row, column].tobytes(), np.uint8)
+        offset = swizzle_address(offset, swizzle)
+        out[offset:offset + item] = np.frombuffer(matrix[row, column].tobytes(), np.uint8)
     return out, leading, stride
 
 
@@ -89,7 +89,7 @@ IN_ORDER = "{fence} {first} {second} {commit} {wait} {store}"
 
 
 @dataclass(frozen=True)
-class Product:
+class Wgmma:
     """A kernel that computes a @ b.T twice, the second time added to the first.
 
     columns: N.   left, right, result: kinds of elements.

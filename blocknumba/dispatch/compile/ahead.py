@@ -155,7 +155,7 @@ def compile(kernel: Kernel, signature: object, constants: Mapping[str, object] |
 
     signature: types of the parameters that are not constants, as a tuple, a dict by name or one
         string: "f32[:,::1], f32[:], i32" (Numba) or "*fp32:16, i32" (Triton); "int" and "float"
-        are Python's numbers, which take the dtype of what they meet.  It may also have an entry
+        are Python's numbers, which take the dtype of the other operand.  It may also have an entry
         for every parameter, those of constants being values: "f32[:], int, 1024".
     constants: values of the constexprs; also None for an argument that is left out.
     target: "sm_90a" and the like; without it, what a launch would use.

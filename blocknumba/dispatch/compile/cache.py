@@ -42,7 +42,7 @@ class Cache:
     An entry's file is its format, a checksum, its key and its content.  Files that are cut off,
     damaged, of another format or of another key count as missing.  Nothing here raises for a
     folder that cannot be read or written, or that others can write to: then there is no cache.
-    limit_bytes: the most that the entries may take.
+    limit_bytes: maximum size of all entries together.
     """
 
     folder: Path

@@ -1,4 +1,4 @@
-"""Compiling a kernel unless the disk has it, and telling the user what was done."""
+"""Compilation of a kernel, or its load from the disk cache; reports to the user."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from blocknumba.settings import SETTINGS, Settings
 
 def compile_function(function: FunctionType, specialization: Specialization,
                      constants: Mapping[str, object]) -> Compiled:
-    """A kernel's code, from the disk where it is there, else compiled and put there.
+    """The code of a kernel, from the disk cache, or compiled and saved there.
 
-    constants: the values whose frozen form is in the specialization.
+    constants: the values whose keys are in the specialization.
     Errors: see pipeline.compile_function.
     """
     cache = user_cache()

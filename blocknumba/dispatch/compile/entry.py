@@ -65,7 +65,7 @@ def encode(compiled: Compiled, toolchain: Iterable[Path]) -> bytes:
     head = {"name": compiled.name, "toolchain": [asdict(Build.of(file)) for file in toolchain],
             "read": sorted(compiled.effects.read), "stored": sorted(compiled.effects.stored),
             "locations": tile.locations, "op_locations": tile.op_locations}
-    parts = [tile.text.encode()]
+    sections = [tile.text.encode()]
     if compiled.machine is not None:
         machine, assembled = compiled.machine, compiled.machine.assembled
         head["machine"] = {
@@ -75,9 +75,9 @@ def encode(compiled: Compiled, toolchain: Iterable[Path]) -> bytes:
             "registers": assembled.registers, "spill_bytes": assembled.spill_bytes,
             "stack_bytes": assembled.stack_bytes, "static_shared_bytes": assembled.shared_bytes,
             "warnings": assembled.warnings, "remarks": _remark_fields(machine.remarks)}
-        parts += [machine.gpu.encode(), machine.nvvm.encode(), assembled.ptx.encode(),
+        sections += [machine.gpu.encode(), machine.nvvm.encode(), assembled.ptx.encode(),
                   assembled.cubin]
-    return _joined([json.dumps(head).encode(), *parts])
+    return _joined([json.dumps(head).encode(), *sections])
 
 
 def decode(content: bytes, specialization: Specialization) -> Compiled | None:
@@ -92,13 +92,13 @@ def decode(content: bytes, specialization: Specialization) -> Compiled | None:
 
 
 def _decoded(content: bytes, specialization: Specialization) -> Compiled | None:
-    first, *parts = _separated(content)
+    first, *sections = _separated(content)
     head = _typed(json.loads(first), _HEAD)
     if not all(Build(**build).is_current for build in head["toolchain"]):
         return None
-    tile = StoredFunction(parts[0].decode(), head["locations"], head["op_locations"])
+    tile = StoredFunction(sections[0].decode(), head["locations"], head["op_locations"])
     tile.check()
-    machine = _machine_code(head["machine"], parts[1:]) if "machine" in head else None
+    machine = _machine_code(head["machine"], sections[1:]) if "machine" in head else None
     if (machine is None) is not (specialization.target is None):
         raise ValueError(head["name"])
     # the interpreter will need all of it: now is the time to find out that it is damaged
@@ -107,9 +107,9 @@ def _decoded(content: bytes, specialization: Specialization) -> Compiled | None:
     return Compiled(head["name"], specialization, source, effects, machine, {})
 
 
-def _machine_code(head: dict, parts: Sequence[bytes]) -> MachineCode:
+def _machine_code(head: dict, sections: Sequence[bytes]) -> MachineCode:
     _typed(head, _MACHINE)
-    gpu, nvvm, ptx, cubin = parts
+    gpu, nvvm, ptx, cubin = sections
     if not cubin.startswith(_ELF):
         raise ValueError(cubin[:len(_ELF)])
     assembled = Assembled(ptx.decode(), cubin, head["registers"], head["spill_bytes"],
@@ -137,7 +137,7 @@ def _remark_fields(remarks: Iterable[Remark]) -> dict[str, object]:
     remarks = tuple(remarks)
     table, numbers = numbered(remark.loc for remark in remarks)
     return {"locations": table, "remarks": [[remark.topic, number, dict(remark.details)]
-                                         for remark, number in zip(remarks, numbers)]}
+                                            for remark, number in zip(remarks, numbers)]}
 
 
 def _remarks(fields: dict) -> tuple[Remark, ...]:
@@ -149,20 +149,20 @@ def _remarks(fields: dict) -> tuple[Remark, ...]:
                  for topic, loc, given in zip(topics, locs, details))
 
 
-def _joined(parts: Iterable[bytes]) -> bytes:
-    """Parts, each compressed and after its length."""
-    packed = [zlib.compress(part, _FAST) for part in parts]
-    return b"".join(len(part).to_bytes(_LENGTH_BYTES, "little") + part for part in packed)
+def _joined(sections: Iterable[bytes]) -> bytes:
+    """Sections, each compressed and preceded by its length."""
+    packed = [zlib.compress(section, _FAST) for section in sections]
+    return b"".join(len(section).to_bytes(_LENGTH_BYTES, "little") + section for section in packed)
 
 
 def _separated(content: bytes) -> list[bytes]:
-    parts, start = [], 0
+    sections, start = [], 0
     while start < len(content):
         length = int.from_bytes(content[start:start + _LENGTH_BYTES], "little")
         start += _LENGTH_BYTES
-        parts.append(zlib.decompress(content[start:start + length]))
+        sections.append(zlib.decompress(content[start:start + length]))
         start += length
-    return parts
+    return sections
 
 
 def _typed(fields: dict, types: Mapping[str, type | UnionType]) -> dict:

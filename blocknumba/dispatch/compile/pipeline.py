@@ -1,4 +1,10 @@
-"""The straight line from a Python function to a compiled kernel."""
+"""The pipeline: from a Python function to a compiled kernel, stage by stage.
+
+    build -> optimise -> lay_out -> lower -> assemble_kernel
+    typing   tile_ir     gpu_layout nvvm_lower
+
+The last three are repeated with other numbers of warps or registers if the code spills.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +44,9 @@ def compile_function(function: FunctionType, specialization: Specialization,
                      constants: Mapping[str, object]) -> Compiled:
     """Compile a kernel.
 
-    constants: the values whose frozen form is in the specialization.
+    constants: the values whose keys are in the specialization.
     Errors: those of the user's code, as BlockErrors that show it; anything else is a bug of
-    ours, and says which kernel met it.
+    ours, with a note that names the kernel.
     """
     try:
         with _garbage_left():
@@ -96,11 +102,11 @@ def _attempts(tile: Function, specialization: Specialization) -> Iterator[tuple[
         return
     threads = num_warps * target.warp_size
     wanted = resident_threads(tile, num_warps)
-    most = max(wanted // threads, 1)
-    for blocks in dict.fromkeys((most, max(wanted // 2 // threads, 1))):
+    resident = max(wanted // threads, 1)
+    for blocks in dict.fromkeys((resident, max(wanted // 2 // threads, 1))):
         yield num_warps, min(blocks, target.blocks_per_processor)
     if not chosen and num_warps < MAX_WARPS:
-        yield 2 * num_warps, max(most // 2, 1)
+        yield 2 * num_warps, max(resident // 2, 1)
     yield num_warps, 1
 
 
@@ -130,7 +136,7 @@ def _machine_code(gpu: Function, specialization: Specialization, num_warps: int,
 
 @contextmanager
 def _garbage_left() -> Iterator[None]:
-    """Within, Python does not look for cycles of dead objects.
+    """Turn the garbage collector off for the body.
 
     Ops and values refer to each other, and most live to the end: looking for dead ones on the way
     finds few, and walks all objects of the user's program.

@@ -43,7 +43,7 @@ def bind_call(call: Call, grid: Grid, chosen: object, hooks: list,
     """A function that launches a call again and again.
 
     chosen: the stream; None for the one that is current in the arrays' library at each launch.
-    hooks: while there are any, launches take the slow way.
+    hooks: launch hooks; while there are any, launches are prepared anew.
     slowly: (stream) -> Compiled, the call from the beginning: when a captured global changed,
         when arrays are on the host, and for everything that runs on the CPU.
     """

@@ -202,7 +202,7 @@ def _frozen(value: object, where: str, of_object: Callable[[object], Hashable]) 
 
 
 def integer_class(value: int) -> int:
-    """A small int that is equal for ints that specialise a kernel in the same way.
+    """A small int, equal for ints with the same specialisation.
 
     Only for ints beyond 32 bits: the generated launcher handles the others itself.  -1 beyond
     64 bits, which no plan is made for.

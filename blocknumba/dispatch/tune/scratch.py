@@ -49,7 +49,7 @@ class HostMemory:
         return self._blocks[allocation]
 
     def free(self) -> None:
-        """Give everything back."""
+        """Free everything."""
         self._blocks.clear()
 
 
@@ -81,7 +81,7 @@ class DeviceMemory:
         return None
 
     def free(self) -> None:
-        """Give everything back once the stream gets there."""
+        """Free everything, in the order of the stream."""
         for allocation in self._allocations:
             self._driver.free(allocation, self._stream)
 
@@ -128,7 +128,7 @@ class Scratch:
         return self._infos
 
     def restore(self, names: Iterable[str]) -> None:
-        """Give copied arrays the values of the originals again."""
+        """Copy the values of the originals to copied arrays again."""
         names = frozenset(names)
         for range_, array_device in self._copied:
             if names.intersection(range_.names) and range_.high > range_.low:

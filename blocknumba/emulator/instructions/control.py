@@ -139,7 +139,7 @@ def _call_system(site: Site, name: str, groups: Sequence[Group]) -> Step:
 
 
 def leave(_: Site) -> Step:
-    """The end of a device function, where all its lanes meet."""
+    """The end of a device function, where all its lanes reconverge."""
     def step(cohort: Cohort) -> None:
         *outer, last = cohort.calls
         cohort.calls = tuple(outer)
@@ -178,7 +178,7 @@ def end(_: Site) -> Step:
 
 
 def return_(site: Site) -> Step:
-    """ret: to where the function's lanes meet, or the end of the thread."""
+    """ret: jump to the function's end, where its lanes reconverge, or end the thread."""
     if site.function.is_kernel:
         return end(site)
     exit_pc = site.exit_pc

@@ -220,7 +220,7 @@ def _unary(function: Function) -> Callable[[Site, str], Function]:
 
 
 def _approximate(function: Function) -> Function:
-    """Computed in f64 and rounded: closer than what the hardware promises.
+    """Computed in f64 and rounded: closer than the hardware guarantees.
 
     Source: PTX ISA, the tables of maximum error at ex2, lg2, rcp, rsqrt, sin, cos, tanh.
     """

@@ -270,7 +270,7 @@ def multiply_24(site: Site) -> Step:
 
 
 def with_carry(site: Site) -> Step:
-    """add, addc, sub, subc, mad and madc where .cc or the carry takes part."""
+    """add, addc, sub, subc, mad and madc with .cc or with the carry."""
     name, type_ = site.opcode[0], _type(site)
     unsigned = dtype_of(type_.replace("s", "u"))
     reads = [site.read(operand, type_) for operand in site.operands[1:]]

@@ -40,7 +40,7 @@ def _matrix_count(site: Site) -> int:
 
 
 def _row_lanes(count: int) -> np.ndarray:
-    """The lanes that give the addresses of the rows: (matrices, 8)."""
+    """The lanes that hold the addresses of the rows: (matrices, 8)."""
     return np.arange(8 * count).reshape(count, 8)
 
 

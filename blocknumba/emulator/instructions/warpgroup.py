@@ -1,4 +1,4 @@
-"""wgmma: products of warpgroups, computed as late as the waits allow."""
+"""wgmma: mma of warpgroups, computed as late as the waits allow."""
 
 from __future__ import annotations
 

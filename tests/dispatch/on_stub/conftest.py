@@ -32,7 +32,7 @@ class Launch(ctypes.Structure):
                 ("block", ctypes.c_uint64 * 3), ("shared", ctypes.c_uint64),
                 ("cluster", ctypes.c_uint64 * 3), ("cooperative", ctypes.c_uint64),
                 ("dependent", ctypes.c_uint64),
-                ("parameters", ctypes.c_uint64 * 64), ("places", ctypes.c_uint64 * 64)]
+                ("parameters", ctypes.c_uint64 * 64), ("addresses", ctypes.c_uint64 * 64)]
 
 
 class Wait(ctypes.Structure):

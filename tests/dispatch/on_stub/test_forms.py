@@ -1,4 +1,4 @@
-"""Calls of one kernel in several forms: classes, positions, names, options, and mistakes."""
+"""Calls of one kernel with several signatures: classes, positions, options, and mistakes."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""How a launch is made: its attributes, and the two ways into the driver."""
+"""Attributes of launches, and the two functions of the driver that launch."""
 
 import ctypes
 import sys
@@ -54,7 +54,7 @@ def through_cupy(monkeypatch) -> list:
     return calls
 
 
-def launch_three_ways(kernel, arrays, grid=3, **options) -> None:
+def launch_cold_warm_and_bound(kernel, arrays, grid=3, **options) -> None:
     """Cold, warm and bound."""
     for _ in range(2):
         kernel[grid](*arrays, 7, B=64, **options)
@@ -69,7 +69,7 @@ def test_the_driver_is_told_what_the_kernel_needs(stub, compiler, scale, arrays,
                                                   cooperative, dependent, cluster):
     compiler.cluster = cluster
 
-    launch_three_ways(scale, arrays, (3, 2), **options)
+    launch_cold_warm_and_bound(scale, arrays, (3, 2), **options)
 
     told = [(*launch.cluster, launch.cooperative, launch.dependent, *launch.grid)
             for launch in stub.launches]
@@ -85,31 +85,31 @@ def test_launches_of_several_kinds_take_turns(stub, compiler, scale, arrays):
 
 
 def test_cupys_launch_is_used_where_there_is_one(stub, compiler, through_cupy, scale, arrays):
-    launch_three_ways(scale, arrays)
+    launch_cold_warm_and_bound(scale, arrays)
 
     assert len(through_cupy) == len(stub.launches) == 3
-    assert len({bytes(launch)[:type(launch).places.offset] for launch in stub.launches}) == 1
+    assert len({bytes(launch)[:type(launch).addresses.offset] for launch in stub.launches}) == 1
     assert list(stub.launches[0].grid) == [3, 1, 1]
 
 
 def test_cupys_launch_has_no_attributes(stub, compiler, through_cupy, scale, arrays):
-    launch_three_ways(scale, arrays, launch_cooperative_grid=True)
+    launch_cold_warm_and_bound(scale, arrays, launch_cooperative_grid=True)
 
     assert [launch.cooperative for launch in stub.launches] == [1, 1, 1]
     assert through_cupy == []
 
 
-@pytest.mark.parametrize("way", ["cold", "warm", "bound"])
+@pytest.mark.parametrize("kind", ["cold", "warm", "bound"])
 @pytest.mark.parametrize("status, error", [(701, ResourceError), (1, LaunchError)])
 def test_a_launch_that_cupy_refuses_is_an_error_of_ours(stub, compiler, through_cupy, scale,
-                                                        arrays, way, status, error):
-    if way != "cold":
+                                                        arrays, kind, status, error):
+    if kind != "cold":
         scale[3](*arrays, 7, B=64)
     bound = scale.bind(3, *arrays, 7, B=64)
     stub.fail_next(status)
 
     with pytest.raises(error, match=r"scale: launch of \(3, 1, 1\) programs failed"):
-        bound() if way == "bound" else scale[3](*arrays, 7, B=64)
+        bound() if kind == "bound" else scale[3](*arrays, 7, B=64)
 
 
 def test_errors_in_cupys_launch_that_are_not_the_drivers_pass_through(stub, compiler, through_cupy,

@@ -58,7 +58,7 @@ def test_the_second_launch_of_a_call_signature_is_packed_in_the_same_way(stub, c
     for _ in range(3):
         scale[4](x, out, 5, 1.5, B=64)
 
-    first, *others = [bytes(launch)[:type(launch).places.offset] for launch in stub.launches]
+    first, *others = [bytes(launch)[:type(launch).addresses.offset] for launch in stub.launches]
     assert others == [first, first]
     assert len(compiler.compilations) == 1
 

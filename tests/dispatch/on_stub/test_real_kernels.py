@@ -54,15 +54,15 @@ def _array(name, argument, given) -> np.ndarray:
 @pytest.mark.parametrize("view", [
     lambda a: a, lambda a: a.T, lambda a: a[::-1, ::2], lambda a: a[3:, 1:2]],
     ids=["whole", "transposed", "steps", "column"])
-@pytest.mark.parametrize("place", [lambda a: a, CupyArray], ids=["host", "device"])
-def test_results_are_right(stub, view, place):
+@pytest.mark.parametrize("library", [lambda a: a, CupyArray], ids=["host", "device"])
+def test_results_are_right(stub, view, library):
     kernel = bn.jit(scale.python_function)
     interpret_launches(stub, kernel)
     x = view(np.arange(20 * 33, dtype=np.float32).reshape(20, 33))
-    if place is CupyArray and not (x.flags.c_contiguous or x.flags.f_contiguous):
+    if library is CupyArray and not (x.flags.c_contiguous or x.flags.f_contiguous):
         x = np.ascontiguousarray(x)
     out = np.zeros_like(x)
-    here, there = place(x), place(out)
+    here, there = library(x), library(out)
     grid = bn.cdiv(x.shape[0], 8), bn.cdiv(x.shape[1], 16)
 
     for factor, shift in ((3, 0.5), (5, 2.0), (5, 2.0)):
@@ -70,14 +70,14 @@ def test_results_are_right(stub, view, place):
             here, there, factor, shift, ROWS=8, COLUMNS=16).machine.parameters))
         kernel[grid](here, there, factor, shift, ROWS=8, COLUMNS=16)
 
-        found = there.host if place is CupyArray else out
+        found = there.host if library is CupyArray else out
         np.testing.assert_array_equal(found, x * np.float32(factor) + np.float32(shift))
 
 
-@pytest.mark.parametrize("place", [CupyArray, TorchTensor])
-def test_device_arrays_are_copied_for_a_run_on_the_cpu(stub, place):
-    x = place(np.arange(12, dtype=np.float32).reshape(3, 4))
-    out = place(np.zeros((3, 4), np.float32))
+@pytest.mark.parametrize("library", [CupyArray, TorchTensor])
+def test_device_arrays_are_copied_for_a_run_on_the_cpu(stub, library):
+    x = library(np.arange(12, dtype=np.float32).reshape(3, 4))
+    out = library(np.zeros((3, 4), np.float32))
     untouched = x.host.copy()
 
     scale[1, 1](x, out, 3, 0.5, ROWS=4, COLUMNS=4, interpret=True)

@@ -42,9 +42,9 @@ def pointer(array) -> int:
     return array.host.ctypes.data
 
 
-def described(launch, place=AFTER_ALL_OTHERS) -> dict[str, object]:
-    """What stub_driver.c wrote in place of NVIDIA's encoding."""
-    words = struct.unpack("<6iQ5i5i5i5i", ctypes.string_at(launch.places[place], 112))
+def described(launch, position=AFTER_ALL_OTHERS) -> dict[str, object]:
+    """The description that stub_driver.c writes instead of NVIDIA's encoding."""
+    words = struct.unpack("<6iQ5i5i5i5i", ctypes.string_at(launch.addresses[position], 112))
     rank = words[1]
     return {"element": words[0], "interleave": words[2], "swizzle": words[3],
             "promotion": words[4], "fill": words[5], "array": words[6],
@@ -56,20 +56,20 @@ def test_a_map_describes_the_array_innermost_axis_first(stub, scale, pair):
     scale[1](*pair, B=64)
 
     (launch,) = stub.launches
-    assert launch.places[AFTER_ALL_OTHERS] % ALIGNMENT == 0
+    assert launch.addresses[AFTER_ALL_OTHERS] % ALIGNMENT == 0
     assert described(launch) == {
         "element": 6, "interleave": 0, "swizzle": 3, "promotion": 3, "fill": 0,
         "array": pointer(pair[0]), "extents": (320, 256), "strides_bytes": (640,),
         "box": (64, 128), "steps": (1, 1)}
 
 
-@pytest.mark.parametrize("form", ["warm", "bound"])
-def test_warm_and_bound_launches_give_the_map_of_their_array(stub, scale, pair, form):
+@pytest.mark.parametrize("kind", ["warm", "bound"])
+def test_warm_and_bound_launches_pass_the_map_of_their_array(stub, scale, pair, kind):
     others = type(pair[0])(pair[0].host), pair[1]
     bound = scale.bind(1, *others, B=64)
     scale[1](*pair, B=64)
 
-    launch = bound if form == "bound" else lambda: scale[1](*others, B=64)
+    launch = bound if kind == "bound" else lambda: scale[1](*others, B=64)
     launch()
 
     assert described(stub.launches[-1])["array"] == pointer(others[0])
@@ -163,13 +163,13 @@ def test_numbers_that_describe_no_array_get_code_without_the_map(stub, compiler,
 
     describing = [spec.numbers_describe for _, spec, _ in compiler.compilations]
     assert describing == [True, False]
-    assert [launch.places[11] != 0 for launch in stub.launches] == [True, False, False, False]
+    assert [launch.addresses[11] != 0 for launch in stub.launches] == [True, False, False, False]
 
 
 def test_the_number_is_packed_as_it_was_given_whichever_code_runs(stub, part, pair):
     for number in (256, -16):
         part[1](*pair, rows=number, B=64)
 
-    packed = [struct.unpack("<i", ctypes.string_at(launch.places[10], 4))[0]
+    packed = [struct.unpack("<i", ctypes.string_at(launch.addresses[10], 4))[0]
               for launch in stub.launches]
     assert packed == [256, -16]
