@@ -1,4 +1,4 @@
-"""Kernels whose programs are spread over blocks, written by hand: program_id(2) is the rank."""
+"""Kernels partitioned over the blocks of a cluster by hand: program_id(2) is the rank."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_products_of_any_shape(shape, turned, num_ctas):
 
     matmul.assert_product(out, x, w)
     assert code.machine.cluster == num_ctas
-    if K:  # nothing describes an array without elements to the copy engine
+    if K:  # no tensor map describes an array without elements
         assert not code.stats.unused_options
         assert [ring.blocks for ring in code.stats.rings if ring.array == "w"] == [num_ctas]
 

@@ -1,7 +1,7 @@
 """Kernels with loops whose loads can begin early, and what NumPy makes of their arguments.
 
-A case's function gives the arguments of a launch in which loops make `rounds` rounds, the output
-last, and what should be in the output then.
+A case's function returns the arguments of a launch in which loops make `iterations` iterations,
+the output last, and what should be in the output then.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ class Case:
     """A kernel and its launches.
 
     loads: how many of its loads begin early.  grid: of a launch.  tolerance: of the output.
-    least_rounds: 1 where none would take arrays without elements, of which strides are not known.
+    min_iterations: 1 where none would take arrays without elements, of which strides are not known.
     """
 
     kernel: object
@@ -28,7 +28,7 @@ class Case:
     grid: tuple[int, ...] = (1,)
     options: dict[str, object] = field(default_factory=dict)
     tolerance: float = 1e-3
-    least_rounds: int = 0
+    min_iterations: int = 0
 
 
 def numbers(seed: int, *shape: int, dtype: object = np.float16) -> np.ndarray:
@@ -47,8 +47,8 @@ def row_sums(x, out, B: bn.constexpr, STAGES: bn.constexpr):
     out[row] = bn.sum(acc)
 
 
-def row_sums_arguments(rounds):
-    x = numbers(1, 2, max(128 * rounds - 16, 0), dtype=np.float32)
+def row_sums_arguments(iterations):
+    x = numbers(1, 2, max(128 * iterations - 16, 0), dtype=np.float32)
     return (x, np.zeros(2, np.float32)), x.sum(1)
 
 
@@ -64,8 +64,8 @@ def softmax(x, n_rows, n_cols, out, B: bn.constexpr):
         tl.store(out + row * n_cols + columns, powers / tl.sum(powers, axis=0), mask=mask)
 
 
-def softmax_arguments(rounds):
-    x = numbers(2, max(2 * rounds - 1, 0), 240, dtype=np.float32)
+def softmax_arguments(iterations):
+    x = numbers(2, max(2 * iterations - 1, 0), 240, dtype=np.float32)
     powers = np.exp(x)
     expected = powers / powers.sum(1, keepdims=True)
     return (x, *x.shape, np.zeros_like(x)), expected
@@ -81,10 +81,10 @@ def backwards(x, start, stop, step, out, B: bn.constexpr):
     bn.store(out + lanes, acc)
 
 
-def backwards_arguments(rounds):
+def backwards_arguments(iterations):
     x = numbers(3, 16 * 128, dtype=np.float32)
     start, step = 14, -3
-    stop = start + step * rounds + 1 if rounds else start
+    stop = start + step * iterations + 1 if iterations else start
     expected = np.zeros(128, np.float32)
     for i in range(start, stop, step):
         expected = expected * np.float32(0.5) + x[i * 128:(i + 1) * 128]
@@ -93,7 +93,7 @@ def backwards_arguments(rounds):
 
 @bn.jit
 def up_to_the_limit(x, start, stop, step, out, B: bn.constexpr):
-    """A counter that would overflow one step after its last round."""
+    """A counter that would overflow one step after its last iteration."""
     lanes = bn.arange(0, B)
     acc = bn.zeros((B,), bn.int32)
     for i in bn.range(start, stop, step, num_stages=3):
@@ -101,18 +101,18 @@ def up_to_the_limit(x, start, stop, step, out, B: bn.constexpr):
     bn.store(out + lanes, acc)
 
 
-def up_to_the_limit_arguments(rounds):
-    x = np.arange(max(rounds, 1) * 128, dtype=np.int32)
+def up_to_the_limit_arguments(iterations):
+    x = np.arange(max(iterations, 1) * 128, dtype=np.int32)
     stop, step = 2**31 - 1, 2**28 + 1
-    start = stop - step * rounds
-    expected = x.reshape(-1, 128)[:rounds].sum(0, dtype=np.int32)
+    start = stop - step * iterations
+    expected = x.reshape(-1, 128)[:iterations].sum(0, dtype=np.int32)
     return (x, start, stop, step, np.zeros(128, np.int32)), expected
 
 
-# operands of products --------------------------------------------------------------------------
+# operands of dots ------------------------------------------------------------------------------
 @bn.jit
 def matmul(a, b, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
-    """A product; the last round may be masked."""
+    """A product; the last iteration may be masked."""
     m, n = bn.block(0, BM), bn.block(1, BN)
     acc = bn.zeros((BM, BN), bn.float32)
     for k in bn.spans(a.shape[1], BK):
@@ -120,8 +120,8 @@ def matmul(a, b, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
     out[m, n] = acc
 
 
-def matmul_arguments(rounds):
-    k = max(32 * rounds - 16, 0)
+def matmul_arguments(iterations):
+    k = max(32 * iterations - 16, 0)
     a, b = numbers(4, 64, k), numbers(5, k, 64)
     out = np.zeros((64, 64), np.float32)
     return (a, b, out), a.astype(np.float32) @ b.astype(np.float32)
@@ -144,12 +144,12 @@ def walking_matmul(a, b, M, N, K, stride_a, stride_b, out, BM: bn.constexpr, BN:
         a_places += BK
         b_places += BK * stride_b
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
-    places = out + rows[:, None] * N + columns[None, :]
-    tl.store(places, acc, mask=rows[:, None] < M)
+    addresses = out + rows[:, None] * N + columns[None, :]
+    tl.store(addresses, acc, mask=rows[:, None] < M)
 
 
-def walking_matmul_arguments(rounds):
-    k = max(32 * rounds - 16, 0)
+def walking_matmul_arguments(iterations):
+    k = max(32 * iterations - 16, 0)
     a, b = numbers(6, 48, k), numbers(7, k, 64)
     expected = a.astype(np.float32) @ b.astype(np.float32)
     return (a, b, 48, 64, k, k, 64, np.zeros((48, 64), np.float32)), expected
@@ -167,13 +167,13 @@ def gated(x, gate, up, scale, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.co
     out[m, n] = one * other
 
 
-def gated_arguments(rounds):
-    k = 32 * rounds
+def gated_arguments(iterations):
+    k = 32 * iterations
     x, gate, up = numbers(8, 32, k), numbers(9, k, 64), numbers(10, k, 64)
-    scale = numbers(11, max(rounds, 1), 64, dtype=np.float32)
+    scale = numbers(11, max(iterations, 1), 64, dtype=np.float32)
     wide = [array.astype(np.float32) for array in (x, gate, up)]
     other = np.zeros((32, 64), np.float32)
-    for i in range(rounds):
+    for i in range(iterations):
         k_ = slice(32 * i, 32 * i + 32)
         other += wide[0][:, k_] @ wide[2][k_] * scale[i]
     out = np.zeros((32, 64), np.float32)
@@ -193,8 +193,9 @@ def attention_like(q, k, v, out, BM: bn.constexpr, BN: bn.constexpr, D: bn.const
         out[m, d] = acc
 
 
-def attention_like_arguments(rounds):
-    q, k, v = numbers(12, 96, 16), numbers(13, 32 * rounds, 16), numbers(14, 32 * rounds, 16)
+def attention_like_arguments(iterations):
+    length = 32 * iterations
+    q, k, v = numbers(12, 96, 16), numbers(13, length, 16), numbers(14, length, 16)
     scores = (q.astype(np.float32) @ k.astype(np.float32).T).astype(np.float16)
     out = np.zeros((96, 16), np.float32)
     return (q, k, v, out), scores.astype(np.float32) @ v.astype(np.float32)
@@ -210,16 +211,16 @@ def dequantized(a, b, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr)
     out[m, n] = acc
 
 
-def dequantized_arguments(rounds):
-    a = numbers(15, 32, 32 * rounds)
-    b = np.random.default_rng(16).integers(-4, 5, (32 * rounds, 64)).astype(np.int8)
+def dequantized_arguments(iterations):
+    a = numbers(15, 32, 32 * iterations)
+    b = np.random.default_rng(16).integers(-4, 5, (32 * iterations, 64)).astype(np.int8)
     out = np.zeros((32, 64), np.float32)
     return (a, b, out), a.astype(np.float32) @ b.astype(np.float32)
 
 
 @bn.jit
 def running(a, b, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
-    """A product that every round stores, by way of shared memory."""
+    """A product that every iteration stores, by way of shared memory."""
     m, n = bn.block(0, BM), bn.block(1, BN)
     acc = bn.zeros((BM, BN), bn.float32)
     for k in bn.spans(a.shape[1], BK):
@@ -227,30 +228,30 @@ def running(a, b, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
         out[bn.span(k.start // BK * BM, BM), n] = acc
 
 
-def running_arguments(rounds):
-    a, b = numbers(19, 64, 32 * rounds), numbers(20, 32 * rounds, 64)
-    parts = [a[:, k:k + 32].astype(np.float32) @ b[k:k + 32].astype(np.float32)
-             for k in range(0, 32 * rounds, 32)]
-    return (a, b, np.zeros((64 * rounds, 64), np.float32)), np.cumsum(parts, 0).reshape(-1, 64)
+def running_arguments(iterations):
+    a, b = numbers(19, 64, 32 * iterations), numbers(20, 32 * iterations, 64)
+    terms = [a[:, k:k + 32].astype(np.float32) @ b[k:k + 32].astype(np.float32)
+             for k in range(0, 32 * iterations, 32)]
+    return (a, b, np.zeros((64 * iterations, 64), np.float32)), np.cumsum(terms, 0).reshape(-1, 64)
 
 
 # on Hopper -------------------------------------------------------------------------------------
 @bn.jit
 def half_by_pointers(a, b, columns: bn.constexpr, out, BM: bn.constexpr, BN: bn.constexpr,
                      BK: bn.constexpr):
-    """A product of which the copy engine fetches one operand, but cannot fetch the other."""
+    """A product of which TMA fetches one operand, but cannot fetch the other."""
     m, n = bn.block(0, BM), bn.block(1, BN)
     wrapped = n.index % columns
     acc = bn.zeros((BM, BN), bn.float32)
     for k in bn.spans(a.shape[1], BK):
-        places = b + (k.index[:, None] * columns + wrapped[None, :])
-        tile = bn.load(places, mask=(k.index < a.shape[1])[:, None])
+        addresses = b + (k.index[:, None] * columns + wrapped[None, :])
+        tile = bn.load(addresses, mask=(k.index < a.shape[1])[:, None])
         acc += a[m, k] @ tile
     out[m, n] = acc
 
 
-def half_by_pointers_arguments(rounds):
-    k = max(32 * rounds - 16, 0)
+def half_by_pointers_arguments(iterations):
+    k = max(32 * iterations - 16, 0)
     a, b = numbers(17, 64, k), numbers(18, k, 96)  # no multiple of BN: tiles may wrap around
     out = np.zeros((64, 64), np.float32)
     return (a, b, 96, out), a.astype(np.float32) @ b[:, :64].astype(np.float32)
@@ -265,14 +266,14 @@ CASES = (
     Case(backwards, backwards_arguments, {"B": 128}, 1),
     Case(up_to_the_limit, up_to_the_limit_arguments, {"B": 128}, 1),
     *(Case(matmul, matmul_arguments, PRODUCT, 2, options={"num_stages": stages},
-            least_rounds=1)
+            min_iterations=1)
       for stages in (2, 3, 5)),
     Case(walking_matmul, walking_matmul_arguments, PRODUCT, 2),
-    Case(gated, gated_arguments, NARROW_PRODUCT, 4, least_rounds=1),
+    Case(gated, gated_arguments, NARROW_PRODUCT, 4, min_iterations=1),
     Case(attention_like, attention_like_arguments, {"BM": 32, "BN": 32, "D": 16}, 2,
          tolerance=5e-2),
-    Case(running, running_arguments, PRODUCT, 2, least_rounds=1),
-    Case(dequantized, dequantized_arguments, NARROW_PRODUCT, 2, least_rounds=1),
+    Case(running, running_arguments, PRODUCT, 2, min_iterations=1),
+    Case(dequantized, dequantized_arguments, NARROW_PRODUCT, 2, min_iterations=1),
 )
 HOPPER_CASES = (
     Case(walking_matmul, walking_matmul_arguments, PRODUCT, 2),

@@ -1,4 +1,4 @@
-"""Tiles that the blocks of a program fetch together: which, and in what portions."""
+"""Multicast: which tiles the blocks of a cluster fetch together, and in what shards."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ HEADS = {"BM": 64, "BN": 64, "D": 64}
 
 
 def mapped(kernel, blocks=2, constants=TILES, types=F16, options=WARPGROUP):
-    """The kernel with products mapped, its programs spread over blocks."""
+    """The kernel with dots mapped, its programs partitioned over blocks."""
     tile = tile_of(kernel, types, {"BLOCKS": blocks, **constants})
     return map_wgmma(with_rank(tile, blocks), options)
 
@@ -99,14 +99,14 @@ def test_what_a_loop_carries_differs_if_what_it_begins_with_or_goes_on_with_does
   } else {
     yield %n
   }"""])
-def test_blocks_part_ways_where_the_rank_decides(body):
+def test_control_flow_diverges_where_the_rank_decides(body):
     fn = text_of(body)
 
     assert "x" in names_that_differ(fn)
     assert control_flow_diverges(fn, rank_dependent(fn))
 
 
-# portions ---------------------------------------------------------------------------------------
+# shards -----------------------------------------------------------------------------------------
 def starts(shard, rank):
     """Where the shard of a rank begins along each axis."""
     builder = Builder(folding=True)
@@ -130,7 +130,7 @@ def starts(shard, rank):
     ((128, 128), 1, 8, 128, 2, (64, 128)),
     ((64, 64), 1, 32, 128, 2, (64, 32)),
 ])
-def test_portions_follow_each_other_in_the_buffer_and_lie_in_it_as_they_do_alone(
+def test_shards_follow_each_other_in_the_buffer_and_lie_in_it_as_they_do_alone(
         shape, minor_axis, bits, swizzle, blocks, shard):
     dtype = {8: "float8_e5m2", 16: "float16", 32: "float32"}[bits]
     whole = TileType(DTYPES[dtype], shape, swizzled(shape, minor_axis, bits, swizzle))
@@ -142,7 +142,7 @@ def test_portions_follow_each_other_in_the_buffer_and_lie_in_it_as_they_do_alone
         first = starts(found, rank)
         for index in np.ndindex(*[min(extent, 16) for extent in shard]):
             within = offset_of(found.tile.layout, dict(enumerate(index)))
-            moved = {axis: place + start for axis, (place, start) in enumerate(zip(index, first))}
+            moved = {axis: own + start for axis, (own, start) in enumerate(zip(index, first))}
             assert offset_of(whole.layout, moved) == rank * found.tile.size + within
 
 
@@ -192,7 +192,7 @@ def test_a_tile_that_cannot_be_divided_is_fetched_by_each_block(constants, featu
     assert ring_problems(specialized_fn, 4) == []
 
 
-def test_blocks_that_may_part_ways_fetch_for_themselves():
+def test_blocks_that_may_diverge_fetch_for_themselves():
     fn = mapped(uneven_blocks)
 
     schedule = plan_schedule(fn, WARPGROUP)

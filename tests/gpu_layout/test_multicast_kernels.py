@@ -1,4 +1,4 @@
-"""Products of programs that are spread over blocks, in the emulator, and their machine code."""
+"""Matrix products partitioned over the blocks of a cluster: in the emulator, and machine code."""
 
 import re
 
@@ -93,7 +93,7 @@ def test_blocks_that_need_nothing_in_common_are_on_their_own():
     assert "UCGABAR" not in compiled.asm["sass"]
 
 
-def test_blocks_that_part_ways_are_on_their_own():
+def test_blocks_that_diverge_are_on_their_own():
     a, b, c = matrices(256, 64, 256)
 
     compiled = launch(uneven_blocks, (2, 1), (a, b, c),

@@ -1,4 +1,4 @@
-"""Programs that are spread over blocks: together the blocks do what a program does, or it stays."""
+"""Programs partitioned over blocks: together the blocks do what one block would do."""
 
 from copy import copy
 from dataclasses import replace
@@ -47,7 +47,7 @@ def with_bias_of_rows(a, b, c, bias, BM: bn.constexpr, BN: bn.constexpr, BK: bn.
 
 
 @bn.jit
-def turned(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+def transposed(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
     """a is there transposed, c is stored transposed."""
     m, n = bn.block(0, BM), bn.block(1, BN)
     sums = bn.zeros((BM, BN))
@@ -94,7 +94,7 @@ CASES = {
     "product": (product, (MATRIX,) * 3, CONSTANTS),
     "product of 256 rows": (product, (MATRIX,) * 3, CONSTANTS | {"BM": 256}),
     "rows of a bias, of reductions": (with_bias_of_rows, (MATRIX,) * 3 + ("f32[::1]",), CONSTANTS),
-    "transposed": (turned, (MATRIX,) * 3, CONSTANTS),
+    "transposed": (transposed, (MATRIX,) * 3, CONSTANTS),
     "two products": (two_products, (MATRIX,) * 3, CONSTANTS),
     "pointers that are carried, atomics": (walking, ("*fp32",) * 3 + ("i32",) * 3, CONSTANTS | {"BK": 128}),
 }
@@ -123,39 +123,39 @@ def arrays(fn, generator):
     return made
 
 
-def spread(case, options=OPTIONS):
+def partitioned(case, options=OPTIONS):
     """The kernel of a case, whole, and as its blocks run it."""
     kernel, types, constants = CASES[case]
     whole = tile_of(kernel, types, constants)
     assert not refusal(whole, options)
-    parts = partition_blocks(whole, options)
-    verify(parts, TILE)
-    return whole, parts
+    shards = partition_blocks(whole, options)
+    verify(shards, TILE)
+    return whole, shards
 
 
 @pytest.mark.parametrize("num_ctas", [2, 4])
 @pytest.mark.parametrize("case", CASES)
 def test_blocks_together_do_what_a_program_does(case, num_ctas):
     generator = np.random.default_rng()
-    whole, parts = spread(case, replace(OPTIONS, num_ctas=num_ctas))
+    whole, shards = partitioned(case, replace(OPTIONS, num_ctas=num_ctas))
     given = arrays(whole, generator)
     expected = {name: copy(value) for name, value in given.items()}
-    blocks = {attribute(op, "blocks") for op in walk(parts.body) if op.opdef is cta_rank}
+    blocks = {attribute(op, "blocks") for op in walk(shards.body) if op.opdef is cta_rank}
     rows = CASES[case][2]["BM"]
 
     interpreter.run(whole, (3, 3, 1), expected)
     for rank in range(*blocks):
-        interpreter.run(ranked(parts, rank), (3, 3, 1), given)
+        interpreter.run(ranked(shards, rank), (3, 3, 1), given)
 
     assert blocks == {min(num_ctas, rows // 64)}
     for name, array in given.items():
         np.testing.assert_array_equal(array, expected[name])
 
 
-def test_every_block_has_its_part_of_the_rows_and_all_columns():
-    _, parts = spread("product")
+def test_every_block_has_its_shard_of_the_rows_and_all_columns():
+    _, shards = partitioned("product")
 
-    (made,) = [op for op in walk(parts.body) if op.opdef is dot]
+    (made,) = [op for op in walk(shards.body) if op.opdef is dot]
 
     assert [value.type.shape for value in made.operands] == [(64, 16), (16, 32), (64, 32)]
 
@@ -164,9 +164,9 @@ def test_clusters_are_no_larger_than_every_gpu_takes():
     kernel, types, constants = CASES["product"]
     whole = tile_of(kernel, types, constants | {"BM": 1024})
 
-    parts = partition_blocks(whole, replace(OPTIONS, num_ctas=16))
+    shards = partition_blocks(whole, replace(OPTIONS, num_ctas=16))
 
-    assert {attribute(op, "blocks") for op in walk(parts.body) if op.opdef is cta_rank} == {8}
+    assert {attribute(op, "blocks") for op in walk(shards.body) if op.opdef is cta_rank} == {8}
 
 
 def test_a_program_of_one_block_stays_as_it_is():
@@ -264,7 +264,7 @@ def test_a_program_stays_one_block_where_blocks_would_need_each_other(kernel, ty
     assert partition_blocks(whole, OPTIONS).body is whole.body
 
 
-def test_a_program_without_products_stays_one_block():
+def test_a_program_without_dots_stays_one_block():
     whole = tile_of(copying, THREE[:2], {"BM": 128, "BN": 32})
 
     assert refusal(whole, OPTIONS) == "blocks share operands of dots, and there are none"

@@ -27,12 +27,12 @@ F16 = ("f16[:,::1]:16",) * 2 + ("f32[:,::1]:16",)
 
 
 def launches(cases):
-    return [pytest.param(case, rounds, id=f"{case.kernel.__name__}-{rounds}")
-            for case in cases for rounds in range(case.least_rounds, 6)]
+    return [pytest.param(case, iterations, id=f"{case.kernel.__name__}-{iterations}")
+            for case in cases for iterations in range(case.min_iterations, 6)]
 
 
 def planned(kernel, types, constants, options=OPTIONS):
-    """What is pipelined of a kernel, its products mapped."""
+    """The pipelining of a kernel, with its dots mapped."""
     return pipelining_of(map_dots(tile_of(kernel, types, constants), options), options)
 
 
@@ -41,9 +41,9 @@ def stages(plan):
 
 
 # what loops compute ------------------------------------------------------------------------------
-@pytest.mark.parametrize("case, rounds", launches(CASES))
-def test_a_pipelined_loop_computes_what_numpy_does(case, rounds):
-    arguments, expected = case.arguments(rounds)
+@pytest.mark.parametrize("case, iterations", launches(CASES))
+def test_a_pipelined_loop_computes_what_numpy_does(case, iterations):
+    arguments, expected = case.arguments(iterations)
 
     compiled = emulated_gpu.launch(case.kernel, case.grid, arguments,
                                    {**case.constants, **case.options}, "sm_80")
@@ -52,9 +52,9 @@ def test_a_pipelined_loop_computes_what_numpy_does(case, rounds):
     np.testing.assert_allclose(arguments[-1], expected, case.tolerance, case.tolerance)
 
 
-@pytest.mark.parametrize("case, rounds", launches(HOPPER_CASES))
-def test_the_tensor_cores_of_hopper_read_what_threads_copied(case, rounds):
-    arguments, expected = case.arguments(rounds)
+@pytest.mark.parametrize("case, iterations", launches(HOPPER_CASES))
+def test_the_tensor_cores_of_hopper_read_what_threads_copied(case, iterations):
+    arguments, expected = case.arguments(iterations)
 
     compiled = emulated_gpu.launch(case.kernel, case.grid, arguments, case.constants, "sm_90a")
 
@@ -63,7 +63,7 @@ def test_the_tensor_cores_of_hopper_read_what_threads_copied(case, rounds):
     np.testing.assert_allclose(arguments[-1], expected, case.tolerance, case.tolerance)
 
 
-def test_without_the_barrier_of_a_round_there_is_a_race(monkeypatch):
+def test_without_the_barrier_of_a_iteration_there_is_a_race(monkeypatch):
     (case,) = [case for case in CASES if case.options.get("num_stages") == 3]
     arguments, _ = case.arguments(5)
     wait = "cp.async.wait_group 1;"
@@ -82,13 +82,13 @@ def test_without_the_barrier_of_a_round_there_is_a_race(monkeypatch):
 # how many tiles are under way --------------------------------------------------------------------
 @pytest.mark.parametrize("shared_bytes, expected",
                          [(99 * 1024, STAGES), (163 * 1024, LARGE_SHARED_STAGES)])
-def test_products_are_pipelined_where_nobody_says_anything(shared_bytes, expected):
+def test_dots_are_pipelined_by_default(shared_bytes, expected):
     plan = planned(matmul, F16, PRODUCT, replace(OPTIONS, shared_bytes=shared_bytes))
 
     assert stages(plan) == [expected]
 
 
-def test_the_option_says_how_many_tiles_of_a_product_are_under_way():
+def test_the_option_says_how_many_tiles_of_a_dot_are_under_way():
     assert stages(planned(matmul, F16, PRODUCT, replace(OPTIONS, num_stages=5))) == [5]
 
 
@@ -126,15 +126,15 @@ def test_conversions_find_room_beside_the_tiles_in_flight():
 
 
 @bn.jit
-def three_rounds(x, out, B: bn.constexpr):
+def three_iterations(x, out, B: bn.constexpr):
     acc = bn.zeros((B,), bn.float32)
     for i in bn.range(0, 3, num_stages=6):
         acc += bn.load(x + (i * B + bn.arange(0, B)))
     bn.store(out + bn.arange(0, B), acc)
 
 
-def test_no_more_stages_than_rounds():
-    assert stages(planned(three_rounds, ("f32[::1]:16",) * 2, {"B": 512})) == [3]
+def test_no_more_stages_than_iterations():
+    assert stages(planned(three_iterations, ("f32[::1]:16",) * 2, {"B": 512})) == [3]
 
 
 @bn.jit
@@ -146,7 +146,7 @@ def plain_sum(x, out, B: bn.constexpr):
 
 
 @pytest.mark.parametrize("num_stages, expected", [(None, []), (2, [2]), (1, [])])
-def test_loops_without_products_are_pipelined_where_the_option_says_so(num_stages, expected):
+def test_loops_without_dots_are_pipelined_where_the_option_says_so(num_stages, expected):
     plan = planned(plain_sum, ("f32[::1]:16",) * 2, {"B": 512},
                    replace(OPTIONS, num_stages=num_stages))
 
@@ -271,7 +271,7 @@ def test_a_load_in_a_branch_stays_there():
     assert list(plan.reasons.values()) == ["it is in a branch"]
 
 
-def test_what_is_stored_from_shared_memory_is_no_operand_of_a_product():
+def test_what_is_stored_from_shared_memory_is_no_operand_of_a_dot():
     body = LOAD + """
     %b = stage %a : tile<256xfloat16, offset:1..128/dim0:8>
     tma_store %x, %b, %i"""
@@ -281,7 +281,7 @@ def test_what_is_stored_from_shared_memory_is_no_operand_of_a_product():
 
 @bn.jit
 def halving(a, b, out, n, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
-    """Products by a loop that does not count."""
+    """Dots in a loop without a counter."""
     m, c = bn.block(0, BM), bn.block(1, BN)
     acc = bn.zeros((BM, BN), bn.float32)
     while n > 0:

@@ -1,4 +1,4 @@
-"""Products of pipelined loops whose operands are read a part ahead: the same bits, and no waits."""
+"""Dots of pipelined loops whose operands are read a k slice ahead: the same bits, and no waits."""
 
 import re
 
@@ -33,16 +33,16 @@ def product(a, b, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr, SUM
 
 
 def numbers(shape, dtype, seed):
-    """Numbers whose sums of products round, except of integers."""
+    """Numbers whose sums of mmas round, except of integers."""
     chosen = np.random.default_rng(seed)
     if np.dtype(dtype).kind == "i":
         return chosen.integers(-128, 128, shape).astype(dtype)
     return chosen.standard_normal(shape).astype(dtype)
 
 
-def operands(dtype, rounds_of, by_columns, depth):
-    """a, b and how they lie: the depth is masked in the last round, arrays are parts of others."""
-    step = -(-max(depth, 1) // rounds_of) * rounds_of + PAD
+def operands(dtype, step_of, by_columns, depth):
+    """a, b and how they lie: the last iteration is masked, arrays are slices of others."""
+    step = -(-max(depth, 1) // step_of) * step_of + PAD
     a = numbers((32, step), dtype, 1)[:, :depth]
     stored = numbers((32, step) if by_columns else (step, 32), dtype, 2)
     return a, stored[:, :depth].T if by_columns else stored[:depth]
@@ -88,7 +88,7 @@ def test_operands_read_ahead_give_the_same_bits(kind, stages, by_columns, monkey
         assert out.tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("barrier", range(1, 3), ids=["before the loop", "of a round"])
+@pytest.mark.parametrize("barrier", range(1, 3), ids=["before the loop", "of an iteration"])
 def test_without_one_of_the_barriers_there_is_a_race(barrier, monkeypatch):
     a, b = operands(np.float16, 32, False, 160)
     keywords = {"BM": 32, "BN": 32, "BK": 32, "SUM": bn.float32, "PRECISION": "ieee"}
@@ -116,32 +116,32 @@ def test_eight_bit_floats_are_read_ahead_where_tensor_cores_take_them(monkeypatc
     assert out.tobytes() == expected.tobytes()
 
 
-# which products ----------------------------------------------------------------------------------
+# which dots --------------------------------------------------------------------------------------
 F16 = ("f16[:,::1]:16", "f16[:,::1]:16", "f32[:,::1]:16")
 CONSTANTS = {"BM": 128, "BN": 128, "BK": 32, "SUM": bn.float32, "PRECISION": "ieee"}
 
 
-def parts(types=F16, **constants):
-    """In how many parts the product of a kernel is done; 0 if its operands are not read ahead."""
+def k_slices(types=F16, **constants):
+    """The number of k slices of a kernel's dot; 0 if its operands are not read ahead."""
     fn = map_dots(tile_of(product, types, {**CONSTANTS, **constants}), OPTIONS)
     (pipeline,) = pipelining_of(fn, OPTIONS).pipelines
     return pipeline.prefetch.k_slices if pipeline.prefetch is not None else 0
 
 
 @pytest.mark.parametrize("depth, expected", [(16, 0), (32, 2), (64, 4)])
-def test_parts_are_as_deep_as_an_instruction(depth, expected):
-    assert parts(BK=depth) == expected
+def test_k_slices_are_as_deep_as_an_instruction(depth, expected):
+    assert k_slices(BK=depth) == expected
 
 
-def test_there_must_be_registers_for_two_parts():
-    assert parts(BM=256) == 0
+def test_there_must_be_registers_for_two_k_slices():
+    assert k_slices(BM=256) == 0
 
 
 @pytest.mark.parametrize("precision, expected", [("tf32", 4), ("tf32x3", 0), ("ieee", 0)])
 def test_float32_is_read_ahead_where_a_step_is_one_instruction(precision, expected):
     types = ("f32[:,::1]:16",) * 3
 
-    assert parts(types, BM=64, BN=64, PRECISION=precision) == expected
+    assert k_slices(types, BM=64, BN=64, PRECISION=precision) == expected
 
 
 # what becomes of it ------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ BY_ROWS_AND_COLUMNS = pytest.mark.parametrize(
 
 
 def machine_code(b):
-    """The instructions of a product whose second operand is of type b."""
+    """The instructions of a dot whose second operand is of type b."""
     types = ("f16[:,::1]:16", b, "f32[:,::1]:16")
     compiled = bn.compile(product, types, CONSTANTS, target="sm_80", num_warps=4)
     lines = re.findall(r"^\s+/\*\w+\*/\s+(.*?) ;|^(\.L\w+):", compiled.asm["sass"], re.M)
@@ -164,14 +164,14 @@ def machine_code(b):
 
 
 @BY_ROWS_AND_COLUMNS
-def test_a_round_has_few_instructions_beside_what_it_is_for(b):
+def test_an_iteration_has_few_instructions_beside_what_it_is_for(b):
     lines = machine_code(b)
-    labels = {line: place for place, line in enumerate(lines) if line.startswith(".L")}
-    products = {place for place, line in enumerate(lines) if line.startswith("HMMA")}
-    backwards = [(labels[label], place) for place, line in enumerate(lines)
-                 for label in re.findall(r"BRA `\((\.L\w+)\)", line) if labels[label] < place]
+    labels = {line: index for index, line in enumerate(lines) if line.startswith(".L")}
+    mmas = {index for index, line in enumerate(lines) if line.startswith("HMMA")}
+    backwards = [(labels[label], index) for index, line in enumerate(lines)
+                 for label in re.findall(r"BRA `\((\.L\w+)\)", line) if labels[label] < index]
 
-    start, end = min((loop for loop in backwards if products & set(range(*loop))),
+    start, end = min((loop for loop in backwards if mmas & set(range(*loop))),
                      key=lambda loop: loop[1] - loop[0])
 
     names = re.findall(r"HMMA|LDSM|LDGSTS", "\n".join(lines[start:end]))
@@ -182,15 +182,15 @@ def test_a_round_has_few_instructions_beside_what_it_is_for(b):
 @BY_ROWS_AND_COLUMNS
 def test_what_is_multiplied_behind_a_barrier_was_read_before_it(b):
     lines = machine_code(b)
-    products = [i for i, line in enumerate(lines) if line.startswith("HMMA")]
+    mmas = [i for i, line in enumerate(lines) if line.startswith("HMMA")]
     (barrier,) = [i for i, line in enumerate(lines)
-                  if "BAR.SYNC" in line and products[0] < i < products[-1]]
+                  if "BAR.SYNC" in line and mmas[0] < i < mmas[-1]]
 
-    following = next(i for i in products if i > barrier)
+    following = next(i for i in mmas if i > barrier)
     a, b = re.match(r"HMMA\S+ R\d+, (R\d+)\S*, (R\d+)", lines[following]).groups()
     read = {register for line in lines[barrier:following] if line.startswith("LDSM")
             for register in registers_of(line.split()[1], 4)}
 
-    assert len(products) == 64
+    assert len(mmas) == 64
     assert not read & (registers_of(a, 4) | registers_of(b, 2))
     assert not any(line.startswith(("STL", "LDL")) for line in lines)

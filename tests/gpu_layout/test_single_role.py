@@ -60,7 +60,7 @@ def mapped(kernel, types=HEADS, constants=BLOCKS, options=WARPGROUP):
     return map_wgmma(tile_of(kernel, types, constants), options)
 
 
-def lone(kernel, options=WARPGROUP):
+def single_role(kernel, options=WARPGROUP):
     """The kernel after the passes, verified."""
     fn = specialize_warps(rotate_dots(mapped(kernel, options=options), options), options)
     verify(fn, MAPPED)
@@ -70,15 +70,15 @@ def lone(kernel, options=WARPGROUP):
 @pytest.mark.parametrize("kernel", [softmax_products, halves, with_rest])
 @pytest.mark.parametrize("num_stages", [None, 1, 2])
 def test_warps_that_compute_fetch_and_their_rings_balance(kernel, num_stages):
-    fn = lone(kernel, replace(WARPGROUP, num_stages=num_stages))
+    fn = single_role(kernel, replace(WARPGROUP, num_stages=num_stages))
 
     assert not any(op.opdef is warp_roles for op in walk(fn.body))
     assert any(op.opdef is tma_load for op in walk(fn.body))
     assert ring_problems(fn, 4) == []
 
 
-def test_a_round_fetches_for_the_next_one_while_its_first_product_is_under_way():
-    fn = lone(softmax_products)
+def test_an_iteration_fetches_for_the_next_one_while_its_first_dot_is_under_way():
+    fn = single_role(softmax_products)
 
     (loop,) = [op for op in walk(fn.body) if op.name == "for"]
     names = [op.name for op in loop.regions[0].ops if op.name in ("wgmma", "wgmma_wait", "if")]
@@ -86,11 +86,11 @@ def test_a_round_fetches_for_the_next_one_while_its_first_product_is_under_way()
     before = Counter(op.name for op in walk(fn.body))
     inside = Counter(op.name for op in walk(loop.regions[0]))
     assert inside["tma_load"] == 2
-    assert before["tma_load"] == 2 + 2 + 1  # keys and values of the first round, the queries
+    assert before["tma_load"] == 2 + 2 + 1  # keys and values of the first iteration, the queries
 
 
 def test_the_check_of_rings_finds_a_fetch_that_is_missing():
-    fn = lone(softmax_products)
+    fn = single_role(softmax_products)
 
     first = next(op for op in fn.body.ops if op.name == "if")
     fn.body.ops = tuple(op for op in fn.body.ops if op is not first)
@@ -111,7 +111,7 @@ def test_programs_share_where_three_fit(constants, options, shares):
     assert shares_multiprocessor(fn, options) is shares
 
 
-def test_programs_whose_products_do_not_wait_for_each_other_do_not_share():
+def test_programs_whose_dots_do_not_wait_for_each_other_do_not_share():
     fn = mapped(matmul, HEADS[:3], {"BM": 64, "BN": 64, "BK": 64})
 
     assert not shares_multiprocessor(fn, WARPGROUP)
@@ -127,14 +127,14 @@ def test_a_loop_within_a_loop_has_a_warp_that_fetches():
                 sums += (q[rows, d] @ k[n, d].T).to(bn.float16) @ v[n, d]
             out[rows, d] = sums
 
-    fn = lone(persistent)
+    fn = single_role(persistent)
 
     assert any(op.opdef is warp_roles for op in walk(fn.body))
     assert ring_problems(fn, 4) == []
 
 
 def test_in_a_branch_all_is_fetched_before_anything_is_waited_for():
-    fn = lone(with_rest)
+    fn = single_role(with_rest)
 
     branch = [op for op in fn.body.ops if op.name == "if"][-1]
     names = [op.name for op in branch.regions[0].ops if op.name in ("if", "mbarrier_wait")]

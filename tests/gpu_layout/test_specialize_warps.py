@@ -1,4 +1,4 @@
-"""Kernels whose fetches a warp of their own does: what they become, and when they stay."""
+"""Warp specialisation: what kernels become, and when they stay as they are."""
 
 from collections import Counter
 from dataclasses import replace
@@ -62,14 +62,14 @@ def test_the_producer_only_fetches_and_the_consumers_only_compute():
     assert not consumers.keys() & {"load", "store", "tma_load", "mbarrier_expect"}
 
 
-def test_rounds_overlap_where_only_wgmma_touches_the_accumulator():
+def test_iterations_overlap_where_only_wgmma_touches_the_accumulator():
     fn = specialized(matmul)
 
     waits = [op.attrs["pending"] for op in walk(fn.body) if op.name == "wgmma_wait"]
     assert waits == [1, 0]
 
 
-def test_rounds_do_not_overlap_where_the_accumulator_is_used_in_the_loop():
+def test_iterations_do_not_overlap_where_the_accumulator_is_used_in_the_loop():
     fn = specialized(late_use)
 
     waits = [op.attrs["pending"] for op in walk(fn.body) if op.name == "wgmma_wait"]
@@ -105,7 +105,7 @@ def test_a_kernel_that_cannot_be_specialised_stays_as_it_is_and_says_why(types, 
 
 
 @pytest.mark.parametrize(("b", "is_taken"), [("f32[::1,:]:16", True), ("f32[:,::1]:16", False)])
-def test_tf32_is_for_wgmma_where_the_copy_engine_rounds_both_operands(b, is_taken):
+def test_tf32_is_for_wgmma_where_tma_rounds_both_operands(b, is_taken):
     types = "f32[:,::1]:16", b, "f32[:,::1]:16"
     fn = map_wgmma(tile_of(matmul, types, {**TILES, "BN": 128, "BK": 32, "PRECISION": "tf32"}),
                    OPTIONS)
@@ -128,7 +128,7 @@ def test_the_check_of_rings_finds_a_slot_that_is_never_released():
     assert ring_problems(fn, 8) == ["a region does not release each slot once"]
 
 
-def test_rounds_do_not_overlap_where_threads_write_what_wgmma_reads():
+def test_iterations_do_not_overlap_where_threads_write_what_wgmma_reads():
     fn = specialized(matmul, ("i8[:,::1]:16", "i8[:,::1]:16", "i32[:,::1]:16"),
                      {**TILES, "BK": 128, "SUM": bn.int32})
 

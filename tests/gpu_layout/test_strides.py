@@ -1,4 +1,4 @@
-"""Pointers of pipelined loops that go on by the same in every round are carried, not computed."""
+"""Pointers of pipelined loops with a constant increment are carried, not computed."""
 
 import emulated_gpu
 import numpy as np

@@ -181,8 +181,9 @@ def tma_load(map, buffer, barrier, *starts, blocks=1) -> None:
     map: pointer, a tensor map parameter; buffer: of the tile's shape (without axes of extent 1 that
     only the array has), in a layout of shared.swizzled; starts: scalar int32, the box's first index
     along every axis of the map, innermost first.  Elements outside of the array are zeros.
-    Executed by one warp, of which one lane issues it.  The map's box may be smaller than the tile,
-    which then takes several copies, in the order of the buffer's panels.
+    Executed by one warp, of which one lane issues it.
+    The map's box may be smaller than the tile, which then takes several copies, in the order of the
+    buffer's panels.
     blocks: of the cluster; if more than one, the box is multicast to the same offset in all of
         them, and the bytes count for the barrier at the same offset in each.
     """
