@@ -77,7 +77,7 @@ def _power_of_two(y: str) -> int | None:
 
 
 def _divisor(body: Body, type_: str, y: str, safe: str, *unsafe: str) -> str:
-    """y, or safe where dividing by y has no meaning in LLVM: y is 0 or one of unsafe."""
+    """y, or safe where dividing by y is undefined in LLVM: y is 0 or one of unsafe."""
     if is_literal(y):
         return safe if y in ("0", *unsafe) else y
     for value in ("0", *unsafe):

@@ -138,7 +138,7 @@ class Ranges:
         return first.joined(last)
 
     def _assume(self, op: Op | None) -> None:
-        """Narrow ranges by an assumed comparison; a program in which it is false has no meaning."""
+        """Narrow ranges by an assumed comparison; the program is undefined where it is false."""
         if op is None:
             return
         if op.name == "and":

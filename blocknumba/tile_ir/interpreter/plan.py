@@ -75,7 +75,7 @@ def _action(op: Op, spare: set[Value]) -> Action:
     execute, evaluate, attrs = op.opdef.execute, op.opdef.evaluate, op.attrs
     if execute is not None:
         return lambda machine, *tiles: execute(machine, op, *tiles)
-    assert evaluate is not None, f"{op.name} has no NumPy meaning"
+    assert evaluate is not None, f"{op.name} has no NumPy numerics"
     if op.opdef.has(ELEMENTWISE) and op.result.type.shape:
         on_arrays = _elementwise(op, spare)
     else:
