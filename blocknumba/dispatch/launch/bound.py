@@ -10,8 +10,7 @@ from blocknumba.dispatch.launch.arrays import LEGACY_STREAM, library_of
 from blocknumba.dispatch.launch.call import Call
 from blocknumba.dispatch.launch.driver import status_of
 from blocknumba.dispatch.launch.grid import Grid
-from blocknumba.dispatch.launch.launch_buffer import LaunchBuffer
-from blocknumba.dispatch.launch.plan import Plan, slot_bits
+from blocknumba.dispatch.launch.plan import LaunchBuffer, Plan, slot_bits
 from blocknumba.dispatch.launch.streams import (
     cupy_stream_getter, device_getter, stream_handle, torch_stream_getter,
 )

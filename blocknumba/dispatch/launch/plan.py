@@ -1,8 +1,9 @@
-"""Launch plans: the data of a launch that stays the same from call to call."""
+"""Launch plans, the data of a launch that stays the same from call to call, and their buffers."""
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import threading
 from collections.abc import Collection, Mapping, Sequence
@@ -10,15 +11,90 @@ from collections.abc import Collection, Mapping, Sequence
 from blocknumba.dispatch.compile.captures import Captures
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.launch.arrays import ArrayInfo
-from blocknumba.dispatch.launch.driver import Driver, status_of
+from blocknumba.dispatch.launch.driver import Driver, cupy_launch, status_of
 from blocknumba.dispatch.launch.grid import Grid, grid_of
-from blocknumba.dispatch.launch.launch_buffer import SLOT_BYTES, LaunchBuffer, LaunchShape
-from blocknumba.dispatch.launch.tensor_maps import EncodedMaps, ArgumentInfo
+from blocknumba.dispatch.launch.launch_config import LaunchConfig, LaunchShape
+from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo, EncodedMaps
 from blocknumba.errors import LaunchError, ResourceError
 from blocknumba.nvvm_lower.target import Capability
 from blocknumba.tile_ir.ir.function import Parameter
 
+SLOT_BYTES = 8  # of one argument: the largest are pointers and 64-bit numbers
 _MASK_64 = (1 << 64) - 1
+_as_pointer = ctypes.c_void_p.from_param
+
+
+class LaunchBuffer:
+    """Arguments, grid and stream of the launches of a plan.
+
+    plan: whose kernel it launches.  compiled: that kernel.
+    slots: one 8-byte slot per argument: the address of an array, the bits of a number.
+    maps: the tensor maps among the parameters; see Plan.
+    grid, stream: of the next launch; None at first.
+    submit: launches in the current context and returns the driver's status, 0 or None for
+        success; CuPy's function raises instead.  It does not keep the buffer alive.  It takes no
+        arguments: passing them would take most of the time of a warm call.
+    """
+
+    __slots__ = ("plan", "compiled", "slots", "maps", "grid", "stream", "submit", "_config",
+                 "_addresses", "_encoded", "_direct")
+
+    def __init__(self, plan: Plan):
+        self.plan, self.compiled = plan, plan.compiled
+        self.slots = bytearray(max(1, plan.slot_count) * SLOT_BYTES)
+        self._config = LaunchConfig.of(plan.shape)
+        self._direct = None if plan.shape.attributes else cupy_launch()
+        self.maps = plan.maps
+        self.grid: object = None
+        self.stream: int | None = None
+        self._encoded: dict[int, ctypes.Array] = {}
+        addresses = plan.addresses(ctypes.addressof(ctypes.c_char.from_buffer(self.slots)))
+        self._addresses = (ctypes.c_void_p * max(1, len(addresses)))(*addresses)
+        # as parameters made beforehand: ctypes need not convert them at each call
+        self.submit = functools.partial(
+            plan.driver.launch, _as_pointer(ctypes.addressof(self._config)),
+            _as_pointer(plan.handle), _as_pointer(ctypes.addressof(self._addresses)), None)
+
+    def fill(self, slots: Sequence[int]) -> None:
+        """Write the contents of all slots."""
+        for slot, bits in enumerate(slots):
+            start = slot * SLOT_BYTES
+            self.slots[start:start + SLOT_BYTES] = (bits & _MASK_64).to_bytes(SLOT_BYTES, "little")
+        self.encode_maps()
+
+    def encode_maps(self) -> bool:
+        """Encode the tensor maps of the arrays in the slots, and pass their addresses.
+
+        False if the numbers in the slots describe no array.
+        """
+        contents = memoryview(self.slots).cast("Q")
+        for position, slots, maps in self.maps:
+            encoded = maps.at(tuple([contents[slot] for slot in slots]))
+            if encoded is None:
+                return False
+            self._encoded[position] = encoded  # the driver has only its address
+            self._addresses[position] = ctypes.addressof(encoded)
+        return True
+
+    def aim(self, grid: object, stream: int) -> bool:
+        """Set grid and stream of the next launch; False, and no change, for an empty grid.
+
+        Errors: those of grid_of.
+        """
+        x_programs, y_programs, z_programs = extents = grid_of(grid, self.compiled.name)
+        if not all(extents):
+            return False
+        shape, config = self.plan.shape, self._config
+        if self._direct is not None:
+            self.submit = functools.partial(
+                self._direct, self.plan.handle, *extents, shape.threads, 1, 1, shape.shared_bytes,
+                stream, ctypes.addressof(self._addresses), 0)
+        else:
+            config.x_blocks = x_programs * shape.cluster
+            config.y_blocks, config.z_blocks = y_programs, z_programs
+            config.stream = stream
+        self.grid, self.stream = grid, stream
+        return True
 
 
 class Plan:

@@ -9,9 +9,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from blocknumba.dispatch.launch.arrays import Library
-from blocknumba.dispatch.launch.launch_buffer import LaunchBuffer
 from blocknumba.dispatch.launch.launcher_source import MARKS
-from blocknumba.dispatch.launch.plan import KeyPlans
+from blocknumba.dispatch.launch.plan import KeyPlans, LaunchBuffer
 
 TensorCheck = Callable[..., bool]
 
