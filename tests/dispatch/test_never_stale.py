@@ -1,12 +1,14 @@
 """Everything that a kernel reads while it is compiled can change: the next launch sees it."""
 
+import os
+import subprocess
+import sys
 import types
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
-
-import blocknumba as bn
 
 from blocknumba.dispatch.compile import compilation, pipeline
 from blocknumba.dispatch.compile.cache import Cache
@@ -318,3 +320,28 @@ def test_another_program_sees_a_change(case, cache, monkeypatch):
 
     assert stored(case, changed) == 2
     assert stored(case, program(case)) == 1
+
+
+def stored_by_all(is_changed: bool) -> list[float]:
+    """What each case stores in a program that has just started, changed before it launches."""
+    found = []
+    for case in CASES:
+        names = program(case)
+        if is_changed:
+            exec(case.change, names)
+        found.append(stored(case, names))
+    return found
+
+
+def test_other_processes_see_changes(tmp_path):
+    folder = Path(__file__).parent
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join((str(folder), str(folder.parents[1]))),
+        "BLOCKNUMBA_CACHE_DIR": str(tmp_path), "BLOCKNUMBA_CACHE": "1"}
+
+    for is_changed, expected in ((False, 1), (True, 2), (False, 1)):
+        script = f"import test_never_stale as t; print(t.stored_by_all({is_changed}))"
+        done = subprocess.run([sys.executable, "-c", script], env=environment, text=True,
+                              capture_output=True, check=True)
+        assert eval(done.stdout) == [expected] * len(CASES)
+    assert any(tmp_path.iterdir())
