@@ -406,18 +406,18 @@ ENTRIES = {
     "not tile IR": lambda parts: entry_of([parts[0], b"Hamlet"]),
     "no tile IR": lambda parts: entry_of([parts[0], b""]),
     "an unknown op": lambda parts: entry_of([parts[0], parts[1].replace(b" mul ", b" mu ")]),
-    **{f"no {name}": without(name) for name in ("name", "toolchain", "read", "stored", "places",
+    **{f"no {name}": without(name) for name in ("name", "toolchain", "read", "stored", "locations",
                                                 "op_locations")},
     "a name that is none": with_head(name=7),
     "a toolchain of numbers": with_head(toolchain=[7]),
     "a toolchain of other fields": with_head(toolchain=[{"file": "x"}]),
     "reads numbers": with_head(read=[1, 2]),
     "stores text": with_head(stored="out"),
-    "places that are none": with_head(places=[["file", "line"]]),
-    "a place called from itself": with_head(places=[["f", 1, 0, 0, "f", 0]]),
-    "ops without places": with_head(op_locations=[]),
-    "places beyond the end": with_head(op_locations=[10**9]),
-    "places that are texts": with_head(op_locations=["a"]),
+    "locations that are none": with_head(locations=[["file", "line"]]),
+    "a location called from itself": with_head(locations=[["f", 1, 0, 0, "f", 0]]),
+    "ops without locations": with_head(op_locations=[]),
+    "locations beyond the end": with_head(op_locations=[10**9]),
+    "locations that are texts": with_head(op_locations=["a"]),
     "machine code of the interpreter": with_head(machine={}),
 }
 
@@ -444,7 +444,7 @@ def machine_entry() -> tuple:
 
 MACHINE = {
     "threads": "many", "symbol": None, "parameters": {}, "registers": 1.5, "warnings": "none",
-    "shared_bytes": None, "cluster": "2"}
+    "shared_bytes": None, "cluster": "2", "remarks": {"locations": [], "remarks": [["tma", 7, {}]]}}
 PARAMETER = {"kind": 1, "axis": "0", "divisibility": None, "mappable": 1, "tensor_map": [1],
              "unknown": 0}
 

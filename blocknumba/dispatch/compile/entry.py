@@ -25,7 +25,7 @@ _HEAD = {"name": str, "toolchain": list, "read": list, "stored": list, "location
          "op_locations": list}
 _MACHINE = {"symbol": str, "parameters": list, "threads": int, "shared_bytes": int, "cluster": int,
             "registers": int, "spill_bytes": int, "stack_bytes": int, "static_shared_bytes": int,
-            "warnings": list}
+            "warnings": list, "remarks": dict}
 _PARAMETER = {"kind": str, "argument": str, "axis": int | None, "divisibility": int,
               "minimum": int | None, "mappable": bool, "tensor_map": dict | None}
 _FAST = 1  # zlib's level: texts shrink to a tenth, in a third of the time of the default
@@ -141,8 +141,13 @@ def _remark_fields(remarks: Iterable[Remark]) -> dict[str, object]:
 
 
 def _remarks(fields: dict) -> tuple[Remark, ...]:
-    """Remarks from their fields, as JSON brings them back: tuples have become lists."""
+    """Remarks from their fields, as JSON brings them back: tuples have become lists.
+
+    Errors: ValueError, TypeError, KeyError or IndexError for what _remark_fields does not write.
+    """
     topics, numbers, details = zip(*fields["remarks"]) if fields["remarks"] else ((), (), ())
+    if {*map(type, topics)} - {str} or {*map(type, details)} - {dict}:
+        raise TypeError(topics)
     locs = located(fields["locations"], numbers)
     return tuple(Remark(topic, loc, {name: tuple(value) if isinstance(value, list) else value
                                      for name, value in given.items()})
