@@ -130,6 +130,52 @@ def helped(y, n):
     y[0] = helper(n)
 
 
+def one(x):
+    return x + 1
+
+
+def function(y, n):
+    if n > 3:
+        f = one
+    y[0] = f(y[1])
+
+
+def text(y, n):
+    for _ in range(n - 3):
+        d = "float16"
+    y[0] = bn.cast(y[1], d)
+
+
+def dtype(y, n):
+    if n > 3:
+        t = np.float32
+    y[0] = t(2)
+
+
+def inner(y, n):
+    if n > 3:
+        def f(x):
+            return x * 2
+    y[0] = f(y[1])
+
+
+def calls_chosen(x, n):
+    if n > 3:
+        f = one
+    return f(x)
+
+
+def function_of_helper(y, n):
+    y[0] = calls_chosen(y[1], n)
+
+
+def guarded_function(y, n):
+    if n > 3:
+        f = one
+    if n > 3:
+        y[0] = f(y[1])
+
+
 def extent(y, n):
     if n > 2:
         width = 4
@@ -137,7 +183,8 @@ def extent(y, n):
 
 
 KERNELS = (const, const_int, boolean, npconst, tup, looped, nested, whiled, span, spanload, tile,
-           array, view, cond_expr, loopvar, loopbound, index, helped)
+           array, view, cond_expr, loopvar, loopbound, index, helped, function, text, dtype, inner,
+           function_of_helper)
 
 
 def run(function, n, **options):
@@ -150,7 +197,8 @@ def run(function, n, **options):
 @pytest.mark.parametrize("function", KERNELS, ids=lambda function: function.__name__)
 def test_a_variable_that_the_path_has_not_assigned_is_found(function):
     name = {"boolean": "t", "array": "a", "view": "a", "loopvar": "i", "span": "s",
-            "spanload": "s"}.get(function.__name__, "t")
+            "spanload": "s", "function": "f", "text": "d", "inner": "f",
+            "function_of_helper": "f"}.get(function.__name__, "t")
     with pytest.raises(BlockNameError) as caught:
         run(function, 3, debug=True)
 
@@ -163,8 +211,9 @@ def test_a_variable_that_the_path_has_assigned_is_what_it_is_without_debug(funct
 
 
 @pytest.mark.parametrize("n", [3, 5])
-def test_a_variable_that_is_not_used_where_it_is_not_assigned_is_no_error(n):
-    assert run(guarded, n, debug=True) == run(guarded, n)
+@pytest.mark.parametrize("function", [guarded, guarded_function])
+def test_a_variable_that_is_not_used_where_it_is_not_assigned_is_no_error(function, n):
+    assert run(function, n, debug=True) == run(function, n)
 
 
 def test_a_number_that_must_be_known_is_known_in_debug_too():

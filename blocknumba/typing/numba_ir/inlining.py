@@ -14,6 +14,7 @@ from numba.core import ir
 from blocknumba.errors import BlockTypeError, Loc, UnsupportedError
 from blocknumba.typing.function import keyword_hint, python_function, signature_text
 from blocknumba.typing.numba_ir import folding, renaming
+from blocknumba.typing.numba_ir.assigned import checked
 from blocknumba.typing.numba_ir.bytecode import (
     Activation, Source, SourceLoc, assignment_place, source_of,
 )
@@ -52,10 +53,11 @@ class Inliner:
 
     A call of a function in itself is left open when it is given the same constants as a call around
     it: what ends such a recursion, if anything does, is a type.
+    watched: as of Options.
     """
 
-    def __init__(self, blocks: dict[int, ir.Block]):
-        self._blocks = blocks
+    def __init__(self, blocks: dict[int, ir.Block], watched: bool = False):
+        self._blocks, self._watched = blocks, watched
         self._numbers = itertools.count(1)
         self._recursive_calls = 0
         self.open_calls: dict[int, Loc] = {}
@@ -149,6 +151,8 @@ class Inliner:
         """Append the callee's body to block; give the block in which the caller goes on."""
         site = statement.loc.place
         source = source_of(call.function)
+        if self._watched:
+            source = checked(source)
         refuse_assigned_cells(source, call.cells)
         self._statements += statement_count(source.blocks)
         require_few_statements(self._statements, _outermost(site))

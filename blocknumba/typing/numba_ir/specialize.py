@@ -8,6 +8,7 @@ from numba.core import ir
 
 from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir.ir.arguments import Argument, ArrayArgument
+from blocknumba.typing.numba_ir.assigned import checked
 from blocknumba.typing.function import signature_text
 from blocknumba.typing.numba_ir import constants, renaming
 from blocknumba.typing.numba_ir.bytecode import Source, function_place
@@ -29,10 +30,10 @@ class Specializer:
     def __init__(self, source: Source, arguments: Mapping[str, Argument],
                  constant_values: Mapping[str, object], watched: bool = False):
         refuse_assigned_cells(source, ())
-        self._source, self._watched = source, watched
-        self.blocks = _copy(source, constant_values)
+        self._source, self._watched = checked(source) if watched else source, watched
+        self.blocks = _copy(self._source, constant_values)
         self._facts = {name: _facts(argument) for name, argument in arguments.items()}
-        self._inliner, self._unroller = Inliner(self.blocks), Unroller(self.blocks)
+        self._inliner, self._unroller = Inliner(self.blocks, watched), Unroller(self.blocks)
         self._knowledge = Knowledge()
 
     def run(self) -> None:
