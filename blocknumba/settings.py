@@ -167,7 +167,6 @@ def _cache_folder(environment: Mapping[str, str]) -> Path | None:
     return caches / "blocknumba" if caches.is_absolute() else None
 
 
-
 def _absolute(folder: str) -> Path:
     """The cache's folder as an absolute path; ~ is the home directory."""
     path = os.path.expanduser(folder)

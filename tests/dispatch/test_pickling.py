@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import cloudpickle
 import numpy as np
 import pytest
 
@@ -88,7 +89,6 @@ def stored(kernel, **constants) -> list[float]:
 
 
 def test_cloudpickle_writes_a_kernel_whole_where_no_other_process_finds_it():
-    cloudpickle = pytest.importorskip("cloudpickle")
     factor = 5
 
     @bn.heuristics({"B": lambda arguments: 4})

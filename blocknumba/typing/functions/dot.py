@@ -171,7 +171,7 @@ _CODES = {8: uint8, 16: uint16}
 _GROUPS = (16, 32)  # elements that share a scale; 32 in OCP MX, 16 in NVFP4
 
 # e8m0: a byte is the exponent of a float32; 0 would be a subnormal's, and 255 is NaN
-_MANTISSA_BITS, _LEAST_SCALE, _NAN_SCALE, _NAN = 23, 1 << 22, 255, 0x7FC00000
+_MANTISSA_BITS, _MIN_SCALE, _NAN_SCALE, _NAN = 23, 1 << 22, 255, 0x7FC00000
 
 
 @function
@@ -302,6 +302,6 @@ def _scale_values(context: Context, name: str, scale: Value) -> Value:
     require(scale.type.dtype == uint8, "dot_scaled: {}_scale must be uint8 or float8_e4m3fn, got "
             "{}", name, scale.type)
     bits = binary(context, "shl", context.emit("cast", scale, dtype="uint32"), _MANTISSA_BITS)
-    bits = where.rule(context, binary(context, "eq", scale, 0), _LEAST_SCALE, bits)
+    bits = where.rule(context, binary(context, "eq", scale, 0), _MIN_SCALE, bits)
     bits = where.rule(context, binary(context, "eq", scale, _NAN_SCALE), _NAN, bits)
     return context.emit("bitcast", bits, dtype=float32.name)

@@ -13,7 +13,7 @@ from blocknumba.typing.functions.shape import as_scalar
 from blocknumba.typing.static_values import static, static_int, static_shape
 from blocknumba.typing.values import Iteration, LoopHints, Number, Span, unwrapped
 
-MOST_STAGES = 16  # as of the option num_stages
+MAX_STAGES = 16  # as of the option num_stages
 MAX_SIZE = 1 << 30  # of a span: its indices are int32
 
 
@@ -147,8 +147,8 @@ def _hints(name: str, num_stages: object, unroll: object, warp_specialize: objec
     """The hints of a loop, checked."""
     if num_stages is not None:
         num_stages = static_int(f"{name}: num_stages", num_stages)
-        require(1 <= num_stages <= MOST_STAGES, "{}: num_stages: given {}, accepted 1 to {}", name,
-                num_stages, MOST_STAGES, error=BlockValueError)
+        require(1 <= num_stages <= MAX_STAGES, "{}: num_stages: given {}, accepted 1 to {}", name,
+                num_stages, MAX_STAGES, error=BlockValueError)
     if unroll is not None:
         unroll = static_int(f"{name}: unroll", unroll)
         require(unroll > 0, "{}: unroll: given {}, accepted 1, which keeps the loop as it is "

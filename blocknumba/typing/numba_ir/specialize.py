@@ -8,9 +8,9 @@ from numba.core import ir
 
 from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir.ir.arguments import Argument, ArrayArgument
-from blocknumba.typing.numba_ir.assigned import checked
 from blocknumba.typing.function import signature_text
 from blocknumba.typing.numba_ir import constants, renaming
+from blocknumba.typing.numba_ir.assigned import checked
 from blocknumba.typing.numba_ir.bytecode import Source, function_place
 from blocknumba.typing.numba_ir.constants import Facts, Knowledge
 from blocknumba.typing.numba_ir.graph import Graph, merge_straight_lines
