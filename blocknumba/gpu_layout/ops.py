@@ -15,8 +15,7 @@ from __future__ import annotations
 from blocknumba.errors import require
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import REGISTER
-from blocknumba.gpu_layout.layouts.shared import OFFSET
-from blocknumba.gpu_layout.memory.chunks import chunk_layout
+from blocknumba.gpu_layout.layouts.shared import OFFSET, chunk_layout
 from blocknumba.gpu_layout.placement.reductions import reduction_plan
 from blocknumba.tile_ir.analysis.ranges import RULES, Range
 from blocknumba.tile_ir.ir.opdef import EFFECT, PURE, attribute, op

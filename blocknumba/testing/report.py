@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
-from blocknumba.dispatch.tune.tables import (
+from blocknumba.dispatch.tune.store import (
     Series, frame, plot_lines, show_figure, text_table, write_csv,
 )
 from blocknumba.errors import BlockValueError, require

@@ -13,9 +13,9 @@ from blocknumba.tile_ir.ir.function import Value
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.evaluate import UNDEFINED, evaluate, execute
 from blocknumba.typing.functions.elementwise import truth
-from blocknumba.typing.numba_ir import iteration, renaming
-from blocknumba.typing.numba_ir.assertions import assertion_text
+from blocknumba.typing.numba_ir import idioms, renaming
 from blocknumba.typing.numba_ir.graph import Graph, Label, Loop
+from blocknumba.typing.numba_ir.idioms import assertion_text
 from blocknumba.typing.numba_types import convert, flatten, undefined
 from blocknumba.typing.ranges import is_nonnegative
 from blocknumba.typing.values import Iteration, unwrapped
@@ -99,7 +99,7 @@ class Translator:
         """The loop as one over a range, when its header is its only way out."""
         header = blocks[loop.header]
         valid = _assignment(header, header.body[-1])
-        if valid is None or not _is_expression(valid, iteration.VALID):
+        if valid is None or not _is_expression(valid, idioms.VALID):
             return None
         if any(t not in loop.body for b in loop.body - {loop.header} for t in graph.successors[b]):
             return None
@@ -119,7 +119,7 @@ class Translator:
             self.context.nonnegative.add(index)
         self.env[counted.counter] = index
         for statement in header.body[:-1]:
-            if _is_expression(statement, iteration.VALID, iteration.NEXT):
+            if _is_expression(statement, idioms.VALID, idioms.NEXT):
                 self.env[statement.target.name] = index
             elif not _is_expression(statement, "phi"):
                 self._statement(statement)
@@ -128,7 +128,7 @@ class Translator:
                       carried: tuple[Value, ...]) -> None:
         """Learn which carried values count up from at least 0."""
         for statement in header.body:
-            if not _is_expression(statement, iteration.VALID):
+            if not _is_expression(statement, idioms.VALID):
                 continue
             over = self.env.get(statement.value.iterator.name)
             start = self.env.get(statement.value.counter.name)

@@ -6,13 +6,12 @@ import itertools
 from collections.abc import Iterator
 
 import numpy as np
-
-from blocknumba.tile_ir.ir.types import ANY, DTYPES, DType
-from blocknumba.tile_ir.ops.atomic import KINDS
-from blocknumba.tile_ir.text.parser import parse
-
 from case import Case, covers
 from values import edges, padded
+
+from blocknumba.tile_ir.ir.types import ANY, DTYPES, DType
+from blocknumba.tile_ir.ops.memory import KINDS
+from blocknumba.tile_ir.text.parser import parse
 
 SIZE = 32
 

@@ -5,7 +5,7 @@ import pytest
 
 from blocknumba.dispatch.launch.arrays import array_info, host_view
 from blocknumba.dispatch.launch.staging import PAGE
-from blocknumba.dispatch.tune.scratch import HostMemory, Scratch
+from blocknumba.dispatch.tune.trial import HostMemory, Scratch
 
 
 def scratch_of(stored, **arrays):

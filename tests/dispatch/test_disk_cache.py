@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
-
 from blocknumba.dispatch.compile import compilation
 from blocknumba.dispatch.compile.cache import Cache
+from blocknumba.dispatch.compile.compiled import StoredFunction
 from blocknumba.dispatch.compile.entry import decode, encode
-from blocknumba.dispatch.compile.stored_function import StoredFunction
 from blocknumba.errors import BlockIndexError
 from blocknumba.tile_ir.text.printer import text
 

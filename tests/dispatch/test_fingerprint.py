@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
-
 from blocknumba.dispatch.compile import fingerprint as fingerprint_module
 from blocknumba.dispatch.compile.fingerprint import environment, fingerprint
 from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.nvvm_lower.target import Target
-from blocknumba.tile_ir.ir.arguments import ArrayArgument, ScalarArgument
-from blocknumba.tile_ir.ir.types import float32, int32
+from blocknumba.tile_ir.ir.types import ArrayArgument, ScalarArgument, float32, int32
 
 ARRAY = ArrayArgument(float32, (1,), (None,), 16, (1,), (16,))
 SM_90 = Target.parse("sm_90a")

@@ -10,7 +10,7 @@ import pytest
 import blocknumba as bn
 from blocknumba.errors import BlockTypeError, BlockValueError
 from blocknumba.tile_ir.interpreter import launch
-from blocknumba.tile_ir.interpreter.plan import plan
+from blocknumba.tile_ir.interpreter.machine import plan
 
 SCALE = 2
 

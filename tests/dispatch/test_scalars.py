@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from blocknumba.dispatch.launch.scalars import scalar_info
+from blocknumba.dispatch.launch.signature import scalar_info
 from blocknumba.errors import BlockTypeError, BlockValueError
 from blocknumba.tile_ir.ir.types import DTYPES
 

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from blocknumba.dispatch.launch.arrays import array_info
-from blocknumba.dispatch.launch.scalars import scalar_info
+from blocknumba.dispatch.launch.signature import scalar_info
 from blocknumba.dispatch.launch.specialize import (
     are_disjoint, argument_of, freeze, identify, integer_class,
 )
 from blocknumba.errors import BlockTypeError
-from blocknumba.tile_ir.ir.arguments import ScalarArgument
-from blocknumba.tile_ir.ir.types import float64, int32, int64, uint64
+from blocknumba.tile_ir.ir.types import ScalarArgument, float64, int32, int64, uint64
 
 
 def argument(value):

@@ -6,8 +6,9 @@ import pytest
 
 from blocknumba.dispatch.compile.ahead import parse_type, parse_types
 from blocknumba.errors import BlockTypeError
-from blocknumba.tile_ir.ir.arguments import ArrayArgument, ScalarArgument
-from blocknumba.tile_ir.ir.types import DTYPES, bfloat16, float16, float32, float64, int32
+from blocknumba.tile_ir.ir.types import (
+    DTYPES, ArrayArgument, ScalarArgument, bfloat16, float16, float32, float64, int32,
+)
 
 ANY, UNIT = None, 1
 

@@ -6,7 +6,7 @@ from emulated_threads import distribute
 
 from blocknumba.gpu_layout.dots.mma import Instruction, mma_plan
 from blocknumba.gpu_layout.layouts.registers import blocked, from_columns, transpose
-from blocknumba.gpu_layout.memory.chunks import chunk_bits, chunk_layout, registers_of_chunk
+from blocknumba.gpu_layout.layouts.shared import chunk_bits, chunk_layout, registers_of_chunk
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.gpu_layout.placement.stage_conversions import CONVERSION_CHUNK_BYTES

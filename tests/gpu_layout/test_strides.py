@@ -6,11 +6,10 @@ import pytest
 from tensor_core_kernels import tile_of
 
 import blocknumba as bn
-
 from blocknumba.gpu_layout.async_copies.pipeline_loops import pipeline_loops
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.tile_ir.ir.carried import is_loop
 from blocknumba.tile_ir.ir.function import walk
+from blocknumba.tile_ir.ir.uses import is_loop
 
 OPTIONS = LayoutOptions(arrays_are_disjoint=True)
 SIZE = 256

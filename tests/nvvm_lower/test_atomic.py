@@ -5,7 +5,7 @@ import pytest
 from kernels import assembled, emulated, kernel
 
 from blocknumba.tile_ir.ir.types import DTYPES
-from blocknumba.tile_ir.ops.atomic import KINDS
+from blocknumba.tile_ir.ops.memory import KINDS
 
 COMBINE = {"add": np.add, "max": np.maximum, "min": np.minimum, "and": np.bitwise_and,
            "or": np.bitwise_or, "xor": np.bitwise_xor, "exchange": lambda x, y: y}

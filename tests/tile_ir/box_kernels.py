@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import blocknumba as bn
-
 from blocknumba.tile_ir.interpreter import run
-from blocknumba.tile_ir.ir.arguments import Argument, ArrayArgument, ScalarArgument
 from blocknumba.tile_ir.ir.function import Function
-from blocknumba.tile_ir.ir.types import dtype_of, int32, int64
+from blocknumba.tile_ir.ir.types import (
+    Argument, ArrayArgument, ScalarArgument, dtype_of, int32, int64,
+)
 from blocknumba.tile_ir.passes.pipeline import optimise
 from blocknumba.typing.frontend import build
 

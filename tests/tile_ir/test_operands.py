@@ -3,13 +3,12 @@
 import pytest
 
 import blocknumba.gpu_layout.pipeline  # noqa: F401  its ops are declared when it is imported
-from blocknumba.tile_ir.ir.carried import carried, controls
 from blocknumba.tile_ir.ir.function import Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.rebuild import rebuild
 from blocknumba.tile_ir.ir.remarks import NOT_TMA, Remark
 from blocknumba.tile_ir.ir.types import TileType, int32
-from blocknumba.tile_ir.ir.uses import Uses
+from blocknumba.tile_ir.ir.uses import Uses, carried, controls
 from blocknumba.tile_ir.passes.pipeline import TILE_PASSES
 from blocknumba.tile_ir.text.parser import parse
 from blocknumba.tile_ir.text.printer import equal, text

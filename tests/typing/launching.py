@@ -8,8 +8,8 @@ import numpy as np
 
 from blocknumba.tile_ir.interpreter import run
 from blocknumba.tile_ir.ir import types
-from blocknumba.tile_ir.ir.arguments import Argument, ArrayArgument, ScalarArgument
 from blocknumba.tile_ir.ir.function import Function, walk
+from blocknumba.tile_ir.ir.types import Argument, ArrayArgument, ScalarArgument
 from blocknumba.tile_ir.ir.verifier import verify  # noqa: E402
 from blocknumba.typing.context import Options
 from blocknumba.typing.frontend import build

@@ -8,11 +8,10 @@ from conftest import CPU, EMULATOR, Device
 from launching import kernel_of, launch, op_names
 
 import blocknumba as bn
-
 from blocknumba.tile_ir.interpreter import run
 from blocknumba.tile_ir.ir import types
-from blocknumba.tile_ir.ir.arguments import ArrayArgument, ScalarArgument
 from blocknumba.tile_ir.ir.function import walk
+from blocknumba.tile_ir.ir.types import ArrayArgument, ScalarArgument
 from blocknumba.tile_ir.ir.verifier import verify  # noqa: E402
 from blocknumba.typing.frontend import build
 

@@ -6,13 +6,11 @@ import os
 import secrets
 
 import pytest
-from program_fuzzer import (
-    CPU, EMULATOR, MAX_REFUSED, Program, Report, check, failure_text, reduced,
-)
+from program_fuzzer import CPU, EMULATOR, MAX_REFUSED, Program, Report, check, failure_text, reduced
 
 from blocknumba.tile_ir.ir import types
-from blocknumba.tile_ir.ir.arguments import ArrayArgument, ScalarArgument
 from blocknumba.tile_ir.ir.function import walk
+from blocknumba.tile_ir.ir.types import ArrayArgument, ScalarArgument
 from blocknumba.typing.frontend import build
 
 TESTS, PER_TEST, EMULATED = 8, 25, 1

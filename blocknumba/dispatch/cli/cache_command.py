@@ -6,8 +6,7 @@ import argparse
 import sys
 from datetime import datetime
 
-from blocknumba.dispatch.compile.cache import Cache
-from blocknumba.dispatch.compile.private_files import distrust
+from blocknumba.dispatch.compile.cache import Cache, distrust
 from blocknumba.dispatch.tune import store
 from blocknumba.errors import BlockValueError, require
 from blocknumba.settings import SETTINGS

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import blocknumba
 from blocknumba.dispatch.cli.cache_command import cache_info
-from blocknumba.dispatch.compile.cache import Cache
-from blocknumba.dispatch.compile.private_files import distrust, remedy
+from blocknumba.dispatch.compile.cache import Cache, distrust, remedy
 from blocknumba.dispatch.launch.driver import Driver, find_driver
 from blocknumba.errors import BlockError
 from blocknumba.installation import CUDA_EXTRAS, pip_install

@@ -14,9 +14,10 @@ from blocknumba.dispatch.launch.kernel import Kernel, default_target
 from blocknumba.dispatch.launch.specialize import ALIGNMENT, DIVISIBILITY
 from blocknumba.errors import BlockTypeError, require, require_known
 from blocknumba.nvvm_lower.target import Target
-from blocknumba.tile_ir.ir.arguments import Argument, ArrayArgument, ScalarArgument
 from blocknumba.tile_ir.ir.tensor_map import MAX_RANK
-from blocknumba.tile_ir.ir.types import DTYPES, DType, dtype_of, float64, int32
+from blocknumba.tile_ir.ir.types import (
+    DTYPES, Argument, ArrayArgument, DType, ScalarArgument, dtype_of, float64, int32,
+)
 from blocknumba.tracebacks import without_our_frames
 from blocknumba.wording import quoted, shown
 

@@ -1,8 +1,8 @@
-"""A compiled kernel: its text at every level, what it uses, and its handle in the driver."""
+"""Compiled kernels, and tile IR functions as they are stored with them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,19 +10,91 @@ from typing import TYPE_CHECKING
 from blocknumba.dispatch.compile.effects import Effects
 from blocknumba.dispatch.compile.machine_code import MachineCode
 from blocknumba.dispatch.compile.stats import Stats
-from blocknumba.dispatch.compile.stored_function import StoredFunction
 from blocknumba.dispatch.launch.driver import Driver
-from blocknumba.dispatch.launch.forks import Lock
+from blocknumba.dispatch.launch.forks import COMPILATIONS, Lock
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo, sizes_in
-from blocknumba.errors import BlockKeyError, BlockValueError, require
+from blocknumba.errors import UNKNOWN, BlockKeyError, BlockValueError, Loc, require
 from blocknumba.nvvm_lower.toolchain import (
     AssembleOptions, compile_to_ptx, disassemble, what_is_missing,
 )
-from blocknumba.tile_ir.ir.function import Function
+from blocknumba.tile_ir.ir.function import Function, walk
 from blocknumba.tile_ir.text.printer import text
 from blocknumba.tracebacks import without_our_frames
 from blocknumba.wording import did_you_mean
+
+
+_NOWHERE = -1
+_LOC_FIELDS = [str, int, int, int, str, int]  # the fields of a Loc
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFunction:
+    """A function that can be read back; it is parsed only when somebody asks for it.
+
+    text: as the printer writes it.
+    locations: each distinct location once, as the fields of a Loc; the caller is the index of an
+        earlier location.
+    op_locations: index of each op's location, in the order of walk; the function's own first.
+    """
+
+    text: str
+    locations: list[list]
+    op_locations: list[int]
+
+    @staticmethod
+    def of(fn: Function) -> StoredFunction:
+        """The stored form of a function."""
+        locations, ops = numbered([fn.loc, *(op.loc for op in walk(fn.body))])
+        return StoredFunction(text(fn), locations, ops)
+
+    def check(self) -> None:
+        """Errors: ValueError or TypeError when locations are not as `of` writes them."""
+        for number, location in enumerate(self.locations):
+            if [*map(type, location)] != _LOC_FIELDS or not _NOWHERE <= location[-1] < number:
+                raise ValueError(location)
+        numbers = set(self.op_locations)
+        if not numbers <= set(range(_NOWHERE, len(self.locations))):
+            raise ValueError(numbers)
+
+    def read(self) -> Function:
+        """The function."""
+        with COMPILATIONS.running():
+            # here and not above: import blocknumba must be fast, and few functions are read
+            from blocknumba.tile_ir.text.parser import parse
+        fn = parse(self.text)
+        fn.loc, *rest = located(self.locations, self.op_locations)
+        for op, loc in zip(walk(fn.body), rest, strict=True):
+            op.loc = loc
+        return fn
+
+
+def numbered(locs: Iterable[Loc]) -> tuple[list[list], list[int]]:
+    """A table of locations, each a list for JSON, and the number in it of each of some."""
+    numbers: dict[Loc, int] = {}
+    found = [_number(loc, numbers) for loc in locs]
+    table = [[loc.file, loc.line, loc.column, loc.end_column, loc.function,
+              _number(loc.caller or UNKNOWN, numbers)] for loc in numbers]
+    return table, found
+
+
+def located(table: Iterable[list], numbers: Iterable[int]) -> list[Loc]:
+    """The locations with some numbers in the table that `numbered` made."""
+    locs: list[Loc] = []
+    for *fields, caller in table:
+        locs.append(Loc(*fields, caller=None if caller == _NOWHERE else locs[caller]))
+    return [UNKNOWN if number == _NOWHERE else locs[number] for number in numbers]
+
+
+def _number(loc: Loc, numbers: dict[Loc, int]) -> int:
+    """Index of a location in the table; a caller comes before its callee."""
+    if loc == UNKNOWN:
+        return _NOWHERE
+    if loc not in numbers:
+        _number(loc.caller or UNKNOWN, numbers)
+        numbers[loc] = len(numbers)
+    return numbers[loc]
+
 
 if TYPE_CHECKING:
     from blocknumba.tile_ir.interpreter import Interpreter

@@ -9,10 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import UnionType
 
-from blocknumba.dispatch.compile.compiled import Compiled
+from blocknumba.dispatch.compile.compiled import Compiled, StoredFunction, located, numbered
 from blocknumba.dispatch.compile.effects import Effects
 from blocknumba.dispatch.compile.machine_code import MachineCode
-from blocknumba.dispatch.compile.stored_function import StoredFunction, located, numbered
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.nvvm_lower.toolchain import Assembled
 from blocknumba.tile_ir.ir.function import Parameter

@@ -13,10 +13,9 @@ from blocknumba.dispatch.compile.entry import parameter_fields
 from blocknumba.dispatch.launch.driver import map_element, map_swizzle
 from blocknumba.errors import BlockValueError, require
 from blocknumba.nvvm_lower.kernel import symbol
-from blocknumba.tile_ir.ir.arguments import Argument, ArrayArgument
 from blocknumba.tile_ir.ir.function import Parameter
 from blocknumba.tile_ir.ir.tensor_map import Number, Product
-from blocknumba.tile_ir.ir.types import DType
+from blocknumba.tile_ir.ir.types import Argument, ArrayArgument, DType
 from blocknumba.wording import quoted
 
 _BYTES_IN_A_LINE = 20

@@ -16,8 +16,7 @@ from blocknumba.dispatch.launch.driver import Driver, find_driver
 from blocknumba.dispatch.launch.forks import COMPILATIONS
 from blocknumba.dispatch.launch.grid import Grid, grid_of
 from blocknumba.dispatch.launch.plan import Plan, slot_bits
-from blocknumba.dispatch.launch.scalars import scalar_info, scalar_of_array
-from blocknumba.dispatch.launch.signature import Formal, Signature
+from blocknumba.dispatch.launch.signature import Formal, Signature, scalar_info, scalar_of_array
 from blocknumba.dispatch.launch.staging import DeviceCopies
 from blocknumba.dispatch.launch.streams import StreamOrder, stream_handle
 from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo

@@ -64,8 +64,7 @@ from blocknumba.dispatch.launch.launcher_source import (
 )
 from blocknumba.dispatch.launch.plan import KeyPlans
 from blocknumba.dispatch.launch.recent import Key, ThreadState
-from blocknumba.dispatch.launch.scalars import scalar_info
-from blocknumba.dispatch.launch.signature import Formal, Signature
+from blocknumba.dispatch.launch.signature import Formal, Signature, scalar_info
 from blocknumba.dispatch.launch.specialize import ALIGNMENT, identify, integer_class, is_identified
 from blocknumba.dispatch.launch.streams import (
     CURRENT_STREAM, cupy_stream_getter, device_getter, stream_handle, torch_stream_getter,

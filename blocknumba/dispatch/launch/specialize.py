@@ -16,13 +16,11 @@ import numpy as np
 
 from blocknumba.dispatch.compile.options import Options
 from blocknumba.dispatch.launch.arrays import ArrayInfo
-from blocknumba.dispatch.launch.scalars import ScalarInfo
-from blocknumba.dispatch.launch.signature import Signature
+from blocknumba.dispatch.launch.signature import ScalarInfo, Signature
 from blocknumba.errors import BlockTypeError
 from blocknumba.nvvm_lower.target import Target
-from blocknumba.tile_ir.ir.arguments import Argument, ArrayArgument, ScalarArgument
 from blocknumba.tile_ir.ir.tensor_map import MAX_EXTENT, MAX_RANK, STRIDE_LIMIT_BYTES
-from blocknumba.tile_ir.ir.types import int32
+from blocknumba.tile_ir.ir.types import Argument, ArrayArgument, ScalarArgument, int32
 from blocknumba.wording import shown
 
 ALIGNMENT = 16  # bytes: the widest access of one thread that every target has

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from blocknumba.dispatch.launch.arrays import ArrayInfo
 from blocknumba.dispatch.launch.driver import Driver
-from blocknumba.dispatch.launch.scalars import ScalarInfo
+from blocknumba.dispatch.launch.signature import ScalarInfo
 from blocknumba.tile_ir.ir.function import Parameter
 from blocknumba.tile_ir.ir.tensor_map import ALIGNMENT, SIZE_BYTES, Number, Sizes
 from blocknumba.tile_ir.ir.types import DType

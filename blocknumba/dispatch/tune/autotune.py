@@ -17,8 +17,9 @@ from blocknumba.dispatch.launch.driver import Driver
 from blocknumba.dispatch.launch.forks import Lock
 from blocknumba.dispatch.launch.kernel import Kernel, target_of
 from blocknumba.dispatch.launch.specialize import Specialization
-from blocknumba.dispatch.tune.config import Config, Hook, Pruning, require_configs
-from blocknumba.dispatch.tune.key import Memo, TuningKey, require_keys, tuning_key
+from blocknumba.dispatch.tune.key import (
+    Config, Hook, Memo, Pruning, TuningKey, require_configs, require_keys, tuning_key,
+)
 from blocknumba.dispatch.tune.layers import Layer
 from blocknumba.dispatch.tune.store import Row, Store, Timing, Timings
 from blocknumba.dispatch.tune.trial import Measurement, Trial, progress

@@ -27,12 +27,12 @@ from blocknumba.gpu_layout.async_copies.pipelining import (
 from blocknumba.gpu_layout.async_copies.reads import ops_for
 from blocknumba.gpu_layout.ops import barrier, shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.tile_ir.ir.carried import carried
 from blocknumba.tile_ir.ir.function import Function, Op, Value
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values
 from blocknumba.tile_ir.ir.remarks import NOT_EARLY, Remark
 from blocknumba.tile_ir.ir.types import DTYPES, int32
+from blocknumba.tile_ir.ir.uses import carried
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.passes.dce import dce
 

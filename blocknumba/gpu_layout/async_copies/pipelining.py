@@ -31,10 +31,10 @@ from blocknumba.gpu_layout.placement.planner import element_bits, tile_bytes
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir.builder import constant_of
-from blocknumba.tile_ir.ir.carried import carried, is_loop
 from blocknumba.tile_ir.ir.function import Attr, Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import WRITES, attribute
 from blocknumba.tile_ir.ir.types import TileType
+from blocknumba.tile_ir.ir.uses import carried, is_loop
 from blocknumba.tile_ir.ops.debug import assert_, check_index
 from blocknumba.tile_ir.ops.memory import load
 

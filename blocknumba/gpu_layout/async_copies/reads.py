@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_copies.ops import buffer_view, wgmma
-from blocknumba.tile_ir.ir.carried import carried
 from blocknumba.tile_ir.ir.function import Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import CONTROL, PURE, TERMINATOR
-from blocknumba.tile_ir.ir.uses import Uses
+from blocknumba.tile_ir.ir.uses import Uses, carried
 
 
 def last_reads(uses: Uses, stages: Iterable[Op]) -> list[Op]:

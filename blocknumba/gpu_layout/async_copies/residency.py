@@ -14,9 +14,9 @@ from blocknumba.gpu_layout.layouts.registers import WARP_SIZE
 from blocknumba.gpu_layout.layouts.shared import is_buffer
 from blocknumba.gpu_layout.options import RESERVED_BYTES, LayoutOptions
 from blocknumba.gpu_layout.placement.planner import tile_bytes
-from blocknumba.tile_ir.ir.carried import is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, walk
 from blocknumba.tile_ir.ir.types import TileType
+from blocknumba.tile_ir.ir.uses import is_loop
 
 REGISTERS = 65536  # of a multiprocessor.  Source: CUDA Programming Guide, compute capabilities
 MAX_REGISTERS = 255  # of a thread

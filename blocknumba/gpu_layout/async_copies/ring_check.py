@@ -25,9 +25,9 @@ from blocknumba.gpu_layout.async_copies.ops import (
     warp_roles,
 )
 from blocknumba.gpu_layout.placement.planner import tile_bytes
-from blocknumba.tile_ir.ir.carried import is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.uses import is_loop
 
 # Ring events of a region: (ring,) for a wait or a fill, (name of op, *traces) for control flow.
 Trace = tuple[tuple, ...]

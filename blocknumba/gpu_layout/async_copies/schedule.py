@@ -37,10 +37,9 @@ from blocknumba.gpu_layout.placement.planner import element_bits, tile_bytes
 from blocknumba.tile_ir.analysis.boxes import Box, Boxes
 from blocknumba.tile_ir.analysis.provenance import loaded, stored
 from blocknumba.tile_ir.ir.builder import constant_of
-from blocknumba.tile_ir.ir.carried import carried
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.types import TileType
-from blocknumba.tile_ir.ir.uses import Uses
+from blocknumba.tile_ir.ir.uses import Uses, carried
 from blocknumba.tile_ir.ops.memory import load, store
 
 MAX_COPIES = 6  # of a ring: more do not hide more latency

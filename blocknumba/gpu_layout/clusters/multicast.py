@@ -21,10 +21,10 @@ from blocknumba.gpu_layout.layouts.shared import PATTERN_ROWS, recognized, swizz
 from blocknumba.gpu_layout.ops import cta_rank
 from blocknumba.gpu_layout.placement.planner import element_bits
 from blocknumba.tile_ir.ir.builder import Builder
-from blocknumba.tile_ir.ir.carried import carried, controls, is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import EFFECT, OPS, WRITES
 from blocknumba.tile_ir.ir.types import TileType, int32
+from blocknumba.tile_ir.ir.uses import carried, controls, is_loop
 
 
 def rank_dependent(fn: Function) -> frozenset[Value]:

@@ -23,20 +23,19 @@ from blocknumba.gpu_layout.clusters.axes import (
 from blocknumba.gpu_layout.ops import cta_rank
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.analysis.provenance import origins
-from blocknumba.tile_ir.ir.carried import carried, controls, is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import EFFECT, OPS, TERMINATOR, WRITES, attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder
 from blocknumba.tile_ir.ir.remarks import NOT_PARTITIONED, Remark
 from blocknumba.tile_ir.ir.types import TileType, int32
+from blocknumba.tile_ir.ir.uses import carried, controls, is_loop
 from blocknumba.tile_ir.ops.create import arange
 from blocknumba.tile_ir.ops.debug import print_
 from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.memory import load
 from blocknumba.tile_ir.passes.contract import declared
-from blocknumba.tile_ir.passes.cse import cse
+from blocknumba.tile_ir.passes.cse import cse, hoist_invariants
 from blocknumba.tile_ir.passes.dce import dce
-from blocknumba.tile_ir.passes.hoist_invariants import hoist_invariants
 
 
 @dataclass(frozen=True, slots=True)

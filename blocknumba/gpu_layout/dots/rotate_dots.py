@@ -22,12 +22,11 @@ from blocknumba.gpu_layout.async_copies.residency import (
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.ir.builder import constant_of
-from blocknumba.tile_ir.ir.carried import carried, controls
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import EFFECT, OPS, PURE, WRITES
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values
 from blocknumba.tile_ir.ir.types import int64
-from blocknumba.tile_ir.ir.uses import Uses
+from blocknumba.tile_ir.ir.uses import Uses, carried, controls
 from blocknumba.tile_ir.ops.cast import cast
 from blocknumba.tile_ir.ops.memory import load, offset
 from blocknumba.tile_ir.ops.reduce import reduce

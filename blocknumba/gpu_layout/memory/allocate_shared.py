@@ -20,11 +20,11 @@ from blocknumba.gpu_layout.layouts.shared import is_buffer
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.planner import element_bits
-from blocknumba.tile_ir.ir.carried import is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
 from blocknumba.tile_ir.ir.remarks import RING, Remark
+from blocknumba.tile_ir.ir.uses import is_loop
 from blocknumba.tile_ir.passes.contract import declared
 
 ALIGNMENT = 16  # bytes; of the widest shared access

@@ -24,7 +24,7 @@ from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import READS, WRITES, attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
-from blocknumba.tile_ir.ops.atomic import atomic_rmw
+from blocknumba.tile_ir.ops.memory import atomic_rmw
 from blocknumba.tile_ir.passes.contract import declared
 
 PROGRAM, WARP = "program", "warp"

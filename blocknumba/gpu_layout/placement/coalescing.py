@@ -21,9 +21,9 @@ from blocknumba.gpu_layout.layouts.shared import access as shared_access, contig
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.analysis.axis import Axis
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
-from blocknumba.tile_ir.ir.carried import carried, is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, PURE, READS, WRITES
+from blocknumba.tile_ir.ir.uses import carried, is_loop
 
 VECTOR_BYTES = 16  # PTX ISA, 'ld': the widest access of one thread
 LINE_BYTES = 128  # CUDA Best Practices Guide, 'Coalesced Access': one L1 wavefront

@@ -24,10 +24,10 @@ from blocknumba.gpu_layout.layouts.shared import in_registers
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.coalescing import Accesses
 from blocknumba.gpu_layout.placement.rule import placement_of
-from blocknumba.tile_ir.ir.carried import controls, is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
 from blocknumba.tile_ir.ir.opdef import PURE, READS, TERMINATOR, WRITES
 from blocknumba.tile_ir.ir.types import TileType
+from blocknumba.tile_ir.ir.uses import controls, is_loop
 
 
 class PreferredLayouts:

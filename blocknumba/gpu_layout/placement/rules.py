@@ -20,11 +20,10 @@ from blocknumba.gpu_layout.placement.rule import (
 )
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import OPS
-from blocknumba.tile_ir.ops.atomic import atomic_cas, atomic_rmw
 from blocknumba.tile_ir.ops.cast import bitcast, cast
 from blocknumba.tile_ir.ops.create import arange, constant, num_programs, program_id, undefined
 from blocknumba.tile_ir.ops.debug import assert_, assume, check_index, print_
-from blocknumba.tile_ir.ops.memory import load, store
+from blocknumba.tile_ir.ops.memory import atomic_cas, atomic_rmw, load, store
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
 from blocknumba.tile_ir.ops.shape import (
     broadcast, extract, flip, join, reshape, splat, split, transpose,

@@ -15,8 +15,7 @@ from blocknumba.gpu_layout.async_copies.ops import (
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.movement import SharedMove, plan_move
 from blocknumba.gpu_layout.layouts.registers import log2, replication
-from blocknumba.gpu_layout.layouts.shared import best_shared
-from blocknumba.gpu_layout.memory.chunks import chunk_bits, chunk_layout
+from blocknumba.gpu_layout.layouts.shared import best_shared, chunk_bits, chunk_layout
 from blocknumba.gpu_layout.ops import (
     convert_layout, join_chunks, shared_allocate, shared_read, shared_write, take_chunk,
 )

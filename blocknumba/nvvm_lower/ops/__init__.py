@@ -2,18 +2,7 @@
 
 from blocknumba.nvvm_lower.emitter import CODE
 from blocknumba.nvvm_lower.ops import (
-    asynchronous,
-    atomic,
-    cast,
-    control,
-    create,
-    debug,
-    dot,
-    elementwise,
-    layout,
-    memory,
-    reduce,
-    shape,
+    asynchronous, cast, control, create, debug, dot, elementwise, layout, memory, reduce, shape,
 )
 
 __all__ = ["CODE", "asynchronous", "atomic", "cast", "control", "create", "debug", "dot",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import register_count, replication
-from blocknumba.gpu_layout.layouts.shared import LdmatrixAccess, access, ldmatrix_access
-from blocknumba.gpu_layout.memory.chunks import registers_of_chunk
+from blocknumba.gpu_layout.layouts.shared import (
+    LdmatrixAccess, access, ldmatrix_access, registers_of_chunk,
+)
 from blocknumba.gpu_layout.ops import (
     barrier, convert_layout, join_chunks, shared_allocate, shared_read, shared_write, take_chunk,
 )
@@ -14,8 +15,7 @@ from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
 from blocknumba.nvvm_lower.ptx import matrix as matrix_ptx, warp as warp_ptx
 from blocknumba.nvvm_lower.services import shared_memory
 from blocknumba.nvvm_lower.services.address import index_at
-from blocknumba.nvvm_lower.services.exchange import moved
-from blocknumba.nvvm_lower.services.shared_memory import element_address
+from blocknumba.nvvm_lower.services.shared_memory import element_address, moved
 from blocknumba.nvvm_lower.services.words import Dtype, pack
 from blocknumba.nvvm_lower.target import Capability
 from blocknumba.tile_ir.ir.function import Op

@@ -13,8 +13,8 @@ from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
 from blocknumba.nvvm_lower.llvm import I1, I32
 from blocknumba.nvvm_lower.ops.elementwise import element_code
 from blocknumba.nvvm_lower.services.address import coordinates
-from blocknumba.nvvm_lower.services.exchange import from_lane_xor
 from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
+from blocknumba.nvvm_lower.services.shared_memory import from_lane_xor
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.types import DType, float32, int32
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce

@@ -6,7 +6,7 @@ from blocknumba.gpu_layout.layouts import gf2, registers as layouts
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import LANE, REGISTER, WARP
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count
-from blocknumba.nvvm_lower.services.exchange import moved, shifted
+from blocknumba.nvvm_lower.services.shared_memory import moved, shifted
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ops.shape import (
     broadcast, extract, flip, join, reshape, splat, split, transpose,

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from blocknumba.tile_ir.analysis.polynomial import Atom, Polynomial
-from blocknumba.tile_ir.ir.carried import carried, is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, Parameter, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.tensor_map import Number
 from blocknumba.tile_ir.ir.types import DType, TileType, int32
+from blocknumba.tile_ir.ir.uses import carried, is_loop
 
 MAX_TERMS = 16  # of an expression; longer ones are slow, and no analysis uses them
 

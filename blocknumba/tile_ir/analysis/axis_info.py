@@ -5,8 +5,8 @@ from __future__ import annotations
 from blocknumba.tile_ir.analysis.axis import Axis, AxisInfo, power_of_two_in, unit_of, unknown
 from blocknumba.tile_ir.analysis.axis_rules import RULES, of_unknown_op
 from blocknumba.tile_ir.analysis.ranges import Ranges
-from blocknumba.tile_ir.ir.carried import carried
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
+from blocknumba.tile_ir.ir.uses import carried
 
 
 class AxisInfos:

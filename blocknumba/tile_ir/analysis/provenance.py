@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from blocknumba.tile_ir.ir.carried import carried, controls, is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Traits, Value, walk
 from blocknumba.tile_ir.ir.opdef import PURE, READS, WRITES
+from blocknumba.tile_ir.ir.uses import carried, controls, is_loop
 
 Origins = frozenset[str]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from blocknumba.tile_ir.ir.carried import Carried, carried, is_loop
 from blocknumba.tile_ir.ir.function import Function, Op, Parameter, Region, Value
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.types import BOOL, DType, TileType
+from blocknumba.tile_ir.ir.uses import Carried, carried, is_loop
 
 # Launch limits of every CUDA device so far: programs along each grid axis.
 # Source: CUDA Programming Guide, "Technical Specifications per Compute Capability".

@@ -8,7 +8,7 @@ from blocknumba.tile_ir.folds.patterns import (
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import OPS, attribute
-from blocknumba.tile_ir.ops import atomic, control, debug, dot as dot_ops, memory as memory_ops
+from blocknumba.tile_ir.ops import control, debug, dot as dot_ops, memory, memory as memory_ops
 
 
 @control.if_.fold
@@ -107,7 +107,7 @@ def _(builder: Builder, op: Op) -> tuple[()] | None:
     return None if known is None else ()
 
 
-@atomic.atomic_rmw.fold
+@memory.atomic_rmw.fold
 def _(builder: Builder, op: Op) -> Value | None:
     """A mask that is always true is none; where it is never true nothing is touched."""
     known = None if op.mask is None else number(op.mask)

@@ -8,15 +8,10 @@ from typing import TextIO
 
 import numpy as np
 
-# modules that register how ops with effects are executed
 from blocknumba.tile_ir.analysis.provenance import stored
-from blocknumba.tile_ir.interpreter import access  # noqa: F401
-from blocknumba.tile_ir.interpreter import atomics  # noqa: F401
-from blocknumba.tile_ir.interpreter import control  # noqa: F401
-from blocknumba.tile_ir.interpreter import effects  # noqa: F401
-from blocknumba.tile_ir.interpreter.machine import Launch, Machine
+from blocknumba.tile_ir.interpreter import access, control, effects  # noqa: F401
+from blocknumba.tile_ir.interpreter.machine import Launch, Machine, plan
 from blocknumba.tile_ir.interpreter.memory import bind
-from blocknumba.tile_ir.interpreter.plan import plan
 from blocknumba.tile_ir.interpreter.races import Races
 from blocknumba.tile_ir.ir.function import Function, Op, walk
 from blocknumba.tile_ir.ir.opdef import READS, WRITES

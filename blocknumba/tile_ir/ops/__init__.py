@@ -1,7 +1,6 @@
 """The ops of the tile IR: one file per family, with type rules and NumPy numerics."""
 
 from blocknumba.tile_ir.ops import (
-    atomic,
     cast,
     control,
     create,
@@ -16,5 +15,5 @@ from blocknumba.tile_ir.ops import (
 # last: they are registered with the ops above
 from blocknumba.tile_ir import folds  # isort: skip  # noqa: F401
 
-__all__ = ["atomic", "cast", "control", "create", "debug", "dot", "elementwise", "memory",
+__all__ = ["cast", "control", "create", "debug", "dot", "elementwise", "memory",
            "reduce", "shape"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import compress
 
-from blocknumba.tile_ir.ir.carried import carried, controls, is_loop, keep
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
 from blocknumba.tile_ir.ir.opdef import EFFECT, PURE, READS, TERMINATOR, WRITES
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values
+from blocknumba.tile_ir.ir.uses import carried, controls, is_loop, keep
 from blocknumba.tile_ir.passes.contract import declared
 
 

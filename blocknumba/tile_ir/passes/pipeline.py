@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.ir.verifier import TILE
-from blocknumba.tile_ir.passes.accumulate_dots import accumulate_dots
-from blocknumba.tile_ir.passes.canonicalize import canonicalize
+from blocknumba.tile_ir.passes.canonicalize import accumulate_dots, canonicalize
 from blocknumba.tile_ir.passes.contract import Observer, check_order, run_passes
-from blocknumba.tile_ir.passes.cse import cse
+from blocknumba.tile_ir.passes.cse import cse, hoist_invariants
 from blocknumba.tile_ir.passes.dce import dce
-from blocknumba.tile_ir.passes.hoist_invariants import hoist_invariants
 from blocknumba.tile_ir.passes.scalar_remainders import scalar_remainders
 from blocknumba.tile_ir.passes.simplify_masks import simplify_masks
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from numba.core import ir
 
 from blocknumba.errors import BlockTypeError
-from blocknumba.tile_ir.ir.arguments import Argument, ArrayArgument
+from blocknumba.tile_ir.ir.types import Argument, ArrayArgument
 from blocknumba.typing.function import signature_text
 from blocknumba.typing.numba_ir import constants, renaming
 from blocknumba.typing.numba_ir.assigned import checked

@@ -14,8 +14,8 @@ from blocknumba.dispatch.compile.effects import Effects
 from blocknumba.dispatch.compile.machine_code import MachineCode
 from blocknumba.dispatch.launch import kernel as kernel_module
 from blocknumba.nvvm_lower.toolchain import Assembled
-from blocknumba.tile_ir.ir.arguments import ArrayArgument
 from blocknumba.tile_ir.ir.function import Parameter
+from blocknumba.tile_ir.ir.types import ArrayArgument
 
 # these tests need the stub, which test_on_stub.py starts them with
 ON_STUB = "STUB_DEVICES" in os.environ

@@ -5,7 +5,7 @@ import pytest
 from stub_libraries import CupyArray
 
 from blocknumba.dispatch.launch.kernel import jit
-from blocknumba.tile_ir.ir.arguments import ScalarArgument
+from blocknumba.tile_ir.ir.types import ScalarArgument
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from blocknumba.tile_ir.interpreter.ordering import Order
+from blocknumba.tile_ir.interpreter.races import Order
 
 PROGRAMS, ADDRESSES = 6, 4
 

@@ -8,7 +8,7 @@ import pytest
 from blocknumba.tile_ir.interpreter.affine import (
     Affine, Box, Start, as_uniform, choose, dense, merge,
 )
-from blocknumba.tile_ir.interpreter.plan import plan
+from blocknumba.tile_ir.interpreter.machine import plan
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import TileType, bool_, float32, int32, int64, uint8
