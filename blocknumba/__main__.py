@@ -32,6 +32,8 @@ COMMANDS = (
             "blocknumba.dispatch.cli.cache_command"),
     Command("doctor", "check the installation, and say what will not work and the fix",
             "blocknumba.dispatch.cli.doctor"),
+    Command("draw", "draw a kernel at every stage of its compilation",
+            "blocknumba.dispatch.cli.draw"),
     Command("layout", "draw a layout", "blocknumba.gpu_layout.layouts.render"),
 )
 

@@ -61,7 +61,7 @@ def test_an_svg_has_a_cell_for_every_element(tmp_path, capsys):
     run("blocked", "--shape", "8x16", "--svg", str(picture))
 
     root = ElementTree.fromstring(picture.read_text())
-    assert len(root.findall("{http://www.w3.org/2000/svg}rect")) == 8 * 16
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}rect"))) == 8 * 16
     assert capsys.readouterr().out == ""
 
 

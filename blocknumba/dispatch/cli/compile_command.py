@@ -24,13 +24,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of run."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
+    add_kernel_arguments(parser)
+    parser.add_argument("-o", "--output", default=".", metavar="DIR", type=Path)
+    parser.add_argument("--name", help="of the files; the kernel's own by default")
+
+
+def add_kernel_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments that say what is compiled: kernel, signature, target, constants, options."""
     parser.add_argument("kernel", metavar="FILE.py:KERNEL", help="a @bn.jit function of a file")
     parser.add_argument("--signature", required=True,
                         help="a type for each parameter, and a value for each constant; "
                              "Numba's spelling or Triton's")
     parser.add_argument("--target", required=True, help="sm_90a and the like")
-    parser.add_argument("-o", "--output", default=".", metavar="DIR", type=Path)
-    parser.add_argument("--name", help="of the files; the kernel's own by default")
     parser.add_argument("--constant", action="append", default=[], metavar="NAME=VALUE",
                         help="a constant that the signature leaves out")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",

@@ -11,7 +11,7 @@ import numpy as np
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.options import require_options
 from blocknumba.dispatch.launch.kernel import Kernel, default_target
-from blocknumba.dispatch.launch.specialize import ALIGNMENT, DIVISIBILITY
+from blocknumba.dispatch.launch.specialize import ALIGNMENT, DIVISIBILITY, Specialization
 from blocknumba.errors import BlockTypeError, require, require_known
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.ir.tensor_map import MAX_RANK
@@ -165,6 +165,16 @@ def compile(kernel: Kernel, signature: object, constants: Mapping[str, object] |
     Errors: BlockTypeError for constants or types that do not fit the kernel.
     """
     require(isinstance(kernel, Kernel), "compile: given {!r}, accepted a @bn.jit kernel", kernel)
+    return kernel.compile(*specialized(kernel, signature, constants, target, options))
+
+
+def specialized(kernel: Kernel, signature: object, constants: Mapping[str, object] | None,
+                target: str | Target | None, options: Mapping[str, object],
+                ) -> tuple[Specialization, Mapping[str, object]]:
+    """The specialization for arguments of given types, and the values of its constants.
+
+    The parameters and errors are those of compile.
+    """
     name = kernel.signature.kernel
     require_options(name, options)
     signature, constants = _values_taken_out(kernel, signature, dict(constants or {}))
@@ -175,7 +185,7 @@ def compile(kernel: Kernel, signature: object, constants: Mapping[str, object] |
     specialization, _ = kernel.specialize(parse_types(signature, names, name), constants,
                                           kernel.options.override(options), chosen,
                                           disjoint=True)
-    return kernel.compile(specialization, constants)
+    return specialization, constants
 
 
 def _values_taken_out(kernel: Kernel, signature: object, constants: dict[str, object],

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from blocknumba.drawing import INK, PAPER, Drawing, colour
 from blocknumba.errors import BlockValueError, require
 from blocknumba.gpu_layout.layouts import gf2
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout, unpack
@@ -21,7 +23,9 @@ from blocknumba.wording import quoted
 
 MAX_CELLS = 1 << 20  # of a picture; more than anybody looks at
 _NUMBER = re.compile(r"[0-9]{1,18}")
-CELL_WIDTH, CELL_HEIGHT = 46, 18  # SVG units
+CELL_WIDTH, CELL_HEIGHT = 46, 18  # pixels
+MAX_DOT = 14  # pixels of one element of a whole tile
+CHUNK_BYTES, BANK_ROW_BYTES = 16, 4 * BANKS  # units of a swizzle
 WARP_HUES = 8  # warps whose colours can be told apart
 
 
@@ -31,12 +35,14 @@ class Cell:
 
     label: its location: warp.lane:register, or an offset.
     holders: number of copies.  hue: from 0 to 360, by warp.  shade: from 0 to 1, by lane or bank.
+    is_of_thread_0: lane 0 of warp 0 holds it.
     """
 
     label: str
     holders: int
     hue: int
     shade: float
+    is_of_thread_0: bool = False
 
 
 def text(layout: LinearLayout, limit: int = 64) -> str:
@@ -62,26 +68,63 @@ def svg(layout: LinearLayout) -> str:
 
     Banks are those of 4-byte elements.
     """
-    grid = _grid(layout)
-    width, height = len(grid[0]) * CELL_WIDTH, len(grid) * CELL_HEIGHT
-    top = 2 * CELL_HEIGHT
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height + top}"'
-        ' font-family="monospace" font-size="10" text-anchor="middle">',
-        f"<title>{layout}</title>",
-        f'<text x="4" y="{CELL_HEIGHT}" text-anchor="start" font-size="12">'
-        f"{'x'.join(map(str, shape_of(layout)))}: {layout}</text>",
-    ]
-    for row, cells in enumerate(grid):
-        for column, cell in enumerate(cells):
-            x, y = column * CELL_WIDTH, row * CELL_HEIGHT + top
-            lightness = 92 - round(40 * cell.shade)
-            parts.append(
-                f'<rect x="{x}" y="{y}" width="{CELL_WIDTH}" height="{CELL_HEIGHT}"'
-                f' fill="hsl({cell.hue},60%,{lightness}%)" stroke="white"/>'
-                f'<text x="{x + CELL_WIDTH // 2}" y="{y + CELL_HEIGHT - 5}">{_plain(cell)}</text>'
-            )
-    return "\n".join([*parts, "</svg>", ""])
+    drawing = Drawing()
+    drawing.text(4, CELL_HEIGHT, f"{'x'.join(map(str, shape_of(layout)))}: {layout}", size=12)
+    drawing.place(cells(layout), 0, 2 * CELL_HEIGHT)
+    return drawing.svg(str(layout))
+
+
+def cells(layout: LinearLayout, limit: int = MAX_CELLS) -> Drawing:
+    """The elements of a tile, each with its location.  limit: rows and columns that are drawn."""
+    drawing = Drawing()
+    for row, found in enumerate(_grid(layout)[:limit]):
+        for column, cell in enumerate(found[:limit]):
+            x, y = column * CELL_WIDTH, row * CELL_HEIGHT
+            fill = colour(cell.hue, 0.6, 0.92 - 0.4 * cell.shade)
+            drawing.rectangle(x, y, CELL_WIDTH, CELL_HEIGHT, fill, PAPER)
+            drawing.text(x + CELL_WIDTH / 2, y + CELL_HEIGHT - 5, _plain(cell), size=10,
+                         anchor="middle")
+    return drawing
+
+
+def warps_of_tile(layout: LinearLayout, width: float, height: float) -> Drawing:
+    """A whole tile in at most width x height pixels: a hue per warp; elements of thread 0 black."""
+    return _areas([[INK if cell.is_of_thread_0 else _hue(cell.hue) for cell in row]
+                   for row in _grid(layout)], width, height)
+
+
+def chunks_of_buffer(layout: LinearLayout, element_bytes: int, width: float,
+                     height: float) -> Drawing:
+    """The first rows of a buffer in shared memory: a hue per 16 bytes of its 128-byte rows.
+
+    A swizzle is seen: the columns of a tile change places from row to row.
+    """
+    chunk, per_row = CHUNK_BYTES // element_bytes or 1, BANK_ROW_BYTES // CHUNK_BYTES
+    corner = [row[:BANK_ROW_BYTES // element_bytes] for row in _grid(layout)[:per_row]]
+    return _areas([[_hue(360 * (int(cell.label) // chunk % per_row) // per_row) for cell in row]
+                   for row in corner], width, height)
+
+
+def _areas(colours: list[list[str]], width: float, height: float) -> Drawing:
+    """A grid of colours, as few rectangles: runs of a row, and rows that are alike, are one."""
+    drawing = Drawing()
+    rows, columns = len(colours), len(colours[0])
+    dot = min(MAX_DOT, width / columns)
+    dot_height = min(MAX_DOT, height / rows)
+    row = 0
+    for alike, group in itertools.groupby(colours):
+        count, column = len(list(group)), 0
+        for fill, run in itertools.groupby(alike):
+            length = len(list(run))
+            drawing.rectangle(column * dot, row * dot_height, length * dot, count * dot_height,
+                              fill)
+            column += length
+        row += count
+    return drawing
+
+
+def _hue(hue: int) -> str:
+    return colour(hue, 0.6, 0.8)
 
 
 def _plain(cell: Cell) -> str:
@@ -124,7 +167,7 @@ def _cell(layout: LinearLayout, positions: list[int]) -> Cell:
     warp, lane = where[WARP], where[LANE]
     label = f"{warp}.{lane}:{where[REGISTER]}"
     hue = 360 * (warp % WARP_HUES) // WARP_HUES
-    return Cell(label, len(positions), hue, lane / WARP_SIZE)
+    return Cell(label, len(positions), hue, lane / WARP_SIZE, warp == lane == 0)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

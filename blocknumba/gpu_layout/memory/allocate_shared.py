@@ -36,8 +36,12 @@ NO_REUSE_BYTES = 4096  # below this offset buffers get bytes of their own: reuse
 
 
 @dataclass(frozen=True, slots=True)
-class _Lifetime:
-    """Lifetime of a buffer: the first and the last op that use it, numbered in program order."""
+class Lifetime:
+    """Lifetime of a buffer: the first and the last op that use it.
+
+    first, last: as walk counts, from 1; last is one more than there are ops if the buffer is in
+        use until the end.
+    """
 
     op: Op
     size_bytes: int
@@ -54,7 +58,7 @@ def allocate_shared(fn: Function, _options: LayoutOptions) -> Function:
     together share bytes, but only once NO_REUSE_BYTES are taken: two buffers that do not share
     bytes need no barrier between them.
     """
-    offsets = _offsets(_lifetimes(fn))
+    offsets = _offsets(lifetimes(fn))
     if not offsets:
         return fn
 
@@ -86,13 +90,14 @@ def allocation_of(buffer: Value) -> Op:
     return owner
 
 
-def _lifetimes(fn: Function) -> list[_Lifetime]:
+def lifetimes(fn: Function) -> list[Lifetime]:
+    """The lifetime of each buffer of a function."""
     numbering = _Numbering()
     numbering.region(fn.body)
     numbering.finish()
     aligned = numbering.of_async_proxy
     return [
-        _Lifetime(op, size_bytes(op), start, numbering.last.get(op, start),
+        Lifetime(op, size_bytes(op), start, numbering.last.get(op, start),
               SWIZZLE_ALIGNMENT if op in aligned else ALIGNMENT)
         for op, start in numbering.first.items()
     ]
@@ -150,10 +155,10 @@ class _Numbering:
             begun.clear()
 
 
-def _offsets(lifetimes: list[_Lifetime]) -> dict[Op, int]:
+def _offsets(lifetimes: list[Lifetime]) -> dict[Op, int]:
     """An offset for every buffer: the next free bytes, from 0 again after NO_REUSE_BYTES."""
     offsets: dict[Op, int] = {}
-    placed: list[tuple[_Lifetime, int]] = []
+    placed: list[tuple[Lifetime, int]] = []
     top = 0
     for lifetime in lifetimes:
         busy = sorted(
@@ -170,7 +175,7 @@ def _offsets(lifetimes: list[_Lifetime]) -> dict[Op, int]:
     return offsets
 
 
-def _gap(busy: list[tuple[int, int]], start: int, lifetime: _Lifetime) -> int:
+def _gap(busy: list[tuple[int, int]], start: int, lifetime: Lifetime) -> int:
     """The lowest offset from start on where a buffer does not touch busy bytes."""
     offset = _aligned(start, lifetime.alignment)
     for low, high in busy:

@@ -92,7 +92,7 @@ class _Printer:
         fields = [op.opdef.name]
         if op.operands:
             fields.append(", ".join([names[value] for value in op.operands]))
-        if op.attrs and (attributes := _attributes(op)):
+        if op.attrs and (attributes := attributes_text(op)):
             fields.append(attributes)
         if op.results:
             fields.append(f": {', '.join([self._type(value.type) for value in op.results])}")
@@ -137,7 +137,7 @@ class _Printer:
         return name
 
 
-def _attributes(op: Op) -> str:
+def attributes_text(op: Op) -> str:
     """`{name=value, ...}` in the order of the opdef, or nothing."""
     defaults, attrs, written = op.opdef.defaults, op.attrs, []
     types = tuple(value.type for value in op.results)
