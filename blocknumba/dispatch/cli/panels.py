@@ -224,7 +224,7 @@ def ring_panel(rings: Sequence[Ring], producers: int) -> Drawing:
                 _timed(drawing, label + used * unit, base, unit, f"read {iteration}", "#fff8c5",
                        "#d4a72c")
     by = (f"filled by TMA, which {producers} warp{'s' * (producers > 1)} of its own starts"
-          if producers else "filled by cp.async of the threads that read")
+          if producers else "filled by asynchronous copies of the threads that read")
     told = ["one box is one iteration of the loop; " + by, *map(str, rings)]
     for index, line in enumerate(told):
         drawing.text(0, copies * (ROW + 3) + (index + 1) * ROW, line, size=10,
