@@ -16,8 +16,7 @@ import pytest
 
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.pipeline import LAYOUT_PASSES  # noqa: F401  fills the table
-from blocknumba.gpu_layout.pipeline import PLACING_PASSES
+from blocknumba.gpu_layout.pipeline import PLACING_PASSES, layout_passes
 from blocknumba.gpu_layout.spec import LAID_OUT, MAPPED
 from blocknumba.tile_ir.ir.verifier import ANY_LEVEL, TILE, verify
 from blocknumba.tile_ir.passes.contract import run_passes
@@ -25,7 +24,7 @@ from blocknumba.tile_ir.passes.pipeline import TILE_PASSES
 from blocknumba.tile_ir.text.parser import parse
 from blocknumba.tile_ir.text.printer import text
 
-_PASSES = {pass_.name: pass_ for pass_ in (*TILE_PASSES, *LAYOUT_PASSES)}
+_PASSES = {pass_.name: pass_ for pass_ in (*TILE_PASSES, *layout_passes())}
 _HEADER = re.compile(r"# passes: (.*)\n")
 _BETWEEN_CASES = re.compile(r"^====+\n", re.MULTILINE)
 _RULE = re.compile(r"^----+\n", re.MULTILINE)
@@ -97,7 +96,7 @@ class TileItem(pytest.Item):
     def runtest(self) -> None:
         _, cases = read_cases(self.path.read_text())
         case = cases[self._number]
-        with_layouts = any(pass_ in LAYOUT_PASSES for pass_ in self._passes)
+        with_layouts = any(pass_ in layout_passes() for pass_ in self._passes)
         fn = parse(case.given, LinearLayout.parse, file=str(self.path))
         verify(fn, ANY_LEVEL if with_layouts else TILE)
 

@@ -25,12 +25,12 @@ from blocknumba.gpu_layout.placement.stage_conversions import stage_conversions
 from blocknumba.gpu_layout.spec import LAID_OUT, MAPPED, READY
 from blocknumba.tile_ir.ir import verifier
 from blocknumba.tile_ir.ir.function import Function
-from blocknumba.tile_ir.passes.contract import Observer, check_order, run_passes
+from blocknumba.tile_ir.passes.contract import Observer, Pass, Pipeline, run_passes
 
 MAX_RETRIES = 8  # with less shared memory for tiles in flight
 
 # After these every op has an instruction, and the operands of TMA and wgmma are in shared memory.
-MAPPING_PASSES = (
+MAPPING_PASSES = Pipeline((
     # first: later passes see the shards of one block
     partition_blocks,
     # before map_dots, which lowers every dot that is left
@@ -42,9 +42,9 @@ MAPPING_PASSES = (
     specialize_warps,
     # after specialize_warps: cp.async for the loads that are left
     pipeline_loops,
-)
+))
 # After these every tile in registers has a layout.
-PLACING_PASSES = (
+PLACING_PASSES = Pipeline((
     assign_layouts,
     # before stage_conversions: it adds conversions
     lower_reductions,
@@ -53,9 +53,12 @@ PLACING_PASSES = (
     allocate_shared,
     # last: buffers that share bytes need barriers
     insert_barriers,
-)
-LAYOUT_PASSES = MAPPING_PASSES + PLACING_PASSES
-check_order(LAYOUT_PASSES)
+), MAPPING_PASSES.written)
+
+
+def layout_passes() -> tuple[Pass, ...]:
+    """All passes of the GPU-layout IR, in order."""
+    return (*MAPPING_PASSES, *PLACING_PASSES)
 
 
 def lay_out(

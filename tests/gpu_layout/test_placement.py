@@ -4,7 +4,7 @@ import pytest
 
 from blocknumba.gpu_layout import ops as layout_ops
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
-from blocknumba.gpu_layout.pipeline import LAYOUT_PASSES  # noqa: F401  fills the table
+from blocknumba.gpu_layout.pipeline import layout_passes  # noqa: F401  fills the table
 from blocknumba.gpu_layout.placement.rule import PLACEMENTS
 from blocknumba.gpu_layout.spec import LAID_OUT, READY
 from blocknumba.tile_ir import ops as tile_ops

@@ -8,7 +8,7 @@ import sys
 from blocknumba.errors import BlockError, BlockValueError, ParseError, require
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.options import LayoutOptions
-from blocknumba.gpu_layout.pipeline import LAYOUT_PASSES
+from blocknumba.gpu_layout.pipeline import layout_passes
 from blocknumba.text_files import read_text
 from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.ir.verifier import ANY_LEVEL, problems
@@ -17,16 +17,14 @@ from blocknumba.tile_ir.passes.pipeline import TILE_PASSES
 from blocknumba.tile_ir.text.parser import parse
 from blocknumba.tile_ir.text.printer import text
 
-PASSES = {pass_.name: pass_ for pass_ in (*TILE_PASSES, *LAYOUT_PASSES)}
 NUMBERS_OF_WARPS = (1, 2, 4, 8, 16, 32)
-PIPELINES = {"tile": TILE_PASSES, "layout": LAYOUT_PASSES}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of run."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "passes:\n" + "\n".join(f"  {pass_.name:18} {pass_.summary}"
-                                            for pass_ in PASSES.values())
+                                            for pass_ in _passes().values())
     parser.add_argument("file", help="the text of a function; - is the standard input")
     parser.add_argument("--passes", default="tile", metavar="NAME,NAME",
                         help="passes or pipelines (tile, layout); tile by default")
@@ -72,12 +70,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _named(name: str) -> tuple[Pass, ...]:
     """The passes of a pipeline, or the one of that name."""
-    name = name.strip()
-    if name in PIPELINES:
-        return PIPELINES[name]
-    require(name in PASSES, "opt: given pass {!r}, accepted {}", name,
-            ", ".join((*PIPELINES, *PASSES)), error=BlockValueError)
-    return (PASSES[name],)
+    name, passes = name.strip(), _passes()
+    pipelines = {"tile": tuple(TILE_PASSES), "layout": layout_passes()}
+    if name in pipelines:
+        return pipelines[name]
+    require(name in passes, "opt: given pass {!r}, accepted {}", name,
+            ", ".join((*pipelines, *passes)), error=BlockValueError)
+    return (passes[name],)
+
+
+def _passes() -> dict[str, Pass]:
+    """All passes by name, in the order in which they run."""
+    return {pass_.name: pass_ for pass_ in (*TILE_PASSES, *layout_passes())}
 
 
 def _read(file: str) -> str:

@@ -19,7 +19,7 @@ from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.errors import BlockValueError, Loc
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
-from blocknumba.gpu_layout.pipeline import LAYOUT_PASSES, lay_out
+from blocknumba.gpu_layout.pipeline import lay_out, layout_passes
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import PURE
 from blocknumba.tile_ir.passes.contract import Pass
@@ -128,9 +128,8 @@ class Stages:
         laid_out = lay_out(optimised, layout_options(specialization, warps), observer=seen)
         assert text(laid_out) == machine.gpu, "the drawing is not of the code"
         # passes run again when shared memory does not suffice
-        layout_passes = seen.runs[-len(LAYOUT_PASSES):]
         return Stages(compiled, function.__code__.co_filename, source, typed, optimised, laid_out,
-                      (*tile_passes, *layout_passes))
+                      (*tile_passes, *seen.runs[-len(layout_passes()):]))
 
     def rows(self, fn: Function) -> list[Row]:
         """The rows of a function at one of the stages."""

@@ -45,13 +45,43 @@ def declared(*, reads: Iterable[str], writes: Iterable[str]) -> Callable[[Callab
     return declare
 
 
-def check_order(passes: Sequence[Pass], given: Iterable[str] = GIVEN) -> None:
-    """Assert that each property that a pass reads is written by an earlier pass, or is given."""
-    present = set(given)
-    for pass_ in passes:
-        missing = pass_.reads - present
-        assert not missing, f"{pass_.name} reads {sorted(missing)}, which no earlier pass writes"
-        present |= pass_.writes
+class Pipeline(Sequence[Pass]):
+    """Passes in the order in which they run.
+
+    Asserts that each property that a pass reads is written by an earlier pass, or is given.
+    """
+
+    def __init__(self, passes: Iterable[Pass], given: Iterable[str] = GIVEN):
+        self._given = frozenset(given)
+        self._passes = self._in_order(tuple(passes))
+
+    def __getitem__(self, index: int | slice) -> Pass | tuple[Pass, ...]:
+        return self._passes[index]
+
+    def __len__(self) -> int:
+        return len(self._passes)
+
+    @property
+    def written(self) -> frozenset[str]:
+        """The properties of a function after all passes."""
+        return self._given.union(*(pass_.writes for pass_ in self._passes))
+
+    def register(self, pass_: Pass, *, before: str) -> None:
+        """Enter a pass before the first one of a name."""
+        index = [other.name for other in self._passes].index(before)
+        self._passes = self._in_order((*self._passes[:index], pass_, *self._passes[index:]))
+
+    def unregister(self, pass_: Pass) -> None:
+        """Take a pass out."""
+        self._passes = self._in_order(tuple(other for other in self._passes if other != pass_))
+
+    def _in_order(self, passes: tuple[Pass, ...]) -> tuple[Pass, ...]:
+        present = set(self._given)
+        for pass_ in passes:
+            missing = sorted(pass_.reads - present)
+            assert not missing, f"{pass_.name} reads {missing}, which no earlier pass writes"
+            present |= pass_.writes
+        return passes
 
 
 def run_passes(fn: Function, passes: Iterable[Pass], target: object = None, *,

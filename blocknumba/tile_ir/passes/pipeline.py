@@ -5,13 +5,13 @@ from __future__ import annotations
 from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.ir.verifier import TILE
 from blocknumba.tile_ir.passes.canonicalize import accumulate_dots, canonicalize
-from blocknumba.tile_ir.passes.contract import Observer, check_order, run_passes
+from blocknumba.tile_ir.passes.contract import Observer, Pipeline, run_passes
 from blocknumba.tile_ir.passes.cse import cse, hoist_invariants
 from blocknumba.tile_ir.passes.dce import dce
 from blocknumba.tile_ir.passes.scalar_remainders import scalar_remainders
 from blocknumba.tile_ir.passes.simplify_masks import simplify_masks
 
-TILE_PASSES = (
+TILE_PASSES = Pipeline((
     canonicalize,
     # before simplify_masks: it pairs bounds of one index, which must be one value
     cse,
@@ -25,8 +25,7 @@ TILE_PASSES = (
     # after hoisting: ops of two loops are now in one region
     cse,
     dce,
-)
-check_order(TILE_PASSES)
+))
 
 
 def optimise(fn: Function, *, verify: bool = False, observer: Observer | None = None) -> Function:

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from blocknumba.tile_ir.ir.verifier import Level
-from blocknumba.tile_ir.passes.contract import check_order, declared, run_passes
+from blocknumba.tile_ir.passes.contract import Pipeline, declared, run_passes
 from blocknumba.tile_ir.passes.pipeline import TILE_PASSES, optimise
 from blocknumba.tile_ir.text.parser import parse
 
@@ -22,6 +22,12 @@ def use(fn, _):
     return fn
 
 
+@declared(reads=("layouts",), writes=())
+def look(fn, _):
+    """Look at layouts."""
+    return fn
+
+
 def kernel(adds: int = 0):
     lines = [f"  %{i + 1} = add %{i}, %x : int32" for i in range(adds)]
     return parse("\n".join(["kernel f(", "  %x: int32 = value(x)", ") {", "  %0 = neg %x : int32",
@@ -33,10 +39,34 @@ def test_a_pass_knows_its_name_and_what_it_does():
 
 
 def test_what_a_pass_reads_must_be_written_before():
-    check_order((place, use))
+    Pipeline((place, use))
 
     with pytest.raises(AssertionError, match=r"use reads \['layouts'\], which no earlier pass"):
-        check_order((use, place))
+        Pipeline((use, place))
+
+
+def test_what_a_pass_reads_may_be_given():
+    assert Pipeline((use,), given=Pipeline((place,)).written)[0] is use
+
+
+def test_a_pass_is_registered_before_another_and_taken_out_again():
+    passes = Pipeline((place, use))
+
+    passes.register(look, before="use")
+    assert list(passes) == [place, look, use]
+
+    passes.unregister(look)
+    assert list(passes) == [place, use]
+
+
+def test_a_pass_that_is_registered_too_early_or_missed_leaves_the_pipeline_as_it_was():
+    passes = Pipeline((place, use))
+
+    with pytest.raises(AssertionError, match="look reads"):
+        passes.register(look, before="place")
+    with pytest.raises(AssertionError, match="use reads"):
+        passes.unregister(place)
+    assert list(passes) == [place, use]
 
 
 def test_the_observer_sees_every_pass_in_order():
