@@ -39,6 +39,7 @@ FOREIGN = {
 NUMBA_CUDA = ("nvvm_lower/toolchain.py", "dispatch")
 # Where a function may import what an installation may not have, with a comment that says so.
 LAZY_IMPORTS = ("nvvm_lower/toolchain.py", "dispatch")
+QUESTION_WORDS = {"What", "Whatever", "Which", "Where", "When", "Who", "Why", "How"}
 ASSEMBLY = re.compile(
     r"(?<![\w.])(?:ld|st|mma|ldmatrix|cp|red|atom|cvt|wgmma|mbarrier|bar|shfl|prmt)"
     r"\.(?:[a-z]+[0-9]*\.)*(?:global|shared|sync|async|u32|s32|b32|b64|f32|f16|bf16)\b")
@@ -161,6 +162,17 @@ def test_a_module_opens_with_a_sentence(module):
 
     first_paragraph = (doc or "").partition("\n\n")[0]
     assert first_paragraph and first_paragraph[-1] in ".!:", f"{module}: {first_paragraph!r}"
+
+
+@every_module
+def test_docstrings_open_with_a_noun_or_an_imperative(module):
+    """ "Target of a device.", not "What a device is."."""
+    documented = [module.tree, *(node for node in module.nodes if isinstance(
+        node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef))]
+
+    openings = {(ast.get_docstring(node) or "").partition(" ")[0] for node in documented}
+
+    assert openings & QUESTION_WORDS == set()
 
 
 @every_module

@@ -63,7 +63,7 @@ class Module:
         return link(self.program)
 
     def unknown_instructions(self) -> list[str]:
-        """Why the emulator cannot run this module, one sentence for each instruction."""
+        """Reasons why the emulator cannot run this module, one sentence for each instruction."""
         return sorted({error.message for error in self.code.unknown.values()})
 
     def launch(self, kernel: str, grid: int | Sequence[int], block: int | Sequence[int],

@@ -106,7 +106,7 @@ def is_map(parameter: Parameter) -> bool:
 
 
 def producers(fn: Function) -> int:
-    """How many warps a block has besides those of its program."""
+    """Number of warps of a block besides those of its program."""
     return sum(op.attrs["producers"] for op in fn.body.ops if op.opdef is warp_roles)
 
 

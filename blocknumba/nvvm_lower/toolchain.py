@@ -34,7 +34,7 @@ class ToolchainError(BlockError, RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class AssembleOptions:
-    """How NVVM IR becomes machine code.
+    """Options of the way from NVVM IR to machine code.
 
     optimization: 0 to 3, of both tools.
     fastmath: flush denormals, approximate division and square root, contract.

@@ -18,7 +18,7 @@ _MAX_RANK = 5
 
 @dataclass(slots=True)
 class _Access:
-    """What is gathered of an access, axis by axis.
+    """Parts of an access, gathered axis by axis.
 
     offset: of the first element, a scalar; inside: whether the scalar positions are in bounds.
     offsets, masks: tiles that broadcast to the shape of the access.
@@ -144,7 +144,7 @@ def _shown(given: Value, position: Value) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the axes of an index go in the shape of the access.
+    """The axes of the access that an index spans.
 
     first: axis of the access that the index's first axis becomes; rank: of the access; group:
     axes that the index is broadcast to before.
@@ -161,7 +161,7 @@ class _Place:
 
 
 def _places(index: tuple) -> tuple[list[_Place | None], tuple[int, ...]]:
-    """Where each index goes, and the shape of the access, as in NumPy's advanced indexing.
+    """Axes of each index, and the shape of the access, as in NumPy's advanced indexing.
 
     Spans keep their axes.  Int tiles share the axes that they broadcast to; these come where the
     tiles are, or first when a span separates the tiles (and ints) from each other.

@@ -33,12 +33,12 @@ def transposed(context: Context, array: Array) -> Array:
 def normalized(context: Context, array: Array, index: tuple) -> tuple:
     """index without '...', and with slices of compile-time bounds as spans."""
     entries = tuple([_as_span(context, _without_numbers(entry)) for entry in index])
-    places = [i for i, entry in enumerate(entries) if entry is Ellipsis]
-    if not places:
+    ellipses = [i for i, entry in enumerate(entries) if entry is Ellipsis]
+    if not ellipses:
         return entries
-    require(len(places) == 1, "index: given '...' twice, accepted once")
+    require(len(ellipses) == 1, "index: given '...' twice, accepted once")
     missing = array.rank - len(entries) + 1
-    return (*entries[:places[0]], *(FULL,) * max(missing, 0), *entries[places[0] + 1:])
+    return (*entries[:ellipses[0]], *(FULL,) * max(missing, 0), *entries[ellipses[0] + 1:])
 
 
 def is_view_index(array: Array, entries: tuple) -> bool:

@@ -1,4 +1,4 @@
-"""Where translation emits: explicit constants, casts and broadcasts around strict tile IR ops."""
+"""The emitter of translation: constants, casts and broadcasts around strict tile IR ops."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ assert ops, "the op registry is filled by importing the ops"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What of the launch options changes the meaning of a kernel.
+    """The launch options that change the meaning of a kernel.
 
     debug: device_assert and assert are checked, and out-of-bounds accesses reported.
     watched: a number that some path does not assign is not taken as known, so that its use there
@@ -160,7 +160,7 @@ def describe(operand: object) -> str:
 
 
 def loading_hint(operand: object) -> str:
-    """How to get a tile from what is given where one is accepted; empty where there is none."""
+    """Hint that says how to get a tile from a value that is none; empty where there is no way."""
     if isinstance(operand, Span):
         return "index an array with it: x[r] are elements, and r.index are their indices"
     if isinstance(operand, Reference):

@@ -147,7 +147,7 @@ _LITERALS = {"build_list": "list", "build_set": "set", "build_map": "dict"}
 def evaluate(context: Context, node: object, read: Read) -> object:
     """The value of the right-hand side of an assignment, its ops being emitted.
 
-    read: gives the value of a variable.
+    read: variable -> its value.
     Errors: whatever is wrong with it, without a location.
     """
     if isinstance(node, ir.Var):

@@ -18,7 +18,7 @@ from blocknumba.tile_ir.ir.types import (
 from blocknumba.typing.context import Context, Options
 from blocknumba.typing.function import bare
 from blocknumba.typing.inference import BlockTypingContext, Inferer, keep_live_edges
-from blocknumba.typing.numba_ir.bytecode import Source, function_place, source_of
+from blocknumba.typing.numba_ir.bytecode import Source, function_location, source_of
 from blocknumba.typing.numba_ir.graph import Graph
 from blocknumba.typing.numba_ir.idioms import call_assertions, count_iterations, find_spans
 from blocknumba.typing.numba_ir.specialize import Specializer, bind_constants
@@ -34,7 +34,7 @@ def is_wide(arguments: Mapping[str, Argument]) -> bool:
 
 
 class Parameters:
-    """What a kernel receives, in the order of its Python parameters.
+    """The parameters of a kernel, in the order of its Python parameters.
 
     descriptions, types, hints: one of each per tile IR parameter.
     """
@@ -61,7 +61,7 @@ class Parameters:
                 for name, argument in self._arguments.items()}
 
     def stand_ins(self) -> dict[str, object]:
-        """What inference takes the arguments to be."""
+        """Stand-ins of the arguments, on which inference runs."""
         given = iter([Value(t) for t in self.types])
         return {name: self._bind(None, name, argument, given)
                 for name, argument in self._arguments.items()}
@@ -108,7 +108,7 @@ def build(python_function: types.FunctionType, argument_types: Mapping[str, Argu
     """The tile IR of a kernel for arguments of these types and for these constants.
 
     constants: values of the other parameters; those not given have their default.
-    Errors: a BlockError that shows the place in the user's source.
+    Errors: a BlockError that shows the location in the user's source.
     """
     if options.debug:
         watched = replace(options, watched=True)
@@ -137,17 +137,17 @@ def _build(python_function: types.FunctionType, argument_types: Mapping[str, Arg
 
     builder = Builder()
     context = Context(builder, options, wide)
-    place = function_place(python_function)
-    builder.loc = place
+    location = function_location(python_function)
+    builder.loc = location
     with builder.region(*parameters.types, hints=parameters.hints) as (body, arguments):
         values = parameters.bind(context, arguments)
         Structurer(Translator(context, variable_types, values), blocks, graph).emit()
-    return Function(python_function.__name__, parameters.descriptions, body, place)
+    return Function(python_function.__name__, parameters.descriptions, body, location)
 
 
 def _infer(blocks: dict[int, ir.Block], source: Source, parameters: Parameters, options: Options,
            wide: bool) -> Inferer:
-    """What infers the types of specialised blocks, once they are in SSA form."""
+    """The types of specialised blocks, once they are in SSA form."""
     call_assertions(blocks)
     count_iterations(blocks)
     graph = Graph(blocks, source.entry)

@@ -119,10 +119,10 @@ class Inferer(TypeInferer):
             if self.typevars[variable.name].type is None:
                 name = renaming.user_name(variable.name)
                 raise BlockNameError(f"name {name!r} is used before it is assigned",
-                                     loc=renaming.read_place(statement, variable))
+                                     loc=renaming.read_location(statement, variable))
 
     def get_state_token(self):
-        """Numba stops at the round that leaves this as it was."""
+        """Numba stops at the iteration that leaves this as it was."""
         return self.constraints.changes
 
     def read(self, variable: ir.Var) -> object:
@@ -148,7 +148,7 @@ class _Unknown(Exception):
 
 
 class _NoWarnings:
-    """Numba asks for a place to collect warnings; inference gives none."""
+    """Numba asks for a context that collects warnings; inference has none."""
 
     def catch_warnings(self, filename=None, lineno=None):
         return contextlib.nullcontext()
@@ -164,7 +164,7 @@ class _LiveNetwork(ConstraintNetwork):
         self._inferer = inferer
 
     def propagate(self, typeinfer: Inferer) -> list[BlockError]:
-        """One round over the blocks that are reached; the errors that it met."""
+        """One iteration over the blocks that are reached; the errors that it met."""
         errors: list[BlockError] = []
         graph = typeinfer.graph
         reached = {graph.entry} | {target for _, target in typeinfer.live_edges}
@@ -212,7 +212,7 @@ class _LiveNetwork(ConstraintNetwork):
                 value = evaluate(inferer.emission, node, inferer.read)
                 inferer.assign(statement.target.name, type_of(value), statement.loc)
         except BlockError as error:
-            raise error.at(statement.loc.place) from None
+            raise error.at(statement.loc.location) from None
         self._operands[id(statement)] = operands
 
     def _run_phi(self, label: Label, statement: ir.Assign, inferer: Inferer) -> None:
@@ -258,22 +258,22 @@ def _type_change(phi: ir.Assign, inferer: Inferer, first: types.Type, second: ty
              if v is not ir.UNDEFINED and v.name != value.name]
     now = _assignment_line(value, inferer)
     before = next((line for line in lines if line is not None and line != now), None)
-    place = phi.loc.place if now is None else now.place
+    location = phi.loc.location if now is None else now.location
     if name == YIELDED:
         return BlockTypeError("a generator: the number of its items is not known at compile time",
-                              loc=place, hint="loop over a tuple or a range of compile-time "
+                              loc=location, hint="loop over a tuple or a range of compile-time "
                               "constants, without a run-time `if`; or add up in a for loop")
-    earlier = "" if before is None else f" (line {before.place.line})"
-    later = "" if now is None else f" (line {now.place.line})"
+    earlier = "" if before is None else f" (line {before.location.line})"
+    later = "" if now is None else f" (line {now.location.line})"
     if not renaming.is_temporary(name):
         what = f"variable {name!r}"
-    elif "call" in name and place.caller is not None:
-        what = f"the value that {place.function} returns"
+    elif "call" in name and location.caller is not None:
+        what = f"the value that {location.function} returns"
     else:
         what = "a conditional expression"
     return BlockTypeError(
         f"{what}: given {_show(first)}{earlier} on one path and {_show(second)}{later} on another, "
-        "accepted one type", loc=place, hint=_join_hint(first, second))
+        "accepted one type", loc=location, hint=_join_hint(first, second))
 
 
 def _assignment_line(value: ir.Var, inferer: Inferer) -> ir.Loc | None:

@@ -1,4 +1,4 @@
-"""Which dtype the result of an operation on different dtypes has: the only place that decides.
+"""Dtypes of results of operations on different dtypes: the only module that decides them.
 
 NumPy 2's table, on which Python numbers are weak: a literal, or a number of run time, takes the
 dtype of the other operand.  A literal that does not fit it is an error, as in NumPy; a number of
@@ -18,7 +18,7 @@ dearly for NumPy's answer, ours is another, in these cases and no others:
 - bfloat16 stands beside float16: the two together, or bfloat16 with an integer of 16 bits or
   more, make float32.
 
-8-bit floats are ml_dtypes': arithmetic on one kind of them gives that kind, computed in float32;
+8-bit floats are ml_dtypes': arithmetic on one kind of them has that kind, computed in float32;
 beside a float of 16 bits, an int16 or the other kind they make float32.
 """
 
@@ -166,7 +166,7 @@ def computed_dtype(dtype: DType) -> DType:
 
 
 def _beside_float8(own: DType, other: DType) -> DType:
-    """An 8-bit float and another dtype.   Source: ml_dtypes, what numpy.add gives."""
+    """An 8-bit float and another dtype.   Source: ml_dtypes, the results of numpy.add."""
     if other.is_integer and other.bits != 16:
         return own if other.bits == 8 else float64
     return other if other.bits >= 32 else float32

@@ -1,4 +1,4 @@
-"""Which int values cannot be negative, so that no check of a lower bound is needed."""
+"""Int values that cannot be negative, so that no check of a lower bound is needed."""
 
 from __future__ import annotations
 

@@ -116,7 +116,8 @@ def require_consumed(blocks: dict[Label, ir.Block]) -> None:
             if getattr(getattr(function, "value", None), "value", None) not in _CONSUMERS:
                 raise UnsupportedError(
                     "a generator: accepted as the argument of tuple, sum, min, max, any or all",
-                    loc=assigned[uses[0].name].loc.place, hint="make a tuple: tuple(... for ...)")
+                    loc=assigned[uses[0].name].loc.location,
+                    hint="make a tuple: tuple(... for ...)")
 
 
 def _without_yield(statement: ir.Stmt, scope: ir.Scope) -> list[ir.Stmt]:

@@ -29,8 +29,9 @@ class constexpr:  # noqa: N801 - Triton's spelling
 
 
 def unwrapped(value: object) -> object:
-    """What a kernel reads from a variable outside: the value of a constexpr, of an array
-    without axes its element, and any other value as it is.
+    """A value as a kernel reads it from a variable outside.
+
+    The value of a constexpr, the element of an array without axes, any other value as it is.
     """
     if isinstance(value, constexpr):
         return value.value

@@ -1,7 +1,7 @@
 """From basic blocks to structured control flow, without copying a block.
 
 Every block is emitted once.  A branch becomes an `if` whose arms run up to the blocks that other
-paths reach too; it hands on which of them comes next, as one flag per block, and their phis'
+paths reach too; it yields which of them comes next, as one flag per block, and their phis'
 values.  Those blocks follow, each within an `if` on its flag unless it is the only one left.  A
 loop is the same, its header being one of the blocks that may come next: `break`, `continue`,
 `return` and `else` need no case of their own.
@@ -30,8 +30,8 @@ _BOOL = TileType(bool_)
 
 
 @dataclass(slots=True)
-class _Way:
-    """One way to leave a piece of code.
+class _Exit:
+    """One exit of a piece of code.
 
     flag: whether it is taken: True when it is the only one, else a scalar bool.
     values: the run-time values that the phis of its target take, in order.
@@ -42,14 +42,14 @@ class _Way:
 
 
 @dataclass(slots=True)
-class _Ways:
-    """The ways to leave a piece of code, by the label they lead to."""
+class _Exits:
+    """The exits of a piece of code, by the label they lead to."""
 
-    of: dict[Label, _Way] = field(default_factory=dict)
+    of: dict[Label, _Exit] = field(default_factory=dict)
 
     @classmethod
-    def one(cls, target: Label, values: list[Value]) -> _Ways:
-        return cls({target: _Way(True, values)})
+    def one(cls, target: Label, values: list[Value]) -> _Exits:
+        return cls({target: _Exit(True, values)})
 
 
 class Structurer:
@@ -67,26 +67,26 @@ class Structurer:
         self._context.emit("return")
 
     # blocks -----------------------------------------------------------------------------------
-    def _tree(self, label: Label) -> _Ways:
+    def _tree(self, label: Label) -> _Exits:
         """Emit a block and those that it dominates, within the innermost loop."""
         pending: list[tuple[int, Label]] = []
-        ways = self._run(label, pending)
+        exits = self._run(label, pending)
         while pending:
             _, target = heapq.heappop(pending)
-            way = ways.of.pop(target, None)
-            if way is None:
+            exit_ = exits.of.pop(target, None)
+            if exit_ is None:
                 continue
-            if not ways.of:
-                self._bind(target, way.values)
-                ways = self._run(target, pending)
+            if not exits.of:
+                self._bind(target, exit_.values)
+                exits = self._run(target, pending)
             else:
-                ways = self._guarded(target, way, ways)
-        return ways
+                exits = self._guarded(target, exit_, exits)
+        return exits
 
-    def _run(self, label: Label, pending: list[tuple[int, Label]]) -> _Ways:
+    def _run(self, label: Label, pending: list[tuple[int, Label]]) -> _Exits:
         """Emit a block whose phis are bound, and what only it leads to.
 
-        pending: receives the blocks that must follow, because several ways lead there.
+        pending: receives the blocks that must follow, as several exits lead there.
         """
         while True:
             if label in self._graph.loops and not self._is_entered(label):
@@ -100,19 +100,19 @@ class Structurer:
                 return self._branch(label, last)
             if not isinstance(last, ir.Jump):
                 self._translator.leave(last)
-                return _Ways.one(RETURN, [])
+                return _Exits.one(RETURN, [])
             target = last.target
             values = self._incoming(label, target)
             if not self._is_own(label, target):
-                return _Ways.one(target, values)
+                return _Exits.one(target, values)
             self._bind(target, values)
             label = target
 
-    def _edge(self, source: Label, target: Label) -> _Ways:
+    def _edge(self, source: Label, target: Label) -> _Exits:
         """Emit what an edge leads to when nothing else leads there."""
         values = self._incoming(source, target)
         if not self._is_own(source, target):
-            return _Ways.one(target, values)
+            return _Exits.one(target, values)
         self._bind(target, values)
         return self._tree(target)
 
@@ -128,34 +128,34 @@ class Structurer:
         return any(loop.header == header for loop in self._inside)
 
     # if ---------------------------------------------------------------------------------------
-    def _branch(self, label: Label, last: ir.Branch) -> _Ways:
+    def _branch(self, label: Label, last: ir.Branch) -> _Exits:
         condition = self._translator.condition(last)
         loc = self._context.builder.loc
         arms = []
         for target in (last.truebr, last.falsebr):
             self._context.builder.loc = loc
             with self._context.builder.region() as (region, _):
-                ways = self._edge(label, target)
-            arms.append((region, ways))
+                exits = self._edge(label, target)
+            arms.append((region, exits))
         self._context.builder.loc = loc
         return self._join(condition, arms)
 
-    def _guarded(self, target: Label, way: _Way, others: _Ways) -> _Ways:
-        """Emit a block on its flag; the other ways pass by."""
+    def _guarded(self, target: Label, exit_: _Exit, others: _Exits) -> _Exits:
+        """Emit a block on its flag; the other exits pass by."""
         if len(others.of) == 1:
             next(iter(others.of.values())).flag = True
         with self._context.builder.region() as (then, _):
-            self._bind(target, way.values)
+            self._bind(target, exit_.values)
             reached = self._tree(target)
-        return self._join(way.flag, [(then, reached), (Region((), ()), others)])
+        return self._join(exit_.flag, [(then, reached), (Region((), ()), others)])
 
-    def _join(self, condition: Value, arms: list[tuple[Region, _Ways]]) -> _Ways:
-        """Emit an `if` of two arms; the ways out of either."""
-        targets = sorted({t for _, ways in arms for t in ways.of}, key=self._rank)
+    def _join(self, condition: Value, arms: list[tuple[Region, _Exits]]) -> _Exits:
+        """Emit an `if` of two arms; the exits of either."""
+        targets = sorted({t for _, exits in arms for t in exits.of}, key=self._rank)
         columns = _Columns([{id(v) for op in region.ops for v in op.results} for region, _ in arms])
-        result = _Ways()
+        result = _Exits()
         for target in targets:
-            sides = [ways.of.get(target) for _, ways in arms]
+            sides = [exits.of.get(target) for _, exits in arms]
             flag: Value | bool | int = True
             if len(targets) > 1:
                 flags = [side.flag if side else False for side in sides]
@@ -163,11 +163,11 @@ class Structurer:
             given = next(side for side in sides if side)
             values = [columns.add([side.values[i] if side else None for side in sides])
                       for i in range(len(given.values))]
-            result.of[target] = _Way(flag, values)
+            result.of[target] = _Exit(flag, values)
         results = self._emit_if(condition, arms, columns)
-        for way in result.of.values():
-            way.flag = _resolved(way.flag, results)
-            way.values = [_resolved(value, results) for value in way.values]
+        for exit_ in result.of.values():
+            exit_.flag = _resolved(exit_.flag, results)
+            exit_.values = [_resolved(value, results) for value in exit_.values]
         return result
 
     def _flag(self, condition: Value, columns: _Columns, sides: list) -> object:
@@ -177,7 +177,7 @@ class Structurer:
             return self._context.emit("invert", condition)
         return columns.add(sides)
 
-    def _emit_if(self, condition: Value, arms: list[tuple[Region, _Ways]], columns: _Columns):
+    def _emit_if(self, condition: Value, arms: list[tuple[Region, _Exits]], columns: _Columns):
         types = columns.types()
         builder = self._context.builder
         for side, (region, _) in enumerate(arms):
@@ -198,34 +198,34 @@ class Structurer:
         return value
 
     # loop -------------------------------------------------------------------------------------
-    def _loop(self, loop: Loop, pending: list[tuple[int, Label]]) -> _Ways:
+    def _loop(self, loop: Loop, pending: list[tuple[int, Label]]) -> _Exits:
         counted = self._translator.counted(loop, self._blocks, self._graph)
         if counted is not None:
-            ways = self._for(loop, counted)
+            exits = self._for(loop, counted)
         else:
-            ways = self._while(loop)
+            exits = self._while(loop)
         for label in loop.body:
             for child in self._graph.children[label]:
                 if child not in loop.body and self._is_here(child):
                     heapq.heappush(pending, (self._graph.index[child], child))
-        return ways
+        return exits
 
-    def _while(self, loop: Loop) -> _Ways:
-        """A loop that goes on while the way back to its header is taken."""
+    def _while(self, loop: Loop) -> _Exits:
+        """A loop that goes on while the exit back to its header is taken."""
         header, builder, loc = loop.header, self._context.builder, self._context.builder.loc
         initial = self._values_of_phis(header)
         with builder.region(*(v.type for v in initial)) as (region, carried):
             self._translator.note_counters(self._blocks[header], initial, carried)
             self._bind(header, carried)
-            ways = self._body(loop, header)
-            back = ways.of.pop(header)
-            if not ways.of:
-                raise UnsupportedError("this loop never ends", loc=self._place_of(loop))
+            exits = self._body(loop, header)
+            back = exits.of.pop(header)
+            if not exits.of:
+                raise UnsupportedError("this loop never ends", loc=self._start_of(loop))
             slots, outside = _Slots(back.values), {}
-            for target in sorted(ways.of, key=self._rank):
-                way, is_last = ways.of[target], len(outside) + 1 == len(ways.of)
-                flag = None if is_last else slots.add(way.flag)
-                outside[target] = (flag, [slots.add(value) for value in way.values])
+            for target in sorted(exits.of, key=self._rank):
+                exit_, is_last = exits.of[target], len(outside) + 1 == len(exits.of)
+                flag = None if is_last else slots.add(exit_.flag)
+                outside[target] = (flag, [slots.add(value) for value in exit_.values])
             builder.loc = loc
             self._context.emit("continue_if", back.flag, *slots.values)
         extra = [Value(v.type) for v in slots.values[len(initial):]]
@@ -234,12 +234,12 @@ class Structurer:
         results = _as_tuple(self._context.emit("loop", *start, regions=(region,)))
         return self._after(outside, results)
 
-    def _place_of(self, loop: Loop) -> Loc:
-        """Where a while loop starts: the nearest `while` at or above its first statement."""
+    def _start_of(self, loop: Loop) -> Loc:
+        """Location of a while loop: the nearest `while` at or above its first statement."""
         header = self._blocks[loop.header].loc
-        places = [s.loc.place for label in loop.body for s in self._blocks[label].body
+        locations = [s.loc.location for label in loop.body for s in self._blocks[label].body
                   if s.loc.activation is header.activation]
-        first = min(places, key=lambda place: place.line, default=header.place)
+        first = min(locations, key=lambda location: location.line, default=header.location)
         for line in range(first.line, 0, -1):
             text = linecache.getline(first.file, line)
             if text.lstrip().startswith("while"):
@@ -248,17 +248,17 @@ class Structurer:
         return first
 
     def _after(self, outside: dict[Label, tuple[int | None, list[int]]],
-               results: tuple[Value, ...]) -> _Ways:
-        """The ways out of a loop in terms of its results; the last flag is what is left."""
-        ways, taken = _Ways(), []
+               results: tuple[Value, ...]) -> _Exits:
+        """The exits of a loop in terms of its results; the last flag is what is left."""
+        exits, taken = _Exits(), []
         for target, (flag, values) in outside.items():
             if flag is not None:
                 taken.append(results[flag])
                 chosen: Value | bool = results[flag]
             else:
                 chosen = self._none_of(taken) if taken else True
-            ways.of[target] = _Way(chosen, [results[index] for index in values])
-        return ways
+            exits.of[target] = _Exit(chosen, [results[index] for index in values])
+        return exits
 
     def _none_of(self, flags: list[Value]) -> Value:
         any_of = flags[0]
@@ -266,7 +266,7 @@ class Structurer:
             any_of = self._context.emit("or", any_of, flag)
         return self._context.emit("invert", any_of)
 
-    def _for(self, loop: Loop, counted: Counted) -> _Ways:
+    def _for(self, loop: Loop, counted: Counted) -> _Exits:
         """A loop over a range that is left at its header only."""
         header, builder, loc = loop.header, self._context.builder, self._context.builder.loc
         branch = self._blocks[header].body[-1]
@@ -280,20 +280,20 @@ class Structurer:
             self._bind(header, carried)
             self._translator.enter_counted(self._blocks[header], counted, index)
             self._inside.append(loop)
-            ways = self._edge(header, branch.truebr)
+            exits = self._edge(header, branch.truebr)
             self._inside.pop()
             builder.loc = loc
-            self._context.emit("yield", *ways.of[header].values)
+            self._context.emit("yield", *exits.of[header].values)
         results = _as_tuple(self._context.emit("for", over.start, over.stop, over.step, *initial,
                                                regions=(region,), **over.hints.given))
         self._bind(header, results)
-        return _Ways.one(branch.falsebr, self._incoming(header, branch.falsebr))
+        return _Exits.one(branch.falsebr, self._incoming(header, branch.falsebr))
 
-    def _body(self, loop: Loop, header: Label) -> _Ways:
+    def _body(self, loop: Loop, header: Label) -> _Exits:
         self._inside.append(loop)
-        ways = self._tree(header)
+        exits = self._tree(header)
         self._inside.pop()
-        return ways
+        return exits
 
     # phis -------------------------------------------------------------------------------------
     def _incoming(self, source: Label, target: Label) -> list[Value]:

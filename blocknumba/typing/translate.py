@@ -87,7 +87,7 @@ class Translator:
         try:
             return convert(self.context, self.env[given.name], of, what)
         except BlockError as error:
-            raise error.at(given.loc.place) from None
+            raise error.at(given.loc.location) from None
 
     def bind(self, phi: ir.Assign, value: object) -> None:
         """Set the value of a phi."""
@@ -175,11 +175,11 @@ class _Place:
         self._context, self._loc = context, statement.loc
 
     def __enter__(self) -> None:
-        self._context.builder.loc = self._loc.place
+        self._context.builder.loc = self._loc.location
 
     def __exit__(self, kind, error, traceback) -> None:
         if isinstance(error, BlockError):
-            error.at(self._loc.place)
+            error.at(self._loc.location)
 
 
 def _assignment(block: ir.Block, last: ir.Stmt) -> ir.Assign | None:
@@ -196,7 +196,7 @@ def _is_expression(statement: ir.Stmt, *operations: str) -> bool:
 
 
 def _shown_name(name: str) -> str:
-    """What the user calls a variable; "" for one of ours."""
+    """Name of a variable in the user's source; "" for one of ours."""
     return "" if renaming.is_temporary(name) else renaming.user_name(name)
 
 

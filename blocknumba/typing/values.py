@@ -1,4 +1,4 @@
-"""What a variable of a kernel can hold while the kernel is translated.
+"""Values that a variable of a kernel can hold while the kernel is translated.
 
 A tile or a scalar that exists at run time is a tile IR Value.  A value known at compile time is
 itself: an int, a dtype, a function.  Anything made of parts (a tuple, a slice, an array, a span)
@@ -186,7 +186,7 @@ class Reference(Structure):
 
 @dataclass(frozen=True, slots=True)
 class LoopHints:
-    """What the user tells the compiler about a loop: attributes of the op `for`, or None."""
+    """Hints of the user about a loop: attributes of the op `for`, or None."""
 
     num_stages: int | None = None
     unroll: int | None = None
@@ -202,7 +202,7 @@ class LoopHints:
 
 @dataclass(eq=False, frozen=True, slots=True)
 class Iteration(Structure):
-    """What a run-time loop runs over: item(i) for i in range(start, stop, step).
+    """Items of a run-time loop: item(i) for i in range(start, stop, step).
 
     item: (context, iteration, i) -> the loop variable; extra: what it needs to make it.
     start, stop, step: int scalars of one dtype.
@@ -306,7 +306,7 @@ def parts_of(value: object) -> tuple:
 
 
 def static_of(value: object) -> tuple:
-    """What of a structure, a tuple or a slice is not in its parts."""
+    """The attributes of a structure that are not among its parts; none of tuples and slices."""
     return value.static if isinstance(value, Structure) else ()
 
 

@@ -56,8 +56,8 @@ def test_before_hopper_copies_are_of_threads():
     x = of_kind(stats, "load")["x"]
     assert (x.way, x.width_bytes) == ("asynchronous", 16)
     assert x.reasons == ("the target has no tensor maps",)
-    assert [(p.extents, p.parts) for p in stats.products] == [((64, 64, 32), 2)]
-    assert ", operands of 2 parts read ahead; not wgmma" in str(stats)
+    assert [(p.extents, p.k_slices) for p in stats.products] == [((64, 64, 32), 2)]
+    assert ", operands of 2 k slices read ahead; not wgmma" in str(stats)
     assert stats.products[0].way.startswith("mma m16n8k16")
     assert stats.products[0].reason == "the target has no wgmma"
     assert stats.producers == 0

@@ -138,7 +138,7 @@ def _draw_buffer(drawing: Drawing, lifetime: Lifetime, alive: range, scale: floa
 
 def _label_buffer(drawing: Drawing, lifetime: Lifetime, rows: Sequence[int], scale: float,
                   name: str) -> None:
-    """What a buffer is, as far as there is room.  rows: where its text may be."""
+    """Name, slots, size and type of a buffer, as far as there is room.  rows: free for its text."""
     op, width = lifetime.op, lifetime.size_bytes * scale
     copies = attribute(op, "copies")
     slots = [f"{copies} slots"] if copies > 1 else []
@@ -191,7 +191,7 @@ def _layout_picture(layout: LinearLayout, letter: str, row: Row) -> Drawing:
         tile = row.ops[0].results[0].type
         picture = chunks_of_buffer(layout, max(tile.dtype.bits // 8, 1), 2 * PICTURE, PICTURE / 2)
         told = ("shared memory: first 128 bytes of the first 8 rows",
-                "a hue is one of 8 places of 16 bytes (4 banks)")
+                "a hue is one of 8 chunks of 16 bytes (4 banks)")
     else:
         picture = warps_of_tile(layout, 2 * PICTURE, PICTURE)
         extents = {name: 1 << layout.bits(name) for name in (REGISTER, LANE, WARP)}
@@ -239,7 +239,7 @@ def _timed(drawing: Drawing, x: float, y: float, width: float, text: str, fill: 
 
 
 def ptx_panel(stages: Stages, hues: Hues, columns: int) -> Drawing:
-    """What became of each line of the source in PTX.  columns: characters of a row at most."""
+    """The PTX of each line of the source.  columns: characters of a row at most."""
     drawing = Drawing()
     index = 0
     shown = {line: [f"{name}{f' x {count}' if count > 1 else ''}"

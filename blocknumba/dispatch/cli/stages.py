@@ -152,9 +152,9 @@ class Stages:
         found: dict[int, Counter[str]] = {}
         line = 0
         for written in text_.splitlines():
-            place = _LINE.match(written)
-            if place:
-                line = int(place[2]) if place[1] in files else line
+            location = _LINE.match(written)
+            if location:
+                line = int(location[2]) if location[1] in files else line
             elif line in self.source:
                 found.setdefault(line, Counter()).update(_telling(written))
         return {line: found[line] for line in sorted(found) if found[line]}

@@ -23,7 +23,7 @@ _SAFELY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def distrust(folder: Path) -> str:
-    """Why a folder is not to be used: somebody else may write to it.  Empty when all is well.
+    """Reason not to use a folder: somebody else may write to it.  Empty when all is well.
 
     A folder that is not there, or that is none, is well: one that is made is its owner's alone.
     """

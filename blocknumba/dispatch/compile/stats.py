@@ -6,7 +6,7 @@ Each pass that decides leaves remarks in the function (tile_ir/ir/remarks.py): a
 location and details.  They are stored with the machine code, in the disk cache too.  Nothing is
 laid out or compiled again:
 
-    passes --Remark--> Function.remarks --> MachineCode.remarks --explain--> Access, Product, Ring
+    passes --Remark--> Function.remarks --> MachineCode.remarks --explain--> Access, Dot, Ring
 
 Remarks on one op are brought together by its location.
 """
@@ -66,29 +66,29 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class Dot:
     """A dot of tiles.
 
-    extents: M, N and K, after those of a batch.  sums: dtype of the accumulator.
+    extents: M, N and K, after those of a batch.  acc: dtype of the accumulator.
     way: "wgmma", an mma instruction of warps, or "multiply-add" without tensor cores.
     reason: why not wgmma.
-    parts: k slices, whose operands are read while the slice before is computed; 1 if whole.
+    k_slices: slices of K, each read while the one before is computed; 1 if whole.
     """
 
     extents: tuple[int, ...]
     operands: str
-    sums: str
+    acc: str
     loc: Loc
     way: str
     reason: str
-    parts: int = 1
+    k_slices: int = 1
 
     def __str__(self) -> str:
         extents = "x".join(map(str, self.extents))
-        parts = f", operands of {self.parts} parts read ahead" if self.parts > 1 else ""
+        ahead = f", operands of {self.k_slices} k slices read ahead" if self.k_slices > 1 else ""
         reason = f"; not wgmma: {self.reason}" if self.reason else ""
-        return (f"{_location(self.loc)}  {extents}, {self.operands} in {self.sums}: "
-                f"{self.way}{parts}{reason}")
+        return (f"{_location(self.loc)}  {extents}, {self.operands} in {self.acc}: "
+                f"{self.way}{ahead}{reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +116,15 @@ class Explanation:
     """Accesses, dots and rings of a kernel, in the order of its source.
 
     producers: additional warps that issue TMA copies.
-    why_not_spread: why the kernel is not partitioned over the blocks of num_ctas, or gains
+    not_partitioned: why the kernel is not partitioned over the blocks of num_ctas, or gains
         nothing; empty if it gains.
     """
 
     accesses: tuple[Access, ...]
-    products: tuple[Product, ...]
+    products: tuple[Dot, ...]
     rings: tuple[Ring, ...]
     producers: int
-    why_not_spread: str = ""
+    not_partitioned: str = ""
 
 
 def explain(remarks: Iterable[Remark]) -> Explanation:
@@ -178,7 +178,7 @@ class _Explaining:
             yield Access(of["kind"], of["array"], of["tile"], loc, of["way"], of["width_bytes"],
                          tuple(reasons), of["cut_bytes"])
 
-    def _dots(self) -> Iterator[Product]:
+    def _dots(self) -> Iterator[Dot]:
         """Each dot once, whole if it is done in k slices."""
         reasons, dots = self._reasons(NOT_WGMMA), []
         for remark in self._of(DOT):
@@ -191,7 +191,7 @@ class _Explaining:
             of, count = first.details, 1 + len(further)
             *rows_and_columns, depth = of["extents"]
             reason = "" if of["instruction"] == "wgmma" else reasons.get(first.loc, "")
-            yield Product((*rows_and_columns, count * depth),
+            yield Dot((*rows_and_columns, count * depth),
                           " by ".join(dict.fromkeys(of["dtypes"])), of["acc"], first.loc,
                           of["instruction"], reason, count)
 
@@ -258,7 +258,7 @@ class Stats:
         return self._explanation.accesses
 
     @property
-    def products(self) -> tuple[Product, ...]:
+    def products(self) -> tuple[Dot, ...]:
         """Each dot of tiles: by which instruction, and why not by wgmma."""
         return self._explanation.products
 
@@ -275,7 +275,7 @@ class Stats:
     @property
     def unused_options(self) -> tuple[str, ...]:
         """Options without effect, and why."""
-        reason, asked = self._explanation.why_not_spread, self._specialization.options
+        reason, asked = self._explanation.not_partitioned, self._specialization.options
         return (f"num_ctas={asked.num_ctas}: {reason}",) if reason else ()
 
     @cached_property

@@ -128,7 +128,7 @@ class Describable:
         return Describable(arguments, options.numbers_describe)
 
     def refusal(self, box: Box) -> str | None:
-        """Why the array of a box cannot be described; None if it can."""
+        """Reason why the array of a box cannot be described; None if it can."""
         of_argument = any(number.argument == box.argument for number in box.numbers)
         if of_argument and box.argument not in self.arguments:
             return f"no tensor map can describe {box.argument}: see its address and strides"

@@ -376,7 +376,7 @@ class _Planning:
 
     # one load -----------------------------------------------------------------------------------
     def _refusal(self, loop: Op, early: EarlyLoad) -> str:
-        """Why a load cannot begin early, or would not profit; empty if it can and would."""
+        """Reason why a load cannot begin early, or would not profit; empty if it can and would."""
         if "cp_async" not in self._options.features:
             return "the target has no asynchronous copies"
         if self._requested_stages(loop) == 1:
@@ -393,7 +393,7 @@ class _Planning:
         return self._order_refusal(loop, op)
 
     def _order_refusal(self, loop: Op, op: Op) -> str:
-        """Why a load cannot move before the other ops of an iteration; empty if it can."""
+        """Reason why a load cannot move before the other ops of an iteration; empty if it can."""
         read = self._origins[op.pointer]
         for other in walk(loop.regions[0]):
             if other.opdef in (assert_, check_index):

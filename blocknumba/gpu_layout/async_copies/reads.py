@@ -1,4 +1,4 @@
-"""Where staged tiles are read last, and backward slices: the ops that values are computed by."""
+"""Last reads of staged tiles, and backward slices: the ops that values are computed by."""
 
 from __future__ import annotations
 

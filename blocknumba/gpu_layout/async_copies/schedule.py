@@ -349,7 +349,7 @@ class Overlap:
 
 @dataclass(frozen=True, slots=True)
 class RingUses:
-    """Where rings are read.
+    """The reads of rings.
 
     releases: per op, the rings whose slot is released after it.
     overlaps, late_waits: overlaps by loop and by wait; their rings are not in releases.

@@ -71,7 +71,7 @@ def _remarks(fn: Function, schedule: Schedule, options: LayoutOptions) -> Iterat
 
 
 def _default_reason(op: Op, staged: set[Op], schedule: Schedule) -> str:
-    """Why TMA does not do an access for which the schedule has no reason of its own."""
+    """Reason why TMA does not do an access for which the schedule has none of its own."""
     if op.opdef is load and op not in staged:
         return "no dot reads it"
     if schedule.rings:

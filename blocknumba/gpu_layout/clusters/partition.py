@@ -214,7 +214,7 @@ def partition_blocks(fn: Function, options: LayoutOptions) -> Function:
 
 
 def refusal(fn: Function, options: LayoutOptions) -> str:
-    """Why a program cannot be partitioned over a cluster; empty if it can."""
+    """Reason why a program cannot be partitioned over a cluster; empty if it can."""
     missing = sorted(FEATURES - options.features)
     if missing:
         return f"the target has no {missing[0]}"

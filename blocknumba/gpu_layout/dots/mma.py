@@ -114,7 +114,7 @@ def instruction_for(
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """Which element of the matrix of one instruction each register of each lane holds.
+    """Layout of the matrix of one instruction: the element that each register of each lane holds.
 
     register, lane: per bit, minor first, the bit of an axis that it selects: (axis, bit).
     sizes: bits of each of the two axes.
@@ -325,7 +325,7 @@ def _zeros(bits: tuple[tuple[int, int], ...], columns: tuple[int, ...]) -> int:
 def warp_grid(
     num_warps: int, extents: tuple[int, int, int], minimum: tuple[int, int, int], along_rows: bool
 ) -> tuple[int, int, int]:
-    """How many warps lie along the batches, M and N, so that they read the least of the operands.
+    """Numbers of warps along the batches, M and N that read the least of the operands.
 
     extents: batches, M, N.  minimum: of these, for one warp.
     along_rows: put as many along M as possible, so that a warp has whole rows.

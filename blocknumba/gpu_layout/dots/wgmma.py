@@ -35,7 +35,7 @@ OTHER_REGISTERS = 26
 
 @dataclass(frozen=True, slots=True)
 class WarpgroupTiling:
-    """How warpgroups and instructions tile (M, N); all fields are log2.
+    """Tiling of (M, N) by warpgroups and instructions; all fields are log2.
 
     group_rows, group_columns: warpgroups along M and along N.
     copies: warpgroups that hold copies, since no rows or columns are left for them.
@@ -112,7 +112,7 @@ def _axis_bits(extent: int, first: int) -> gf2.Matrix:
 
 
 def refusal(a: TileType, b: TileType, acc: TileType, precision: str, num_warps: int) -> str:
-    """Why wgmma cannot do a dot; "" if it can.
+    """Reason why wgmma cannot do a dot; "" if it can.
 
     a: (M, K), b: (K, N), acc: (M, N); the layouts of those in shared memory are checked too.
     """
@@ -141,7 +141,7 @@ def refusal(a: TileType, b: TileType, acc: TileType, precision: str, num_warps: 
 
 
 def _buffer_refusal(tile: TileType, axis: int) -> str:
-    """Why wgmma cannot read an operand from its buffer; "" if it can.   axis: of M or N."""
+    """Reason why wgmma cannot read an operand from its buffer; "" if it can.   axis: of M or N."""
     found = recognized(tile.layout, tile.dtype.bits)
     if found is None or not found[1]:
         return f"{tile} is not in rows of 32 bytes or more"

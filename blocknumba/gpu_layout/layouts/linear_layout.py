@@ -106,7 +106,7 @@ class LinearLayout:
         return _total(self.outs)
 
     def bits(self, dim: str) -> int:
-        """How many bits an input or output dimension has; 0 if there is none of that name."""
+        """Number of bits of an input or output dimension; 0 if there is none of that name."""
         return dict(self.ins + self.outs).get(dim, 0)
 
     def first_bit(self, in_dim: str) -> int:

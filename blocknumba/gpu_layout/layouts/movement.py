@@ -42,7 +42,7 @@ class RegisterMove:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """Where parity(thread & thread_mask) is 1, register r becomes what r ^ register_xor was.
+    """Selection in threads with parity(thread & thread_mask) 1: register r gets r ^ register_xor.
 
     thread: lane in the low 5 bits, warp above them.
     """

@@ -21,7 +21,7 @@ from blocknumba.gpu_layout.layouts.registers import (
 
 @dataclass(frozen=True, slots=True)
 class ReductionPlan:
-    """How a tile in one layout is reduced along one axis.
+    """Steps of the reduction of a tile in one layout along one axis.
 
     groups: per register of the result the registers of the operand that it combines, in the order
         of their index along the axis.

@@ -58,7 +58,7 @@ class Memory:
                           [step * item for step in steps])
 
     def contains(self, addresses: np.ndarray) -> np.ndarray:
-        """Which addresses are elements of the array; those in gaps between its rows are not."""
+        """A bool for each address: is it an element of the array, and not in a gap between rows?"""
         offsets = addresses - self.origin
         inside = (offsets >= 0) & (offsets < self.elements.size)
         if self.is_packed or self._index_axes is None:

@@ -159,7 +159,7 @@ def _dot(op: Op, kinds: list[np.ndarray]) -> np.ndarray:
 
 
 def has_terms(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Which elements of a dot have a term of which neither factor is padding.
+    """A bool for each element of a dot: has it a term of which neither factor is padding?
 
     Neutral elements in a row or column of padding without data make no term.
     """

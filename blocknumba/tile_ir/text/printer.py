@@ -161,7 +161,7 @@ def _function_attributes(fn: Function) -> str:
 
 
 def _origin(parameter: Parameter) -> str:
-    """Where a parameter comes from: `extent(x, 0) {divisibility=16, minimum=0}`."""
+    """Origin of a parameter: `extent(x, 0) {divisibility=16, minimum=0}`."""
     axis = "" if parameter.axis is None else f", {parameter.axis}"
     known = []
     if parameter.divisibility != 1:

@@ -116,9 +116,9 @@ def _hint(name: str, promise: str, doc: str) -> BlockFunction:
 
 
 multiple_of = _hint("multiple_of", "divisibility",
-                    "x, promised to start each run of consecutive elements at a multiple of "
+                    "x, assumed to start each run of consecutive elements at a multiple of "
                     "values.")
 max_contiguous = _hint("max_contiguous", "contiguity",
-                       "x, promised to consist of aligned runs of values elements that rise by 1.")
+                       "x, assumed to consist of aligned runs of values elements that rise by 1.")
 max_constancy = _hint("max_constancy", "constancy",
-                      "x, promised to consist of aligned runs of values equal elements.")
+                      "x, assumed to consist of aligned runs of values equal elements.")

@@ -62,7 +62,7 @@ def numpy_dot(context, a, b):
 
 @dataclass(frozen=True)
 class _Shapes:
-    """How operands of any rank are matrices.
+    """Operands of any rank as batches of matrices.
 
     leading: batch axes of the result; rows, inner, columns: M, K and N.
     dropped: axes of the result, of the last two, that stand for an operand of rank 1.
@@ -235,10 +235,10 @@ class _Operand:
         if self.axis == -2:
             order = (*range(len(batches)), len(batches) + 1, len(batches))
             values = context.emit("transpose", values, axes=order)
-        place = len(shape) + self.axis + 1
+        axis = len(shape) + self.axis + 1
         kept = values.type.shape
-        apart = context.emit("reshape", values, shape=(*kept[:place], 1, *kept[place:]))
-        wide = context.broadcast_to(apart, (*kept[:place], group, *kept[place:]))
+        apart = context.emit("reshape", values, shape=(*kept[:axis], 1, *kept[axis:]))
+        wide = context.broadcast_to(apart, (*kept[:axis], group, *kept[axis:]))
         return context.emit("reshape", wide, shape=shape)
 
     def _scale_shape(self, scale: object) -> tuple[int, ...]:
@@ -276,8 +276,8 @@ def _unpacked(context: Context, pairs: Value, axis: int) -> Value:
     codes = context.emit("join", low, high)
     *kept, rows, columns = pairs.type.shape
     if axis == -2:
-        place = len(kept)
-        codes = context.emit("transpose", codes, axes=(*range(place + 1), place + 2, place + 1))
+        axis = len(kept)
+        codes = context.emit("transpose", codes, axes=(*range(axis + 1), axis + 2, axis + 1))
     shape = (*kept, rows, 2 * columns) if axis == -1 else (*kept, 2 * rows, columns)
     return _float_of_e2m1(context, context.emit("reshape", codes, shape=shape))
 

@@ -27,7 +27,7 @@ _SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "m
 
 
 def symbol_of(name: str) -> str:
-    """How an op is written in Python."""
+    """Spelling of an op in Python."""
     return _SYMBOLS.get(name, name)
 
 
@@ -247,7 +247,7 @@ def _shape(operand: object) -> tuple[int, ...]:
 
 
 def _of(operands: Sequence[object], value: Value) -> Value | Number:
-    """What was computed of operands: of Python numbers, one that is known at run time."""
+    """A result as its operands make it: of Python numbers, a number that is known at run time."""
     is_python = value.type.dtype != bool_ and promotion.are_weak(operands)
     return Number(value) if is_python else value
 

@@ -225,7 +225,7 @@ def _included(context: Context, kind: str, tile: Value, mask: Value | None,
 
 def _reduce(context: Context, kind: str, tile: Value, axis: object, keep: object,
             where: object = None, initial: object = None, counts: bool = False) -> Value:
-    """tile reduced along axes, from the last so that the others keep their place.
+    """tile reduced along axes, from the last so that the others keep their index.
 
     counts: the number of elements matters too, which debug is told.
     """
@@ -299,7 +299,7 @@ def _arg(context: Context, kind: str, x: object, axis: object, tie_break_left: o
 
 
 def _is_extreme(context: Context, kind: str, tile: Value, axis: object, mask: Value) -> Value:
-    """Which elements that count are the greatest or least along axis, or NaN.
+    """A bool for each element: does it count, and is it the greatest or least along axis, or NaN?
 
     The identity would not do: an element that counts may be equal to it.
     """

@@ -42,7 +42,7 @@ def ravel(context, x, can_reorder=False):
 
 @function
 def expand_dims(context, x, axis):
-    """x with new axes of extent 1; axis, or each of them, is a place in the result.
+    """x with new axes of extent 1; axis, or each of them, is an axis of the result.
 
     Source: numpy.expand_dims.
     """
@@ -225,13 +225,13 @@ def index_tile(context: Context, tile: Value, index: tuple) -> Value:
 
 def _expanded(tile: Value, index: tuple) -> tuple:
     """index with '...' replaced by the ':' that it stands for."""
-    places = [i for i, entry in enumerate(index) if entry is Ellipsis]
-    if not places:
+    ellipses = [i for i, entry in enumerate(index) if entry is Ellipsis]
+    if not ellipses:
         return index
-    require(len(places) == 1, "index: given '...' twice, accepted once")
+    require(len(ellipses) == 1, "index: given '...' twice, accepted once")
     named = sum(entry is not None for entry in index) - 1
     missing = max(0, len(tile.type.shape) - named)
-    return (*index[:places[0]], *(slice(None),) * missing, *index[places[0] + 1:])
+    return (*index[:ellipses[0]], *(slice(None),) * missing, *index[ellipses[0] + 1:])
 
 
 def _part(tile: Value, entry: object, extent: int) -> tuple[int, int]:

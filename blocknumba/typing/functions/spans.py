@@ -40,7 +40,7 @@ def range_(context, start, stop=None, step=1, num_stages=None, loop_unroll_facto
 
     Its variable is a Python int, kept in int32, or in int64 where a bound needs it.
     num_stages: tiles in flight when the loop is pipelined, 1 to 16; unroll, or loop_unroll_factor:
-    rounds per jump, 1 for a loop as it is written; warp_specialize: whether warps of their own
+    iterations per jump, 1 for a loop as it is written; warp_specialize: whether warps of their own
     fetch the tiles.  These and the other keywords, which are Triton's and ignored, are hints: they
     change no result.  Loops that are left by break or return take none.
     """

@@ -86,9 +86,9 @@ class SourceLoc(ir.Loc):
     activation: the inlined call that the code belongs to; None for the kernel's own code.
     """
 
-    def __init__(self, place: Loc, activation: Activation | None = None):
-        super().__init__(place.file, place.line, place.column)
-        self.place, self.activation = place, activation
+    def __init__(self, location: Loc, activation: Activation | None = None):
+        super().__init__(location.file, location.line, location.column)
+        self.location, self.activation = location, activation
 
     def with_lineno(self, line, col=None):
         """This location: each instruction sets its own."""
@@ -119,7 +119,7 @@ class Source:
         return min(self.blocks)
 
     def global_value(self, name: str) -> object:
-        """What a global name means now; ir.UNDEFINED when nothing."""
+        """The present value of a global name; ir.UNDEFINED when it has none."""
         try:
             return unwrapped(self.function.__globals__[name])
         except KeyError:
@@ -151,11 +151,11 @@ class _Interpreter(SequenceInterpreter):
 
     def __init__(self, identity: bytecode.FunctionIdentity):
         super().__init__(identity)
-        self._places = statement_places(identity.func)
-        self.loc = self.first_loc = SourceLoc(function_place(identity.func))
+        self._locations = statement_locations(identity.func)
+        self.loc = self.first_loc = SourceLoc(function_location(identity.func))
 
     def _dispatch(self, inst, kws):
-        self.loc = self._places.get(inst.offset - _CODE_UNIT, self.loc)
+        self.loc = self._locations.get(inst.offset - _CODE_UNIT, self.loc)
         return super()._dispatch(inst, kws)
 
     def _start_new_block(self, offset):
@@ -256,7 +256,7 @@ class _Interpreter(SequenceInterpreter):
                      for i in range(count))
 
     def _definition(self, name: str) -> object:
-        """What a temporary was made by, on whatever path it came here."""
+        """The expression that made a temporary, on whatever path it came here."""
         made = self.definitions[name][0]
         while isinstance(made, ir.Var):
             made = self.definitions[made.name][0]
@@ -269,7 +269,7 @@ class _Interpreter(SequenceInterpreter):
 
 
 class _Copies:
-    """Which temporaries of a block are copies of variables that have not changed since.
+    """The temporaries of a block that are copies of variables which have not changed since.
 
     Numba's interpreter asks for them through the methods below, to read the variable itself.
     shared: variables that a call may change.
@@ -344,13 +344,13 @@ def source_of(function: types.FunctionType) -> Source:
 
 
 def _replaceable(function: types.FunctionType) -> tuple:
-    """What of a function can be replaced: its code and its defaults, each of them an item."""
+    """The parts of a function that can be replaced: its code and its defaults, each an item."""
     named = function.__kwdefaults__ or {}
     return function.__code__, function.__defaults__, len(named), *named, *named.values()
 
 
-def function_place(function: types.FunctionType) -> Loc:
-    """Where a function starts."""
+def function_location(function: types.FunctionType) -> Loc:
+    """Location of the start of a function."""
     code = function.__code__
     return Loc(code.co_filename, code.co_firstlineno, function=function.__name__)
 
@@ -361,18 +361,18 @@ def activation_numbers(statement: ir.Stmt) -> set[int]:
     return set() if activation is None else {a.number for a in activation.around()}
 
 
-def assignment_place(source: Source, name: str) -> Loc:
-    """Where a function assigns a variable of an enclosing function, or inside which of its own."""
+def assignment_location(source: Source, name: str) -> Loc:
+    """Location where a function, or one inside it, assigns a variable of an enclosing function."""
     for block in source.blocks.values():
         for statement in block.body:
             if isinstance(statement, ir.Assign) and statement.target.name == name:
-                return statement.loc.place
-    return function_place(source.function)
+                return statement.loc.location
+    return function_location(source.function)
 
 
-def statement_places(function: types.FunctionType) -> dict[int, SourceLoc]:
+def statement_locations(function: types.FunctionType) -> dict[int, SourceLoc]:
     """Byte offset of each instruction -> where its source is."""
-    code, known, places = function.__code__, {}, {}
+    code, known, locations = function.__code__, {}, {}
     for index, (line, end_line, column, end) in enumerate(code.co_positions()):
         if line is None:
             continue
@@ -382,8 +382,8 @@ def statement_places(function: types.FunctionType) -> dict[int, SourceLoc]:
         if key not in known:
             known[key] = SourceLoc(Loc(code.co_filename, line, -1 if column is None else column,
                                        -1 if end is None else end, function.__name__))
-        places[index * _CODE_UNIT] = known[key]
-    return places
+        locations[index * _CODE_UNIT] = known[key]
+    return locations
 
 
 def _translate(function: types.FunctionType) -> Source:
@@ -402,7 +402,7 @@ def _translate(function: types.FunctionType) -> Source:
     if is_generator_expression(code):
         yield_into_tuple(blocks, min(blocks))
     return Source(function, blocks, tuple(function_ir.arg_names),
-                  own_signature(function), made_of, SourceLoc(function_place(function)))
+                  own_signature(function), made_of, SourceLoc(function_location(function)))
 
 
 def _unknown_python(error: Exception, function: types.FunctionType,
@@ -415,13 +415,13 @@ def _unknown_python(error: Exception, function: types.FunctionType,
         traceback = traceback.tb_next
     if isinstance(statement, ir.Assign) and "**kwargs" in str(error):
         return UnsupportedError(f"{_KEYWORDS}: not supported in a kernel",
-                                loc=statement.loc.place, hint=_BEFORE_THE_CALL)
+                                loc=statement.loc.location, hint=_BEFORE_THE_CALL)
     loc, what = translator.loc, "this Python"
     if instruction is not None:
-        loc = statement_places(function).get(instruction.offset - _CODE_UNIT, loc)
+        loc = statement_locations(function).get(instruction.offset - _CODE_UNIT, loc)
         what = _UNKNOWN.get(instruction.opname, what)
     hint = _ASSERT if what == "raise" else ""
-    return UnsupportedError(f"{what}: not supported in a kernel", loc=loc.place, hint=hint)
+    return UnsupportedError(f"{what}: not supported in a kernel", loc=loc.location, hint=hint)
 
 
 def _refuse_unsupported(function: types.FunctionType) -> None:
@@ -435,13 +435,13 @@ def _refuse_unsupported(function: types.FunctionType) -> None:
     found = [i for i in dis.get_instructions(code) if i.opname in refused]
     if not found:
         return
-    places = statement_places(function)
+    locations = statement_locations(function)
     # cleaning up after a block has no line; what the user wrote has one
-    shown = next((i for i in found if i.offset in places), found[0])
+    shown = next((i for i in found if i.offset in locations), found[0])
     what = _REFUSED.get(shown.opname, "a generator or coroutine")
-    at = shown.offset if shown.offset in places else _start_of_try(code, shown.offset)
-    place = places[at].place if at in places else function_place(function)
-    raise UnsupportedError(f"{what}: not supported in a kernel", loc=place,
+    at = shown.offset if shown.offset in locations else _start_of_try(code, shown.offset)
+    location = locations[at].location if at in locations else function_location(function)
+    raise UnsupportedError(f"{what}: not supported in a kernel", loc=location,
                            hint=_HINTS.get(shown.opname, ""))
 
 

@@ -1,4 +1,4 @@
-"""How large a compile-time value may be, found out before Python makes it.
+"""Limits on the sizes of compile-time values, checked before Python makes them.
 
 Constants are folded by Python itself, which would fill all memory with `(1,) * 10**10`, and take
 hours for `pow(3, 10**10)`.  A tuple or a string that was made before, as a global, may be larger.

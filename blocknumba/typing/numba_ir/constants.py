@@ -26,8 +26,8 @@ _SIMPLE = (bool, int, float, str)
 
 
 @dataclass(frozen=True, slots=True)
-class Facts(folding.Opaque):
-    """What is known at compile time of an argument that is not a constant."""
+class KnownAttributes(folding.Opaque):
+    """Attributes, known at compile time, of an argument that is not a constant."""
 
     attributes: tuple[tuple[str, object], ...]
 
@@ -38,9 +38,9 @@ class Facts(folding.Opaque):
 
 @dataclass(slots=True)
 class Knowledge:
-    """What the propagation found.
+    """Results of the propagation.
 
-    values: id of an assignment that can run -> the value it always gives, or UNKNOWN.
+    values: id of an assignment that can run -> the value it always has, or UNKNOWN.
     callees: id of a call statement -> the function it calls, where that is known.
     iterables: id of a getiter statement -> the value iterated over, where that is known.
     starred: id of a call statement -> the value of its * argument.
@@ -56,11 +56,11 @@ class Knowledge:
     reached: set[int] = field(default_factory=set)
 
 
-def propagate(blocks: dict[int, ir.Block], graph: Graph, facts: dict[str, Facts],
+def propagate(blocks: dict[int, ir.Block], graph: Graph, known: dict[str, KnownAttributes],
               watched: bool = False) -> Knowledge:
     """Follow constants through all paths that can run.  Variables need not be in SSA form.
 
-    facts: of arguments, by name.
+    known: of arguments, by name.
     watched: as of Options.
     """
     knowledge = Knowledge()
@@ -74,7 +74,7 @@ def propagate(blocks: dict[int, ir.Block], graph: Graph, facts: dict[str, Facts]
         block = blocks[label]
         for statement in block.body:
             if isinstance(statement, ir.Assign):
-                _follow(statement, values, facts, knowledge)
+                _follow(statement, values, known, knowledge)
                 if shared and _may_run_code(statement, values):
                     values.update(dict.fromkeys(shared, UNKNOWN))
         for target in _live_targets(block.body[-1], values):
@@ -162,13 +162,13 @@ def drop_unused_temporaries(blocks: dict[int, ir.Block]) -> None:
         block.body = kept[::-1]
 
 
-def _follow(statement: ir.Assign, values: dict[str, object], facts: dict[str, Facts],
+def _follow(statement: ir.Assign, values: dict[str, object], known: dict[str, KnownAttributes],
             knowledge: Knowledge) -> None:
     node, target = statement.value, statement.target.name
     try:
-        value = _value_of(node, values, facts)
+        value = _value_of(node, values, known)
     except BlockError as error:
-        raise error.at(statement.loc.place) from None
+        raise error.at(statement.loc.location) from None
     if isinstance(node, ir.Expr):
         if node.op == "call":
             callee = knowledge.callees[id(statement)] = values.get(node.func.name, UNKNOWN)
@@ -211,7 +211,7 @@ def _may_run_code(statement: ir.Assign, values: dict[str, object]) -> bool:
     return not isinstance(values.get(node.func.name, UNKNOWN), _WITHOUT_CODE)
 
 
-def _value_of(node: object, values: dict[str, object], facts: dict[str, Facts]) -> object:
+def _value_of(node: object, values: dict[str, object], known: dict[str, KnownAttributes]) -> object:
     if isinstance(node, (ir.Const, ir.Global, ir.FreeVar)):
         if isinstance(node.value, int):
             require_small(node.value)
@@ -219,10 +219,10 @@ def _value_of(node: object, values: dict[str, object], facts: dict[str, Facts]) 
     if isinstance(node, ir.Var):
         return values.get(node.name, UNKNOWN)
     if isinstance(node, ir.Arg):
-        return facts.get(node.name, UNKNOWN)
+        return known.get(node.name, UNKNOWN)
     if not isinstance(node, ir.Expr):
         return UNKNOWN
-    if node.op == "getattr" and isinstance(holder := values.get(node.value.name), Facts):
+    if node.op == "getattr" and isinstance(holder := values.get(node.value.name), KnownAttributes):
         return holder.get(node.attr)
     return folding.fold_expression(node, values)
 
@@ -240,7 +240,7 @@ def _live_targets(last: ir.Stmt, values: dict[str, object]) -> Collection[int]:
 
 def _merge(entries: dict[int, dict[str, object]], target: int, values: dict[str, object],
            crossing: set[str], watched: bool) -> bool:
-    """Add a way into target; whether that changed what is known there."""
+    """Add a path into target; whether that changed what is known there."""
     if target not in entries:
         entries[target] = {name: value for name, value in values.items() if name in crossing}
         return True

@@ -71,7 +71,7 @@ class Closure(Opaque):
 
     @property
     def key(self) -> tuple:
-        """What two closures that can be called alike have in common."""
+        """Key that closures have in common which can be called alike."""
         return self.nested, tuple(cell.name for cell in self.cells)
 
 
@@ -116,7 +116,7 @@ def same(a: object, b: object) -> bool:
 
 
 def meet(a: object, b: object) -> object:
-    """What is known of a variable that has value a on one path and b on another."""
+    """Knowledge of a variable that has value a on one path and b on another."""
     if same(a, b):
         return a
     if isinstance(a, Closure) and isinstance(b, Closure) and a.key == b.key:
@@ -281,7 +281,7 @@ def _fold_call(expression: ir.Expr, values: dict[str, object]) -> object:
 
 
 def _fold_call_of_items(function: object, arguments: Sequence[object]) -> object:
-    """What Python knows of tuples without knowing all items."""
+    """Results of calls that Python knows of tuples without knowing all items."""
     if not all(items_of(argument) is not None for argument in arguments):
         return UNKNOWN
     items = [items_of(argument) for argument in arguments]

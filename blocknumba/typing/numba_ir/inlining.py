@@ -16,7 +16,7 @@ from blocknumba.typing.function import keyword_hint, python_function, signature_
 from blocknumba.typing.numba_ir import folding, renaming
 from blocknumba.typing.numba_ir.assigned import checked
 from blocknumba.typing.numba_ir.bytecode import (
-    Activation, Source, SourceLoc, assignment_place, source_of,
+    Activation, Source, SourceLoc, assignment_location, source_of,
 )
 from blocknumba.typing.numba_ir.constants import Knowledge, constant_node, tuple_item
 from blocknumba.typing.numba_ir.folding import Closure
@@ -99,7 +99,7 @@ class Inliner:
         depth = 1 if caller is None else caller.depth + 1
         same = [a for a in caller.around() if a.code is code] if caller is not None else []
         self._recursive_calls += bool(same)
-        name, loc = call.function.__name__, _outermost(statement.loc.place)
+        name, loc = call.function.__name__, _outermost(statement.loc.location)
         if depth > MAX_DEPTH:
             raise UnsupportedError(f"{name}: more than {MAX_DEPTH} calls within calls", loc=loc)
         if len(same) > MAX_RECURSION or self._recursive_calls > MAX_RECURSIVE_CALLS:
@@ -113,7 +113,7 @@ class Inliner:
 
     def _leave_open(self, statement: ir.Assign) -> None:
         number = statement.value._kws.setdefault(OPEN, next(self._numbers))
-        self.open_calls[number] = statement.loc.place
+        self.open_calls[number] = statement.loc.location
 
     def refuse_open_calls(self, knowledge: Knowledge) -> None:
         """Raise when a call is left because what its * argument is made of is not known."""
@@ -122,7 +122,7 @@ class Inliner:
                 if (_starred(statement, knowledge) is None
                         and self._call_of(statement, knowledge) is not None):
                     raise UnsupportedError("a call with *: accepted a tuple whose length is known",
-                                           loc=statement.loc.place)
+                                           loc=statement.loc.location)
 
     def _call_of(self, statement: ir.Stmt, knowledge: Knowledge) -> Call | None:
         callee = knowledge.callees.get(id(statement))
@@ -149,7 +149,7 @@ class Inliner:
     def _inline(self, block: ir.Block, statement: ir.Assign, call: Call, knowledge: Knowledge,
                 activation: Activation) -> ir.Block:
         """Append the callee's body to block; give the block in which the caller goes on."""
-        site = statement.loc.place
+        site = statement.loc.location
         source = source_of(call.function)
         if self._watched:
             source = checked(source)
@@ -172,8 +172,8 @@ class Inliner:
         body.label = labels.__getitem__
         block.append(ir.Jump(labels[source.entry], statement.loc))
         for label, new in labels.items():
-            place = body.place(source.blocks[label].loc)
-            inlined = self._blocks[new] = ir.Block(block.scope, place)
+            location = body.location(source.blocks[label].loc)
+            inlined = self._blocks[new] = ir.Block(block.scope, location)
             inlined.body = body.statements(label, arguments)
             if isinstance(last := inlined.body[-1], ir.Return):
                 inlined.body[-1:] = [ir.Assign(last.value, statement.target, last.loc),
@@ -197,24 +197,24 @@ class _Body:
         self._source, self._call, self._activation = source, call, activation
         self._suffix, self._scope, self._site = f"@{activation.number}", scope, site
         self._variables: dict[str, ir.Var] = {}
-        self._places: dict[SourceLoc, SourceLoc] = {}
+        self._locations: dict[SourceLoc, SourceLoc] = {}
         self.label = lambda label: label
 
     def statements(self, label: int, arguments: dict[str, ir.Var | object]) -> list[ir.Stmt]:
         """The statements of a block, parameters being assigned from arguments."""
         return [self._statement(s, arguments) for s in self._source.blocks[label].body]
 
-    def place(self, loc: SourceLoc) -> SourceLoc:
+    def location(self, loc: SourceLoc) -> SourceLoc:
         """A location in the callee, with the call it was reached by."""
-        if id(loc) not in self._places:
+        if id(loc) not in self._locations:
             hidden = self._source.function.__module__ == _LIBRARY
-            place = self._site if hidden else _called_from(loc.place, self._site)
-            self._places[id(loc)] = SourceLoc(place, self._activation)
-        return self._places[id(loc)]
+            location = self._site if hidden else _called_from(loc.location, self._site)
+            self._locations[id(loc)] = SourceLoc(location, self._activation)
+        return self._locations[id(loc)]
 
     def _statement(self, statement: ir.Stmt, arguments: dict[str, object]) -> ir.Stmt:
         if isinstance(statement, ir.Assign):
-            node, loc = statement.value, self.place(statement.loc)
+            node, loc = statement.value, self.location(statement.loc)
             target = self._variable(statement.target)
             if isinstance(node, ir.Arg):
                 given = arguments[node.name]
@@ -224,7 +224,7 @@ class _Body:
             if isinstance(node, ir.Global):
                 return ir.Assign(self._source.global_node(node.name, loc), target, loc)
         copy = renaming.rename_statement(statement, self._variable, self._variable, self.label,
-                                         self.place)
+                                         self.location)
         if self._call.nested is not None and is_made(copy):
             # what this function keeps never changes: the inner one can keep it as well
             keep_values(copy.value, frozenset(self._call.nested.values))
@@ -232,7 +232,7 @@ class _Body:
 
     def variables(self, callee: ir.Var) -> list[ir.Stmt]:
         """Assignments of the callee's free variables that are no variables of the caller."""
-        loc, nested = self.place(self._source.first_loc), self._call.nested
+        loc, nested = self.location(self._source.first_loc), self._call.nested
         if nested is None:
             return [ir.Assign(value, self._named(value.name, loc), loc)
                     for value in self._source.closure_values()]
@@ -282,9 +282,9 @@ def _bind(source: Source, call: Call, expression: ir.Expr, starred: Sequence[ir.
 def _with_defaults(signature: inspect.Signature, nested: Nested, callee: ir.Var,
                    loc: SourceLoc) -> inspect.Signature:
     """The signature of a nested function, each default being what the function keeps of it."""
-    by_place = [p.name for p in signature.parameters.values()
+    by_position = [p.name for p in signature.parameters.values()
                 if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    named = (*by_place[len(by_place) - nested.defaults:], *nested.keywords)
+    named = (*by_position[len(by_position) - nested.defaults:], *nested.keywords)
     defaults = {name: kept_value(callee, i, loc) for i, name in enumerate(named)}
     parameters = [p.replace(default=defaults[p.name]) if p.name in defaults else p
                   for p in signature.parameters.values()]
@@ -292,7 +292,7 @@ def _with_defaults(signature: inspect.Signature, nested: Nested, callee: ir.Var,
 
 
 def _starred(statement: ir.Stmt, knowledge: Knowledge) -> int | None:
-    """How many items the * argument of a call has; None when that is not known."""
+    """Number of items of the * argument of a call; None when it is not known."""
     if id(statement) not in knowledge.starred:
         return 0
     value = knowledge.starred[id(statement)]
@@ -307,14 +307,14 @@ def refuse_assigned_cells(source: Source, cells: Container[str]) -> None:
     if outside:
         raise UnsupportedError(
             f"nonlocal: given {outside[0]!r}, a variable of a function around the kernel, accepted "
-            "a variable of the kernel", loc=assignment_place(source, outside[0]),
+            "a variable of the kernel", loc=assignment_location(source, outside[0]),
             hint="return the value, or store it to an array")
 
 
-def _called_from(place: Loc, site: Loc) -> Loc:
-    """place, its outermost caller being site."""
-    caller = site if place.caller is None else _called_from(place.caller, site)
-    return replace(place, caller=caller)
+def _called_from(location: Loc, site: Loc) -> Loc:
+    """location, its outermost caller being site."""
+    caller = site if location.caller is None else _called_from(location.caller, site)
+    return replace(location, caller=caller)
 
 
 def _endless(name: str, loc: Loc) -> UnsupportedError:
@@ -323,7 +323,7 @@ def _endless(name: str, loc: Loc) -> UnsupportedError:
         hint="let a compile-time constant or the shape of a tile end it, or write a loop")
 
 
-def _outermost(place: Loc) -> Loc:
-    while place.caller is not None:
-        place = place.caller
-    return place
+def _outermost(location: Loc) -> Loc:
+    while location.caller is not None:
+        location = location.caller
+    return location

@@ -59,10 +59,10 @@ def operands(expression: ir.Expr) -> list[ir.Var]:
     return found
 
 
-def read_place(statement: ir.Stmt, variable: ir.Var) -> Loc:
-    """Where a statement reads a variable: the name itself, where that is in the same line."""
-    whole = statement.loc.place
-    name = getattr(variable.loc, "place", whole)
+def read_location(statement: ir.Stmt, variable: ir.Var) -> Loc:
+    """Location where a statement reads a variable: the name itself, if that is in the same line."""
+    whole = statement.loc.location
+    name = getattr(variable.loc, "location", whole)
     if (name.file, name.line) != (whole.file, whole.line):
         return whole
     return replace(whole, column=name.column, end_column=name.end_column)
@@ -70,19 +70,19 @@ def read_place(statement: ir.Stmt, variable: ir.Var) -> Loc:
 
 def rename_statement(statement: ir.Stmt, read: Rename, write: Rename,
                      label: Callable[[int], int] = lambda label: label,
-                     place: Callable[[ir.Loc], ir.Loc] = lambda loc: loc) -> ir.Stmt:
+                     location: Callable[[ir.Loc], ir.Loc] = lambda loc: loc) -> ir.Stmt:
     """A copy of a statement.
 
-    read, write: give the variables to read and to assign in place of the given ones.
-    label: gives the label to jump to; place: gives the location.
+    read, write: the variables to read and to assign instead of the given ones.
+    label: the new label of a jump's target; location: the new location.
     """
-    loc = place(statement.loc)
+    loc = location(statement.loc)
     if isinstance(statement, ir.Assign):
         value = statement.value
         if isinstance(value, ir.Var):
             value = read(value)
         elif isinstance(value, ir.Expr):
-            value = rename_expression(value, read, place)
+            value = rename_expression(value, read, location)
         return ir.Assign(value, write(statement.target), loc)
     if isinstance(statement, ir.Jump):
         return ir.Jump(label(statement.target), loc)
@@ -98,10 +98,10 @@ def rename_statement(statement: ir.Stmt, read: Rename, write: Rename,
 
 
 def rename_expression(expression: ir.Expr, read: Rename,
-                      place: Callable[[ir.Loc], ir.Loc] = lambda loc: loc) -> ir.Expr:
+                      location: Callable[[ir.Loc], ir.Loc] = lambda loc: loc) -> ir.Expr:
     """A copy of an expression."""
     slots = {name: _rename(value, read) for name, value in expression._kws.items()}
-    return ir.Expr(expression.op, place(expression.loc), **slots)
+    return ir.Expr(expression.op, location(expression.loc), **slots)
 
 
 def _rename(value: object, read: Rename) -> object:

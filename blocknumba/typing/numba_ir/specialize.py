@@ -11,8 +11,8 @@ from blocknumba.tile_ir.ir.types import Argument, ArrayArgument
 from blocknumba.typing.function import signature_text
 from blocknumba.typing.numba_ir import constants, renaming
 from blocknumba.typing.numba_ir.assigned import checked
-from blocknumba.typing.numba_ir.bytecode import Source, function_place
-from blocknumba.typing.numba_ir.constants import Facts, Knowledge
+from blocknumba.typing.numba_ir.bytecode import Source, function_location
+from blocknumba.typing.numba_ir.constants import KnownAttributes, Knowledge
 from blocknumba.typing.numba_ir.graph import Graph, merge_straight_lines
 from blocknumba.typing.numba_ir.inlining import Inliner, refuse_assigned_cells
 from blocknumba.typing.numba_ir.nested import forget_cells
@@ -32,7 +32,7 @@ class Specializer:
         refuse_assigned_cells(source, ())
         self._source, self._watched = checked(source) if watched else source, watched
         self.blocks = _copy(self._source, constant_values)
-        self._facts = {name: _facts(argument) for name, argument in arguments.items()}
+        self._known = {name: _known_attributes(argument) for name, argument in arguments.items()}
         self._inliner, self._unroller = Inliner(self.blocks, watched), Unroller(self.blocks)
         self._knowledge = Knowledge()
 
@@ -43,7 +43,7 @@ class Specializer:
         """
         blocks, entry = self.blocks, self._source.entry
         while True:
-            knowledge = self._knowledge = _propagate_and_prune(blocks, entry, self._facts,
+            knowledge = self._knowledge = _propagate_and_prune(blocks, entry, self._known,
                                                                self._watched)
             if self._inliner.inline_calls(knowledge):
                 continue
@@ -89,25 +89,25 @@ def bind_constants(source: Source, arguments: Mapping[str, Argument],
     Errors: BlockTypeError for a parameter without a value, and for a value without a parameter.
     """
     bound = dict(constant_values)
-    name, place = source.function.__name__, function_place(source.function)
+    name, location = source.function.__name__, function_location(source.function)
     parameters = source.signature.parameters
     for extra in (arguments.keys() | bound.keys()) - parameters.keys():
         raise BlockTypeError(f"{name}: no parameter is called {extra!r}, accepted "
-                             f"{name}{signature_text(source.signature)}", loc=place,
+                             f"{name}{signature_text(source.signature)}", loc=location,
                              hint=did_you_mean(extra, parameters))
     for parameter in parameters.values():
         if parameter.name in arguments or parameter.name in bound:
             continue
         if parameter.default is parameter.empty:
-            raise BlockTypeError(f"{name}: no value was given for {parameter.name!r}", loc=place)
+            raise BlockTypeError(f"{name}: no value was given for {parameter.name!r}", loc=location)
         bound[parameter.name] = parameter.default
     return bound
 
 
 def _propagate_and_prune(blocks: dict[int, ir.Block], entry: int,
-                         facts: dict[str, Facts], watched: bool) -> Knowledge:
+                         known: dict[str, KnownAttributes], watched: bool) -> Knowledge:
     merge_straight_lines(blocks, entry)
-    knowledge = constants.propagate(blocks, Graph(blocks, entry), facts, watched)
+    knowledge = constants.propagate(blocks, Graph(blocks, entry), known, watched)
     constants.prune(blocks, knowledge)
     merge_straight_lines(blocks, entry)
     return knowledge
@@ -142,7 +142,7 @@ def _same(variable: ir.Var) -> ir.Var:
     return variable
 
 
-def _facts(argument: Argument) -> Facts:
+def _known_attributes(argument: Argument) -> KnownAttributes:
     if not isinstance(argument, ArrayArgument):
-        return Facts((("dtype", argument.dtype),))
-    return Facts((("dtype", argument.dtype), ("ndim", argument.rank)))
+        return KnownAttributes((("dtype", argument.dtype),))
+    return KnownAttributes((("dtype", argument.dtype), ("ndim", argument.rank)))

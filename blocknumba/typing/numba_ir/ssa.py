@@ -39,7 +39,7 @@ def is_phi(statement: ir.Stmt) -> bool:
 
 def _phi_sites(blocks: dict[int, ir.Block],
                graph: Graph) -> tuple[dict[Label, list[str]], set[str]]:
-    """Where which variables need phis; and those that some path reads before it assigns them."""
+    """Variables that need phis, by block; and those that some path reads before it assigns them."""
     exposed, assigned = {}, {}
     for label in graph.order:
         exposed[label], assigned[label] = _exposed_and_assigned(blocks[label])
@@ -166,7 +166,7 @@ class _Renamer:
             if variable.name in self._repeated and variable.name not in self._current:
                 name = renaming.user_name(variable.name)
                 raise BlockNameError(f"name {name!r} is used before it is assigned",
-                                     loc=renaming.read_place(statement, variable))
+                                     loc=renaming.read_location(statement, variable))
 
     def _read(self, variable: ir.Var) -> ir.Var:
         return self._current[variable.name] if variable.name in self._repeated else variable

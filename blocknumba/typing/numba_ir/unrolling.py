@@ -28,7 +28,7 @@ class _At:
 
 @dataclass(frozen=True, slots=True)
 class _Iterated:
-    """What a loop runs over, and the statement that makes the iterator.
+    """The iterable of a loop, and the statement that makes the iterator.
 
     is_range: by range, whose loops are only unrolled where they must be.
     """
@@ -39,15 +39,15 @@ class _Iterated:
 
     def limited_items(self) -> Sequence[object]:
         """The items.   Errors: UnsupportedError for more than can be unrolled."""
-        _require_few(_length(self.items), self.getiter.loc.place)
+        _require_few(_length(self.items), self.getiter.loc.location)
         return tuple(self.items)
 
 
 @dataclass(frozen=True, slots=True)
 class _StaticLoop:
-    """A loop whose rounds are known.
+    """A loop whose iterations are known.
 
-    items: what the loop variable is in each round: a value, or where it is in the tuple.
+    items: the loop variable in each iteration: a value, or its index in the tuple.
     """
 
     header: Label
@@ -86,7 +86,7 @@ class Unroller:
                 self._unroll(_StaticLoop(header, body, items))
                 done |= body
             else:
-                # every way through the body leaves it: there is one round at most
+                # every path through the body leaves it: there is one iteration at most
                 self._blocks[header].body = _enter(self._blocks[header].body, items)
                 done.add(header)
         for getiter, items in forgotten:
@@ -151,7 +151,7 @@ class Unroller:
         order = sorted(loop.body)
         size = sum(len(self._blocks[label].body) for label in order)
         self._statements += size * len(loop.items)
-        require_few_statements(self._statements, branch.loc.place)
+        require_few_statements(self._statements, branch.loc.location)
         for index, item in enumerate(loop.items):
             labels = {label: first + index * stride + i for i, label in enumerate(order)}
             following = first + (index + 1) * stride + order.index(loop.header)
@@ -213,15 +213,16 @@ def refuse_static_loops(blocks: dict[int, ir.Block], knowledge: Knowledge) -> No
         for statement in block.body:
             if knowledge.callees.get(id(statement)) is static_range:
                 raise BlockTypeError("static_range: its bounds must be compile-time constants",
-                                     loc=statement.loc.place, hint="use range for a run-time loop")
+                                     loc=statement.loc.location,
+                                     hint="use range for a run-time loop")
 
 
 def _items(statement: ir.Assign, knowledge: Knowledge) -> Sequence | None:
-    """What a loop runs over, when that is known: values, or where they are in a tuple."""
+    """Items of a loop, when they are known: values, or their indices in a tuple."""
     iterable = knowledge.iterables.get(id(statement), UNKNOWN)
     if isinstance(iterable, (list, set, dict)):
         raise UnsupportedError(f"for: given {shown(iterable)}, accepted range, static_range, "
-                               "spans or a tuple", loc=statement.loc.place, hint="use a tuple")
+                               "spans or a tuple", loc=statement.loc.location, hint="use a tuple")
     if isinstance(iterable, (static_range, Range)):
         return iterable.over
     if isinstance(iterable, (tuple, str)):
@@ -233,32 +234,32 @@ def _items(statement: ir.Assign, knowledge: Knowledge) -> Sequence | None:
 
 
 def _length(items: Sequence[object]) -> int:
-    """How many items there are; `len` of a range has a limit of its own."""
+    """Number of items; `len` of a range has a limit of its own."""
     if not isinstance(items, range):
         return len(items)
     return max(-(-(items.stop - items.start) // items.step), 0)
 
 
-def _require_few(count: int, place: Loc) -> None:
+def _require_few(count: int, location: Loc) -> None:
     """Check the number of iterations of a loop before a copy of its body is made for each."""
     most = SETTINGS.limits.unrolled
     if count > most:
         raise UnsupportedError(
             f"a loop of {shown(count)} iterations cannot be unrolled, accepted at most {most}",
-            loc=place, hint=f"use range, whose loop is not unrolled; {raises('unrolled')}")
+            loc=location, hint=f"use range, whose loop is not unrolled; {raises('unrolled')}")
 
 
 def statement_count(blocks: dict[int, ir.Block]) -> int:
-    """How many statements a function has."""
+    """Number of statements of a function."""
     return sum(len(block.body) for block in blocks.values())
 
 
-def require_few_statements(count: int, place: Loc) -> None:
+def require_few_statements(count: int, location: Loc) -> None:
     """Check how many statements there will be before they are made."""
     most = SETTINGS.limits.statements
     if count > most:
         raise UnsupportedError(
-            f"inlining and unrolling make more than {most} statements", loc=place,
+            f"inlining and unrolling make more than {most} statements", loc=location,
             hint=f"use range, whose loop is not unrolled; {raises('statements')}")
 
 
