@@ -56,7 +56,7 @@ def test_a_picture_of_the_pages_is_what_the_command_draws(name, tmp_path, pytest
     kept = (PAGES / name).read_text()
 
     if toolchain(stages(*ON_PAGES[name])) in kept:
-        assert drawn == kept
+        assert drawn == kept, "look at the new picture: pytest tests/dispatch/test_draw.py --bless"
     else:  # another release of NVIDIA's compiler may use other registers
         assert {column: columns(drawn)[column] for column in OURS} == {
             column: columns(kept)[column] for column in OURS}
