@@ -27,7 +27,20 @@ def size_of(context: Context, array: Array) -> object:
 
 def transposed(context: Context, array: Array) -> Array:
     """The view with its axes in reverse order."""
-    return replace(array, extents=array.extents[::-1], strides=array.strides[::-1])
+    axes = tuple(range(array.rank))[::-1]
+    view = array.view and context.emit("view_permute", array.view, axes=axes)
+    return replace(array, extents=array.extents[::-1], strides=array.strides[::-1], view=view)
+
+
+def view_of(context: Context, array: Array) -> Value:
+    """An array as a view of the tile IR."""
+    if array.view is not None:
+        return array.view
+    numbers = array.extents, array.strides
+    sizes = [context.value(n) for of in numbers for n in of if not is_constant(n)]
+    extents, strides = (tuple([n if is_constant(n) else None for n in of]) for of in numbers)
+    return context.emit("view", array.pointer, *sizes, extents=extents, strides=strides,
+                        wide=array.wide)
 
 
 def normalized(context: Context, array: Array, index: tuple) -> tuple:
@@ -56,16 +69,23 @@ def view(context: Context, array: Array, entries: tuple) -> Array:
     """
     require_rank(array, len(entries), len(entries) <= array.rank)
     entries += (FULL,) * (array.rank - len(entries))
-    pointer, extents, strides = array.pointer, [], []
+    made, extents, strides = view_of(context, array), [], []
     for entry, extent, stride in zip(entries, array.extents, array.strides):
-        if isinstance(entry, slice):
-            first, length, step = _slice_axis(context, entry, extent)
-            extents.append(length)
-            strides.append(stride if step == 1 else _negative(context, stride))
-        else:
-            first = from_start(context, entry, extent)
-        pointer = moved(context, pointer, multiply(context, array, first, stride))
-    return replace(array, pointer=pointer, extents=tuple(extents), strides=tuple(strides))
+        axis = len(extents)
+        if not isinstance(entry, slice):
+            first = context.value(from_start(context, entry, extent))
+            made = context.emit("view_select", made, first, axis=axis)
+            continue
+        first, length, step = _slice_axis(context, entry, extent)
+        extents.append(length)
+        strides.append(stride if step == 1 else _negative(context, stride))
+        if step == -1:
+            made = context.emit("view_reverse", made, axis=axis)
+        elif length is not extent:
+            made = context.emit("view_slice", made, context.value(first), context.value(length),
+                                axis=axis)
+    return replace(array, pointer=context.emit("view_pointer", made), extents=tuple(extents),
+                   strides=tuple(strides), view=made)
 
 
 def reference(array: Array, entries: tuple) -> Reference:
@@ -112,18 +132,6 @@ def multiply(context: Context, array: Array, a: object, b: object) -> object:
     if array.wide:
         a, b = (context.value(x, int64) for x in (a, b))
     return binary(context, "mul", a, b)
-
-
-def moved(context: Context, pointer: Value, offset: object) -> Value:
-    """A pointer moved by an offset in elements."""
-    if is_constant(offset) and offset == 0:
-        return pointer
-    value = context.value(offset)
-    if value.type.dtype.bits < 32:
-        value = context.cast(value, context.index_dtype)
-    if value.type.dtype.kind == "uint":
-        value = context.cast(value, int64)
-    return context.emit("offset", pointer, value)
 
 
 def require_rank(array: Array, count: int, condition: bool) -> None:

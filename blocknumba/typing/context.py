@@ -13,6 +13,7 @@ from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import OpDef, Value
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import DType, PointerType, dtype_of, int32, int64
+from blocknumba.tile_ir.ops.shape import common_shape
 from blocknumba.typing import promotion
 from blocknumba.typing.values import Array, Number, Reference, Span, Structure
 from blocknumba.wording import MAX_ITEMS, shown
@@ -126,21 +127,6 @@ class Context:
         return [self.broadcast_to(value, shape, what) for value in values]
 
 
-def common_shape(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, ...]:
-    """The shape that shapes broadcast to.   Source: numpy.broadcast_shapes."""
-    result = shapes[0]
-    for shape in shapes[1:]:
-        if shape == result:
-            continue
-        rank = max(len(shape), len(result))
-        a, b = ((1,) * (rank - len(s)) + s for s in (result, shape))
-        if any(n != m and 1 not in (n, m) for n, m in zip(a, b)):
-            raise BlockTypeError(f"{what}: shapes {result} and {shape} do not broadcast together",
-                                 hint=_axis_hint(result, shape))
-        result = tuple(max(n, m) for n, m in zip(a, b))
-    return result
-
-
 def describe(operand: object) -> str:
     """An operand in a message: the type of a Value, the kind of a structure, else the value."""
     if isinstance(operand, Value):
@@ -178,12 +164,6 @@ def require_numbers(what: str, *operands: object) -> None:
             given = " and ".join(map(describe, operands))
             raise BlockTypeError(f"{what}: given {given}, accepted tiles and numbers",
                                  hint=loading_hint(operand))
-
-
-def _axis_hint(a: tuple[int, ...], b: tuple[int, ...]) -> str:
-    if len(a) == len(b) == 1:
-        return "add an axis to one of them: x[:, None] or x[None, :]"
-    return ""
 
 
 def _as_python(number: bool | int | float, dtype: DType) -> bool | int | float:

@@ -104,6 +104,8 @@ class Array(Structure):
     wide: element offsets may not fit in 32 bits.
     pointer: to the first element.
     extents, strides: per axis, in elements; ints where they are known.
+    view: the view of the tile IR that it is; None where none is made of the above yet.  It is no
+        part: control flow carries what it is made of.
     """
 
     noun = "an array"
@@ -113,6 +115,7 @@ class Array(Structure):
     pointer: Value
     extents: tuple[Value | int, ...]
     strides: tuple[Value | int, ...]
+    view: Value | None = None
 
     @property
     def rank(self) -> int:

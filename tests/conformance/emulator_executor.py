@@ -11,6 +11,7 @@ from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import lower
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.nvvm_lower.toolchain import AssembleOptions, compile_to_ptx
+from blocknumba.tile_ir.passes.lower_views import lower_views
 
 from case import Case
 
@@ -20,8 +21,8 @@ NUM_WARPS = 2
 
 def emulated(case: Case) -> dict[str, np.ndarray]:
     """The arrays that a case writes."""
-    lowered = lower(lay_out(case.function, LayoutOptions(NUM_WARPS)), TARGET,
-                    CodeOptions(NUM_WARPS))
+    function = lay_out(lower_views(case.function), LayoutOptions(NUM_WARPS))
+    lowered = lower(function, TARGET, CodeOptions(NUM_WARPS))
     arrays = case.copies()
     parameters = [arrays.get(parameter.argument, case.arguments[parameter.argument])
                   for parameter in lowered.parameters]

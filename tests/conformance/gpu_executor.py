@@ -13,6 +13,7 @@ from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.ir.function import Parameter
+from blocknumba.tile_ir.passes.lower_views import lower_views
 
 from case import Case
 
@@ -31,7 +32,8 @@ class Gpu:
         """The arrays that a case writes."""
         driver, arrays = self._driver, case.copies()
         code = CodeOptions(self._num_warps)
-        lowered = lower(lay_out(case.function, LayoutOptions(self._num_warps)), self._target, code)
+        function = lay_out(lower_views(case.function), LayoutOptions(self._num_warps))
+        lowered = lower(function, self._target, code)
         kernel = driver.load_kernel(assemble_kernel(lowered, self._target, code).cubin,
                                     lowered.name)
         memory = {name: self._upload(array) for name, array in arrays.items()}

@@ -33,6 +33,16 @@ WRONG = {
         "%1 = neg %0 : int32", "return"],
     "condition must be a scalar bool, got int32": [
         "if %n {", "yield", "} else {", "yield", "}", "return"],
+    "view<1xint32> crosses a region": [
+        "%v = undefined {dtype=\"ptr<int32>\"} : ptr<int32>",
+        "%w = view %v {extents=(4,), strides=(1,)} : view<1xint32>",
+        "%0 = for %n, %n, %n, %w : view<1xint32> (%i: int32, %u: view<1xint32>) {", "yield %u",
+        "}", "return"],
+    "given 1 indices of view<2xint32>": [
+        "%p = undefined {dtype=\"ptr<int32>\"} : ptr<int32>",
+        "%w = view %p {extents=(4, 4), strides=(4, 1)} : view<2xint32>",
+        "%q, %m = elements %w, %n {sizes=(8,), nonnegative=(True,)} : "
+        "tile<8xptr<int32>>, tile<8xbool>", "return"],
     "has a layout already": [
         "%0 = arange {start=0, size=2} : tile<2xint32, lane:1/dim0:1>", "return"],
 }

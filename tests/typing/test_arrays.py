@@ -13,6 +13,7 @@ from blocknumba.tile_ir.ir import types
 from blocknumba.tile_ir.ir.function import walk
 from blocknumba.tile_ir.ir.types import ArrayArgument, ScalarArgument
 from blocknumba.tile_ir.ir.verifier import verify  # noqa: E402
+from blocknumba.tile_ir.passes.lower_views import lower_views
 from blocknumba.typing.frontend import build
 
 RNG = np.random.default_rng(0)
@@ -291,6 +292,7 @@ def test_persistent_programs_share_all_tiles(programs):
 def test_a_span_that_cannot_be_negative_has_no_lower_check():
     kernel = kernel_of(copy_block, constants={"B": 16}, x=np.zeros(8, np.float32),
                        out=np.zeros(8, np.float32))
+    kernel = lower_views(kernel)
 
     assert "ge" not in op_names(kernel)
     assert op_names(kernel).count("lt") == 2
@@ -304,6 +306,7 @@ def test_positions_have_64_bits_when_an_array_needs_them():
     long = ArrayArgument(types.float32, (None, 1), (None, None), 16, wide=True)
     short = ArrayArgument(types.float32, (1,), (None,), 16)
     fn = build(kernel, {"x": long, "out": short, "i": ScalarArgument(types.int32)})
+    fn = lower_views(fn)
     verify(fn)
 
     offsets = [op.operands[1].type.dtype for op in walk(fn.body) if op.name == "offset"]

@@ -14,6 +14,7 @@ from blocknumba.tile_ir.interpreter.machine import Launch, Machine, plan
 from blocknumba.tile_ir.interpreter.memory import bind
 from blocknumba.tile_ir.interpreter.races import Races
 from blocknumba.tile_ir.ir.function import Function, Op, walk
+from blocknumba.tile_ir.ir.types import DType
 from blocknumba.tile_ir.ir.opdef import READS, WRITES
 
 # Of the largest tile of all programs of a chunk.  Addresses cost the same for any number of
@@ -76,7 +77,7 @@ def _chunk_size(fn: Function) -> int:
            for op in walk(fn.body)):
         return 1
     sizes = [v.type.size * v.type.dtype.bytes for op in walk(fn.body) for v in op.results
-             if not v.type.is_pointer]
+             if isinstance(v.type.dtype, DType)]
     return max(1, min(CHUNK_PROGRAMS, CHUNK_BYTES // max(sizes, default=1)))
 
 

@@ -124,15 +124,32 @@ class PointerType:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewType:
+    """A view: an array of some axes in global memory (see ops/views.py).  Only scalars have it.
+
+    kind, is_integer, is_float: as of a DType, so that a view is no number to who asks.
+    """
+
+    element: DType
+    rank: int
+
+    kind = "view"
+    is_integer = is_float = False
+
+    def __str__(self) -> str:
+        return f"view<{self.rank}x{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
 class TileType:
     """Type of a tile of elements; shape () is a scalar, equal in all threads of a program.
 
-    dtype: of the elements; a PointerType makes a tile of pointers.
+    dtype: of the elements; a PointerType makes a tile of pointers, a ViewType a view.
     shape: one power of two per axis.
     layout: which thread holds which element; None until gpu_layout assigns one.
     """
 
-    dtype: DType | PointerType
+    dtype: DType | PointerType | ViewType
     shape: tuple[int, ...] = ()
     layout: object | None = None
 

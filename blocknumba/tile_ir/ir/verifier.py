@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from blocknumba.errors import BlockError
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
 from blocknumba.tile_ir.ir.opdef import TERMINATOR
-from blocknumba.tile_ir.ir.types import TileType
+from blocknumba.tile_ir.ir.types import TileType, ViewType
 
 Problem = str
 
@@ -140,6 +140,9 @@ class _Checker:
         for value in values:
             if value in self._defined:
                 yield f"{where}: {value.type} {value.hint} is defined twice"
+            if isinstance(value.type.dtype, ViewType) and (
+                    value.owner is None or value.owner.regions):
+                yield f"{where}: {value.type} crosses a region: only what it is made of can"
             for check in self._level.of_value:
                 if problem := check(value):
                     yield f"{where}: {problem}"

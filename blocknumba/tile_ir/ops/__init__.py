@@ -10,10 +10,11 @@ from blocknumba.tile_ir.ops import (
     memory,
     reduce,
     shape,
+    views,
 )
 
 # last: they are registered with the ops above
 from blocknumba.tile_ir import folds  # isort: skip  # noqa: F401
 
 __all__ = ["cast", "control", "create", "debug", "dot", "elementwise", "memory",
-           "reduce", "shape"]
+           "reduce", "shape", "views"]

@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from blocknumba.errors import require
+from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.opdef import PURE, op
 from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.ops.create import require_shape
+
+
+def common_shape(shapes: Sequence[tuple[int, ...]], what: str) -> tuple[int, ...]:
+    """The shape that shapes broadcast to.   Source: numpy.broadcast_shapes."""
+    result = shapes[0]
+    for shape in shapes[1:]:
+        if shape == result:
+            continue
+        rank = max(len(shape), len(result))
+        a, b = ((1,) * (rank - len(s)) + s for s in (result, shape))
+        if any(n != m and 1 not in (n, m) for n, m in zip(a, b)):
+            raise BlockTypeError(f"{what}: shapes {result} and {shape} do not broadcast together",
+                                 hint=_axis_hint(result, shape))
+        result = tuple(max(n, m) for n, m in zip(a, b))
+    return result
+
+
+def _axis_hint(a: tuple[int, ...], b: tuple[int, ...]) -> str:
+    if len(a) == len(b) == 1:
+        return "add an axis to one of them: x[:, None] or x[None, :]"
+    return ""
 
 
 @op(PURE)

@@ -8,10 +8,13 @@ from blocknumba.tile_ir.passes.canonicalize import accumulate_dots, canonicalize
 from blocknumba.tile_ir.passes.contract import Observer, Pipeline, run_passes
 from blocknumba.tile_ir.passes.cse import cse, hoist_invariants
 from blocknumba.tile_ir.passes.dce import dce
+from blocknumba.tile_ir.passes.lower_views import lower_views
 from blocknumba.tile_ir.passes.scalar_remainders import scalar_remainders
 from blocknumba.tile_ir.passes.simplify_masks import simplify_masks
 
 TILE_PASSES = Pipeline((
+    # first: all others see pointers and masks
+    lower_views,
     canonicalize,
     # before simplify_masks: it pairs bounds of one index, which must be one value
     cse,

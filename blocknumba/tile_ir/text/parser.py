@@ -12,14 +12,14 @@ from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import Attr, Function, OpDef, Parameter, Region, Value
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.tensor_map import TensorMap
-from blocknumba.tile_ir.ir.types import DTYPES, DType, PointerType, TileType
+from blocknumba.tile_ir.ir.types import DTYPES, DType, PointerType, TileType, ViewType
 from blocknumba.tile_ir.text.printer import IMPLIED
 from blocknumba.wording import quoted
 
 _VALUE = r"%[\w.]+"
 _WORD = r'\w+|"(?:[^"\\]|\\.)*"'
 _BRACED = r'\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\}'
-_TYPE = r"tile<[^<>]*(?:<\w+>)?[^<>]*>|ptr<\w+>|\w+"
+_TYPE = r"tile<[^<>]*(?:<\w+>)?[^<>]*>|(?:ptr|view)<\w+>|\w+"
 _ARGUMENT = rf"({_VALUE}): *({_TYPE})"
 
 _COMMENT = re.compile(r'((?:[^"#]|"(?:[^"\\]|\\.)*")*)#')
@@ -34,6 +34,7 @@ _ELSE = re.compile(r"\} else (?:\(([^()]*)\) *)?\{")
 _TYPES = re.compile(rf"({_TYPE}) *(?:, *|$)")
 _ARGUMENTS = re.compile(rf"{_ARGUMENT} *(?:, *|$)")
 _TILE = re.compile(r"tile<((?:\d+x)+)(ptr<\w+>|\w+)(?:, *([^<>]+))?>")
+_VIEW = re.compile(r"view<(\d+)x(\w+)>")
 _ENTRY = re.compile(r" *(\w+)=")
 _END = re.compile(r" *\}")
 _TOKEN = re.compile(
@@ -218,7 +219,10 @@ class _Parser:
         layout = None if match[3] is None else self._layout(match[3].rstrip())
         return TileType(self._dtype(match[2]), shape, layout)
 
-    def _dtype(self, text: str) -> DType | PointerType:
+    def _dtype(self, text: str) -> DType | PointerType | ViewType:
+        view = _VIEW.fullmatch(text)
+        if view is not None:
+            return ViewType(self._dtype(view[2]), self._number(view[1]))
         name = text[4:-1] if text.startswith("ptr<") else text
         if name not in DTYPES:
             self._fail(f"{text} is not a type")

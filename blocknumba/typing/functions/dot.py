@@ -11,7 +11,8 @@ from blocknumba.tile_ir.ir.types import (
     DType, bfloat16, float16, float32, float8_e4m3fn, float8_e5m2, uint16, uint8,
 )
 from blocknumba.tile_ir.ops.dot import PRECISIONS, accumulators
-from blocknumba.typing.context import Context, common_shape, describe
+from blocknumba.tile_ir.ops.shape import common_shape
+from blocknumba.typing.context import Context, describe
 from blocknumba.typing.function import function
 from blocknumba.typing.functions.elementwise import binary, where
 from blocknumba.typing.functions.shape import scalar_of

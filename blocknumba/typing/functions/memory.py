@@ -81,7 +81,7 @@ def access(context: Context, name: str, pointer: object,
             describe(pointer), hint="index the array: x[i], or add offsets to it: x + offs")
     if mask is None or mask is True:
         if positions:
-            check_positions(context, pointer.array, positions, None)
+            check_positions(context, pointer, positions, None)
         return target, bounds
     given = context.value(mask, what=f"{name}: mask")
     require(given.type.dtype == bool_, "{}: mask must be bool, got {}", name, given.type)
@@ -89,7 +89,7 @@ def access(context: Context, name: str, pointer: object,
         raise BlockTypeError(f"{name}: mask {given.type} does not broadcast to a scalar pointer")
     allowed = context.broadcast_to(given, target.type.shape, f"{name}: mask")
     if positions:
-        check_positions(context, pointer.array, positions, allowed)
+        check_positions(context, pointer, positions, allowed)
     return target, allowed if bounds is None else context.emit("and", bounds, allowed)
 
 

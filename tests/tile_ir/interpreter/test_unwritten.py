@@ -107,7 +107,8 @@ def test_every_missing_element_of_a_result_has_a_reason(name, operands, attribut
 def test_every_pure_op_that_mixes_elements_has_a_case():
     mixing = {name for name, opdef in OPS.items()
               if opdef.has(PURE) and opdef.operands and not opdef.has(ELEMENTWISE)
-              and opdef.infer.__module__.startswith("blocknumba.tile_ir.")}
+              and opdef.infer.__module__.startswith("blocknumba.tile_ir.")
+              and "views" not in opdef.infer.__module__}  # debug runs what they are lowered to
 
     assert mixing <= {name for name, *_ in CASES}
 
