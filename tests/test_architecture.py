@@ -22,6 +22,7 @@ ALLOWED = {
     "typing": {"tile_ir", "language", "library"},
     "gpu_layout": {"tile_ir"},
     "nvvm_lower": {"tile_ir", "gpu_layout"},
+    "cpu_lower": {"tile_ir"},
     "dispatch": {"tile_ir", "typing", "gpu_layout", "nvvm_lower", "language", "library",
                  "emulator"},
     # it executes our PTX, and knows nothing of what wrote it

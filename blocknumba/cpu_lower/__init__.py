@@ -1,0 +1,1 @@
+"""Lowering of tile IR to native code of the CPU, through LLVM IR."""

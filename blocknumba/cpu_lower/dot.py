@@ -1,0 +1,214 @@
+"""Dots on the CPU: a function of LLVM IR text that adds a @ b to an accumulator in memory.
+
+    b, copied into panels that are as wide as a register block
+      [K x width] [K x width] ...          for each panel of b
+    a, in place or copied                    for each block of rows of a
+      rows [ K           ]                     accumulators in registers along all of K
+           [ ...         ]                     (micro_kernel.py)
+
+All of b is copied before the first block: then it is read along its rows, which the processor
+prefetches, and no two of its rows meet in one set of a cache.  Both operands may have any strides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from blocknumba.cpu_lower.loop_text import Index, LoopText
+from blocknumba.cpu_lower.micro_kernel import (
+    Arithmetic, Strided, VectorUnit, blocking, multiply_block,
+)
+from blocknumba.cpu_lower.packing import Panels, Source, pack
+from blocknumba.cpu_lower.widening import memory_scalar, narrowed, widened
+from blocknumba.tile_ir.ir.types import DType, float32, float64, int32
+
+SCRATCH_ALIGNMENT = 64  # bytes; a cache line
+_FEW_BLOCKS = 2  # of rows, for which copying b costs more than it saves
+_PARAMETERS = ("ptr noalias readonly %a, i64 %a_batch, i64 %a_row, i64 %a_column, "
+               "ptr noalias readonly %b, i64 %b_batch, i64 %b_row, i64 %b_column, "
+               "ptr noalias %acc, ptr noalias %scratch")
+
+
+@dataclass(frozen=True)
+class Product:
+    """acc += a @ b for each of `batches`; a: (rows, depth), b: (depth, columns), powers of two.
+
+    a, b, acc: dtypes, as of the op `dot`; precision: as of the op.
+    """
+
+    a: DType
+    b: DType
+    acc: DType
+    rows: int
+    depth: int
+    columns: int
+    batches: int = 1
+    precision: str = "ieee"
+
+    @property
+    def transposed(self) -> Product:
+        """acc.T += b.T @ a.T, of the same elements."""
+        return replace(self, a=self.b, b=self.a, rows=self.columns, columns=self.rows)
+
+
+@dataclass(frozen=True)
+class DotFunction:
+    """A function of LLVM IR.
+
+    text: its definition, of `define internal void @symbol(parameters)`; the parameters are
+
+        ptr a, i64 a_batch, i64 a_row, i64 a_column     address of a[0, 0, 0] and strides in bytes
+        ptr b, i64 b_batch, i64 b_row, i64 b_column
+        ptr acc                                         (batches, rows, columns), dense
+        ptr scratch                                     scratch_bytes, aligned to 64, of this call
+
+    Elements of a, b and acc are aligned to their size, and acc and scratch overlap nothing else.
+    An operand is fastest where a's columns, or b's, are contiguous, in place or in a buffer.
+    """
+
+    symbol: str
+    text: str
+    scratch_bytes: int
+
+
+def dot_function(symbol: str, product: Product, unit: VectorUnit) -> DotFunction:
+    """The function that adds a product, for a processor with these vectors."""
+    writer = _Writer(product, unit)
+    return DotFunction(symbol, writer.text.function(symbol, _PARAMETERS, "nounwind"),
+                       writer.scratch_bytes)
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """An operand in memory: names of its address and of its strides, and its dtype."""
+
+    dtype: DType
+    base: str
+    batch_bytes: str
+    row_bytes: str
+    column_bytes: str
+
+    @property
+    def transposed(self) -> _Operand:
+        return replace(self, row_bytes=self.column_bytes, column_bytes=self.row_bytes)
+
+
+class _Writer:
+    """Writes the body of a dot's function."""
+
+    def __init__(self, product: Product, unit: VectorUnit):
+        a, b = (_Operand(dtype, f"%{name}", f"%{name}_batch", f"%{name}_row", f"%{name}_column")
+                for name, dtype in (("a", product.a), ("b", product.b)))
+        if product.columns == 1:  # a column would leave all lanes but one idle
+            product, a, b = product.transposed, b.transposed, a.transposed
+        self.text = LoopText()
+        self.scratch_bytes = 0
+        self._product, self._a, self._b = product, a, b
+        self._wide = _wide(product.acc)
+        self._arithmetic = Arithmetic(memory_scalar(self._wide), self._wide.bytes)
+        self._lanes = unit.bits // self._wide.bits
+        self._block = blocking(unit, self._wide.bits, product.rows, product.columns)
+        self._scratch_of_a = self._reserve(product.rows * product.depth)
+        self._scratch_of_b = self._reserve(product.depth * product.columns)
+        self.text.loop(0, product.batches, 1, self._write_batch)
+
+    def _reserve(self, elements: int) -> int:
+        """The offset of new scratch memory."""
+        offset = self.scratch_bytes
+        size = elements * self._wide.bytes
+        self.scratch_bytes += -(-size // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
+        return offset
+
+    # operands -------------------------------------------------------------------------------------
+    def _source(self, operand: _Operand, batch: Index) -> Source:
+        base = self.text.address(operand.base, self.text.product(batch, operand.batch_bytes))
+        return Source(base, operand.row_bytes, operand.column_bytes,
+                      memory_scalar(operand.dtype), operand.dtype.bytes,
+                      widened(operand.dtype, self._wide, self._product.precision))
+
+    def _is_readable(self, operand: _Operand) -> bool:
+        """Whether elements need no conversion."""
+        return operand.dtype == self._wide and self._product.precision != "tf32"
+
+    def _left(self, batch: Index) -> Strided:
+        """a with contiguous rows."""
+        product, size = self._product, self._wide.bytes
+        source = self._source(self._a, batch)
+        copy = Panels(self.text.address("%scratch", self._scratch_of_a), product.rows,
+                      product.depth, product.depth, product.depth * size, 0)
+
+        def packed() -> list[str]:
+            pack(self.text, self._arithmetic, self._lanes, source, copy)
+            return [copy.base, str(copy.line_bytes)]
+
+        if not self._is_readable(self._a):
+            return Strided(packed()[0], copy.line_bytes)
+        contiguous = self.text.equal(source.step_bytes, size)
+        base, row_bytes = self.text.choose(
+            contiguous, lambda: [source.base, source.line_bytes], packed, ("ptr", "i64"))
+        return Strided(base, row_bytes)
+
+    def _right(self, batch: Index) -> tuple[Strided, Index]:
+        """The first panel of b, with contiguous rows, and the bytes from one panel to the next."""
+        product, size, width = self._product, self._wide.bytes, self._block.width
+        source = self._source(self._b, batch)
+        copy = Panels(self.text.address("%scratch", self._scratch_of_b), product.depth,
+                      product.columns, width, width * size, product.depth * width * size)
+
+        def packed() -> list[str]:
+            pack(self.text, self._arithmetic, self._lanes, source, copy)
+            return [copy.base, str(copy.line_bytes), str(copy.panel_bytes)]
+
+        if self._block.blocks > _FEW_BLOCKS or not self._is_readable(self._b):
+            return Strided(packed()[0], copy.line_bytes), copy.panel_bytes
+        base, row_bytes, panel_bytes = self.text.choose(
+            self.text.equal(source.step_bytes, size),
+            lambda: [source.base, source.line_bytes, str(width * size)], packed,
+            ("ptr", "i64", "i64"))
+        return Strided(base, row_bytes), panel_bytes
+
+    # the product ----------------------------------------------------------------------------------
+    def _write_batch(self, batch: Index, _: list[str]) -> None:
+        product, block, text = self._product, self._block, self.text
+        left = self._left(batch)
+        right, panel_bytes = self._right(batch)
+        row_bytes = product.columns * product.acc.bytes
+        sums = text.address("%acc", text.product(batch, product.rows * row_bytes))
+        first_short = (block.blocks - block.short_blocks) * block.rows
+
+        def panel(number: Index, _: list[str]) -> None:
+            own = Strided(text.address(right.base, text.product(number, panel_bytes)),
+                          right.row_bytes)
+            column = text.address(sums, text.product(number, block.width * product.acc.bytes))
+
+            def rows(count: int, first: Index) -> None:
+                self._write_block(count, Strided(left.row(text, first), left.row_bytes), own,
+                                  Strided(column, row_bytes).row(text, first))
+
+            if first_short:
+                text.loop(0, first_short, block.rows, lambda first, _: rows(block.rows, first))
+            if block.short_blocks:
+                text.loop(first_short, product.rows, block.rows - 1,
+                          lambda first, _: rows(block.rows - 1, first))
+
+        text.loop(0, product.columns // block.width, 1, panel)
+
+    def _write_block(self, rows: int, a: Strided, b: Strided, sums: str) -> None:
+        """Add one register block.  rows: of it; sums: address of its first element."""
+        product, block, text = self._product, self._block, self.text
+        stored = memory_scalar(product.acc)
+        vector = stored if block.lanes == 1 else f"<{block.lanes} x {stored}>"
+        size = product.acc.bytes
+        places = [text.address(sums, (row * product.columns + v * block.lanes) * size)
+                  for row in range(rows) for v in range(block.vectors)]
+        widen = widened(product.acc, self._wide, "ieee")
+        begin = [widen(text, block.lanes, text.load(vector, place, size)) for place in places]
+        totals = multiply_block(text, self._arithmetic, block, rows, product.depth, a, b, begin)
+        for place, total in zip(places, totals, strict=True):
+            text.store(vector, narrowed(text, block.lanes, total, self._wide, product.acc), place,
+                       size)
+
+
+def _wide(acc: DType) -> DType:
+    """The dtype in which a dot multiplies and adds."""
+    return acc if acc in (float64, int32) else float32
