@@ -25,6 +25,9 @@ from blocknumba.typing.functions.memory import ATOMICS, atomic_cas, load, store
 from blocknumba.typing.functions.reduce import (
     all, any, argmax, argmin, max, mean, min, nanmax, nanmin, prod, sum, var, xor_sum,
 )
+from blocknumba.typing.functions.scan import (
+    associative_scan, cummax, cummin, cumprod, cumsum, reduce_ as reduce,
+)
 from blocknumba.typing.functions.shape import (
     broadcast, broadcast_to, expand_dims, flip, interleave, item, join, permute, ravel, reshape,
     split, squeeze, swapaxes, trans, view,
@@ -43,16 +46,17 @@ int1 = bool_
 float8e5, float8e4nv = float8_e5m2, float8_e4m3fn
 
 __all__ = sorted({
-    "abs", "all", "any", "arange", "argmax", "argmin", "assume", "atomic_cas", "bfloat16", "block",
-    "bool_", "broadcast", "broadcast_to", "cast", "cdiv", "clamp", "constexpr", "device_assert",
-    "device_print", "div_rn", "dot", "dot_scaled", "empty", "expand_dims", "fdiv", "flip",
-    "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float8e4nv", "float8e5",
-    "fma", "full", "full_like", "grid_spans", "int1", "int16", "int32", "int64", "int8",
-    "interleave", "item", "join", "load", "max", "max_constancy", "max_contiguous", "maximum",
-    "mean", "min", "minimum", "multiple_of", "nanmax", "nanmin", "next_power_of_2", "num_programs",
-    "ones", "ones_like", "permute", "persistent", "prod", "program_id", "range", "ravel", "reshape",
-    "round", "sigmoid", "softmax", "span", "spans", "split", "sqrt_rn", "squeeze", "static_assert",
-    "static_print", "static_range", "store", "sum", "swapaxes", "swizzle2d", "trans", "uint16",
-    "uint32", "uint64", "uint8", "umulhi", "var", "view", "where", "xor_sum", "zeros", "zeros_like",
+    "abs", "all", "any", "arange", "argmax", "argmin", "associative_scan", "assume", "atomic_cas",
+    "bfloat16", "block", "bool_", "broadcast", "broadcast_to", "cast", "cdiv", "clamp", "constexpr",
+    "cummax", "cummin", "cumprod", "cumsum", "device_assert", "device_print", "div_rn", "dot",
+    "dot_scaled", "empty", "expand_dims", "fdiv", "flip", "float16", "float32", "float64",
+    "float8_e4m3fn", "float8_e5m2", "float8e4nv", "float8e5", "fma", "full", "full_like",
+    "grid_spans", "int1", "int16", "int32", "int64", "int8", "interleave", "item", "join", "load",
+    "max", "max_constancy", "max_contiguous", "maximum", "mean", "min", "minimum", "multiple_of",
+    "nanmax", "nanmin", "next_power_of_2", "num_programs", "ones", "ones_like", "permute",
+    "persistent", "prod", "program_id", "range", "ravel", "reduce", "reshape", "round", "sigmoid",
+    "softmax", "span", "spans", "split", "sqrt_rn", "squeeze", "static_assert", "static_print",
+    "static_range", "store", "sum", "swapaxes", "swizzle2d", "trans", "uint16", "uint32", "uint64",
+    "uint8", "umulhi", "var", "view", "where", "xor_sum", "zeros", "zeros_like",
     *FLOAT_FUNCTIONS, *BIT_FUNCTIONS, *ATOMICS,
 })

@@ -17,6 +17,7 @@ from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import REGISTER
 from blocknumba.gpu_layout.layouts.shared import OFFSET, chunk_layout
 from blocknumba.gpu_layout.placement.reductions import reduction_plan
+from blocknumba.gpu_layout.placement.scans import scan_plan
 from blocknumba.tile_ir.analysis.ranges import RULES, Range
 from blocknumba.tile_ir.ir.opdef import EFFECT, PURE, attribute, op
 from blocknumba.tile_ir.ir.types import DTYPES, PointerType, TileType, int32
@@ -209,6 +210,51 @@ def finish_arg_reduce(values, indices, *, axis, kind) -> TileType:
     plan = reduction_plan(values.layout, axis)
     shape = values.shape[:axis] + values.shape[axis + 1 :]
     return TileType(int32, shape, plan.result if shape else None)
+
+
+@op(PURE)
+def partial_scan(*tiles, axis, combination, reverse=False) -> tuple[TileType, ...]:
+    """The scan of each chunk by itself: prefixes of each tile, then the totals of each tile.
+
+    tiles, axis, combination, reverse: as of scan.  Totals have one element along axis for each
+    chunk, in scan_plan(...).totals.
+    After lower_reductions the plan of `scan` has one chunk.
+    """
+    return tiles + _totals(tiles, axis)
+
+
+@op(PURE)
+def partial_reduce_with(*tiles, axis, combination) -> tuple[TileType, ...]:
+    """The elements of each chunk combined: the totals of partial_scan.
+
+    tiles, axis, combination: as of reduce_with, of which the plan has one chunk afterwards.
+    """
+    return _totals(tiles, axis)
+
+
+@op(PURE)
+def exclusive_scan(*tiles, axis, combination, reverse=False) -> tuple[TileType, ...]:
+    """For each element the combination of those before it; the first ones are undefined.
+
+    tiles, axis, combination, reverse: as of scan; a warp holds all of the axis.
+    """
+    return tiles
+
+
+@op(PURE)
+def finish_scan(*tiles, axis, combination, reverse=False) -> tuple[TileType, ...]:
+    """Prefixes of the whole axis, from those of chunks and what comes before each chunk.
+
+    tiles: the prefixes that partial_scan returned, then the exclusive_scan of its totals, in
+    their layout; both as many.   axis, combination, reverse: as of scan.
+    """
+    return tiles[:len(tiles) // 2]
+
+
+def _totals(tiles: tuple[TileType, ...], axis: int) -> tuple[TileType, ...]:
+    plan = scan_plan(tiles[0].layout, axis)
+    return tuple(TileType(tile.dtype, _with_extent(tile.shape, axis, plan.chunks), plan.totals)
+                 for tile in tiles)
 
 
 def _with_extent(shape: tuple[int, ...], axis: int, extent: int) -> tuple[int, ...]:

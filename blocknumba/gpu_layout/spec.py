@@ -8,27 +8,34 @@ from blocknumba.gpu_layout.layouts.registers import REGISTER, dims_of, without_r
 from blocknumba.gpu_layout.layouts.shared import OFFSET, in_registers, is_buffer
 from blocknumba.gpu_layout.memory.allocate_shared import ALLOCATIONS
 from blocknumba.gpu_layout.ops import (
-    barrier, convert_layout, finish_arg_reduce, join_chunks, partial_arg_reduce, partial_reduce,
-    shared_allocate, shared_read, shared_write, take_chunk,
+    barrier, convert_layout, exclusive_scan, finish_arg_reduce, finish_scan, join_chunks,
+    partial_arg_reduce, partial_reduce, partial_reduce_with, partial_scan, shared_allocate,
+    shared_read, shared_write, take_chunk,
 )
 from blocknumba.gpu_layout.placement import rules  # noqa: F401  fills the table of placements
 from blocknumba.gpu_layout.placement.planner import element_bits
 from blocknumba.gpu_layout.placement.reductions import is_separable, reduction_plan
 from blocknumba.gpu_layout.placement.rule import placement_of
+from blocknumba.gpu_layout.placement.scans import scan_plan
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import CONTROL, TERMINATOR
 from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.ir.verifier import Level
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
+from blocknumba.tile_ir.ops.scan import reduce_with, scan
 
 _OWN = frozenset(
     (
         barrier,
         convert_layout,
+        exclusive_scan,
         finish_arg_reduce,
+        finish_scan,
         join_chunks,
         partial_arg_reduce,
         partial_reduce,
+        partial_reduce_with,
+        partial_scan,
         shared_allocate,
         shared_read,
         shared_write,
@@ -94,6 +101,9 @@ def _stays_in_warp(op: Op) -> str | None:
         tile = op.values if op.opdef is finish_arg_reduce else op.x
         layout, axis = tile.type.layout, op.attrs["axis"]
         if not is_separable(layout, axis) or reduction_plan(layout, axis).warps > 1:
+            return "crosses warps"
+    if op.opdef in (scan, exclusive_scan, reduce_with):
+        if scan_plan(op.tiles[0].type.layout, op.attrs["axis"]).chunks > 1:
             return "crosses warps"
     return None
 

@@ -17,7 +17,7 @@ from blocknumba.tile_ir.ir.types import (
 )
 from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import BlockFunction
-from blocknumba.typing.functions import create, debug, dot, elementwise, reduce, shape, spans
+from blocknumba.typing.functions import create, debug, dot, elementwise, reduce, scan, shape, spans
 from blocknumba.typing.functions.dot import matmul
 from blocknumba.typing.functions.memory import as_pointer, move_pointer
 from blocknumba.typing.functions.spans import shift_span
@@ -286,7 +286,7 @@ _SPELLINGS: dict[object, BlockFunction] = {
 }
 
 def _collect_spellings() -> None:
-    modules = (create, elementwise, reduce, shape)
+    modules = (create, elementwise, reduce, scan, shape)
     functions = {f.__name__: f for m in modules for f in vars(m).values()
                  if isinstance(f, BlockFunction)}
     functions |= _FLOATS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,7 +40,11 @@ class Context:
     wide: some array of the kernel has offsets that need 64 bits; then positions do too.
     is_inference: what is emitted is thrown away: only the types of the results matter.
     nonnegative: int parameters and loop variables that are at least 0.
+    call: (function, values) -> what a user's function returns for them, its ops emitted at the
+        insertion point.  The front end provides it.
     """
+
+    call: Callable[[object, Sequence[Value]], object]
 
     def __init__(self, builder: Builder, options: Options, wide: bool, is_inference: bool = False):
         self.builder, self.options, self.wide = builder, options, wide

@@ -14,7 +14,9 @@ from blocknumba.tile_ir.ir.types import DType, dtype_of
 from blocknumba.typing.arrays import size_of, transposed
 from blocknumba.typing.calls import apply_operator, call
 from blocknumba.typing.context import Context, describe, loading_hint
-from blocknumba.typing.functions import create, debug, elementwise, memory, reduce, shape, spans
+from blocknumba.typing.functions import (
+    create, debug, elementwise, memory, reduce, scan, shape, spans,
+)
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.spans import make_span
 from blocknumba.typing.indexing import load_item, store_item
@@ -41,6 +43,8 @@ _METHODS = {
     "transpose": shape.permute,
     **{name: getattr(reduce, name) for name in (
         "sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "mean", "var", "xor_sum")},
+    **{name: getattr(scan, name) for name in ("cumsum", "cumprod", "associative_scan")},
+    "reduce": scan.reduce_,
     "abs": elementwise.absolute,
 }
 

@@ -6,17 +6,19 @@ import types
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache, partial
+from itertools import islice
 
 from numba.core import bytecode, ir
 
-from blocknumba.errors import BlockError
+from blocknumba.errors import UNKNOWN, BlockError, Loc, UnsupportedError
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import Function, Parameter, Value
 from blocknumba.tile_ir.ir.types import (
     Argument, ArrayArgument, DType, PointerType, ScalarArgument, TileType, int32, int64,
 )
 from blocknumba.typing.context import Context, Options
-from blocknumba.typing.function import bare
+from blocknumba.typing.function import BlockFunction, bare
 from blocknumba.typing.inference import BlockTypingContext, Inferer, keep_live_edges
 from blocknumba.typing.numba_ir.bytecode import Source, function_location, source_of
 from blocknumba.typing.numba_ir.graph import Graph
@@ -25,7 +27,7 @@ from blocknumba.typing.numba_ir.specialize import Specializer, bind_constants
 from blocknumba.typing.numba_ir.ssa import construct_ssa
 from blocknumba.typing.structure import Structurer
 from blocknumba.typing.translate import Translator
-from blocknumba.typing.values import Array, Number
+from blocknumba.typing.values import Array, Function as LocalFunction, Number, is_constant
 
 
 def is_wide(arguments: Mapping[str, Argument]) -> bool:
@@ -124,30 +126,39 @@ def _build(python_function: types.FunctionType, argument_types: Mapping[str, Arg
     constants = bind_constants(source, argument_types, constants or {})
     wide = is_wide(argument_types)
     parameters = Parameters(argument_types, source.arguments)
-    specializer = Specializer(source, argument_types, constants, options.watched)
-    specializer.run()
-    while True:
-        inferer = _infer(specializer.result(), source, parameters, options, wide)
-        variable_types = inferer.infer()
-        if not inferer.open_calls:
-            break
-        specializer.make_calls(inferer.open_calls)
-    blocks = inferer.blocks
-    graph = keep_live_edges(blocks, inferer.graph, inferer.live_edges)
+    inferer = _inferred(source, argument_types, constants, parameters.stand_ins(), options, wide)
 
     builder = Builder()
     context = Context(builder, options, wide)
+    context.call = partial(call_in_place, context)
     location = function_location(python_function)
     builder.loc = location
     with builder.region(*parameters.types, hints=parameters.hints) as (body, arguments):
-        values = parameters.bind(context, arguments)
-        Structurer(Translator(context, variable_types, values), blocks, graph).emit()
+        _emit(context, inferer, parameters.bind(context, arguments))
+        context.emit("return")
     return Function(python_function.__name__, parameters.descriptions, body, location)
 
 
-def _infer(blocks: dict[int, ir.Block], source: Source, parameters: Parameters, options: Options,
-           wide: bool) -> Inferer:
-    """The types of specialised blocks, once they are in SSA form."""
+def _inferred(source: Source, argument_types: Mapping[str, Argument],
+              constants: Mapping[str, object], stand_ins: Mapping[str, object], options: Options,
+              wide: bool) -> Inferer:
+    """Inference of a function that is specialised for these constants, at its fixed point.
+
+    stand_ins: of the arguments, by name.
+    """
+    specializer = Specializer(source, argument_types, constants, options.watched)
+    specializer.run()
+    while True:
+        inferer = _inferer(specializer.result(), source, stand_ins, options, wide)
+        inferer.infer()
+        if not inferer.open_calls:
+            return inferer
+        specializer.make_calls(inferer.open_calls)
+
+
+def _inferer(blocks: dict[int, ir.Block], source: Source, stand_ins: Mapping[str, object],
+             options: Options, wide: bool) -> Inferer:
+    """An inferer for specialised blocks, once they are in SSA form."""
     call_assertions(blocks)
     count_iterations(blocks)
     graph = Graph(blocks, source.entry)
@@ -156,4 +167,75 @@ def _infer(blocks: dict[int, ir.Block], source: Source, parameters: Parameters, 
     identity = bytecode.FunctionIdentity.from_function(bare(source.function))
     function_ir = ir.FunctionIR(blocks, False, identity, None, {}, len(source.arguments),
                                 source.arguments)
-    return Inferer(BlockTypingContext(), function_ir, graph, parameters.stand_ins(), options, wide)
+    inferer = Inferer(BlockTypingContext(), function_ir, graph, stand_ins, options, wide)
+    inferer.emission.call = partial(call_in_place, inferer.emission)
+    return inferer
+
+
+def _emit(context: Context, inferer: Inferer, arguments: Mapping[str, object]) -> None:
+    """Emit the body of a function whose types are inferred."""
+    graph = keep_live_edges(inferer.blocks, inferer.graph, inferer.live_edges)
+    Structurer(Translator(context, inferer.types, arguments), inferer.blocks, graph).emit()
+
+
+def call_in_place(context: Context, function: object, values: Sequence[Value]) -> object:
+    """Result of a user's function for values; its ops are emitted at the insertion point.
+
+    Errors: as of build; the location of the call is that of the builder.
+    """
+    site, returned = context.builder.loc, []
+    if isinstance(function, LocalFunction):
+        function = _settled(function)
+    keep = BlockFunction(lambda _, value: returned.append(value), "return")
+    caller = _caller(len(values))
+    arguments = dict(zip(caller.__code__.co_varnames[2:], values))
+    stand_ins = {name: Value(value.type) for name, value in arguments.items()}
+    try:
+        inferer = _inferred(source_of(caller), {}, {"function": function, "keep": keep}, stand_ins,
+                            context.options, context.wide)
+        returned.clear()
+        _emit(context, inferer, arguments)
+    except BlockError as error:
+        error.loc = _within(error.loc, site, caller)
+        raise
+    finally:
+        context.builder.loc = site
+    return returned[-1]
+
+
+def _settled(made: LocalFunction) -> types.FunctionType:
+    """A function that is defined in a kernel, as one of its own.
+
+    Errors: UnsupportedError where it reads values of run time, or variables that change.
+    """
+    nested, code = made.nested, made.nested.code
+    if nested.cells or not all(map(is_constant, made.kept)):
+        raise UnsupportedError(
+            f"{code.co_name}: given a function that reads run-time values of the kernel around it, "
+            "accepted one of its arguments and of constants",
+            hint="pass what it needs as one more tile: bn.full_like(x, value)")
+    kept = iter(made.kept)
+    defaults = tuple(islice(kept, nested.defaults))
+    keywords = dict(zip(nested.keywords, kept))
+    values = dict(zip(nested.values, kept))
+    cells = tuple(types.CellType(values[name]) for name in code.co_freevars)
+    function = types.FunctionType(code, nested.globals, code.co_name, defaults, cells)
+    function.__kwdefaults__ = keywords
+    return function
+
+
+@lru_cache(maxsize=None)
+def _caller(count: int) -> types.FunctionType:
+    """A function that calls another with so many arguments and keeps what it returns.
+
+    Made of text: what inlines calls must see the number of arguments.
+    """
+    names = ", ".join(f"value{i}" for i in range(count))
+    return eval(f"lambda function, keep, {names}: keep(function({names}))")
+
+
+def _within(location: Loc, site: Loc, caller: types.FunctionType) -> Loc:
+    """A location in a function that was called in place, its outermost caller being the site."""
+    if location is UNKNOWN or location.file == caller.__code__.co_filename:
+        return site
+    return replace(location, caller=_within(location.caller or UNKNOWN, site, caller))

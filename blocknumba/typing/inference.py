@@ -85,14 +85,18 @@ class Inferer(TypeInferer):
         self.constraints = _LiveNetwork(self)
         self._stand_ins: dict[str, tuple[types.Type, object]] = {}
 
-    def infer(self) -> dict[str, types.Type]:
-        """The type of each variable that is assigned on some path that can run.
+    def infer(self) -> None:
+        """Find the type of each variable that is assigned on some path that can run.
 
         Errors: the first mistake, in the order of the program, that remains at the fixed point.
         """
         self.propagate()
         if not self.open_calls:
             self._settle_unassigned()
+
+    @property
+    def types(self) -> dict[str, types.Type]:
+        """The types of the variables, as far as they are known."""
         return {name: variable.type for name, variable in self.typevars.items()
                 if variable.type is not None}
 

@@ -62,9 +62,8 @@ class Structurer:
         self._inside: list[Loop] = []
 
     def emit(self) -> None:
-        """Emit the whole function, and its return."""
+        """Emit the whole function but for its return."""
         self._tree(self._graph.entry)
-        self._context.emit("return")
 
     # blocks -----------------------------------------------------------------------------------
     def _tree(self, label: Label) -> _Exits:

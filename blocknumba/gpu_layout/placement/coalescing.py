@@ -71,8 +71,8 @@ class Accesses:
         reduced: list[tuple[Value, int]] = []
         for op in walk(fn.body):
             self._components.add(op)
-            if "axis" in op.attrs and op.opdef.has(PURE) and op.operands:
-                reduced.append((op.x, op.attrs["axis"]))
+            if "axis" in op.attrs and op.opdef.has(PURE):
+                reduced += [(tile, op.attrs["axis"]) for tile in op.operands]
             if op.opdef is shared_tile:
                 self._accesses[op] = _buffer_access(op)
             elif op.opdef.has(READS | WRITES) and op.pointer.type.shape:

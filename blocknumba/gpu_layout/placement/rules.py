@@ -18,6 +18,7 @@ from blocknumba.gpu_layout.placement.reductions import is_separable
 from blocknumba.gpu_layout.placement.rule import (
     Layouts, Placement, in_rows_of_operand, no_preference, register_placement,
 )
+from blocknumba.gpu_layout.placement.scans import is_ordered
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ops.cast import bitcast, cast
@@ -25,6 +26,7 @@ from blocknumba.tile_ir.ops.create import arange, constant, num_programs, progra
 from blocknumba.tile_ir.ops.debug import assert_, assume, check_index, print_
 from blocknumba.tile_ir.ops.memory import atomic_cas, atomic_rmw, load, store
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
+from blocknumba.tile_ir.ops.scan import reduce_with, scan
 from blocknumba.tile_ir.ops.shape import (
     broadcast, extract, flip, join, reshape, splat, split, transpose,
 )
@@ -109,7 +111,7 @@ for _opdef, _dot_operands in ((mma, _mma_operands), (fma_dot, _fma_operands)):
 
 def _reduce_result(op: Op, layout: LinearLayout) -> LinearLayout | None:
     """The op's layout without the axis; None for a scalar result."""
-    if op.result.type.is_scalar:
+    if op.results[0].type.is_scalar:
         return None
     return drop_axis(layout, op.attrs["axis"])
 
@@ -129,6 +131,27 @@ for _opdef in (reduce, arg_reduce):
             slots=2,
         ),
     )
+
+
+def _is_ordered(op: Op, layout: LinearLayout) -> bool:
+    return is_ordered(layout, op.attrs["axis"])
+
+
+def _in_rows_of_tiles(op: Op, num_warps: int) -> LinearLayout:
+    return in_rows(op.tiles[0].type.shape, num_warps)
+
+
+register_placement(scan, Placement(accepts=_is_ordered, fallback=_in_rows_of_tiles, slots=4))
+register_placement(
+    reduce_with,
+    Placement(
+        result=_reduce_result,
+        accepts=_is_ordered,
+        fallback=_in_rows_of_tiles,
+        follows_result=False,
+        slots=2,
+    ),
+)
 
 
 def _in_shared(_op: Op, _layout: LinearLayout) -> None:

@@ -2,8 +2,9 @@
 
 from blocknumba.nvvm_lower.emitter import CODE
 from blocknumba.nvvm_lower.ops import (
-    asynchronous, cast, control, create, debug, dot, elementwise, layout, memory, reduce, shape,
+    asynchronous, cast, control, create, debug, dot, elementwise, layout, memory, reduce, scan,
+    shape,
 )
 
-__all__ = ["CODE", "asynchronous", "atomic", "cast", "control", "create", "debug", "dot",
-           "elementwise", "layout", "memory", "reduce", "shape"]
+__all__ = ["CODE", "asynchronous", "cast", "control", "create", "debug", "dot",
+           "elementwise", "layout", "memory", "reduce", "scan", "shape"]

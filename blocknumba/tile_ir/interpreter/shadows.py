@@ -20,7 +20,7 @@ import numpy as np
 
 from blocknumba.tile_ir.interpreter.affine import NEUTRAL, Shadowed, Tile, dense, origins_of
 from blocknumba.tile_ir.ir.function import Op
-from blocknumba.tile_ir.ir.opdef import CONTROL, ELEMENTWISE, PURE
+from blocknumba.tile_ir.ir.opdef import CONTROL, ELEMENTWISE, PURE, attribute
 
 # Kinds in ascending order.  The first is NEUTRAL: constants, indices, repetitions along an axis.
 DATA = 1  # made of elements that were loaded
@@ -32,6 +32,7 @@ _MOVING = frozenset(("splat", "broadcast", "reshape", "transpose", "join", "spli
                      "extract"))
 _REPEATING = frozenset(("splat", "broadcast"))
 _REDUCING = frozenset(("reduce", "arg_reduce"))
+_COMBINING = frozenset(("scan", "reduce_with"))  # by functions of several tiles
 # a bool that leaves the result of a logical op to the other operand
 _YIELDING = {"and": True, "or": False}
 # number of operands that control flow uses itself; it passes the others on
@@ -114,6 +115,8 @@ def _kinds_of_results(op: Op, tiles: Sequence[Tile], kinds: list[np.ndarray],
         return _moved(op, kinds)
     if op.name in _REDUCING:
         return _reduced(op, kinds[0])
+    if op.name in _COMBINING:
+        return _combined(op, kinds)
     if op.name == "dot":
         return _dot(op, kinds)
     if op.opdef.has(ELEMENTWISE):
@@ -143,6 +146,26 @@ def _reduced(op: Op, kinds: np.ndarray) -> np.ndarray:
     axis = op.attrs["axis"] + 1
     greatest, has_data = kinds.max(axis=axis), (kinds == DATA).any(axis=axis)
     return np.where((greatest == PADDING) & has_data, np.uint8(DATA), greatest)
+
+
+def _combined(op: Op, kinds: list[np.ndarray]) -> np.ndarray | tuple[np.ndarray, ...]:
+    """As of a reduction, for each prefix; every result is made of all tiles."""
+    axis, shape = op.attrs["axis"] + 1, op.tiles[0].type.shape
+    full = [np.broadcast_to(k, (len(k), *shape)) for k in kinds]
+    if op.name == "reduce_with":
+        found = reduce(np.maximum, [_reduced(op, k) for k in full])
+    else:
+        order = slice(None, None, -1 if attribute(op, "reverse") else 1)
+        greatest = _accumulated(np.maximum, reduce(np.maximum, full), axis, order)
+        has_data = _accumulated(np.logical_or, reduce(np.logical_or, [k == DATA for k in full]),
+                                axis, order)
+        found = np.where((greatest == PADDING) & has_data, np.uint8(DATA), greatest)
+    return (found,) * len(op.results) if len(op.results) > 1 else found
+
+
+def _accumulated(function: np.ufunc, x: np.ndarray, axis: int, order: slice) -> np.ndarray:
+    rows = np.moveaxis(x, axis, 0)
+    return np.moveaxis(function.accumulate(rows[order])[order], 0, axis)
 
 
 def _dot(op: Op, kinds: list[np.ndarray]) -> np.ndarray:

@@ -9,6 +9,7 @@ from blocknumba.tile_ir.ops import (
     elementwise,
     memory,
     reduce,
+    scan,
     shape,
     views,
 )
@@ -17,4 +18,4 @@ from blocknumba.tile_ir.ops import (
 from blocknumba.tile_ir import folds  # isort: skip  # noqa: F401
 
 __all__ = ["cast", "control", "create", "debug", "dot", "elementwise", "memory",
-           "reduce", "shape", "views"]
+           "reduce", "scan", "shape", "views"]

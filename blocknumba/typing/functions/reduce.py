@@ -35,9 +35,9 @@ def sum(context, x, axis=None, keep_dims=False, dtype=None, keepdims=False, *, i
     initial: a number that is added.
     Source: numpy.sum.
     """
-    tile = _tile(context, "sum", x)
+    tile = as_tile(context, "sum", x)
     tile = context.cast(tile, static_dtype("sum", dtype) if dtype is not None
-                        else _sum_dtype(tile.type.dtype))
+                        else sum_dtype(tile.type.dtype))
     return _reduce(context, "sum", tile, axis, keep_dims or keepdims, where, initial)
 
 
@@ -50,9 +50,9 @@ def prod(context, x, axis=None, keep_dims=False, dtype=None, keepdims=False, *, 
     that were loaded outside an array: they are 0.   initial: a number to multiply by.
     Source: numpy.prod.
     """
-    tile = _tile(context, "prod", x)
+    tile = as_tile(context, "prod", x)
     tile = context.cast(tile, static_dtype("prod", dtype) if dtype is not None
-                        else _sum_dtype(tile.type.dtype))
+                        else sum_dtype(tile.type.dtype))
     return _reduce(context, "prod", tile, axis, keep_dims or keepdims, where, initial)
 
 
@@ -118,7 +118,7 @@ def mean(context, x, axis=None, keep_dims=False, keepdims=False, *, where=None):
     that were loaded outside an array: they are 0, and counted.
     Source: numpy.mean.
     """
-    tile = _tile(context, "mean", x)
+    tile = as_tile(context, "mean", x)
     dtype = promotion.float_dtype((tile,))
     wide = context.cast(tile, float32 if dtype.bits < 32 else dtype)
     keep, mask = keep_dims or keepdims, _mask(context, "mean", tile, where)
@@ -138,7 +138,7 @@ def var(context, x, axis=None, keep_dims=False, keepdims=False, *, where=None):
     those that were loaded outside an array: they are 0, and counted.
     Source: numpy.var.
     """
-    tile = _tile(context, "var", x)
+    tile = as_tile(context, "var", x)
     dtype = promotion.float_dtype((tile,))
     wide = context.cast(tile, float32 if dtype.bits < 32 else dtype)
     middle = mean.rule(context, wide, axis, True, where=where)
@@ -149,14 +149,14 @@ def var(context, x, axis=None, keep_dims=False, keepdims=False, *, where=None):
 
 def _logical(name: str, kind: str, doc: str) -> BlockFunction:
     def rule(context, x, axis=None, keep_dims=False, keepdims=False, *, where=None):
-        tile = context.cast(_tile(context, name, x), bool_)
+        tile = context.cast(as_tile(context, name, x), bool_)
         return _reduce(context, kind, tile, axis, keep_dims or keepdims, where)
     return _declare(rule, name, doc)
 
 
 def _of_kind(name: str, kind: str, doc: str) -> BlockFunction:
     def rule(context, x, axis=None, keep_dims=False, keepdims=False, *, initial=None, where=None):
-        return _reduce(context, kind, _tile(context, name, x), axis, keep_dims or keepdims, where,
+        return _reduce(context, kind, as_tile(context, name, x), axis, keep_dims or keepdims, where,
                        initial)
     return _declare(rule, name, doc)
 
@@ -190,7 +190,11 @@ nanmin = _of_kind("nanmin", "fmin", f"""The least float along axis that is not N
     Source: numpy.nanmin.""")
 
 
-def _tile(context: Context, name: str, x: object) -> Value:
+def as_tile(context: Context, name: str, x: object) -> Value:
+    """x as a value.
+
+    Errors: what is no tile, and no number.
+    """
     if isinstance(x, Number):
         return context.value(x)
     if not isinstance(x, Value) or x.type.is_pointer:
@@ -198,7 +202,8 @@ def _tile(context: Context, name: str, x: object) -> Value:
     return x
 
 
-def _sum_dtype(dtype: DType) -> DType:
+def sum_dtype(dtype: DType) -> DType:
+    """The dtype in which elements of a dtype are added and multiplied."""
     if dtype.is_float or dtype.bits > 16:
         return dtype
     return uint32 if dtype.kind == "uint" else int32
@@ -245,7 +250,7 @@ def _reduce(context: Context, kind: str, tile: Value, axis: object, keep: object
     for each in reversed(axes):
         tile = context.emit("reduce", tile, axis=each, kind=kind, **noted)
     tile = context.cast(_combined(context, kind, tile, initial, dtype), dtype)
-    return _kept(context, tile, shape, dropped, keep)
+    return kept_axes(context, tile, shape, dropped, keep)
 
 
 def _combined(context: Context, kind: str, tile: Value, initial: object, dtype: DType) -> Value:
@@ -258,7 +263,7 @@ def _combined(context: Context, kind: str, tile: Value, initial: object, dtype: 
     return context.emit(_COMBINING[kind], tile, scalar)
 
 
-def _kept(context: Context, tile: Value, shape: tuple[int, ...], dropped: tuple[int, ...],
+def kept_axes(context: Context, tile: Value, shape: tuple[int, ...], dropped: tuple[int, ...],
           keep: object) -> Value:
     """tile with its dropped axes put back with extent 1 when that was asked for."""
     if not static("keep_dims", keep) or not shape:
@@ -270,7 +275,7 @@ def _kept(context: Context, tile: Value, shape: tuple[int, ...], dropped: tuple[
 
 
 def _extreme(context, kind, x, axis, return_indices, tie_break_left, keep, where, initial):
-    tile = _tile(context, kind, x)
+    tile = as_tile(context, kind, x)
     values = _reduce(context, kind, tile, axis, keep, where, initial)
     if not static(f"{kind}: return_indices", return_indices):
         return values
@@ -280,7 +285,7 @@ def _extreme(context, kind, x, axis, return_indices, tie_break_left, keep, where
 
 def _arg(context: Context, kind: str, x: object, axis: object, tie_break_left: object,
          keep: object, where: object) -> Value:
-    tile = _tile(context, f"arg{kind}", x)
+    tile = as_tile(context, f"arg{kind}", x)
     require(static(f"arg{kind}: tie_break_left", tie_break_left) in (True, False),
             "arg{}: tie_break_left must be a bool", kind)
     shape = tile.type.shape
@@ -292,10 +297,10 @@ def _arg(context: Context, kind: str, x: object, axis: object, tie_break_left: o
     if axis is None:
         flat = context.emit("reshape", tile, shape=(tile.type.size,)) if len(shape) > 1 else tile
         index = context.emit("arg_reduce", flat, axis=0, kind=kind)
-        return _kept(context, index, shape, tuple(range(len(shape))), keep)
+        return kept_axes(context, index, shape, tuple(range(len(shape))), keep)
     along = static_axis(f"arg{kind}", axis, len(shape))
     index = context.emit("arg_reduce", tile, axis=along, kind=kind)
-    return _kept(context, index, shape, (along,), keep)
+    return kept_axes(context, index, shape, (along,), keep)
 
 
 def _is_extreme(context: Context, kind: str, tile: Value, axis: object, mask: Value) -> Value:

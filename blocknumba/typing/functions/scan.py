@@ -1,0 +1,151 @@
+"""Scans along an axis, and reductions by the user's own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from blocknumba.errors import BlockTypeError, require
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import DType, TileType, float32
+from blocknumba.tile_ir.ops.control import yield_
+from blocknumba.tile_ir.ops.scan import Combination, encoded
+from blocknumba.typing.context import Context, describe
+from blocknumba.typing.function import BlockFunction, function
+from blocknumba.typing.functions.reduce import as_tile, kept_axes, sum_dtype
+from blocknumba.typing.static_values import static, static_axes, static_axis, static_dtype
+from blocknumba.typing.values import Function
+
+
+@function
+def associative_scan(context, tiles, axis, combine_fn, reverse=False):
+    """Prefixes along axis of a function: element i combines the elements 0 to i.
+
+    tiles: one, or a tuple of tiles of one shape; the result is the same, with the same dtypes.
+    combine_fn: any function of two elements of each tile, the left ones first, that returns one
+    of each: of (x, y), combine_fn(x0, y0, x1, y1) returns (x, y).  It must be associative, need
+    not be commutative, and computes with scalars: no loads, stores or loops of run time.
+    reverse: suffixes: element i combines the elements from the last one down to i, the last being
+    the left operand.
+    Which elements are combined first is not stated: floats are rounded in another order.
+    Errors: BlockTypeError for a function that returns other dtypes than it is given.
+    Source: Triton's associative_scan.
+    """
+    values, axis = _tiles(context, "associative_scan", tiles, axis)
+    combination = _combination(context, "associative_scan", combine_fn, values)
+    return _scan(context, values, axis, combination, static("associative_scan: reverse", reverse),
+                 isinstance(tiles, tuple))
+
+
+@function
+def reduce_(context, input, axis, combine_fn, keep_dims=False, keepdims=False):  # noqa: A002
+    """The elements along axis combined by a function, and the axis dropped.
+
+    input: a tile, or a tuple of tiles of one shape; the result is the same.   axis: one, or None
+    for all elements in C order.   combine_fn: as of associative_scan; elements are combined in
+    order, neighbours first.
+    Errors: BlockTypeError for a function that returns other dtypes than it is given.
+    Source: Triton's reduce; functools.reduce.
+    """
+    values, along = _tiles(context, "reduce", input, axis)
+    combination = _combination(context, "reduce", combine_fn, values)
+    made = context.emit("reduce_with", *values, axis=along, combination=combination)
+    shape = as_tile(context, "reduce", input[0] if isinstance(input, tuple) else input).type.shape
+    dropped = static_axes("reduce", axis, len(shape))
+    results = tuple(kept_axes(context, result, shape, dropped, keep_dims or keepdims)
+                    for result in (made if isinstance(made, tuple) else (made,)))
+    return results if isinstance(input, tuple) else results[0]
+
+
+def _cumulative(name: str, op: str, dtype_of_result: Callable[[DType], DType],
+                doc: str) -> BlockFunction:
+    combination = (((op, (0, 1), ()),), (2,))
+
+    def rule(context, x, axis=None, reverse=False, dtype=None):
+        tile = as_tile(context, name, x)
+        tile = context.cast(tile, static_dtype(name, dtype) if dtype is not None
+                            else dtype_of_result(tile.type.dtype))
+        # narrow floats are rounded once, at the end
+        narrow = tile.type.dtype.is_float and tile.type.dtype.bits < 32
+        wide = context.cast(tile, float32) if narrow else tile
+        (value,), along = _tiles(context, name, wide, axis)
+        made = _scan(context, (value,), along, combination, static(f"{name}: reverse", reverse))
+        return context.cast(made, tile.type.dtype)
+
+    rule.__doc__ = doc
+    return BlockFunction(rule, name)
+
+
+_SHARED = """reverse: from the last element.   dtype: convert before.
+    axis: None flattens the tile first, as NumPy does.
+    Which elements are combined first is not stated: floats are rounded in another order.
+    """
+cumsum = _cumulative("cumsum", "add", sum_dtype, f"""Sums of the elements up to each, along axis.
+
+    Integers as of sum: int8 and int16 in int32.   {_SHARED}Source: numpy.cumsum.""")
+cumprod = _cumulative("cumprod", "mul", sum_dtype, f"""Products of the elements up to each.
+
+    Integers as of sum: int8 and int16 in int32.   {_SHARED}Source: numpy.cumprod.""")
+cummax = _cumulative("cummax", "maximum", lambda dtype: dtype, f"""The greatest element up to each.
+
+    NaN from the first NaN on.   {_SHARED}Source: numpy.maximum.accumulate.""")
+cummin = _cumulative("cummin", "minimum", lambda dtype: dtype, f"""The least element up to each.
+
+    NaN from the first NaN on.   {_SHARED}Source: numpy.minimum.accumulate.""")
+
+
+def _scan(context: Context, values: tuple[Value, ...], axis: int, combination: Combination,
+          reverse: bool, as_tuple: bool = False) -> object:
+    reversed_ = {"reverse": True} if reverse else {}
+    made = context.emit("scan", *values, axis=axis, combination=combination, **reversed_)
+    return (made if isinstance(made, tuple) else (made,)) if as_tuple else made
+
+
+def _tiles(context: Context, name: str, given: object,
+           axis: object) -> tuple[tuple[Value, ...], int]:
+    """Tiles of one shape, and the axis; flattened where that is None.
+
+    Errors: other values; tiles of different shapes; scalars.
+    """
+    items = given if isinstance(given, tuple) else (given,)
+    require(items, "{}: given (), accepted tiles", name)
+    tiles = [as_tile(context, name, item) for item in items]
+    shape = tiles[0].type.shape
+    require(all(tile.type.shape == shape for tile in tiles),
+            "{}: given {}, accepted tiles of one shape", name, describe(tuple(tiles)))
+    require(shape, "{}: given {}, accepted a tile", name, describe(given))
+    if axis is not None:
+        return tuple(tiles), static_axis(name, axis, len(shape))
+    if len(shape) > 1:
+        tiles = [context.emit("reshape", tile, shape=(tile.type.size,)) for tile in tiles]
+    return tuple(tiles), 0
+
+
+def _combination(context: Context, name: str, combine_fn: object,
+                 tiles: tuple[Value, ...]) -> Combination:
+    """The function of a scan or reduction, on scalars of the tiles' dtypes.
+
+    Errors: what is no function; one that returns other numbers or dtypes than it is given.
+    """
+    is_function = callable(combine_fn) or isinstance(combine_fn, Function)
+    require(is_function, "{}: combine_fn: given {}, accepted a function of two elements", name,
+            describe(combine_fn))
+    dtypes = [tile.type.dtype for tile in tiles]
+    with context.builder.region(*(TileType(dtype) for dtype in (*dtypes, *dtypes))) as (region,
+                                                                                     args):
+        returned = context.call(combine_fn, args)
+        results = returned if isinstance(returned, tuple) else (returned,)
+        require(len(results) == len(tiles), "{}: combine_fn returns {}, accepted one value for "
+                "each of {} tiles", name, describe(returned), len(tiles))
+        values = [_result(context, name, *pair) for pair in zip(results, dtypes)]
+        context.emit(yield_, *values)
+    return encoded(region)
+
+
+def _result(context: Context, name: str, result: object, dtype: DType) -> Value:
+    """A result of a function as the dtype that it must have; numbers of Python take it."""
+    if not isinstance(result, Value):
+        return context.value(result, dtype, f"{name}: combine_fn")
+    if result.type != TileType(dtype):
+        raise BlockTypeError(f"{name}: combine_fn returns {result.type} for {dtype}, accepted "
+                             f"{dtype}", hint=f"convert it: bn.cast(x, bn.{dtype})")
+    return result
