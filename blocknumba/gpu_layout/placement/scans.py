@@ -24,7 +24,7 @@ from blocknumba.gpu_layout.layouts.registers import LANE, REGISTER, WARP, dims_o
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """How the elements along an axis are combined.
+    """Order in which the elements along an axis are combined.
 
     runs: runs of bits of one kind, from the lowest bit of the index up: (REGISTER or LANE, the
         bits of the register or lane number).

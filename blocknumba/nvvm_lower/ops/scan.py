@@ -79,7 +79,7 @@ class _Combiner:
 
 @dataclass(slots=True)
 class _Prefix:
-    """What a scan has for a register so far.
+    """Prefix of a register so far.
 
     value: None until something came before it, in an exclusive scan.
     holds: an i1: whether value is defined in this thread.
