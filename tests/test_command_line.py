@@ -81,7 +81,7 @@ def test_a_mistake_is_one_message_without_a_traceback(source, capsys):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (("--passes", "inline"), "opt: given pass 'inline', accepted tile, layout, lower_views"),
+    (("--passes", "inline"), "opt: given pass 'inline', accepted tile, layout, canonicalize"),
     ((), "opt: cannot read missing.tile: No such file"),
 ])
 def test_opt_names_what_it_accepts(arguments, message, source, capsys):

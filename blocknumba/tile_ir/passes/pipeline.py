@@ -13,8 +13,6 @@ from blocknumba.tile_ir.passes.scalar_remainders import scalar_remainders
 from blocknumba.tile_ir.passes.simplify_masks import simplify_masks
 
 TILE_PASSES = Pipeline((
-    # first: all others see pointers and masks
-    lower_views,
     canonicalize,
     # before simplify_masks: it pairs bounds of one index, which must be one value
     cse,
@@ -22,6 +20,8 @@ TILE_PASSES = Pipeline((
     accumulate_dots,
     # before hoisting: remainders of scalars are the same in every iteration
     scalar_remainders,
+    # before simplify_masks and hoisting: what they work on are mostly bounds and addresses
+    lower_views,
     # before hoisting: what it emits for the bounds is mostly invariant
     simplify_masks,
     hoist_invariants,
