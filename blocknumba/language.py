@@ -5,6 +5,10 @@ from __future__ import annotations
 from blocknumba.library import (
     cdiv, div_rn, fdiv, next_power_of_2, round, sigmoid, softmax, sqrt_rn, swizzle2d,
 )
+from blocknumba.random import (
+    pair_uniform_to_normal, philox, rand, rand4x, randint, randint4x, randn, randn4x,
+    uint_to_uniform_float,
+)
 from blocknumba.tile_ir.ir.types import (
     bfloat16, bool_, float16, float32, float64, float8_e4m3fn, float8_e5m2, int16, int32, int64,
     int8, uint16, uint32, uint64, uint8,
@@ -53,10 +57,12 @@ __all__ = sorted({
     "float8_e4m3fn", "float8_e5m2", "float8e4nv", "float8e5", "fma", "full", "full_like",
     "grid_spans", "int1", "int16", "int32", "int64", "int8", "interleave", "item", "join", "load",
     "max", "max_constancy", "max_contiguous", "maximum", "mean", "min", "minimum", "multiple_of",
-    "nanmax", "nanmin", "next_power_of_2", "num_programs", "ones", "ones_like", "permute",
-    "persistent", "prod", "program_id", "range", "ravel", "reduce", "reshape", "round", "sigmoid",
-    "softmax", "span", "spans", "split", "sqrt_rn", "squeeze", "static_assert", "static_print",
-    "static_range", "store", "sum", "swapaxes", "swizzle2d", "trans", "uint16", "uint32", "uint64",
-    "uint8", "umulhi", "var", "view", "where", "xor_sum", "zeros", "zeros_like",
+    "nanmax", "nanmin", "next_power_of_2", "num_programs", "ones", "ones_like",
+    "pair_uniform_to_normal", "permute", "persistent", "philox", "prod", "program_id", "rand",
+    "rand4x", "randint", "randint4x", "randn", "randn4x", "range", "ravel", "reduce", "reshape",
+    "round", "sigmoid", "softmax", "span", "spans", "split", "sqrt_rn", "squeeze", "static_assert",
+    "static_print", "static_range", "store", "sum", "swapaxes", "swizzle2d", "trans", "uint16",
+    "uint32", "uint64", "uint8", "uint_to_uniform_float", "umulhi", "var", "view", "where",
+    "xor_sum", "zeros", "zeros_like",
     *FLOAT_FUNCTIONS, *BIT_FUNCTIONS, *ATOMICS,
 })

@@ -105,13 +105,13 @@ def recurrences(a, b, out_a, out_b, best, where, N: bn.constexpr):
     best[()], where[()] = bn.reduce((a[r], r.index), 0, greater)
 
 
-def test_functions_of_tuples_combine_in_order():
+def test_functions_of_tuples_combine_in_order(device):
     random = np.random.default_rng()
     a, b = (random.integers(-9, 9, N).astype(np.int64) for _ in range(2))
     out_a, out_b = np.full(N, 7), np.full(N, 7)
     best, where = np.full((), -99), np.full((), -99, np.int32)
 
-    recurrences[1](a, b, out_a, out_b, best, where, N=N)
+    device.run(recurrences, 1, a, b, out_a, out_b, best, where, N=N)
 
     expected = [(a[0], b[0])]
     with np.errstate(over="ignore"):

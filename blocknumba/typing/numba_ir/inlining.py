@@ -29,7 +29,7 @@ MAX_DEPTH = 900  # of calls within calls; Python's own limit is of the same orde
 MAX_RECURSION = 64  # of calls of a function within itself
 MAX_RECURSIVE_CALLS = 2048
 OPEN = "open"  # a keyword of call expressions: the number of a call that is left for later
-_LIBRARY = "blocknumba.library"
+_LIBRARY = ("blocknumba.library", "blocknumba.random")
 _NEVER_IN_KERNELS = ("blocknumba.dispatch.", "blocknumba.testing")  # bn.jit, bn.compile ...
 
 
@@ -207,7 +207,7 @@ class _Body:
     def location(self, loc: SourceLoc) -> SourceLoc:
         """A location in the callee, with the call it was reached by."""
         if id(loc) not in self._locations:
-            hidden = self._source.function.__module__ == _LIBRARY
+            hidden = self._source.function.__module__ in _LIBRARY
             location = self._site if hidden else _called_from(loc.location, self._site)
             self._locations[id(loc)] = SourceLoc(location, self._activation)
         return self._locations[id(loc)]

@@ -1,0 +1,111 @@
+"""Random numbers by counters: Philox 4x32, a function of a seed and an offset.
+
+    seed (64 bits) -> key: low and high word         offset -> counter: low and high word, 0, 0
+                      10 rounds of 2 multiplications, then 4 words of 32 random bits
+
+The same seed and offset have the same bits in every run, on every device and in every order; other
+offsets have independent ones.  The words of key and counter are laid out as Triton's are.
+Source: Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3" (2011).
+"""
+
+from __future__ import annotations
+
+from blocknumba.tile_ir.ir.types import float32, int32, int64, uint32, uint64
+from blocknumba.typing.functions.create import cast
+from blocknumba.typing.functions.elementwise import FLOAT_FUNCTIONS, maximum, umulhi
+from blocknumba.typing.functions.elementwise import where as choose
+from blocknumba.typing.loops import static_range
+
+_sqrt, _log, _sin, _cos = (FLOAT_FUNCTIONS[name] for name in ("sqrt", "log", "sin", "cos"))
+
+ROUNDS = 10
+FACTORS = (0xD2511F53, 0xCD9E8D57)  # of the words 0 and 2; tables 2 and 3 of the paper
+WEYL = (0x9E3779B9, 0xBB67AE85)  # added to the words of the key after each round
+STEP = 4.6566127342e-10  # the greatest float32 below 1 is 0x7fffffff of these
+MIN_UNIFORM = 1e-7  # its logarithm is finite
+TURN = 6.283185307179586
+
+
+def philox(seed, c0, c1, c2, c3, n_rounds=ROUNDS):
+    """Four words of random bits for a counter of four words, each an int tile or scalar.
+
+    seed: an int of 64 bits.  The results are uint32 of the counter's common shape.
+    """
+    key = cast(seed, uint64)
+    k0, k1 = cast(key, uint32), cast(key >> 32, uint32)
+    c0, c1, c2, c3 = cast(c0, uint32), cast(c1, uint32), cast(c2, uint32), cast(c3, uint32)
+    for _ in static_range(n_rounds):
+        low, high = c0 * FACTORS[0], c2 * FACTORS[1]
+        c0, c2 = umulhi(c2, FACTORS[1]) ^ c1 ^ k0, umulhi(c0, FACTORS[0]) ^ c3 ^ k1
+        c1, c3 = high, low
+        k0, k1 = k0 + WEYL[0], k1 + WEYL[1]
+    return c0, c1, c2, c3
+
+
+def randint4x(seed, offset, n_rounds=ROUNDS):
+    """Four independent tiles of uint32, for each element of offset.
+
+    seed: an int of 64 bits.  offset: an int tile or scalar, of up to 64 bits.
+    It costs as much as one of them: use all four where many are needed.
+    """
+    wide = cast(offset, int64)
+    return philox(seed, cast(wide, uint32), cast(wide >> 32, uint32), 0, 0, n_rounds)
+
+
+def randint(seed, offset, n_rounds=ROUNDS):
+    """Random uint32, one for each element of offset: 32 independent bits.
+
+    seed, offset: ints of up to 64 bits, offset a tile or a scalar.
+    """
+    bits, _, _, _ = randint4x(seed, offset, n_rounds)
+    return bits
+
+
+def uint_to_uniform_float(x):
+    """float32 in [0, 1) from ints of 32 random bits."""
+    signed = cast(x, int32)
+    return cast(choose(signed < 0, -signed - 1, signed), float32) * STEP
+
+
+def rand(seed, offset, n_rounds=ROUNDS):
+    """Uniform float32 in [0, 1), one for each element of offset: the same bits everywhere.
+
+    seed, offset: ints of up to 64 bits, offset a tile or a scalar.
+    """
+    return uint_to_uniform_float(randint(seed, offset, n_rounds))
+
+
+def rand4x(seed, offset, n_rounds=ROUNDS):
+    """Four independent tiles as of rand."""
+    i0, i1, i2, i3 = randint4x(seed, offset, n_rounds)
+    return (uint_to_uniform_float(i0), uint_to_uniform_float(i1), uint_to_uniform_float(i2),
+            uint_to_uniform_float(i3))
+
+
+def pair_uniform_to_normal(u1, u2):
+    """Two independent normal float32 from two uniform ones.
+
+    Source: Box and Muller, "A Note on the Generation of Random Normal Deviates" (1958).
+    """
+    radius = _sqrt(-2.0 * _log(maximum(MIN_UNIFORM, u1)))
+    angle = TURN * u2
+    return radius * _cos(angle), radius * _sin(angle)
+
+
+def randn(seed, offset, n_rounds=ROUNDS):
+    """Normal float32 of mean 0 and variance 1, one for each element of offset.
+
+    seed, offset: ints of up to 64 bits, offset a tile or a scalar.  Devices agree to a few ulps:
+    their logarithms and cosines do.
+    """
+    i0, i1, _, _ = randint4x(seed, offset, n_rounds)
+    n0, _ = pair_uniform_to_normal(uint_to_uniform_float(i0), uint_to_uniform_float(i1))
+    return n0
+
+
+def randn4x(seed, offset, n_rounds=ROUNDS):
+    """Four independent tiles as of randn."""
+    u0, u1, u2, u3 = rand4x(seed, offset, n_rounds)
+    n0, n1 = pair_uniform_to_normal(u0, u1)
+    n2, n3 = pair_uniform_to_normal(u2, u3)
+    return n0, n1, n2, n3
