@@ -11,10 +11,10 @@ from blocknumba.errors import UNKNOWN, Loc, ResourceError
 from blocknumba.gpu_layout.async_copies.ops import shared_slice
 from blocknumba.gpu_layout.layouts.registers import register_count
 from blocknumba.nvvm_lower.elements import register_type
-from blocknumba.nvvm_lower.llvm import SHARED, Body, Module
+from blocknumba.nvvm_lower.llvm import SHARED, Body, Module, pointer
 from blocknumba.nvvm_lower.ptx import warp as ptx
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
-from blocknumba.nvvm_lower.services.address import Threads
+from blocknumba.nvvm_lower.services.address import GRID_AXES, Threads, special_register
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS, raises
 from blocknumba.tile_ir.analysis.axis_info import axis_info
@@ -138,6 +138,21 @@ class CodeOptions:
     dependent: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """The surroundings of a kernel that is lowered to a function, which other kernels call.
+
+    program_ids: registers along the axes of the grid.
+    space: the state space of arrays, "global" or "generic" (any).
+    shared_memory: the name of its array of static shared memory.   shared_bytes: its size.
+    """
+
+    program_ids: tuple[str, str, str]
+    space: str
+    shared_memory: str
+    shared_bytes: int
+
+
 class Emitter:
     """Writes the ops of one kernel into a body.
 
@@ -151,10 +166,12 @@ class Emitter:
     parameters: argument of the kernel -> its Parameter, with known attributes.
     blocks: of the cluster that a program is partitioned over; 1 without a cluster.
     program_barrier: the barrier of all threads of the program.
+    callee: set where the kernel becomes a function that other kernels call.
+    space: the state space of arrays, "global" or "generic".
     """
 
     def __init__(self, body: Body, target: Target, options: CodeOptions, fn: Function,
-                 debug_info: DebugInfo | None):
+                 debug_info: DebugInfo | None, callee: Callee | None = None):
         self.body, self.target, self.options = body, target, options
         reads_ahead = any(op.opdef is shared_slice for op in walk(fn.body))
         self.threads = Threads(body, options.num_warps, holds=reads_ahead)
@@ -170,6 +187,8 @@ class Emitter:
         self.parameters = dict(zip(fn.body.args, fn.parameters, strict=True))
         # a program of one warp has a cheaper barrier
         self.program_barrier = ptx.BARRIER if options.num_warps > 1 else ptx.WARP_BARRIER
+        self.callee = callee
+        self.space = "global" if callee is None else callee.space
         self._debug_info = debug_info
 
     @cached_property
@@ -204,10 +223,22 @@ class Emitter:
 
     @property
     def shared_memory(self) -> str:
-        """The program's dynamic shared memory, an array of bytes."""
+        """The program's shared memory as an array of bytes: dynamic, in a callee static."""
+        if self.callee is not None:
+            name, array = self.callee.shared_memory, f"[{self.callee.shared_bytes} x i8]"
+            self.body.module.global_variable(
+                name, f"internal addrspace({SHARED}) global {array} undef, "
+                      f"align {SHARED_ALIGNMENT}")
+            return f"bitcast ({pointer(array, SHARED)} @{name} to {pointer('[0 x i8]', SHARED)})"
         return self.body.module.global_variable(
             "shared_memory", f"external addrspace({SHARED}) global [0 x i8], "
                              f"align {SHARED_ALIGNMENT}")
+
+    def block_id(self, axis: int) -> str:
+        """The index of this block along an axis of the grid; in a callee, the given program id."""
+        if self.callee is not None:
+            return self.callee.program_ids[axis]
+        return special_register(self.body, f"ctaid.{GRID_AXES[axis]}")
 
     def barrier(self) -> None:
         """Synchronize all threads of the program."""

@@ -56,7 +56,7 @@ def lower(fn: Function, target: Target, options: CodeOptions = CodeOptions()) ->
     name = symbol(fn.name)
     debug_info = DebugInfo(module, name, fn.loc) if options.lineinfo else None
     emitter = Emitter(body, target, options, fn, debug_info)
-    types = [_parameter(emitter, i, value) for i, value in enumerate(fn.body.args)]
+    types = [bind_parameter(emitter, i, value) for i, value in enumerate(fn.body.args)]
     if options.dependent and target.has(Capability.LAUNCH_DEPENDENTS):
         emitter.assembly(WAIT_FOR_KERNEL_BEFORE)
     _prefetch_maps(emitter)
@@ -148,8 +148,8 @@ def _by_value(type_: str, target: Target) -> str:
     return f" byval{pointee} align {ALIGNMENT}"
 
 
-def _parameter(emitter: Emitter, index: int, value: Value) -> str:
-    """Make a kernel parameter the registers of a value; returns its LLVM type.
+def bind_parameter(emitter: Emitter, index: int, value: Value) -> str:
+    """Make a parameter, %p0 and so on, the registers of a value; returns its LLVM type.
 
     A bool is passed as a byte; a tensor map lies among the parameters, its value is its address.
     """

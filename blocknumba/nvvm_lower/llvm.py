@@ -23,13 +23,13 @@ IR_VERSION = "!{i32 2, i32 0, i32 3, i32 2}"  # NVVM IR 2.0, debug metadata 3.2
 
 VOID, I1, I8, I16, I32, I64 = "void", "i1", "i8", "i16", "i32", "i64"
 HALF, FLOAT, DOUBLE = "half", "float", "double"
-GLOBAL, SHARED = 1, 3  # address spaces
+GENERIC, GLOBAL, SHARED = 0, 1, 3  # address spaces
 UNDEF = "undef"
 
 
 def pointer(pointee: str, space: int) -> str:
     """The type of a pointer to pointee in an address space."""
-    return f"{pointee} addrspace({space})*"
+    return f"{pointee} addrspace({space})*" if space else f"{pointee}*"
 
 
 def vector(element: str, count: int) -> str:

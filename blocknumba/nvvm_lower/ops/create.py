@@ -8,12 +8,10 @@ from blocknumba.nvvm_lower.elements import literal, zero
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count
 from blocknumba.nvvm_lower.llvm import I32, UNDEF
 from blocknumba.nvvm_lower.ptx import cluster
-from blocknumba.nvvm_lower.services.address import indices, special_register
+from blocknumba.nvvm_lower.services.address import GRID_AXES, indices, special_register
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ops.create import arange, constant, num_programs, program_id, undefined
-
-_GRID_AXES = "xyz"
 
 
 @code(constant)
@@ -34,12 +32,15 @@ def _(emitter: Emitter, op: Op) -> Registers:
 
 @code(program_id)
 def _(emitter: Emitter, op: Op) -> Registers:
-    return [_of_programs(emitter, "ctaid", op.attrs["axis"])]
+    axis = op.attrs["axis"]
+    return [_in_programs(emitter, emitter.block_id(axis), axis)]
 
 
 @code(num_programs)
 def _(emitter: Emitter, op: Op) -> Registers:
-    return [_of_programs(emitter, "nctaid", op.attrs["axis"])]
+    axis = op.attrs["axis"]
+    number = special_register(emitter.body, f"nctaid.{GRID_AXES[axis]}")
+    return [_in_programs(emitter, number, axis)]
 
 
 @code(cta_rank)
@@ -47,9 +48,8 @@ def _(emitter: Emitter, _op: Op) -> Registers:
     return list(emitter.assembly(cluster.RANK))
 
 
-def _of_programs(emitter: Emitter, name: str, axis: int) -> str:
+def _in_programs(emitter: Emitter, number: str, axis: int) -> str:
     """An index or number of blocks along a grid axis, in programs; clusters lie along x."""
-    number = special_register(emitter.body, f"{name}.{_GRID_AXES[axis]}")
     if axis or emitter.blocks == 1:
         return number
     return emitter.body.binary("lshr", I32, number, str(log2(emitter.blocks)))

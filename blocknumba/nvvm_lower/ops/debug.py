@@ -12,10 +12,10 @@ from functools import partial
 from blocknumba.errors import Loc
 from blocknumba.nvvm_lower.elements import register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
-from blocknumba.nvvm_lower.llvm import DOUBLE, I1, I32, I64, I8
+from blocknumba.nvvm_lower.llvm import DOUBLE, I1, I32, I64, I8, Body
 from blocknumba.nvvm_lower.ops.memory import does_work
 from blocknumba.nvvm_lower.services import casts
-from blocknumba.nvvm_lower.services.address import coordinates, special_register
+from blocknumba.nvvm_lower.services.address import GRID_AXES, coordinates
 from blocknumba.nvvm_lower.services.words import Dtype
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import attribute
@@ -28,16 +28,15 @@ SLOT_BYTES = 8  # of an argument of vprintf, which finds each at its natural ali
 _GENERIC = f"{I8}*"
 
 
-def fail_unless(emitter: Emitter, condition: str, message: str, loc: Loc) -> None:
+def fail_unless(body: Body, condition: str, message: str, loc: Loc) -> None:
     """Stop the kernel with a message to the host if condition, an i1, does not hold."""
-    body = emitter.body
     wrong, right = body.new_label("wrong"), body.new_label("right")
     body.branch_if(condition, right, wrong)
     body.begin_block(wrong)
     with body.scope():
-        body.call("void", "__assertfail", f"{_GENERIC} {_text(emitter, message)}",
-                  f"{_GENERIC} {_text(emitter, loc.file or 'unknown')}", f"{I32} {loc.line}",
-                  f"{_GENERIC} {_text(emitter, loc.function or 'kernel')}", f"{I64} 1")
+        body.call("void", "__assertfail", f"{_GENERIC} {_text(body, message)}",
+                  f"{_GENERIC} {_text(body, loc.file or 'unknown')}", f"{I32} {loc.line}",
+                  f"{_GENERIC} {_text(body, loc.function or 'kernel')}", f"{I64} 1")
         body.branch(right)
     body.begin_block(right)
 
@@ -58,7 +57,7 @@ def print_line(emitter: Emitter, format_: str, arguments: list[str]) -> None:
         body.do(f"store {argument}, {type_}* {address}, align {size}")
         offset += size
     address = body.pure(f"bitcast {storage}* {buffer} to {_GENERIC}")
-    body.call(I32, "vprintf", f"{_GENERIC} {_text(emitter, format_)}", f"{_GENERIC} {address}")
+    body.call(I32, "vprintf", f"{_GENERIC} {_text(body, format_)}", f"{_GENERIC} {address}")
 
 
 def printable(emitter: Emitter, dtype: Dtype, value: str, hexadecimal: bool) -> tuple[str, str]:
@@ -83,17 +82,13 @@ def _integer(emitter: Emitter, dtype: DType, value: str, letter: str,
     return f"0x%0{digits}{format_}" if digits else f"%{format_}", argument
 
 
-def _text(emitter: Emitter, text: str) -> str:
+def _text(body: Body, text: str) -> str:
     """The generic address of a constant C string."""
     data = text.encode() + b"\0"
-    name = emitter.body.module.constant_bytes(data)
+    name = body.module.constant_bytes(data)
     array = f"[{len(data)} x {I8}]"
-    body = emitter.body
     generic = body.pure(f"addrspacecast {array} addrspace(1)* {name} to {array}*")
     return body.pure(f"bitcast {array}* {generic} to {_GENERIC}")
-
-
-_GRID_AXES = "xyz"
 
 
 @code(hint)
@@ -108,7 +103,7 @@ def _(emitter: Emitter, op: Op, condition: Registers) -> None:
 
 @code(assert_)
 def _(emitter: Emitter, op: Op, condition: Registers) -> None:
-    fail_unless(emitter, _all(emitter, condition), op.attrs["message"] or "assertion failed",
+    fail_unless(emitter.body, _all(emitter, condition), op.attrs["message"] or "assertion failed",
                 op.loc)
 
 
@@ -123,7 +118,7 @@ def _(emitter: Emitter, op: Op, indices: Registers, extents: Registers,
         holds = [body.binary("or", I1, inside, body.binary("xor", I1, mask, "true"))
                  for inside, mask in zip(holds, masks, strict=True)]
     message = f"index out of range of axis {op.attrs['axis']} of {op.attrs['array']}"
-    fail_unless(emitter, _all(emitter, holds), message, op.loc)
+    fail_unless(emitter.body, _all(emitter, holds), message, op.loc)
 
 
 @code(print_)
@@ -163,7 +158,7 @@ def _print_tile(emitter: Emitter, op: Op, value: Value, registers: Registers,
 
 def _print_row(emitter: Emitter, index: list[str], format_: str, arguments: list[str]) -> None:
     """Print one line.  index: of the element; format_: what follows; arguments: typed, of it."""
-    program = [special_register(emitter.body, f"ctaid.{axis}") for axis in _GRID_AXES]
+    program = [emitter.block_id(axis) for axis, _ in enumerate(GRID_AXES)]
     where = ", ".join(["%d"] * len(index))
     print_line(emitter, f"pid (%d, %d, %d) idx ({where}) {format_}\n",
                [*(f"i32 {number}" for number in program + index), *arguments])

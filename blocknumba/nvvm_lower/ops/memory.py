@@ -25,7 +25,7 @@ from blocknumba.nvvm_lower.ptx import atomic as ptx, memory
 from blocknumba.nvvm_lower.services import global_memory
 from blocknumba.nvvm_lower.services.address import element_pointer, moved_pointer
 from blocknumba.nvvm_lower.services.floats import of_bits, to_bits
-from blocknumba.nvvm_lower.services.global_memory import Hints, generic_address
+from blocknumba.nvvm_lower.services.global_memory import Hints, byte_address
 from blocknumba.nvvm_lower.services.words import pack, unpack, words_of
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.ir.function import Op, Value
@@ -250,15 +250,15 @@ def update(emitter: Emitter, kind: str, dtype: DType, address: str, value: str, 
     operation, type_ = _OPERATION[kind], _ptx_type(kind, dtype)
     if (operation, type_) not in ptx.OPERATIONS:
         return _by_swapping(emitter, kind, dtype, address, value, predicate, scope)
-    row = ptx.update(operation, type_, scope)
+    row = ptx.update(operation, type_, scope, emitter.space)
     if row.needs is not None and not emitter.target.has(row.needs):
         return _by_swapping(emitter, kind, dtype, address, value, predicate, scope)
-    address = generic_address(emitter, dtype, address)
+    address = byte_address(emitter, dtype, address)
     in_bits = row.results[0] != register_type(dtype)
     word = to_bits(emitter, dtype, value) if in_bits else value
     if not wants_old and kind != "exchange":
-        emitter.assembly(ptx.reduce(operation, type_, scope), address, emitter.flag(predicate),
-                         word)
+        emitter.assembly(ptx.reduce(operation, type_, scope, emitter.space), address,
+                         emitter.flag(predicate), word)
         return value
     nothing = "0" if in_bits else zero(dtype)
     (old,) = emitter.assembly(row, address, emitter.flag(predicate), word, nothing)
@@ -268,9 +268,9 @@ def update(emitter: Emitter, kind: str, dtype: DType, address: str, value: str, 
 def swap_if_equal(emitter: Emitter, dtype: DType, address: str, compare: str, value: str,
                   predicate: str, scope: str) -> str:
     """Replace the element at address by value where its bits are compare's; the old element."""
-    row = ptx.compare_and_swap(f"b{dtype.bits}", scope)
+    row = ptx.compare_and_swap(f"b{dtype.bits}", scope, emitter.space)
     (old,) = emitter.assembly(
-        row, generic_address(emitter, dtype, address), emitter.flag(predicate),
+        row, byte_address(emitter, dtype, address), emitter.flag(predicate),
         to_bits(emitter, dtype, compare), to_bits(emitter, dtype, value), "0")
     return of_bits(emitter, dtype, old)
 
@@ -291,8 +291,8 @@ def _by_swapping(emitter: Emitter, kind: str, dtype: DType, address: str, value:
     """Read, combine, and compare-and-swap the result until no other thread came between."""
     body, type_ = emitter.body, memory_type(dtype)
     combine = element_code(_COMBINE[kind], dtype)
-    address = generic_address(emitter, dtype, address)
-    access = memory.Access("global", type_, 1, predicated=True, volatile=True)
+    address = byte_address(emitter, dtype, address)
+    access = memory.Access(emitter.space, type_, 1, predicated=True, volatile=True)
     flag = emitter.flag(predicate)
     (first,) = emitter.assembly(memory.load(access), address, flag, "0")
     again, done = body.new_label("swap"), body.new_label("swapped")
@@ -303,7 +303,7 @@ def _by_swapping(emitter: Emitter, kind: str, dtype: DType, address: str, value:
     expected.add(first, before)
     with body.scope():
         new = combine(emitter, dtype, of_bits(emitter, dtype, expected.name), value)
-        row = ptx.compare_and_swap(f"b{dtype.bits}", scope)
+        row = ptx.compare_and_swap(f"b{dtype.bits}", scope, emitter.space)
         (seen,) = emitter.assembly(row, address, flag, expected.name, to_bits(emitter, dtype, new),
                                    expected.name)
     expected.add(seen, body.block)

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 
 from blocknumba.nvvm_lower.target import Capability
 
+# Addresses in assembly: the pointer types that it takes, by the state space that the text names.
+POINTER = {"global": "i8 addrspace(1)*", "generic": "i8*"}
 # Source: NVVM IR Specification, "Inline Assembler Expressions", supported constraints.
-_CONSTRAINT = {"i16": "h", "i32": "r", "i64": "l", "float": "f", "double": "d"}
-POINTER = "i8 addrspace(1)*"  # a global address; the only pointer type that assembly takes
+_CONSTRAINT = {"i16": "h", "i32": "r", "i64": "l", "float": "f", "double": "d",
+               **dict.fromkeys(POINTER.values(), "l")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Assembly:
         """The constraint string: results, operands, clobbers."""
         tied = dict(self.tied)
         letters = [f"={_CONSTRAINT[result]}" for result in self.results]
-        letters += [str(tied[i]) if i in tied else "l" if type_ == POINTER else _CONSTRAINT[type_]
+        letters += [str(tied[i]) if i in tied else _CONSTRAINT[type_]
                     for i, type_ in enumerate(self.operands)]
         return ",".join(letters + ["~{memory}"] * self.touches_memory)
 

@@ -30,7 +30,8 @@ def copy(size_bytes: int, partial: bool, predicated: bool) -> Assembly:
     if predicated:
         text = f"{{ .reg .pred p; setp.ne.b32 p, ${2 + partial}, 0; @p {text} }}"
     name = f"cp.async.{size_bytes}" + ".partial" * partial + ".if" * predicated
-    return _assembly(name, text, SHARED_ADDRESS, POINTER, *["i32"] * (partial + predicated))
+    flags = ["i32"] * (partial + predicated)
+    return _assembly(name, text, SHARED_ADDRESS, POINTER["global"], *flags)
 
 
 COMMIT = _assembly("cp.async.commit", "cp.async.commit_group;")

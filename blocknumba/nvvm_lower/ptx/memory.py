@@ -23,7 +23,7 @@ EVICTION = ("evict_first", "evict_last", "no_allocate")
 class Access:
     """Modifiers of one access to memory.
 
-    space: "global" or "shared".
+    space: "global", "shared" or "generic", which may be either.
     word, count: count words of one LLVM type, a key of WORDS, side by side.
     predicated: an i32 operand says, by not being 0, whether anything is accessed.
     cache: a cache operator, or empty.
@@ -47,7 +47,7 @@ class Access:
     @property
     def address(self) -> str:
         """The LLVM type of the address."""
-        return POINTER if self.space == "global" else SHARED_ADDRESS
+        return POINTER.get(self.space, SHARED_ADDRESS)
 
     @property
     def has_policy(self) -> bool:
@@ -57,7 +57,7 @@ class Access:
     @property
     def modifiers(self) -> str:
         """Modifiers of the instruction: ".global.L1::evict_first.L2::cache_hint.v4.b32"."""
-        modifiers = [f".{self.space}"]
+        modifiers = [in_space(self.space)]
         if self.volatile:
             modifiers.insert(0, ".volatile")
         elif self.eviction:
@@ -71,6 +71,11 @@ class Access:
     @property
     def needs(self) -> Capability | None:
         return Capability.CACHE_POLICY if self.has_policy else None
+
+
+def in_space(space: str) -> str:
+    """The modifier of a state space; none for generic addresses."""
+    return "" if space == "generic" else f".{space}"
 
 
 def _list(first: int, count: int) -> str:
@@ -128,8 +133,8 @@ def policy(eviction: str) -> Assembly:
 def rows() -> list[Assembly]:
     """Every load and store, for tests."""
     plain = [Access(space, word, count, predicated)
-             for space in ("global", "shared") for word in WORDS for count in VECTOR_WORDS
-             for predicated in (False, True) if WORD_BITS[word] * count <= 128]
+             for space in ("global", "shared", "generic")
+             for word in WORDS for count in VECTOR_WORDS for predicated in (False, True) if WORD_BITS[word] * count <= 128]
     hinted = [Access("global", "i32", 4, predicated, **hint) for predicated in (False, True)
               for hint in ({"volatile": True}, *({"eviction": e} for e in EVICTION))]
     loads = [Access("global", "i32", 4, True, cache=c) for c in LOAD_CACHE]

@@ -15,6 +15,7 @@ from blocknumba.tile_ir.ir.types import int32
 
 SREG = "llvm.nvvm.read.ptx.sreg."
 SREG_ATTRIBUTES = "nounwind readnone"
+GRID_AXES = "xyz"
 
 Binary = Callable[[str, str, str, str], str]  # operation, type and operands: the result
 

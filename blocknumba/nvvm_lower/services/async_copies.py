@@ -51,7 +51,7 @@ def copy(emitter: Emitter, dtype: DType, source: Source, buffer: str,
     masks = source.masks or global_memory.always(len(source.pointers))
     for run in _runs(plan.groups, width):
         to = shared_memory.element_address(emitter, buffer, offsets[run[0]], dtype)
-        origin = global_memory.generic_address(emitter, dtype, source.pointers[run[0]])
+        origin = global_memory.byte_address(emitter, dtype, source.pointers[run[0]])
         _copy(emitter, size_bytes, to, origin, masks[run[0]], source.predicate)
     return size_bytes
 

@@ -28,8 +28,15 @@ _PURE = "nounwind readnone"
 
 
 def arithmetic(opcode: str) -> Element:
-    """fadd, fsub, fmul or fdiv: one rounding each, unless fastmath lets them be contracted."""
+    """fadd, fsub, fmul or fdiv: one rounding each, unless fastmath lets them be contracted.
+
+    A callee is compiled with its caller's flags, which contract plain fmul and fadd.
+    """
+    rounded = intrinsic("llvm.nvvm.mul.rn")
+
     def emit(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
+        if opcode == "fmul" and emitter.callee is not None and not emitter.options.fastmath:
+            return rounded(emitter, dtype, x, y)
         flags = " contract" if emitter.options.fastmath else ""
         return emitter.body.binary(opcode + flags, register_type(dtype), x, y)
     return emit

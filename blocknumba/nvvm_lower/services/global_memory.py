@@ -1,4 +1,8 @@
-"""Loads and stores of global memory: as wide as possible, predicated where masks require it."""
+"""Loads and stores of arrays: as wide as possible, predicated where masks require it.
+
+Arrays are in global memory.  Those of a block function may be in any memory: their pointers hold
+generic addresses, and are used as such.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,8 @@ from dataclasses import dataclass
 
 from blocknumba.nvvm_lower.elements import element_bits, register_type, zero
 from blocknumba.nvvm_lower.emitter import Emitter, Registers
-from blocknumba.nvvm_lower.llvm import GLOBAL, I1, pointer, vector
+from blocknumba.nvvm_lower.llvm import GENERIC, GLOBAL, I1, I64, I8, pointer, vector
 from blocknumba.nvvm_lower.ptx import memory as ptx
-from blocknumba.nvvm_lower.ptx.assembly import POINTER
 from blocknumba.nvvm_lower.services.words import Words, pack, unpack, words_of
 from blocknumba.tile_ir.ir.types import DType, PointerType
 
@@ -64,14 +67,27 @@ def store(emitter: Emitter, dtype: DType, pointers: Registers, values: Registers
             _hinted_store(emitter, dtype, pointers[first], masks[first], packed, words, hints)
 
 
-def generic_address(emitter: Emitter, dtype: DType, address: str) -> str:
+def byte_address(emitter: Emitter, dtype: DType, address: str) -> str:
     """A pointer to dtype as the type that inline PTX takes."""
-    return emitter.body.convert("bitcast", register_type(PointerType(dtype)), address, POINTER)
+    return _typed_address(emitter, dtype, address, I8)
+
+
+def _pointer(emitter: Emitter, type_: str) -> str:
+    """The LLVM type of a pointer to type_ in the space of arrays."""
+    return pointer(type_, GLOBAL if emitter.space == "global" else GENERIC)
 
 
 def _typed_address(emitter: Emitter, dtype: DType, address: str, type_: str) -> str:
-    wanted = pointer(type_, GLOBAL)
-    return emitter.body.convert("bitcast", register_type(PointerType(dtype)), address, wanted)
+    """A pointer to dtype as one to type_ in the space of arrays.
+
+    A generic address goes by way of a number: a cast of address spaces would tell libNVVM that it
+    is global.
+    """
+    body, given = emitter.body, register_type(PointerType(dtype))
+    if emitter.space == "global":
+        return body.convert("bitcast", given, address, _pointer(emitter, type_))
+    number = body.convert("ptrtoint", given, address, I64)
+    return body.convert("inttoptr", I64, number, _pointer(emitter, type_))
 
 
 def _plain_load(emitter: Emitter, dtype: DType, address: str, words: Words) -> list[str]:
@@ -79,7 +95,7 @@ def _plain_load(emitter: Emitter, dtype: DType, address: str, words: Words) -> l
     type_ = words.type if words.count == 1 else vector(words.type, words.count)
     address = _typed_address(emitter, dtype, address, type_)
     loaded = body.assign(
-        f"load {type_}, {pointer(type_, GLOBAL)} {address}, align {_bytes(dtype, words)}")
+        f"load {type_}, {_pointer(emitter, type_)} {address}, align {_bytes(dtype, words)}")
     if words.count == 1:
         return [loaded]
     return [body.pure(f"extractelement {type_} {loaded}, i32 {i}") for i in range(words.count)]
@@ -94,14 +110,14 @@ def _plain_store(emitter: Emitter, dtype: DType, address: str, packed: list[str]
         for i, word in enumerate(packed):
             value = body.pure(f"insertelement {type_} {value}, {words.type} {word}, i32 {i}")
     address = _typed_address(emitter, dtype, address, type_)
-    body.do(f"store {type_} {value}, {pointer(type_, GLOBAL)} {address}, "
+    body.do(f"store {type_} {value}, {_pointer(emitter, type_)} {address}, "
             f"align {_bytes(dtype, words)}")
 
 
 def _hinted_load(emitter: Emitter, dtype: DType, address: str, mask: str, other: list[str],
                  words: Words, hints: Hints) -> list[str]:
-    access = _access(mask, words, hints)
-    operands = [generic_address(emitter, dtype, address)]
+    access = _access(emitter, mask, words, hints)
+    operands = [byte_address(emitter, dtype, address)]
     if access.predicated:
         operands += [emitter.flag(mask), *_to_registers(emitter, access, other)]
     loaded = emitter.assembly(ptx.load(access), *operands, *_policy(emitter, access))
@@ -111,16 +127,18 @@ def _hinted_load(emitter: Emitter, dtype: DType, address: str, mask: str, other:
 
 def _hinted_store(emitter: Emitter, dtype: DType, address: str, mask: str, packed: list[str],
                   words: Words, hints: Hints) -> None:
-    access = _access(mask, words, hints)
-    operands = [generic_address(emitter, dtype, address)]
+    access = _access(emitter, mask, words, hints)
+    operands = [byte_address(emitter, dtype, address)]
     operands += [emitter.flag(mask)] * access.predicated
     emitter.assembly(ptx.store(access), *operands, *_to_registers(emitter, access, packed),
                      *_policy(emitter, access))
 
 
-def _access(mask: str, words: Words, hints: Hints) -> ptx.Access:
-    return ptx.Access("global", words.type, words.count, mask not in ALWAYS, hints.cache,
-                      hints.eviction, hints.volatile)
+def _access(emitter: Emitter, mask: str, words: Words, hints: Hints) -> ptx.Access:
+    # PTX ISA, "ld": priorities of eviction are for addresses of global memory
+    eviction = hints.eviction if emitter.space == "global" else ""
+    return ptx.Access(emitter.space, words.type, words.count, mask not in ALWAYS, hints.cache,
+                      eviction, hints.volatile)
 
 
 def _to_registers(emitter: Emitter, access: ptx.Access, words: list[str]) -> list[str]:

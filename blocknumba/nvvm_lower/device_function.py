@@ -1,0 +1,264 @@
+"""Lowering of a kernel to a device function, which all threads of a block of another kernel call.
+
+    define void @softmax_1f3a(i32 %i0, i32 %i1, i32 %i2,       program ids
+                              i8* %x, i64 %x_extent0, ...) {   arguments: see signature
+      the number of threads is checked
+      barrier             what the caller wrote is there
+      the first version whose assumptions the arguments meet
+      barrier             what was written is there for the caller
+    }
+
+Everything is inlined into the caller.  Shared memory is static, one array for all versions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from blocknumba.errors import Loc
+from blocknumba.nvvm_lower.elements import memory_type, register_type
+from blocknumba.nvvm_lower.emitter import Callee, CodeOptions, DebugInfo, Emitter
+from blocknumba.nvvm_lower.kernel import bind_parameter, symbol
+from blocknumba.nvvm_lower.llvm import GLOBAL, I1, I32, I64, I8, VOID, Body, Module, pointer
+from blocknumba.nvvm_lower.ops.debug import fail_unless
+from blocknumba.nvvm_lower.ptx.warp import BARRIER
+from blocknumba.nvvm_lower.services.address import GRID_AXES, special_register
+from blocknumba.nvvm_lower.target import Target
+from blocknumba.tile_ir.ir.types import Argument, ArrayArgument
+from blocknumba.tile_ir.ir.function import Function, Parameter
+
+GENERIC_POINTER = f"{I8}*"
+_DIGEST_BYTES = 8
+_PURE = "nounwind readnone"
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A kernel that was laid out for what its arguments may turn out to be.
+
+    fn: with layouts, without tensor maps, producers and clusters.
+    arguments: (name, attributes) that it was compiled for; all versions have the same names.
+    space: where its arrays are: "global" or "generic" (anywhere).
+    narrow_limit: element offsets and extents are at most this, unless arrays are wide.
+    """
+
+    fn: Function
+    arguments: tuple[tuple[str, Argument], ...]
+    space: str
+    narrow_limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFunction:
+    """A device function as NVVM IR, external linkage.
+
+    nvvm_ir: the module.  name: its symbol, a digest of the module in it.
+    parameters: LLVM types, in order, program ids first; it returns nothing.
+    shared_bytes: static shared memory.
+    """
+
+    nvvm_ir: str
+    name: str
+    parameters: tuple[str, ...]
+    shared_bytes: int
+
+
+def signature(arguments: Sequence[tuple[str, Argument]]) -> tuple[tuple[str, str], ...]:
+    """(name, LLVM type) of the parameters after the program ids.
+
+    An array is a generic pointer to its first element, its extents, and its strides in elements;
+    a number is itself, a bool a byte, a float of 16 bits their integer.
+    """
+    parameters: list[tuple[str, str]] = []
+    for name, argument in arguments:
+        if not isinstance(argument, ArrayArgument):
+            type_ = register_type(argument.dtype)
+            parameters.append((name, memory_type(argument.dtype) if type_ == I1 else type_))
+            continue
+        parameters.append((name, GENERIC_POINTER))
+        parameters += [(_field(name, kind, axis), I64)
+                       for kind in ("extent", "stride") for axis in range(argument.rank)]
+    return tuple(parameters)
+
+
+def lower_device_function(versions: Sequence[Version], target: Target,
+                          options: CodeOptions) -> DeviceFunction:
+    """Lower the versions of one kernel; the last one is for all arguments."""
+    module = Module()
+    fn = versions[0].fn
+    shared_bytes = max(version.fn.attrs.get("shared_bytes", 0) for version in versions)
+    parameters = signature(versions[0].arguments)
+    registers = {name: f"%a{number}" for number, (name, _) in enumerate(parameters)}
+    placeholder = symbol(f"{fn.name}_by_block")
+    bodies = [_Version(module, f"{placeholder}_{number}", version, target, options, shared_bytes,
+                       f"{placeholder}_shared")
+              for number, version in enumerate(versions)]
+    for body in bodies:
+        body.lower()
+    _define(module, placeholder, bodies, parameters, registers, options, target, fn)
+    text = module.text()
+    digest = hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+    name = f"{placeholder}_{digest}"
+    return DeviceFunction(text.replace(f"@{placeholder}", f"@{name}"), name,
+                          (I32,) * len(GRID_AXES) + tuple(type_ for _, type_ in parameters),
+                          shared_bytes)
+
+
+class _Version:
+    """A version as a function of the module, and the code that calls it."""
+
+    def __init__(self, module: Module, name: str, version: Version, target: Target,
+                 options: CodeOptions, shared_bytes: int, shared_memory: str):
+        self._module, self._name, self._version = module, name, version
+        self._target, self._options = target, options
+        self._ids = tuple(f"%i{axis}" for axis in range(len(GRID_AXES)))
+        self._callee = Callee(self._ids, version.space, shared_memory, max(shared_bytes, 1))
+        self._types: list[str] = []
+
+    def lower(self) -> None:
+        """Define the function: program ids, then the parameters of the kernel."""
+        fn, body = self._version.fn, Body(self._module)
+        debug_info = (DebugInfo(self._module, self._name, fn.loc) if self._options.lineinfo
+                      else None)
+        emitter = Emitter(body, self._target, self._options, fn, debug_info, self._callee)
+        self._types = [bind_parameter(emitter, number, value)
+                       for number, value in enumerate(fn.body.args)]
+        emitter.run(fn.body)
+        body.do("ret void")
+        declared = [*(f"{I32} {id_}" for id_ in self._ids),
+                    *(f"{type_} %p{number}" for number, type_ in enumerate(self._types))]
+        attributes = "alwaysinline "
+        attributes += f"!dbg {debug_info.subprogram} " if debug_info else ""
+        body.define(self._name, declared, linkage="internal", suffix=attributes)
+
+    def call(self, body: Body, registers: dict[str, str]) -> None:
+        """Call the function.  registers: of the outer function, by the names of signature."""
+        given = [f"{I32} {id_}" for id_ in self._ids]
+        for parameter, type_ in zip(self._version.fn.parameters, self._types, strict=True):
+            outer = registers[_field(parameter.argument, parameter.kind, parameter.axis)]
+            given.append(f"{type_} {self._converted(body, parameter, type_, outer)}")
+        body.do(f"call {VOID} @{self._name}({', '.join(given)})")
+
+    def _converted(self, body: Body, parameter: Parameter, type_: str, outer: str) -> str:
+        if parameter.kind == "pointer":
+            if self._version.space == "global":
+                in_bytes = pointer(I8, GLOBAL)
+                cast = body.convert("addrspacecast", GENERIC_POINTER, outer, in_bytes)
+                return body.convert("bitcast", in_bytes, cast, type_)
+            number = body.convert("ptrtoint", GENERIC_POINTER, outer, I64)
+            return body.convert("inttoptr", I64, number, type_)
+        if parameter.kind in ("extent", "stride"):
+            return body.convert("trunc", I64, outer, type_)
+        return outer
+
+    def assumptions(self, body: Body, registers: dict[str, str]) -> list[str]:
+        """What the version needs, as i1."""
+        return [holds for name, argument in self._version.arguments
+                if isinstance(argument, ArrayArgument)
+                for holds in _Assumptions(body, self._version, name, argument, registers).all()]
+
+
+class _Assumptions:
+    """What a version needs of one array, checked when it is called."""
+
+    def __init__(self, body: Body, version: Version, name: str, argument: ArrayArgument,
+                 registers: dict[str, str]):
+        self._body, self._version, self._argument = body, version, argument
+        self._address = registers[name]
+        self._extents, self._strides = (
+            [registers[_field(name, kind, axis)] for axis in range(argument.rank)]
+            for kind in ("extent", "stride"))
+
+    def all(self) -> list[str]:
+        """Each as an i1; none where nothing is assumed."""
+        return [*self._in_space(), *self._aligned(), *self._narrow()]
+
+    def _in_space(self) -> list[str]:
+        if self._version.space == "generic":
+            return []
+        return [self._body.call(I1, "llvm.nvvm.isspacep.global",
+                                f"{GENERIC_POINTER} {self._address}", attributes=_PURE)]
+
+    def _aligned(self) -> list[str]:
+        """The address, strides and extents are multiples."""
+        argument, body = self._argument, self._body
+        found = [(body.convert("ptrtoint", GENERIC_POINTER, self._address, I64),
+                  argument.alignment if argument.alignment > argument.dtype.bytes else 1)]
+        found += [(stride, divisor) for stride, known, divisor in
+                  zip(self._strides, argument.strides, argument.stride_divisibility)
+                  if known is None]
+        found += zip(self._extents, argument.extent_divisibility)
+        rest = [body.binary("and", I64, value, str(divisor - 1))
+                for value, divisor in found if divisor > 1]
+        return [body.compare("icmp eq", I64, value, "0") for value in rest]
+
+    def _narrow(self) -> list[str]:
+        """Extents, and the offset of the last element, fit; strides are not negative.
+
+        Products of what is bounded do not wrap.
+        """
+        if self._argument.wide:
+            return []
+        body, limit = self._body, str(self._version.narrow_limit)
+        bounded = [body.compare("icmp ule", I64, size, limit)
+                   for size in (*self._extents, *self._strides)]
+        last = "0"
+        for extent, stride in zip(self._extents, self._strides):
+            last = body.binary("add", I64, last, body.binary("mul", I64, extent, stride))
+        return [*bounded, body.compare("icmp ule", I64, last, limit)]
+
+
+def _field(argument: str, kind: str, axis: int | None) -> str:
+    """The name of a parameter: of an argument itself, or of an extent or stride of an array."""
+    return argument if axis is None else f"{argument}.{kind}{axis}"
+
+
+def _define(module: Module, name: str, versions: Sequence[_Version],
+            parameters: Sequence[tuple[str, str]], registers: dict[str, str],
+            options: CodeOptions, target: Target, fn: Function) -> None:
+    """Define the outer function."""
+    body = Body(module)
+    _check_threads(body, fn.name, options.num_warps, options.num_warps * target.warp_size, fn.loc)
+    _barrier(body)
+    done = body.new_label("done")
+    for version in versions[:-1]:
+        _try(body, version, registers, done)
+    versions[-1].call(body, registers)
+    body.branch(done)
+    body.begin_block(done)
+    _barrier(body)
+    body.do("ret void")
+    declared = [*(f"{I32} %i{axis}" for axis in range(len(GRID_AXES))),
+                *(f"{type_} {registers[of]}" for of, type_ in parameters)]
+    body.define(name, declared, suffix="alwaysinline ")
+
+
+def _try(body: Body, version: _Version, registers: dict[str, str], done: str) -> None:
+    """Call a version and go to done, if its assumptions hold."""
+    holds = "true"
+    for assumption in version.assumptions(body, registers):
+        holds = assumption if holds == "true" else body.binary("and", I1, holds, assumption)
+    fits, otherwise = body.new_label("fits"), body.new_label("otherwise")
+    body.branch_if(holds, fits, otherwise)
+    body.begin_block(fits)
+    with body.scope():
+        version.call(body, registers)
+        body.branch(done)
+    body.begin_block(otherwise)
+
+
+def _check_threads(body: Body, name: str, num_warps: int, threads: int, loc: Loc) -> None:
+    """Fail unless the block has so many threads, all along x."""
+    sizes = [special_register(body, f"ntid.{axis}") for axis in GRID_AXES]
+    holds = body.compare("icmp eq", I32, sizes[0], str(threads))
+    for size in sizes[1:]:
+        holds = body.binary("and", I1, holds, body.compare("icmp eq", I32, size, "1"))
+    fail_unless(body, holds, f"{name}: called in a block whose threads are not ({threads}, 1, 1), "
+                             f"as num_warps={num_warps} needs", loc)
+
+
+def _barrier(body: Body) -> None:
+    """All threads of the block."""
+    body.assembly(BARRIER)
