@@ -12,7 +12,8 @@ from blocknumba.nvvm_lower.ptx.memory import Access
 from blocknumba.nvvm_lower.target import TARGETS
 from blocknumba.nvvm_lower.toolchain import AssembleOptions, ToolchainError, assemble
 
-PARAMETERS = {"i16": "%h", "i32": "%r", "i64": "%l", "float": "%f", "double": "%d", POINTER: "%p"}
+PARAMETERS = {"i16": "%h", "i32": "%r", "i64": "%l", "float": "%f", "double": "%d",
+              **dict(zip(POINTER.values(), ("%p", "%q"), strict=True))}
 
 
 def module_of(rows):
@@ -65,7 +66,7 @@ def test_a_predicated_load_keeps_the_other_value_in_the_result_register():
 def test_an_eviction_priority_takes_a_policy_as_last_operand():
     row = memory.store(Access("global", "i32", 2, predicated=True, eviction="evict_first"))
 
-    assert row.operands == (POINTER, "i32", "i32", "i32", "i64")
+    assert row.operands == (POINTER["global"], "i32", "i32", "i32", "i64")
     assert "st.global.L1::evict_first.L2::cache_hint.v2.b32 [$0], {$2, $3}, $4;" in row.text
 
 

@@ -134,7 +134,8 @@ def rows() -> list[Assembly]:
     """Every load and store, for tests."""
     plain = [Access(space, word, count, predicated)
              for space in ("global", "shared", "generic")
-             for word in WORDS for count in VECTOR_WORDS for predicated in (False, True) if WORD_BITS[word] * count <= 128]
+             for word in WORDS for count in VECTOR_WORDS for predicated in (False, True)
+             if WORD_BITS[word] * count <= 128]
     hinted = [Access("global", "i32", 4, predicated, **hint) for predicated in (False, True)
               for hint in ({"volatile": True}, *({"eviction": e} for e in EVICTION))]
     loads = [Access("global", "i32", 4, True, cache=c) for c in LOAD_CACHE]
