@@ -11,6 +11,7 @@ from blocknumba.language import __all__ as _language
 
 # imported when they are asked for: most programs need none of them
 _LAZY = {"autotune": ("blocknumba.dispatch.tune.autotune", "autotune"),
+         "block_function": ("blocknumba.dispatch.block_functions.block_function", "block_function"),
          "Config": ("blocknumba.dispatch.tune.key", "Config"),
          "current_device": ("blocknumba.dispatch.launch.device", "current_device"),
          "heuristics": ("blocknumba.dispatch.tune.layers", "heuristics"),

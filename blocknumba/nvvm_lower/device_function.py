@@ -17,7 +17,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from blocknumba.errors import Loc
 from blocknumba.nvvm_lower.elements import memory_type, register_type
 from blocknumba.nvvm_lower.emitter import Callee, CodeOptions, DebugInfo, Emitter
 from blocknumba.nvvm_lower.kernel import bind_parameter, symbol
@@ -30,6 +29,7 @@ from blocknumba.tile_ir.ir.types import Argument, ArrayArgument
 from blocknumba.tile_ir.ir.function import Function, Parameter
 
 GENERIC_POINTER = f"{I8}*"
+Arguments = tuple[tuple[str, Argument], ...]
 _DIGEST_BYTES = 8
 _PURE = "nounwind readnone"
 
@@ -45,7 +45,7 @@ class Version:
     """
 
     fn: Function
-    arguments: tuple[tuple[str, Argument], ...]
+    arguments: Arguments
     space: str
     narrow_limit: int
 
@@ -65,10 +65,10 @@ class DeviceFunction:
     shared_bytes: int
 
 
-def signature(arguments: Sequence[tuple[str, Argument]]) -> tuple[tuple[str, str], ...]:
+def signature(arguments: Arguments) -> tuple[tuple[str, str], ...]:
     """(name, LLVM type) of the parameters after the program ids.
 
-    An array is a generic pointer to its first element, its extents, and its strides in elements;
+    An array is a generic pointer to its first element, its extents, and its strides in bytes;
     a number is itself, a bool a byte, a float of 16 bits their integer.
     """
     parameters: list[tuple[str, str]] = []
@@ -89,28 +89,27 @@ def lower_device_function(versions: Sequence[Version], target: Target,
     module = Module()
     fn = versions[0].fn
     shared_bytes = max(version.fn.attrs.get("shared_bytes", 0) for version in versions)
-    parameters = signature(versions[0].arguments)
-    registers = {name: f"%a{number}" for number, (name, _) in enumerate(parameters)}
     placeholder = symbol(f"{fn.name}_by_block")
-    bodies = [_Version(module, f"{placeholder}_{number}", version, target, options, shared_bytes,
-                       f"{placeholder}_shared")
+    bodies = [_Callee(module, f"{placeholder}_{number}", version, target, options,
+                      f"{placeholder}_shared", shared_bytes)
               for number, version in enumerate(versions)]
     for body in bodies:
         body.lower()
-    _define(module, placeholder, bodies, parameters, registers, options, target, fn)
+    arguments = versions[-1].arguments
+    _define(module, placeholder, bodies, arguments, options, target, fn)
     text = module.text()
     digest = hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()
     name = f"{placeholder}_{digest}"
     return DeviceFunction(text.replace(f"@{placeholder}", f"@{name}"), name,
-                          (I32,) * len(GRID_AXES) + tuple(type_ for _, type_ in parameters),
+                          (I32,) * len(GRID_AXES) + tuple(type_ for _, type_ in signature(arguments)),
                           shared_bytes)
 
 
-class _Version:
+class _Callee:
     """A version as a function of the module, and the code that calls it."""
 
     def __init__(self, module: Module, name: str, version: Version, target: Target,
-                 options: CodeOptions, shared_bytes: int, shared_memory: str):
+                 options: CodeOptions, shared_memory: str, shared_bytes: int):
         self._module, self._name, self._version = module, name, version
         self._target, self._options = target, options
         self._ids = tuple(f"%i{axis}" for axis in range(len(GRID_AXES)))
@@ -215,12 +214,17 @@ def _field(argument: str, kind: str, axis: int | None) -> str:
     return argument if axis is None else f"{argument}.{kind}{axis}"
 
 
-def _define(module: Module, name: str, versions: Sequence[_Version],
-            parameters: Sequence[tuple[str, str]], registers: dict[str, str],
+def _define(module: Module, name: str, versions: Sequence[_Callee], arguments: Arguments,
             options: CodeOptions, target: Target, fn: Function) -> None:
     """Define the outer function."""
-    body = Body(module)
-    _check_threads(body, fn.name, options.num_warps, options.num_warps * target.warp_size, fn.loc)
+    body, parameters = Body(module), signature(arguments)
+    declared = [f"{I32} %i{axis}" for axis in range(len(GRID_AXES))]
+    registers = {field: f"%a{number}" for number, (field, _) in enumerate(parameters)}
+    declared += [f"{type_} {registers[field]}" for field, type_ in parameters]
+    _check_threads(body, options.num_warps, options.num_warps * target.warp_size, fn)
+    for argument, attributes in arguments:
+        if isinstance(attributes, ArrayArgument):
+            registers |= _strides_in_elements(body, argument, attributes, registers, fn)
     _barrier(body)
     done = body.new_label("done")
     for version in versions[:-1]:
@@ -230,12 +234,10 @@ def _define(module: Module, name: str, versions: Sequence[_Version],
     body.begin_block(done)
     _barrier(body)
     body.do("ret void")
-    declared = [*(f"{I32} %i{axis}" for axis in range(len(GRID_AXES))),
-                *(f"{type_} {registers[of]}" for of, type_ in parameters)]
     body.define(name, declared, suffix="alwaysinline ")
 
 
-def _try(body: Body, version: _Version, registers: dict[str, str], done: str) -> None:
+def _try(body: Body, version: _Callee, registers: dict[str, str], done: str) -> None:
     """Call a version and go to done, if its assumptions hold."""
     holds = "true"
     for assumption in version.assumptions(body, registers):
@@ -249,14 +251,32 @@ def _try(body: Body, version: _Version, registers: dict[str, str], done: str) ->
     body.begin_block(otherwise)
 
 
-def _check_threads(body: Body, name: str, num_warps: int, threads: int, loc: Loc) -> None:
+def _check_threads(body: Body, num_warps: int, threads: int, fn: Function) -> None:
     """Fail unless the block has so many threads, all along x."""
     sizes = [special_register(body, f"ntid.{axis}") for axis in GRID_AXES]
     holds = body.compare("icmp eq", I32, sizes[0], str(threads))
     for size in sizes[1:]:
         holds = body.binary("and", I1, holds, body.compare("icmp eq", I32, size, "1"))
-    fail_unless(body, holds, f"{name}: called in a block whose threads are not ({threads}, 1, 1), "
-                             f"as num_warps={num_warps} needs", loc)
+    fail_unless(body, holds, f"{fn.name}: called in a block whose threads are not ({threads}, 1, 1)"
+                             f", as num_warps={num_warps} needs", fn.loc)
+
+
+def _strides_in_elements(body: Body, name: str, argument: ArrayArgument,
+                         registers: dict[str, str], fn: Function) -> dict[str, str]:
+    """The strides of an array by the names of signature, from those in bytes.
+
+    Fields of records may have strides that are no multiples of their size.
+    """
+    size, found = argument.dtype.bytes, {}
+    for axis in range(argument.rank):
+        field = _field(name, "stride", axis)
+        if 1 not in argument.strides and size > 1:
+            rest = body.binary("and", I64, registers[field], str(size - 1))
+            fail_unless(body, body.compare("icmp eq", I64, rest, "0"),
+                        f"{fn.name}: the strides of {name} are no multiples of its element size",
+                        fn.loc)
+        found[field] = body.binary("ashr", I64, registers[field], str(size.bit_length() - 1))
+    return found
 
 
 def _barrier(body: Body) -> None:

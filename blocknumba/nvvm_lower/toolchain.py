@@ -79,13 +79,18 @@ def assemble(nvvm_ir: str, target: Target,
     Errors: ToolchainError when a tool is missing or refuses; its log is attached.
     """
     if options.whole_program:
-        return _link(_compile(nvvm_ir, target, options, ("-gen-lto",)), target, options)
+        return _link(compile_to_ltoir(nvvm_ir, target, options), target, options)
     return link(compile_to_ptx(nvvm_ir, target, options), target, options)
 
 
 def compile_to_ptx(nvvm_ir: str, target: Target, options: AssembleOptions) -> bytes:
     """NVVM IR to PTX whose version the linker accepts."""
     return cap_version(_compile(nvvm_ir, target, options), linker_ptx_version())
+
+
+def compile_to_ltoir(nvvm_ir: str, target: Target, options: AssembleOptions) -> bytes:
+    """NVVM IR to LTO IR, which nvJitLink compiles together with what it is linked with."""
+    return _compile(nvvm_ir, target, options, ("-gen-lto",))
 
 
 def _compile(nvvm_ir: str, target: Target, options: AssembleOptions,

@@ -29,6 +29,7 @@ from blocknumba.gpu_layout.default_warps import MAX_WARPS, default_num_warps, re
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
+from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.passes.pipeline import optimise
 from blocknumba.tile_ir.text.printer import text
@@ -48,27 +49,39 @@ def compile_function(function: FunctionType, specialization: Specialization,
     Errors: those of the user's code, as BlockErrors that show it; anything else is a bug of
     ours, with a note that names the kernel.
     """
+    with compiling(function, specialization.target):
+        return _compile(function, specialization, constants)
+
+
+@contextmanager
+def compiling(function: FunctionType, target: Target | None) -> Iterator[None]:
+    """Context of a compilation: errors that are not the user's say that they are bugs of ours."""
     try:
         with _garbage_left():
-            return _compile(function, specialization, constants)
+            yield
     except BlockError:
         raise
     except Exception as error:
         error.add_note(f"blocknumba failed to compile {function.__name__} "
                        f"({location(function)}) for "
-                       f"{specialization.target or 'the interpreter'}: this is a bug of ours")
+                       f"{target or 'the interpreter'}: this is a bug of ours")
         raise
+
+
+def tile_function(function: FunctionType, specialization: Specialization,
+                  constants: Mapping[str, object], times_ms: dict[str, float]) -> Function:
+    """The optimised tile IR of a kernel."""
+    with _ONE_AT_A_TIME, _timed("typing", times_ms):
+        tile = build(function, dict(specialization.arguments), constants,
+                     TypingOptions(debug=specialization.options.debug))
+    with _timed("tile", times_ms):
+        return optimise(tile)
 
 
 def _compile(function: FunctionType, specialization: Specialization,
              constants: Mapping[str, object]) -> Compiled:
-    options, target = specialization.options, specialization.target
-    times_ms: dict[str, float] = {}
-    with _ONE_AT_A_TIME, _timed("typing", times_ms):
-        tile = build(function, dict(specialization.arguments), constants,
-                     TypingOptions(debug=options.debug))
-    with _timed("tile", times_ms):
-        tile = optimise(tile)
+    target, times_ms = specialization.target, {}
+    tile = tile_function(function, specialization, constants, times_ms)
     if target is None:
         require_memory(tile)
     machine = None if target is None else _best_machine_code(tile, specialization, times_ms)

@@ -29,8 +29,10 @@ def layout_options(specialization: Specialization, num_warps: int) -> LayoutOpti
                          target.shared_bytes_per_block, options.num_ctas)
 
 
-def require_shared_memory(fn: Function, target: Target) -> None:
+def require_shared_memory(fn: Function, target: Target, owner: str = "") -> None:
     """Check that a function with layouts fits the shared memory of a block.
+
+    owner: of the memory, in messages; the target unless it is given.
 
     Errors: ResourceError that names the largest buffers, at the line of the largest one.
     """
@@ -40,7 +42,7 @@ def require_shared_memory(fn: Function, target: Target) -> None:
     buffers = sorted((op for op in walk(fn.body) if op.opdef is shared_allocate), key=size_bytes,
                      reverse=True)
     listed = ", ".join(map(_described, buffers[:SHOWN_BUFFERS]))
-    raise ResourceError(f"{fn.name}: needs {needed} bytes of shared memory, {target} has "
+    raise ResourceError(f"{fn.name}: needs {needed} bytes of shared memory, {owner or target} has "
                         f"{present} per program: {listed}",
                         hint="use smaller tiles or fewer num_stages").at(buffers[0].loc)
 

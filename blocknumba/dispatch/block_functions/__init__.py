@@ -1,0 +1,1 @@
+"""Kernels as functions that all threads of a block call in kernels of Numba."""

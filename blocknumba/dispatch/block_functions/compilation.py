@@ -1,0 +1,133 @@
+"""From a kernel and the types of a call to a device function: NVVM IR, and LTO IR.
+
+Nothing is known of arrays when a `@cuda.jit` kernel is compiled but their types, so the kernel is
+compiled twice, and each call takes the version that fits:
+
+    aligned   all arrays in global memory, at multiples of 16 bytes, offsets of 32 bits
+    any       arrays in any memory, aligned as their elements are, offsets of 64 bits
+
+Both do without what only a launch can give: tensor maps, clusters, warps that fetch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from blocknumba.dispatch.compile.effects import effects
+from blocknumba.dispatch.compile.options import Options
+from blocknumba.dispatch.compile.pipeline import compiling, tile_function
+from blocknumba.dispatch.compile.resources import (
+    layout_options, require_registers, require_room, require_shared_memory,
+)
+from blocknumba.dispatch.launch.kernel import Kernel
+from blocknumba.dispatch.launch.specialize import ALIGNMENT, NARROW_OFFSETS
+from blocknumba.errors import UnsupportedError
+from blocknumba.gpu_layout.pipeline import lay_out
+from blocknumba.nvvm_lower.device_function import (
+    Arguments, DeviceFunction, Version, lower_device_function,
+)
+from blocknumba.nvvm_lower.emitter import CodeOptions
+from blocknumba.nvvm_lower.target import Capability, Target
+from blocknumba.tile_ir.ir.function import Function, walk
+from blocknumba.tile_ir.ir.types import Argument, ArrayArgument, DType
+from blocknumba.tile_ir.ops.create import num_programs, program_id
+
+# What needs the launch: tensor maps are parameters of kernels, clusters are of the grid
+_OF_LAUNCHES = frozenset((
+    Capability.TMA, Capability.CLUSTER, Capability.MULTICAST, Capability.LAUNCH_DEPENDENTS,
+    Capability.SET_MAX_REGISTERS))
+_OF_GLOBAL_MEMORY = frozenset((Capability.CP_ASYNC,))
+
+
+@dataclass(frozen=True, slots=True)
+class BlockCode:
+    """A block function for given types.
+
+    function: the device function.   arguments: (name, attributes) of its last version.
+    program_ids: how many it takes.   stored: names of the arrays that it stores to.
+    """
+
+    function: DeviceFunction
+    arguments: Arguments
+    program_ids: int
+    stored: frozenset[str]
+
+
+def compile_block_function(kernel: Kernel, constants: Mapping[str, object], options: Options,
+                           arguments: Arguments, target: Target) -> BlockCode:
+    """Compile a kernel for the types of a call.
+
+    arguments: as of no alignment but the elements'; see any_array.
+    Errors: those of the kernel for these types; UnsupportedError for num_programs; ResourceError
+        for more shared memory than a block has without opting in.
+    """
+    versions: list[Version] = []
+    with compiling(kernel.python_function, target):
+        if any(isinstance(argument, ArrayArgument) for _, argument in arguments):
+            aligned = tuple((name, _aligned(argument)) for name, argument in arguments)
+            tile, version = _version(kernel, constants, options, aligned,
+                                     _without(target, _OF_LAUNCHES), "global")
+            versions.append(version)
+        tile, version = _version(kernel, constants, options, arguments,
+                                 _without(target, _OF_LAUNCHES | _OF_GLOBAL_MEMORY), "generic")
+        versions.append(version)
+        code = CodeOptions(options.num_warps, options.fastmath, lineinfo=options.lineinfo,
+                           debug=options.debug)
+        function = lower_device_function(versions, _without(target, _OF_LAUNCHES), code)
+    return BlockCode(function, arguments, _axes(tile), effects(tile).stored)
+
+
+def any_array(dtype: DType, rank: int, unit_axis: int | None) -> ArrayArgument:
+    """An array of which only the type is known.  unit_axis: the one of stride 1, if any."""
+    strides = tuple(1 if axis == unit_axis else None for axis in range(rank))
+    return ArrayArgument(dtype, strides, (None,) * rank, dtype.bytes, (1,) * rank, (1,) * rank,
+                         wide=True)
+
+
+def _aligned(argument: Argument) -> Argument:
+    """The same, as the first version needs it."""
+    if not isinstance(argument, ArrayArgument):
+        return argument
+    divisor = max(1, ALIGNMENT // argument.dtype.bytes)
+    # rows of a matrix begin aligned, and asynchronous copies do not cut them; vectors of an array
+    # of one axis may be cut
+    cuts = argument.rank > 1
+    return replace(argument, alignment=ALIGNMENT, wide=False,
+                   stride_divisibility=tuple(1 if stride == 1 else divisor
+                                             for stride in argument.strides),
+                   extent_divisibility=tuple(divisor if stride == 1 and cuts else 1
+                                             for stride in argument.strides))
+
+
+def _without(target: Target, capabilities: frozenset[Capability]) -> Target:
+    """The target as a device function finds it: without some capabilities, 48 KiB to share."""
+    return replace(target, capabilities=target.capabilities - capabilities,
+                   shared_bytes_per_block=target.static_shared_bytes)
+
+
+def _version(kernel: Kernel, constants: Mapping[str, object], options: Options,
+             arguments: Arguments, target: Target, space: str) -> tuple[Function, Version]:
+    """The tile IR, and a version of the kernel."""
+    specialization, _ = kernel.specialize(arguments, constants, options, target, disjoint=False)
+    tile = tile_function(kernel.python_function, specialization, constants, {})
+    _require_no_grid(tile)
+    require_room(tile, target, 1)
+    fn = lay_out(tile, layout_options(specialization, options.num_warps))
+    require_shared_memory(fn, target, "a block function")
+    require_registers(fn, options.num_warps)
+    return tile, Version(fn, arguments, space, NARROW_OFFSETS)
+
+
+def _require_no_grid(tile: Function) -> None:
+    for op in walk(tile.body):
+        if op.opdef is num_programs:
+            raise UnsupportedError(
+                f"{tile.name}: num_programs in a block function, which has no grid", loc=op.loc,
+                hint="pass the number of programs as an argument")
+
+
+def _axes(tile: Function) -> int:
+    """How many program ids a kernel reads: up to the last axis that it asks for."""
+    axes = [op.attrs["axis"] for op in walk(tile.body) if op.opdef is program_id]
+    return max(axes, default=-1) + 1

@@ -1,0 +1,192 @@
+"""Block functions in kernels of numba-cuda: its types, and LLVM IR by llvmlite."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Sequence
+
+from llvmlite import ir
+from numba.cuda import LTOIR, cgutils, launchconfig, types
+from numba.cuda.codegen import ExternalCodeLibrary
+from numba.cuda.core.targetconfig import ConfigStack
+from numba.cuda.descriptor import cuda_target
+from numba.cuda.typing.templates import AbstractTemplate, signature
+
+from blocknumba.dispatch.block_functions.block_function import Caller, CallableKernel
+from blocknumba.dispatch.block_functions.compilation import BlockCode
+from blocknumba.errors import BlockValueError, Loc, ResourceError, require
+from blocknumba.nvvm_lower.device_function import DeviceFunction
+from blocknumba.nvvm_lower.llvm import SHARED
+from blocknumba.nvvm_lower.target import Target
+from blocknumba.nvvm_lower.toolchain import AssembleOptions, compile_to_ltoir
+
+_I8, _I16, _I32 = (ir.IntType(bits) for bits in (8, 16, 32))
+_BYTES = _I8.as_pointer()
+
+
+@functools.cache
+def type_of(function: CallableKernel) -> types.Function:
+    """The type of a block function, whose calls have code from now on."""
+
+    class Template(AbstractTemplate):
+        key = function
+
+        def generic(self, args: Sequence, kws: dict) -> object:
+            """Takes any arguments: the lowering, which knows the line, says what is wrong."""
+            return signature(types.none, *map(types.unliteral, (*args, *kws.values()))).replace(
+                pysig=_python_signature(len(args), kws))
+
+    def lower(context, builder, sig, args, loc):
+        return _Call(function, context, builder, loc).lower(sig, args)
+
+    cuda_target.target_context.insert_func_defn([(lower, function, (types.VarArg(types.Any),))])
+    return types.Function(Template)
+
+
+def _python_signature(count: int, keywords: Sequence[str]) -> inspect.Signature:
+    """Positional parameters, which have numbers for names, and keywords in their order."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Signature([inspect.Parameter(name, kind)
+                              for name in (*(f"_{number}" for number in range(count)), *keywords)])
+
+
+class _Call:
+    """One call of a block function, to be lowered."""
+
+    def __init__(self, function: CallableKernel, context: object, builder: ir.IRBuilder,
+                 loc: object):
+        self._function, self._context, self._builder = function, context, builder
+        self._caller = _caller(loc)
+
+    def lower(self, sig: object, args: Sequence[ir.Value]) -> ir.Value:
+        """Link the code, and call it."""
+        ids, given = self._function.bind(*_split(sig, list(zip(sig.args, args))))
+        code = self._function.code([type_ for type_, _ in ids],
+                                   {name: type_ for name, (type_, _) in given.items()},
+                                   self._caller)
+        self._link(code)
+        values = [self._as_i32(value) for _, value in ids]
+        values += [ir.Constant(_I32, 0)] * (3 - len(values))
+        for type_, value in given.values():
+            values += self._fields(type_, value)
+        function_type = ir.FunctionType(ir.VoidType(), [value.type for value in values])
+        callee = cgutils.get_or_insert_function(self._builder.module, function_type,
+                                                code.function.name)
+        self._builder.call(callee, values)
+        return self._context.get_dummy_value()
+
+    # code -----------------------------------------------------------------------------------------
+    def _link(self, code: BlockCode) -> None:
+        """Add the code to the library that is being made."""
+        library = self._context.active_code_library
+        if self._function.link == "ltoir":
+            require(_flags().lto, "{}: linked as LTO IR into a kernel without lto=True",
+                    self._function.__name__, error=BlockValueError,
+                    hint='compile the kernel with lto=True, or make it with link="ir"')
+            library.add_linking_file(_ltoir(code.function, self._caller.target))
+            return
+        added = _library(self._context.codegen(), code.function)
+        if added not in library.linking_libraries:
+            self._check_shared_memory(code, library)
+            library.add_linking_library(added)
+
+    def _check_shared_memory(self, code: BlockCode, library: object) -> None:
+        """Errors: ResourceError if it does not fit beside what the caller has until this call."""
+        own = sum(self._context.get_abi_sizeof(variable.value_type)
+                  for variable in self._builder.module.global_values
+                  if isinstance(variable, ir.GlobalVariable) and variable.addrspace == SHARED)
+        others = sum(linked.shared_bytes for linked in library.linking_libraries
+                     if isinstance(linked, _TextLibrary))
+        needed, present = own + others + code.function.shared_bytes, Target.static_shared_bytes
+        require(needed <= present,
+                "{}: needs {} bytes of shared memory, beside {} of arrays and {} of other block "
+                "functions in the same kernel, accepted {} together", self._function.__name__,
+                code.function.shared_bytes, own, others, present, error=ResourceError,
+                hint="use smaller tiles or fewer num_stages")
+
+    # values ---------------------------------------------------------------------------------------
+    def _fields(self, type_: types.Type, value: ir.Value) -> list[ir.Value]:
+        """An argument as nvvm_lower.device_function.signature says."""
+        builder = self._builder
+        if not isinstance(type_, types.Array):
+            return [self._number(value)]
+        array = self._context.make_array(type_)(self._context, builder, value)
+        sizes = [*cgutils.unpack_tuple(builder, array.shape),
+                 *cgutils.unpack_tuple(builder, array.strides)]
+        return [builder.bitcast(array.data, _BYTES), *sizes]
+
+    def _number(self, value: ir.Value) -> ir.Value:
+        if value.type == ir.IntType(1):
+            return self._builder.zext(value, _I8)
+        if value.type == ir.HalfType():
+            return self._builder.bitcast(value, _I16)
+        return value
+
+    def _as_i32(self, value: ir.Value) -> ir.Value:
+        """A program id: those of a grid fit in 32 bits."""
+        bits = value.type.width
+        if bits == _I32.width:
+            return value
+        return (self._builder.trunc if bits > _I32.width else self._builder.zext)(value, _I32)
+
+
+def _split(sig: object, values: list) -> tuple[list, dict]:
+    """Values by position, and those by name."""
+    names = list(sig.pysig.parameters)
+    positional = [value for name, value in zip(names, values) if name.startswith("_")]
+    return positional, dict(zip(names[len(positional):], values[len(positional):]))
+
+
+def _flags() -> object:
+    """How the kernel is compiled that is being compiled."""
+    return ConfigStack().top()
+
+
+def _caller(loc: object) -> Caller:
+    flags, launch = _flags(), launchconfig.current_launch_config()
+    return Caller(flags.compute_capability, bool(flags.fastmath),
+                  None if launch is None else tuple(launch.blockdim),
+                  Loc(loc.filename, loc.line))
+
+
+class _Text:
+    """NVVM IR where numba-cuda expects an llvmlite module with one function."""
+
+    is_declaration = False
+
+    def __init__(self, function: DeviceFunction):
+        self._function = function
+        self.functions = (self,)
+        self.linkage = "linkonce_odr"  # numba-cuda sets that of each function
+
+    def __str__(self) -> str:
+        name = f"void @{self._function.name}("
+        return self._function.nvvm_ir.replace(f"define {name}", f"define {self.linkage} {name}")
+
+
+class _TextLibrary(ExternalCodeLibrary):
+    """A library whose IR libNVVM compiles together with the caller's."""
+
+    def __init__(self, codegen: object, function: DeviceFunction):
+        super().__init__(codegen, function.name)
+        self._text = _Text(function)
+        self.shared_bytes = function.shared_bytes
+        self.finalize()
+
+    @property
+    def modules(self) -> set:
+        return {self._text}
+
+    linking_libraries = ()
+
+
+@functools.cache
+def _library(codegen: object, function: DeviceFunction) -> _TextLibrary:
+    return _TextLibrary(codegen, function)
+
+
+@functools.cache
+def _ltoir(function: DeviceFunction, target: Target) -> LTOIR:
+    data = compile_to_ltoir(function.nvvm_ir, target, AssembleOptions())
+    return LTOIR(data, name=f"{function.name}.ltoir")
