@@ -22,7 +22,7 @@ from blocknumba.nvvm_lower.emitter import Callee, CodeOptions, DebugInfo, Emitte
 from blocknumba.nvvm_lower.kernel import bind_parameter, symbol
 from blocknumba.nvvm_lower.llvm import GLOBAL, I1, I32, I64, I8, VOID, Body, Module, pointer
 from blocknumba.nvvm_lower.ops.debug import fail_unless
-from blocknumba.nvvm_lower.ptx.warp import BARRIER
+from blocknumba.nvvm_lower.ptx.warp import BARRIER, TRAP
 from blocknumba.nvvm_lower.services.address import GRID_AXES, special_register
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.ir.types import Argument, ArrayArgument
@@ -152,11 +152,14 @@ class _Callee:
             return body.convert("trunc", I64, outer, type_)
         return outer
 
-    def assumptions(self, body: Body, registers: dict[str, str]) -> list[str]:
-        """What the version needs, as i1."""
-        return [holds for name, argument in self._version.arguments
-                if isinstance(argument, ArrayArgument)
-                for holds in _Assumptions(body, self._version, name, argument, registers).all()]
+    def fits(self, body: Body, registers: dict[str, str]) -> str:
+        """Whether the arguments are as the version needs them, an i1."""
+        holds = "true"
+        for name, argument in self._version.arguments:
+            if isinstance(argument, ArrayArgument):
+                for each in _Assumptions(body, self._version, name, argument, registers).all():
+                    holds = each if holds == "true" else body.binary("and", I1, holds, each)
+        return holds
 
 
 class _Assumptions:
@@ -194,19 +197,24 @@ class _Assumptions:
         return [body.compare("icmp eq", I64, value, "0") for value in rest]
 
     def _narrow(self) -> list[str]:
-        """Extents, and the offset of the last element, fit; strides are not negative.
+        """Extents and the offsets of elements fit.
 
         Products of what is bounded do not wrap.
         """
         if self._argument.wide:
             return []
         body, limit = self._body, str(self._version.narrow_limit)
-        bounded = [body.compare("icmp ule", I64, size, limit)
-                   for size in (*self._extents, *self._strides)]
-        last = "0"
-        for extent, stride in zip(self._extents, self._strides):
-            last = body.binary("add", I64, last, body.binary("mul", I64, extent, stride))
-        return [*bounded, body.compare("icmp ule", I64, last, limit)]
+        steps = [self._absolute(stride) for stride in self._strides]
+        bounded = [body.compare("icmp ule", I64, size, limit) for size in (*self._extents, *steps)]
+        reach = "0"
+        for extent, step in zip(self._extents, steps):
+            reach = body.binary("add", I64, reach, body.binary("mul", I64, extent, step))
+        return [*bounded, body.compare("icmp ule", I64, reach, limit)]
+
+    def _absolute(self, value: str) -> str:
+        body = self._body
+        is_negative = body.compare("icmp slt", I64, value, "0")
+        return body.select(is_negative, I64, body.binary("sub", I64, "0", value), value)
 
 
 def _field(argument: str, kind: str, axis: int | None) -> str:
@@ -221,14 +229,16 @@ def _define(module: Module, name: str, versions: Sequence[_Callee], arguments: A
     declared = [f"{I32} %i{axis}" for axis in range(len(GRID_AXES))]
     registers = {field: f"%a{number}" for number, (field, _) in enumerate(parameters)}
     declared += [f"{type_} {registers[field]}" for field, type_ in parameters]
-    _check_threads(body, options.num_warps, options.num_warps * target.warp_size, fn)
+    _check_threads(body, options.num_warps * target.warp_size, fn, options)
     for argument, attributes in arguments:
         if isinstance(attributes, ArrayArgument):
-            registers |= _strides_in_elements(body, argument, attributes, registers, fn)
+            registers |= _strides_in_elements(body, argument, attributes, registers, fn, options)
     _barrier(body)
     done = body.new_label("done")
     for version in versions[:-1]:
         _try(body, version, registers, done)
+    _require(body, versions[-1].fits(body, registers), f"{fn.name}: an array of 2**31 elements or "
+             "more, which needs wide=True", fn, options)
     versions[-1].call(body, registers)
     body.branch(done)
     body.begin_block(done)
@@ -238,12 +248,9 @@ def _define(module: Module, name: str, versions: Sequence[_Callee], arguments: A
 
 
 def _try(body: Body, version: _Callee, registers: dict[str, str], done: str) -> None:
-    """Call a version and go to done, if its assumptions hold."""
-    holds = "true"
-    for assumption in version.assumptions(body, registers):
-        holds = assumption if holds == "true" else body.binary("and", I1, holds, assumption)
+    """Call a version and go to done, if the arguments are as it needs them."""
     fits, otherwise = body.new_label("fits"), body.new_label("otherwise")
-    body.branch_if(holds, fits, otherwise)
+    body.branch_if(version.fits(body, registers), fits, otherwise)
     body.begin_block(fits)
     with body.scope():
         version.call(body, registers)
@@ -251,18 +258,20 @@ def _try(body: Body, version: _Callee, registers: dict[str, str], done: str) -> 
     body.begin_block(otherwise)
 
 
-def _check_threads(body: Body, num_warps: int, threads: int, fn: Function) -> None:
+def _check_threads(body: Body, threads: int, fn: Function, options: CodeOptions) -> None:
     """Fail unless the block has so many threads, all along x."""
     sizes = [special_register(body, f"ntid.{axis}") for axis in GRID_AXES]
     holds = body.compare("icmp eq", I32, sizes[0], str(threads))
     for size in sizes[1:]:
         holds = body.binary("and", I1, holds, body.compare("icmp eq", I32, size, "1"))
-    fail_unless(body, holds, f"{fn.name}: called in a block whose threads are not ({threads}, 1, 1)"
-                             f", as num_warps={num_warps} needs", fn.loc)
+    message = (f"{fn.name}: called in a block whose threads are not ({threads}, 1, 1), as "
+               f"num_warps={options.num_warps} needs")
+    _require(body, holds, message, fn, options)
 
 
 def _strides_in_elements(body: Body, name: str, argument: ArrayArgument,
-                         registers: dict[str, str], fn: Function) -> dict[str, str]:
+                         registers: dict[str, str], fn: Function, options: CodeOptions,
+                         ) -> dict[str, str]:
     """The strides of an array by the names of signature, from those in bytes.
 
     Fields of records may have strides that are no multiples of their size.
@@ -272,11 +281,27 @@ def _strides_in_elements(body: Body, name: str, argument: ArrayArgument,
         field = _field(name, "stride", axis)
         if 1 not in argument.strides and size > 1:
             rest = body.binary("and", I64, registers[field], str(size - 1))
-            fail_unless(body, body.compare("icmp eq", I64, rest, "0"),
-                        f"{fn.name}: the strides of {name} are no multiples of its element size",
-                        fn.loc)
+            message = f"{fn.name}: the strides of {name} are no multiples of its element size"
+            _require(body, body.compare("icmp eq", I64, rest, "0"), message, fn, options)
         found[field] = body.binary("ashr", I64, registers[field], str(size.bit_length() - 1))
     return found
+
+
+def _require(body: Body, holds: str, message: str, fn: Function, options: CodeOptions) -> None:
+    """Stop the kernel unless an i1 holds: with a message where that may cost something.
+
+    The message is printed by a function of the driver, and a call anywhere in a kernel makes
+    ptxas wait for each wgmma (its message C7509).
+    """
+    if options.debug:
+        fail_unless(body, holds, message, fn.loc)
+        return
+    wrong, right = body.new_label("wrong"), body.new_label("right")
+    body.branch_if(holds, right, wrong)
+    body.begin_block(wrong)
+    body.assembly(TRAP)
+    body.branch(right)
+    body.begin_block(right)
 
 
 def _barrier(body: Body) -> None:

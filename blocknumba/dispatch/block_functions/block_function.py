@@ -75,12 +75,14 @@ class CallableKernel:
 
     kernel: of @bn.jit.   constants: values by name.   options: of its code.
     link: how its code gets into the caller: "ir", by libNVVM; "ltoir", by nvJitLink.
+    wide: arrays may have 2**31 elements and more.
     num_warps, threads: of the blocks that may call it: (threads, 1, 1).
     """
 
     def __init__(self, kernel: Kernel, constants: Mapping[str, object], options: Options,
-                 link: str):
-        self.kernel, self.constants, self.options, self.link = kernel, constants, options, link
+                 link: str, wide: bool):
+        self.kernel, self.constants, self.options = kernel, constants, options
+        self.link, self.wide = link, wide
         self.__name__ = kernel.signature.kernel
         self._compiled: dict[tuple, BlockCode] = {}
         self._lock = Lock()
@@ -196,7 +198,7 @@ class CallableKernel:
             return ScalarArgument(dtype)
         require(type_.aligned, "{}: given an array whose elements are not aligned", where)
         unit = {"C": type_.ndim - 1, "F": 0}.get(type_.layout) if type_.ndim else None
-        return any_array(dtype, type_.ndim, unit)
+        return any_array(dtype, type_.ndim, unit, self.wide)
 
     def __repr__(self) -> str:
         return f"<block function {self.__name__} of {self.num_warps} warps>"
@@ -204,7 +206,7 @@ class CallableKernel:
 
 @without_our_frames
 def block_function(kernel: Kernel, constants: Mapping[str, object] | None = None, *,
-                   link: str = "ir", **options: object) -> CallableKernel:
+                   link: str = "ir", wide: bool = False, **options: object) -> CallableKernel:
     """A kernel as a function of a block: all its threads call it in a `@cuda.jit` kernel.
 
     The call runs one program.  It takes program ids, one int for each axis that the kernel reads,
@@ -215,6 +217,8 @@ def block_function(kernel: Kernel, constants: Mapping[str, object] | None = None
     constants: values of the constexprs, and of other parameters that are no arguments of calls.
     link: how its code gets into the caller: "ir", compiled together with it; "ltoir", linked with
         it, for kernels with lto=True.
+    wide: whether arrays may have 2**31 elements and more; without, a call with one stops the
+        kernel (with debug, by a message).
     num_warps: of the block, which has 32 times as many threads, along x; as of the kernel if it
         is left out.
     options: num_stages, fastmath, debug and lineinfo, as for @bn.jit.
@@ -226,6 +230,7 @@ def block_function(kernel: Kernel, constants: Mapping[str, object] | None = None
     name, formals = kernel.signature.kernel, kernel.signature.formals
     require_known(f"{name}: given the options", options, OPTIONS)
     require_known(f"{name}: given the constants", constants or {}, kernel.signature.names)
+    require(isinstance(wide, bool), "{}: wide: given {!r}, accepted True or False", name, wide)
     require(link in LINKS, "{}: given link={!r}, accepted {}", name, link,
             " and ".join(map(repr, LINKS)), error=BlockValueError)
     chosen = kernel.options.override(options)
@@ -238,7 +243,7 @@ def block_function(kernel: Kernel, constants: Mapping[str, object] | None = None
             values[formal.name] = formal.default
     ordered = {each: values[each] for each in kernel.signature.names if each in values}
     of_code = {each: getattr(chosen, each) for each in OPTIONS}
-    return CallableKernel(kernel, ordered, Options(**of_code), link)
+    return CallableKernel(kernel, ordered, Options(**of_code), link, wide)
 
 
 @contextmanager

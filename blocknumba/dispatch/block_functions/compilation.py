@@ -1,12 +1,13 @@
-"""From a kernel and the types of a call to a device function: NVVM IR, and LTO IR.
+"""From a kernel and the types of a call to a device function.
 
-Nothing is known of arrays when a `@cuda.jit` kernel is compiled but their types, so the kernel is
-compiled twice, and each call takes the version that fits:
+Nothing is known of arrays when a `@cuda.jit` kernel is compiled but their types, so there are
+three versions of the code, and each call takes the first that fits:
 
-    aligned   all arrays in global memory, at multiples of 16 bytes, offsets of 32 bits
-    any       arrays in any memory, aligned as their elements are, offsets of 64 bits
+    global     all arrays in global memory, at multiples of 16 bytes: asynchronous copies
+    aligned    in any memory, at multiples of 16 bytes: accesses of up to 16 bytes
+    any        as their elements are aligned: an access for each element
 
-Both do without what only a launch can give: tensor maps, clusters, warps that fetch.
+All do without what only a launch can give: tensor maps, clusters, warps that fetch.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from blocknumba.dispatch.compile.resources import (
     layout_options, require_registers, require_room, require_shared_memory,
 )
 from blocknumba.dispatch.launch.kernel import Kernel
-from blocknumba.dispatch.launch.specialize import ALIGNMENT, NARROW_OFFSETS
+from blocknumba.dispatch.launch.specialize import ALIGNMENT, NARROW_OFFSETS, Specialization
 from blocknumba.errors import UnsupportedError
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.device_function import (
@@ -58,42 +59,43 @@ def compile_block_function(kernel: Kernel, constants: Mapping[str, object], opti
                            arguments: Arguments, target: Target) -> BlockCode:
     """Compile a kernel for the types of a call.
 
-    arguments: as of no alignment but the elements'; see any_array.
+    arguments: as only their types are known; see any_array.
     Errors: those of the kernel for these types; UnsupportedError for num_programs; ResourceError
         for more shared memory than a block has without opting in.
     """
-    versions: list[Version] = []
     with compiling(kernel.python_function, target):
-        if any(isinstance(argument, ArrayArgument) for _, argument in arguments):
-            aligned = tuple((name, _aligned(argument)) for name, argument in arguments)
-            tile, version = _version(kernel, constants, options, aligned,
-                                     _without(target, _OF_LAUNCHES), "global")
-            versions.append(version)
-        tile, version = _version(kernel, constants, options, arguments,
-                                 _without(target, _OF_LAUNCHES | _OF_GLOBAL_MEMORY), "generic")
-        versions.append(version)
+        aligned = tuple((name, _aligned(argument)) for name, argument in arguments)
+        of_launches = _without(target, _OF_LAUNCHES)
+        specialization, _ = kernel.specialize(aligned, constants, options, of_launches,
+                                              disjoint=False)
+        tile = tile_function(kernel.python_function, specialization, constants, {})
+        _require_no_grid(tile)
+        versions = _versions(tile, specialization, arguments)
         code = CodeOptions(options.num_warps, options.fastmath, lineinfo=options.lineinfo,
                            debug=options.debug)
-        function = lower_device_function(versions, _without(target, _OF_LAUNCHES), code)
+        function = lower_device_function(versions, target, code)
     return BlockCode(function, arguments, _axes(tile), effects(tile).stored)
 
 
-def any_array(dtype: DType, rank: int, unit_axis: int | None) -> ArrayArgument:
-    """An array of which only the type is known.  unit_axis: the one of stride 1, if any."""
+def any_array(dtype: DType, rank: int, unit_axis: int | None, wide: bool) -> ArrayArgument:
+    """An array of which only the type is known.
+
+    unit_axis: the one of stride 1, if any.   wide: it may have 2**31 elements and more.
+    """
     strides = tuple(1 if axis == unit_axis else None for axis in range(rank))
     return ArrayArgument(dtype, strides, (None,) * rank, dtype.bytes, (1,) * rank, (1,) * rank,
-                         wide=True)
+                         wide)
 
 
 def _aligned(argument: Argument) -> Argument:
-    """The same, as the first version needs it."""
+    """An argument as the first versions need it."""
     if not isinstance(argument, ArrayArgument):
         return argument
     divisor = max(1, ALIGNMENT // argument.dtype.bytes)
     # rows of a matrix begin aligned, and asynchronous copies do not cut them; vectors of an array
     # of one axis may be cut
     cuts = argument.rank > 1
-    return replace(argument, alignment=ALIGNMENT, wide=False,
+    return replace(argument, alignment=ALIGNMENT,
                    stride_divisibility=tuple(1 if stride == 1 else divisor
                                              for stride in argument.strides),
                    extent_divisibility=tuple(divisor if stride == 1 and cuts else 1
@@ -101,22 +103,46 @@ def _aligned(argument: Argument) -> Argument:
 
 
 def _without(target: Target, capabilities: frozenset[Capability]) -> Target:
-    """The target as a device function finds it: without some capabilities, 48 KiB to share."""
+    """The target as the passes of a device function see it: 48 KiB of shared memory."""
     return replace(target, capabilities=target.capabilities - capabilities,
                    shared_bytes_per_block=target.static_shared_bytes)
 
 
-def _version(kernel: Kernel, constants: Mapping[str, object], options: Options,
-             arguments: Arguments, target: Target, space: str) -> tuple[Function, Version]:
-    """The tile IR, and a version of the kernel."""
-    specialization, _ = kernel.specialize(arguments, constants, options, target, disjoint=False)
-    tile = tile_function(kernel.python_function, specialization, constants, {})
-    _require_no_grid(tile)
+def _versions(tile: Function, specialization: Specialization, arguments: Arguments,
+              ) -> tuple[Version, ...]:
+    """The versions of a kernel without layouts; one where there are no arrays."""
+    aligned = specialization.arguments
+    anywhere = replace(specialization, target=_without(specialization.target, _OF_GLOBAL_MEMORY))
+    generic = _laid_out(tile, anywhere)
+    last = Version(_unaligned(generic, arguments), arguments, "generic", NARROW_OFFSETS)
+    if aligned == arguments:
+        return (last,)
+    return (Version(_laid_out(tile, specialization), aligned, "global", NARROW_OFFSETS),
+            Version(generic, aligned, "generic", NARROW_OFFSETS), last)
+
+
+def _laid_out(tile: Function, specialization: Specialization) -> Function:
+    target, num_warps = specialization.target, specialization.options.num_warps
     require_room(tile, target, 1)
-    fn = lay_out(tile, layout_options(specialization, options.num_warps))
+    fn = lay_out(tile, layout_options(specialization, num_warps))
     require_shared_memory(fn, target, "a block function")
-    require_registers(fn, options.num_warps)
-    return tile, Version(fn, arguments, space, NARROW_OFFSETS)
+    require_registers(fn, num_warps)
+    return fn
+
+
+def _unaligned(fn: Function, arguments: Arguments) -> Function:
+    """A function that was laid out for aligned arrays, for arguments that are not.
+
+    Each thread holds the same elements, which need fewer registers for addresses than those that
+    would be read best; accesses are as wide as the parameters say.
+    """
+    alignments = {name: argument.alignment for name, argument in arguments
+                  if isinstance(argument, ArrayArgument)}
+    parameters = tuple(
+        replace(parameter, divisibility=alignments[parameter.argument]
+                if parameter.kind == "pointer" else 1)
+        if parameter.argument in alignments else parameter for parameter in fn.parameters)
+    return fn.with_body(fn.body, parameters)
 
 
 def _require_no_grid(tile: Function) -> None:
