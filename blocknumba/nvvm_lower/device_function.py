@@ -85,24 +85,21 @@ def signature(arguments: Arguments) -> tuple[tuple[str, str], ...]:
 
 def lower_device_function(versions: Sequence[Version], target: Target,
                           options: CodeOptions) -> DeviceFunction:
-    """Lower the versions of one kernel; the last one is for all arguments."""
-    module = Module()
-    fn = versions[0].fn
+    """Lower the versions of one kernel; the last one is for all arguments of their types."""
+    module, fn, arguments = Module(), versions[0].fn, versions[-1].arguments
     shared_bytes = max(version.fn.attrs.get("shared_bytes", 0) for version in versions)
     placeholder = symbol(f"{fn.name}_by_block")
-    bodies = [_Callee(module, f"{placeholder}_{number}", version, target, options,
-                      f"{placeholder}_shared", shared_bytes)
-              for number, version in enumerate(versions)]
-    for body in bodies:
-        body.lower()
-    arguments = versions[-1].arguments
-    _define(module, placeholder, bodies, arguments, options, target, fn)
+    callees = [_Callee(module, f"{placeholder}_{number}", version, target, options,
+                       f"{placeholder}_shared", shared_bytes)
+               for number, version in enumerate(versions)]
+    for callee in callees:
+        callee.lower()
+    _Outer(module, fn, arguments, options).define(placeholder, callees, target)
     text = module.text()
     digest = hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()
     name = f"{placeholder}_{digest}"
-    return DeviceFunction(text.replace(f"@{placeholder}", f"@{name}"), name,
-                          (I32,) * len(GRID_AXES) + tuple(type_ for _, type_ in signature(arguments)),
-                          shared_bytes)
+    types = (I32,) * len(GRID_AXES) + tuple(type_ for _, type_ in signature(arguments))
+    return DeviceFunction(text.replace(f"@{placeholder}", f"@{name}"), name, types, shared_bytes)
 
 
 class _Callee:
@@ -152,12 +149,16 @@ class _Callee:
             return body.convert("trunc", I64, outer, type_)
         return outer
 
-    def fits(self, body: Body, registers: dict[str, str]) -> str:
-        """Whether the arguments are as the version needs them, an i1."""
+    def fits(self, body: Body, registers: dict[str, str], given: Arguments) -> str:
+        """Whether the arguments are as the version needs them, an i1.
+
+        given: as their types say.
+        """
         holds = "true"
-        for name, argument in self._version.arguments:
-            if isinstance(argument, ArrayArgument):
-                for each in _Assumptions(body, self._version, name, argument, registers).all():
+        for (name, needed), (_, known) in zip(self._version.arguments, given, strict=True):
+            if isinstance(needed, ArrayArgument):
+                assumptions = _Assumptions(body, self._version, name, needed, known, registers)
+                for each in assumptions.all():
                     holds = each if holds == "true" else body.binary("and", I1, holds, each)
         return holds
 
@@ -166,8 +167,8 @@ class _Assumptions:
     """What a version needs of one array, checked when it is called."""
 
     def __init__(self, body: Body, version: Version, name: str, argument: ArrayArgument,
-                 registers: dict[str, str]):
-        self._body, self._version, self._argument = body, version, argument
+                 known: ArrayArgument, registers: dict[str, str]):
+        self._body, self._version, self._argument, self._known = body, version, argument, known
         self._address = registers[name]
         self._extents, self._strides = (
             [registers[_field(name, kind, axis)] for axis in range(argument.rank)]
@@ -175,13 +176,20 @@ class _Assumptions:
 
     def all(self) -> list[str]:
         """Each as an i1; none where nothing is assumed."""
-        return [*self._in_space(), *self._aligned(), *self._narrow()]
+        return [*self._in_space(), *self._contiguous(), *self._aligned(), *self._narrow()]
 
     def _in_space(self) -> list[str]:
         if self._version.space == "generic":
             return []
         return [self._body.call(I1, "llvm.nvvm.isspacep.global",
                                 f"{GENERIC_POINTER} {self._address}", attributes=_PURE)]
+
+    def _contiguous(self) -> list[str]:
+        """Strides of 1 that the type does not tell."""
+        return [self._body.compare("icmp eq", I64, stride, str(needed))
+                for stride, needed, known in
+                zip(self._strides, self._argument.strides, self._known.strides)
+                if needed != known]
 
     def _aligned(self) -> list[str]:
         """The address, strides and extents are multiples."""
@@ -222,88 +230,88 @@ def _field(argument: str, kind: str, axis: int | None) -> str:
     return argument if axis is None else f"{argument}.{kind}{axis}"
 
 
-def _define(module: Module, name: str, versions: Sequence[_Callee], arguments: Arguments,
-            options: CodeOptions, target: Target, fn: Function) -> None:
-    """Define the outer function."""
-    body, parameters = Body(module), signature(arguments)
-    declared = [f"{I32} %i{axis}" for axis in range(len(GRID_AXES))]
-    registers = {field: f"%a{number}" for number, (field, _) in enumerate(parameters)}
-    declared += [f"{type_} {registers[field]}" for field, type_ in parameters]
-    _check_threads(body, options.num_warps * target.warp_size, fn, options)
-    for argument, attributes in arguments:
-        if isinstance(attributes, ArrayArgument):
-            registers |= _strides_in_elements(body, argument, attributes, registers, fn, options)
-    _barrier(body)
-    done = body.new_label("done")
-    for version in versions[:-1]:
-        _try(body, version, registers, done)
-    _require(body, versions[-1].fits(body, registers), f"{fn.name}: an array of 2**31 elements or "
-             "more, which needs wide=True", fn, options)
-    versions[-1].call(body, registers)
-    body.branch(done)
-    body.begin_block(done)
-    _barrier(body)
-    body.do("ret void")
-    body.define(name, declared, suffix="alwaysinline ")
+class _Outer:
+    """The function that is called: checks, barriers, and the choice of a version.
 
+    registers: its parameters by the names of signature; strides in elements.
+    """
 
-def _try(body: Body, version: _Callee, registers: dict[str, str], done: str) -> None:
-    """Call a version and go to done, if the arguments are as it needs them."""
-    fits, otherwise = body.new_label("fits"), body.new_label("otherwise")
-    body.branch_if(version.fits(body, registers), fits, otherwise)
-    body.begin_block(fits)
-    with body.scope():
-        version.call(body, registers)
+    def __init__(self, module: Module, fn: Function, arguments: Arguments, options: CodeOptions):
+        self._body, self._fn, self._arguments, self._options = Body(module), fn, arguments, options
+        parameters = signature(arguments)
+        self._registers = {field: f"%a{number}" for number, (field, _) in enumerate(parameters)}
+        self._declared = [f"{I32} %i{axis}" for axis in range(len(GRID_AXES))]
+        self._declared += [f"{type_} {self._registers[field]}" for field, type_ in parameters]
+
+    def define(self, name: str, versions: Sequence[_Callee], target: Target) -> None:
+        """Write the function."""
+        body = self._body
+        self._check_threads(self._options.num_warps * target.warp_size)
+        for argument, attributes in self._arguments:
+            if isinstance(attributes, ArrayArgument):
+                self._count_strides_in_elements(argument, attributes)
+        body.assembly(BARRIER)
+        done = body.new_label("done")
+        for version in versions[:-1]:
+            self._try(version, done)
+        self._require(self._fit(versions[-1]),
+                      "given an array of 2**31 elements or more, which needs wide=True")
+        versions[-1].call(body, self._registers)
         body.branch(done)
-    body.begin_block(otherwise)
+        body.begin_block(done)
+        body.assembly(BARRIER)
+        body.do("ret void")
+        body.define(name, self._declared, suffix="alwaysinline ")
 
+    def _fit(self, version: _Callee) -> str:
+        return version.fits(self._body, self._registers, self._arguments)
 
-def _check_threads(body: Body, threads: int, fn: Function, options: CodeOptions) -> None:
-    """Fail unless the block has so many threads, all along x."""
-    sizes = [special_register(body, f"ntid.{axis}") for axis in GRID_AXES]
-    holds = body.compare("icmp eq", I32, sizes[0], str(threads))
-    for size in sizes[1:]:
-        holds = body.binary("and", I1, holds, body.compare("icmp eq", I32, size, "1"))
-    message = (f"{fn.name}: called in a block whose threads are not ({threads}, 1, 1), as "
-               f"num_warps={options.num_warps} needs")
-    _require(body, holds, message, fn, options)
+    def _try(self, version: _Callee, done: str) -> None:
+        """Call a version and go to done, if the arguments are as it needs them."""
+        body = self._body
+        fits, otherwise = body.new_label("fits"), body.new_label("otherwise")
+        body.branch_if(self._fit(version), fits, otherwise)
+        body.begin_block(fits)
+        with body.scope():
+            version.call(body, self._registers)
+            body.branch(done)
+        body.begin_block(otherwise)
 
+    def _check_threads(self, threads: int) -> None:
+        """Stop unless the block has so many threads, all along x."""
+        body = self._body
+        sizes = [special_register(body, f"ntid.{axis}") for axis in GRID_AXES]
+        holds = body.compare("icmp eq", I32, sizes[0], str(threads))
+        for size in sizes[1:]:
+            holds = body.binary("and", I1, holds, body.compare("icmp eq", I32, size, "1"))
+        self._require(holds, f"called in a block whose threads are not ({threads}, 1, 1), as "
+                             f"num_warps={self._options.num_warps} needs")
 
-def _strides_in_elements(body: Body, name: str, argument: ArrayArgument,
-                         registers: dict[str, str], fn: Function, options: CodeOptions,
-                         ) -> dict[str, str]:
-    """The strides of an array by the names of signature, from those in bytes.
+    def _count_strides_in_elements(self, name: str, argument: ArrayArgument) -> None:
+        """Fields of records may have strides that are no multiples of their size."""
+        body, size = self._body, argument.dtype.bytes
+        for axis in range(argument.rank):
+            field = _field(name, "stride", axis)
+            stride = self._registers[field]
+            if 1 not in argument.strides and size > 1:
+                rest = body.binary("and", I64, stride, str(size - 1))
+                self._require(body.compare("icmp eq", I64, rest, "0"),
+                              f"the strides of {name} are no multiples of its element size")
+            self._registers[field] = body.binary("ashr", I64, stride, str(size.bit_length() - 1))
 
-    Fields of records may have strides that are no multiples of their size.
-    """
-    size, found = argument.dtype.bytes, {}
-    for axis in range(argument.rank):
-        field = _field(name, "stride", axis)
-        if 1 not in argument.strides and size > 1:
-            rest = body.binary("and", I64, registers[field], str(size - 1))
-            message = f"{fn.name}: the strides of {name} are no multiples of its element size"
-            _require(body, body.compare("icmp eq", I64, rest, "0"), message, fn, options)
-        found[field] = body.binary("ashr", I64, registers[field], str(size.bit_length() - 1))
-    return found
+    def _require(self, holds: str, message: str) -> None:
+        """Stop the kernel unless an i1 holds; with debug by a message.
 
-
-def _require(body: Body, holds: str, message: str, fn: Function, options: CodeOptions) -> None:
-    """Stop the kernel unless an i1 holds: with a message where that may cost something.
-
-    The message is printed by a function of the driver, and a call anywhere in a kernel makes
-    ptxas wait for each wgmma (its message C7509).
-    """
-    if options.debug:
-        fail_unless(body, holds, message, fn.loc)
-        return
-    wrong, right = body.new_label("wrong"), body.new_label("right")
-    body.branch_if(holds, right, wrong)
-    body.begin_block(wrong)
-    body.assembly(TRAP)
-    body.branch(right)
-    body.begin_block(right)
-
-
-def _barrier(body: Body) -> None:
-    """All threads of the block."""
-    body.assembly(BARRIER)
+        The message is printed by a function of the driver, and a call anywhere in a kernel makes
+        ptxas wait for each wgmma (its message C7509).
+        """
+        body = self._body
+        if self._options.debug:
+            fail_unless(body, holds, f"{self._fn.name}: {message}", self._fn.loc)
+            return
+        wrong, right = body.new_label("wrong"), body.new_label("right")
+        body.branch_if(holds, right, wrong)
+        body.begin_block(wrong)
+        body.assembly(TRAP)
+        body.branch(right)
+        body.begin_block(right)

@@ -210,9 +210,9 @@ def block_function(kernel: Kernel, constants: Mapping[str, object] | None = None
     """A kernel as a function of a block: all its threads call it in a `@cuda.jit` kernel.
 
     The call runs one program.  It takes program ids, one int for each axis that the kernel reads,
-    then the kernel's arguments: arrays in global or shared memory, and numbers.  It returns nothing.
-    All threads of the block call it together, with the same arguments; what they wrote before is
-    seen by the kernel, and what it writes by all of them after the call.
+    then the kernel's arguments: arrays in global or shared memory, and numbers.  It returns
+    nothing.  All threads of the block call it together, with the same arguments; the kernel sees
+    what they wrote before, and all of them see what it wrote after.
 
     constants: values of the constexprs, and of other parameters that are no arguments of calls.
     link: how its code gets into the caller: "ir", compiled together with it; "ltoir", linked with

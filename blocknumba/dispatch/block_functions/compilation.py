@@ -3,8 +3,8 @@
 Nothing is known of arrays when a `@cuda.jit` kernel is compiled but their types, so there are
 three versions of the code, and each call takes the first that fits:
 
-    global     all arrays in global memory, at multiples of 16 bytes: asynchronous copies
-    aligned    in any memory, at multiples of 16 bytes: accesses of up to 16 bytes
+    global     all arrays in global memory, rows at multiples of 16 bytes: asynchronous copies
+    aligned    in any memory, rows at multiples of 16 bytes: accesses of up to 16 bytes
     any        as their elements are aligned: an access for each element
 
 All do without what only a launch can give: tensor maps, clusters, warps that fetch.
@@ -64,16 +64,12 @@ def compile_block_function(kernel: Kernel, constants: Mapping[str, object], opti
         for more shared memory than a block has without opting in.
     """
     with compiling(kernel.python_function, target):
-        aligned = tuple((name, _aligned(argument)) for name, argument in arguments)
-        of_launches = _without(target, _OF_LAUNCHES)
-        specialization, _ = kernel.specialize(aligned, constants, options, of_launches,
-                                              disjoint=False)
-        tile = tile_function(kernel.python_function, specialization, constants, {})
-        _require_no_grid(tile)
-        versions = _versions(tile, specialization, arguments)
+        compilation = _Compilation(kernel, constants, options, target)
+        versions = compilation.versions(arguments)
         code = CodeOptions(options.num_warps, options.fastmath, lineinfo=options.lineinfo,
                            debug=options.debug)
         function = lower_device_function(versions, target, code)
+    tile = compilation.tile
     return BlockCode(function, arguments, _axes(tile), effects(tile).stored)
 
 
@@ -91,15 +87,16 @@ def _aligned(argument: Argument) -> Argument:
     """An argument as the first versions need it."""
     if not isinstance(argument, ArrayArgument):
         return argument
-    divisor = max(1, ALIGNMENT // argument.dtype.bytes)
+    divisor, strides = max(1, ALIGNMENT // argument.dtype.bytes), argument.strides
+    if strides and 1 not in strides:  # rows of views are contiguous as a rule
+        strides = (*strides[:-1], 1)
     # rows of a matrix begin aligned, and asynchronous copies do not cut them; vectors of an array
     # of one axis may be cut
     cuts = argument.rank > 1
-    return replace(argument, alignment=ALIGNMENT,
-                   stride_divisibility=tuple(1 if stride == 1 else divisor
-                                             for stride in argument.strides),
+    return replace(argument, strides=strides, alignment=ALIGNMENT,
+                   stride_divisibility=tuple(1 if stride == 1 else divisor for stride in strides),
                    extent_divisibility=tuple(divisor if stride == 1 and cuts else 1
-                                             for stride in argument.strides))
+                                             for stride in strides))
 
 
 def _without(target: Target, capabilities: frozenset[Capability]) -> Target:
@@ -108,26 +105,57 @@ def _without(target: Target, capabilities: frozenset[Capability]) -> Target:
                    shared_bytes_per_block=target.static_shared_bytes)
 
 
-def _versions(tile: Function, specialization: Specialization, arguments: Arguments,
-              ) -> tuple[Version, ...]:
-    """The versions of a kernel without layouts; one where there are no arrays."""
-    aligned = specialization.arguments
-    anywhere = replace(specialization, target=_without(specialization.target, _OF_GLOBAL_MEMORY))
-    generic = _laid_out(tile, anywhere)
-    last = Version(_unaligned(generic, arguments), arguments, "generic", NARROW_OFFSETS)
-    if aligned == arguments:
-        return (last,)
-    return (Version(_laid_out(tile, specialization), aligned, "global", NARROW_OFFSETS),
-            Version(generic, aligned, "generic", NARROW_OFFSETS), last)
+class _Compilation:
+    """One block function on its way to layouts.
+
+    tile: its tile IR, of the version that was made last.
+    """
+
+    def __init__(self, kernel: Kernel, constants: Mapping[str, object], options: Options,
+                 target: Target):
+        self._kernel, self._constants, self._options = kernel, constants, options
+        self._everywhere = _without(target, _OF_LAUNCHES | _OF_GLOBAL_MEMORY)
+        self._in_global_memory = _without(target, _OF_LAUNCHES)
+
+    def versions(self, arguments: Arguments) -> tuple[Version, ...]:
+        """The versions, the last one for all arguments; one where there are no arrays."""
+        aligned = tuple((name, _aligned(argument)) for name, argument in arguments)
+        tile = self._tile(aligned)
+        generic = self._laid_out(tile, aligned, self._everywhere)
+        if aligned == arguments:
+            return (Version(generic, arguments, "generic", NARROW_OFFSETS),)
+        found = (Version(self._laid_out(tile, aligned, self._in_global_memory), aligned, "global",
+                         NARROW_OFFSETS),
+                 Version(generic, aligned, "generic", NARROW_OFFSETS))
+        if any(_strides(argument) != _strides(other)
+               for (_, argument), (_, other) in zip(arguments, aligned)):
+            generic = self._laid_out(self._tile(arguments), arguments, self._everywhere)
+        return (*found, Version(_unaligned(generic, arguments), arguments, "generic",
+                                NARROW_OFFSETS))
+
+    def _specialization(self, arguments: Arguments, target: Target) -> Specialization:
+        return self._kernel.specialize(arguments, self._constants, self._options, target,
+                                       disjoint=False)[0]
+
+    def _tile(self, arguments: Arguments) -> Function:
+        specialization = self._specialization(arguments, self._everywhere)
+        self.tile = tile_function(self._kernel.python_function, specialization, self._constants,
+                                  {})
+        _require_no_grid(self.tile)
+        return self.tile
+
+    def _laid_out(self, tile: Function, arguments: Arguments, target: Target) -> Function:
+        num_warps = self._options.num_warps
+        require_room(tile, target, 1)
+        fn = lay_out(tile, layout_options(self._specialization(arguments, target), num_warps))
+        require_shared_memory(fn, target, "a block function")
+        require_registers(fn, num_warps)
+        return fn
 
 
-def _laid_out(tile: Function, specialization: Specialization) -> Function:
-    target, num_warps = specialization.target, specialization.options.num_warps
-    require_room(tile, target, 1)
-    fn = lay_out(tile, layout_options(specialization, num_warps))
-    require_shared_memory(fn, target, "a block function")
-    require_registers(fn, num_warps)
-    return fn
+def _strides(argument: Argument) -> tuple[int | None, ...]:
+    """The strides of an array that are known."""
+    return argument.strides if isinstance(argument, ArrayArgument) else ()
 
 
 def _unaligned(fn: Function, arguments: Arguments) -> Function:

@@ -81,7 +81,7 @@ class _Call:
         """Add the code to the library that is being made."""
         library = self._context.active_code_library
         if self._function.link == "ltoir":
-            require(_flags().lto, "{}: linked as LTO IR into a kernel without lto=True",
+            require(_is_linked_by_lto(), "{}: linked as LTO IR into a kernel without lto=True",
                     self._function.__name__, error=BlockValueError,
                     hint='compile the kernel with lto=True, or make it with link="ir"')
             library.add_linking_file(_ltoir(code.function, self._caller.target))
@@ -141,6 +141,11 @@ def _split(sig: object, values: list) -> tuple[list, dict]:
 def _flags() -> object:
     """How the kernel is compiled that is being compiled."""
     return ConfigStack().top()
+
+
+def _is_linked_by_lto() -> bool:
+    flags = _flags()
+    return flags.lto or "gen-lto" in (flags.nvvm_options or {})
 
 
 def _caller(loc: object) -> Caller:
