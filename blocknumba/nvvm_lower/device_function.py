@@ -164,7 +164,7 @@ class _Callee:
 
 
 class _Assumptions:
-    """What a version needs of one array, checked when it is called."""
+    """Assumptions of a version on one array, checked when it is called."""
 
     def __init__(self, body: Body, version: Version, name: str, argument: ArrayArgument,
                  known: ArrayArgument, registers: dict[str, str]):

@@ -17,10 +17,17 @@ from numba import float32  # noqa: E402
 FRESH = np.random.default_rng()
 
 
-@pytest.fixture(params=[*MACHINES, *(pytest.param(gpu, marks=pytest.mark.gpu(emulated="machine"),
-                                                  id=f"gpu-{gpu.link}") for gpu in GPUS)])
+@pytest.fixture(params=MACHINES)
+def emulated(request) -> Machine:
+    """Emulated GPUs; the whole kernel is one PTX."""
+    return request.param
+
+
+@pytest.fixture(params=[*MACHINES, *(
+    pytest.param(gpu, marks=pytest.mark.gpu(emulated="emulated"), id=f"gpu-{gpu.link}")
+    for gpu in GPUS)])
 def machine(request) -> Machine:
-    """Emulated GPUs, each whole kernel one PTX, and the GPU where there is one."""
+    """Those, and the GPU where there is one."""
     return request.param
 
 

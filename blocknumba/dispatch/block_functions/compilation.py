@@ -182,6 +182,6 @@ def _require_no_grid(tile: Function) -> None:
 
 
 def _axes(tile: Function) -> int:
-    """How many program ids a kernel reads: up to the last axis that it asks for."""
+    """Number of program ids that a kernel reads: up to the last axis that it asks for."""
     axes = [op.attrs["axis"] for op in walk(tile.body) if op.opdef is program_id]
     return max(axes, default=-1) + 1

@@ -13,7 +13,7 @@ from numba.cuda.core.targetconfig import ConfigStack
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.typing.templates import AbstractTemplate, signature
 
-from blocknumba.dispatch.block_functions.block_function import Caller, CallableKernel
+from blocknumba.dispatch.block_functions.call import Caller, CallableKernel, called_from
 from blocknumba.dispatch.block_functions.compilation import BlockCode
 from blocknumba.errors import BlockValueError, Loc, ResourceError, require
 from blocknumba.nvvm_lower.device_function import DeviceFunction
@@ -38,7 +38,9 @@ def type_of(function: CallableKernel) -> types.Function:
                 pysig=_python_signature(len(args), kws))
 
     def lower(context, builder, sig, args, loc):
-        return _Call(function, context, builder, loc).lower(sig, args)
+        caller = _caller(loc)
+        with called_from(caller.loc):
+            return _Call(function, context, builder, caller).lower(sig, args)
 
     cuda_target.target_context.insert_func_defn([(lower, function, (types.VarArg(types.Any),))])
     return types.Function(Template)
@@ -55,9 +57,9 @@ class _Call:
     """One call of a block function, to be lowered."""
 
     def __init__(self, function: CallableKernel, context: object, builder: ir.IRBuilder,
-                 loc: object):
+                 caller: Caller):
         self._function, self._context, self._builder = function, context, builder
-        self._caller = _caller(loc)
+        self._caller = caller
 
     def lower(self, sig: object, args: Sequence[ir.Value]) -> ir.Value:
         """Link the code, and call it."""
@@ -139,7 +141,7 @@ def _split(sig: object, values: list) -> tuple[list, dict]:
 
 
 def _flags() -> object:
-    """How the kernel is compiled that is being compiled."""
+    """The options of the kernel that is being compiled."""
     return ConfigStack().top()
 
 
