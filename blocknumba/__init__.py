@@ -14,6 +14,7 @@ _LAZY = {"autotune": ("blocknumba.dispatch.tune.autotune", "autotune"),
          "block_function": ("blocknumba.dispatch.block_functions.block_function", "block_function"),
          "Config": ("blocknumba.dispatch.tune.key", "Config"),
          "current_device": ("blocknumba.dispatch.launch.device", "current_device"),
+         "device": ("blocknumba.dispatch.njit.device_array", "device"),
          "heuristics": ("blocknumba.dispatch.tune.layers", "heuristics"),
          "testing": ("blocknumba.testing", "")}
 __version__ = "0.1.0"

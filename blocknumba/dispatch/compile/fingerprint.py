@@ -70,6 +70,21 @@ def fingerprint(function: FunctionType, specialization: Specialization,
     return writer.digest()
 
 
+def digest(plain: Iterable[object], values: Iterable[object]) -> str | None:
+    """The digest of values that a kernel may read, the same in every process; None if none is.
+
+    plain: values that their str determines.
+    """
+    writer = _Writer(is_located=False, asks_classes=False)
+    try:
+        writer.add(*plain)
+        for value in values:
+            writer.value(value)
+    except Unknowable:
+        return None
+    return writer.digest()
+
+
 @cache
 def environment() -> str:
     """The versions of all that takes part in a compilation, without loading any of it.

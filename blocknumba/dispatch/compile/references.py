@@ -92,9 +92,11 @@ class Named:
     """A kernel, or a decorator's, that is found by its name: a copy of it is itself.
 
     __module__, __qualname__: of its function.
+    chosen: names of arguments that a decorator chooses; None for a kernel without any.
     """
 
     __slots__ = ()
+    chosen: frozenset[str] | None = None
 
     def remake(self) -> tuple[type, tuple]:
         """A class and arguments that make one like it."""
@@ -118,7 +120,7 @@ class Named:
     def __reduce_ex__(self, protocol: int) -> tuple | str:
         """Errors: PicklingError for one that is not found by its name."""
         name = f"{self.__module__}.{self.__qualname__}"
-        is_found = _found(self.__module__, self.__qualname__) is self
+        is_found = found(self.__module__, self.__qualname__) is self
         # nothing says which of the two asks, but cloudpickle does not before it is loaded
         if not is_found and "cloudpickle" not in sys.modules:
             raise pickle.PicklingError(
@@ -145,7 +147,7 @@ def _referred(reference: FunctionType) -> Named:
     return reference() if known is None else known()
 
 
-def _found(module: str, name: str) -> object:
+def found(module: str, name: str) -> object:
     """The object of a name; None if there is none."""
     try:
         return operator.attrgetter(name)(sys.modules[module])

@@ -266,9 +266,13 @@ class Driver:
         cuda-bindings' functions convert every argument and the status at each call, which costs
         as much as a quarter of the launch.  Like them, this one lets go of the GIL.
         """
+        return ctypes.CFUNCTYPE(ctypes.c_int)(self.address("cuLaunchKernelEx"))
+
+    def address(self, function: str) -> int:
+        """Address of one of the driver's functions."""
         address, _ = self.check("cuGetProcAddress", self.api.cuGetProcAddress(
-            b"cuLaunchKernelEx", _LAUNCH_VERSION, 0))
-        return ctypes.CFUNCTYPE(ctypes.c_int)(int(address))
+            function.encode(), _LAUNCH_VERSION, 0))
+        return int(address)
 
     def check(self, function: str, result: tuple) -> tuple:
         """The values of a call.  Errors: LaunchError with the driver's own words."""

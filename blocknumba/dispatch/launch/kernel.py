@@ -82,6 +82,13 @@ class Kernel(Named):
         """The Python function, under Numba's name."""
         return self.python_function
 
+    @property
+    def _numba_type_(self) -> object:
+        """Its type in functions that Numba compiles; Numba asks for it by this name."""
+        # here and not above: nothing else needs it, and importing it takes time
+        from blocknumba.dispatch.njit.lowering import kernel_type
+        return kernel_type(self)
+
     def __getitem__(self, configuration: object) -> Launch:
         """`kernel[grid]` or `kernel[grid, stream]`: a function that launches.
 
@@ -173,14 +180,23 @@ class Kernel(Named):
 
     def prepare(self, bound: Mapping[str, object], options: Options) -> Call:
         """Read the arguments of a call, given by name, and find or compile the code for them."""
-        arguments = read_arguments(self.signature, bound)
+        return self.prepare_read(read_arguments(self.signature, bound), options)
+
+    def prepare_read(self, arguments: Arguments, options: Options,
+                     with_tensor_maps: bool = True) -> Call:
+        """Find or compile the code for the arguments of a call.
+
+        with_tensor_maps: whether the code may take tensor maps as parameters.
+        """
         driver, device = device_of(self.signature, arguments, options)
         target = None if driver is None else target_of(driver, device)
         arrays = arguments.arrays
-        specialization, captures = self.specialize(arguments_of(self.signature, arguments.infos),
-                                                   arguments.constants, options, target,
+        known = arguments_of(self.signature, arguments.infos, with_tensor_maps)
+        specialization, captures = self.specialize(known, arguments.constants, options, target,
                                                    target is not None
                                                    and are_disjoint(arrays.values()))
+        if not with_tensor_maps:
+            specialization = replace(specialization, numbers_describe=False)
         compiled = self._code_for(specialization, arguments)
         if target is not None and not specialization.disjoint and stores_are_apart(
                 arrays, compiled.effects.stored):

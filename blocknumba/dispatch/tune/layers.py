@@ -44,6 +44,13 @@ class Layer(Named):
         """The Python function, under Numba's name."""
         return self.base.py_func
 
+    @property
+    def _numba_type_(self) -> object:
+        """Its type in functions that Numba compiles; Numba asks for it by this name."""
+        # here and not above: nothing else needs it, and importing it takes time
+        from blocknumba.dispatch.njit.lowering import kernel_type
+        return kernel_type(self)
+
     def __getitem__(self, configuration: object) -> LayerLaunch:
         """`kernel[grid]` or `kernel[grid, stream]`, as of the kernel; a grid that is a function
         sees the chosen constants."""

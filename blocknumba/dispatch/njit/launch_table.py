@@ -1,0 +1,329 @@
+"""Launch tables: how native code finds the version of a kernel for its arguments, and calls it.
+
+    Table: count, key words, miss, number, versions --> Version: key, run, slots ...
+
+The code that Numba compiles packs all arguments of a launch into a *record* of 8-byte slots, and
+what versions depend on into a *key* of 8-byte words.  `blocknumba_launch`, a function in LLVM IR
+that is linked into each caller, compares the key with those of the versions.  It calls the version
+that it finds: the driver's cuLaunchKernelEx, or a function of the CPU device.  If it finds none it
+calls `miss`, a function in Python.  The caller knows a table by the name of a symbol, so that Numba
+can cache it: the table itself belongs to the process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import llvmlite.binding as llvm
+
+from blocknumba.dispatch.launch.grid import MAX_X, MAX_YZ
+from blocknumba.dispatch.launch.plan import LaunchConfig, LaunchShape
+
+MAX_VERSIONS = 64  # of a table; the 65th makes it forget the others
+MAX_PARAMETERS = 256
+_WORD_BYTES = 8
+# (number of the table, addresses of record and key, grid x, y, z, stream) -> 0, or 1 for an error
+Miss = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 7)
+
+
+class VersionStruct(ctypes.Structure):
+    """%version of the code below.
+
+    key: address of its words.
+    run: address of cuLaunchKernelEx, or of a function of the CPU device.
+    handle: the kernel in the driver; 0 on the CPU.
+    device: ordinal.  current_device: address of cuCtxGetDevice; 0 where there is only one device.
+    count: parameters.  slots: address of the slot of each in the record (int32).
+    offsets: address of the offset in bytes of each in the CPU device's structure (int32).
+    config: address of a CUlaunchConfig, to which grid and stream are added.
+    cluster: blocks of a program.
+    """
+
+    _fields_ = [("key", ctypes.c_void_p), ("run", ctypes.c_void_p), ("handle", ctypes.c_uint64),
+                ("device", ctypes.c_int64), ("current_device", ctypes.c_void_p),
+                ("count", ctypes.c_int64), ("slots", ctypes.c_void_p),
+                ("offsets", ctypes.c_void_p), ("config", ctypes.c_void_p),
+                ("cluster", ctypes.c_int64)]
+
+
+class TableStruct(ctypes.Structure):
+    """%table of the code below.  words: of a key."""
+
+    _fields_ = [("count", ctypes.c_int64), ("words", ctypes.c_int64), ("miss", Miss),
+                ("number", ctypes.c_int64), ("versions", ctypes.c_void_p * MAX_VERSIONS)]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuCode:
+    """A kernel of the driver.
+
+    launch: address of cuLaunchKernelEx.  handle: the kernel.  shape: of its launches.
+    device: ordinal.  current_device: address of cuCtxGetDevice; 0 if there is only one device.
+    """
+
+    launch: int
+    handle: int
+    shape: LaunchShape
+    device: int
+    current_device: int
+
+
+@dataclass(frozen=True, slots=True)
+class CpuCode:
+    """A function of the CPU device.
+
+    function: address of i32 (arguments, first program, stop program, grid x, y, z), which runs
+        a range of programs and returns 0, or another number where something went wrong.
+    offsets: in bytes of each parameter in the structure of arguments, ascending.
+    """
+
+    function: int
+    offsets: Sequence[int]
+
+
+class Version:
+    """A version of a kernel in a table, with all memory that native code reads of it.
+
+    key: its words.  slots: slot of each parameter in the record.
+    """
+
+    def __init__(self, key: Sequence[int], slots: Sequence[int], code: GpuCode | CpuCode):
+        self._key = (ctypes.c_uint64 * max(1, len(key)))(*key)
+        self._slots = (ctypes.c_int32 * max(1, len(slots)))(*slots)
+        struct = self.struct = VersionStruct(ctypes.addressof(self._key), count=len(slots),
+                                             slots=ctypes.addressof(self._slots))
+        if isinstance(code, CpuCode):
+            self._offsets = (ctypes.c_int32 * max(1, len(slots)))(*code.offsets)
+            struct.run, struct.offsets = code.function, ctypes.addressof(self._offsets)
+            return
+        self._config = LaunchConfig.of(code.shape)
+        struct.run, struct.handle, struct.device = code.launch, code.handle, code.device
+        struct.current_device = code.current_device
+        struct.config, struct.cluster = ctypes.addressof(self._config), code.shape.cluster
+
+
+class Table:
+    """The versions of one launch in the source of a caller.
+
+    symbol: name that callers know it by; a later table of this name takes its place for callers
+        that are compiled later.
+    number: handed to `miss`.  words: of a key.  address: of its structure.
+    """
+
+    def __init__(self, symbol: str, number: int, words: int, miss: Miss):
+        self._struct = TableStruct(0, words, miss, number)
+        self._kept: list[Version] = []  # other threads may read those that were forgotten
+        self.address = ctypes.addressof(self._struct)
+        llvm.add_symbol(symbol, self.address)
+
+    def add(self, version: Version) -> None:
+        """Let native code find a version; only one thread may do so at a time."""
+        if self._struct.count == MAX_VERSIONS:
+            self._struct.count = 0
+        self._kept.append(version)
+        self._struct.versions[self._struct.count] = ctypes.addressof(version.struct)
+        self._struct.count += 1
+
+
+LAUNCH = "blocknumba_launch"
+_CODE = f"""
+%version = type {{ ptr, ptr, i64, i64, ptr, i64, ptr, ptr, ptr, i64 }}
+%table = type {{ i64, i64, ptr, i64, [{MAX_VERSIONS} x ptr] }}
+%config = type {{ i32, i32, i32, [3 x i32], i32, i64, ptr, i32 }}
+
+; The version with a key; null if there is none.
+define internal ptr @blocknumba_find(ptr %table, ptr %key) {{
+entry:
+  %count = load atomic i64, ptr %table acquire, align 8
+  %words.at = getelementptr %table, ptr %table, i32 0, i32 1
+  %words = load i64, ptr %words.at
+  br label %versions
+versions:
+  %v = phi i64 [ 0, %entry ], [ %v.next, %different ]
+  %more = icmp slt i64 %v, %count
+  br i1 %more, label %compare, label %none
+compare:
+  %version.at = getelementptr %table, ptr %table, i32 0, i32 4, i64 %v
+  %version = load ptr, ptr %version.at
+  %other = load ptr, ptr %version
+  br label %next
+next:
+  %w = phi i64 [ 0, %compare ], [ %w.next, %same ]
+  %left = icmp slt i64 %w, %words
+  br i1 %left, label %word, label %found
+word:
+  %here.at = getelementptr i64, ptr %key, i64 %w
+  %there.at = getelementptr i64, ptr %other, i64 %w
+  %here = load i64, ptr %here.at
+  %there = load i64, ptr %there.at
+  %equal = icmp eq i64 %here, %there
+  br i1 %equal, label %same, label %different
+same:
+  %w.next = add i64 %w, 1
+  br label %next
+different:
+  %v.next = add i64 %v, 1
+  br label %versions
+found:
+  ret ptr %version
+none:
+  ret ptr null
+}}
+
+; cuLaunchKernelEx for a version; its status, or -1 where another device is current.
+define internal i32 @blocknumba_launch_gpu(ptr %version, ptr %record, i32 %x, i32 %y, i32 %z,
+                                           i64 %stream) {{
+entry:
+  %places = alloca [{MAX_PARAMETERS} x ptr]
+  %config = alloca %config
+  %device = alloca i32
+  %current.at = getelementptr %version, ptr %version, i32 0, i32 4
+  %current = load ptr, ptr %current.at
+  %one = icmp eq ptr %current, null
+  br i1 %one, label %pack, label %ask
+ask:
+  %asked = call i32 %current(ptr %device)
+  %answer = load i32, ptr %device
+  %here = sext i32 %answer to i64
+  %wanted.at = getelementptr %version, ptr %version, i32 0, i32 3
+  %wanted = load i64, ptr %wanted.at
+  %right = icmp eq i64 %here, %wanted
+  %answered = icmp eq i32 %asked, 0
+  %is.there = and i1 %right, %answered
+  br i1 %is.there, label %pack, label %elsewhere
+elsewhere:
+  ret i32 -1
+pack:
+  %count.at = getelementptr %version, ptr %version, i32 0, i32 5
+  %count = load i64, ptr %count.at
+  %slots.at = getelementptr %version, ptr %version, i32 0, i32 6
+  %slots = load ptr, ptr %slots.at
+  br label %parameters
+parameters:
+  %p = phi i64 [ 0, %pack ], [ %p.next, %parameter ]
+  %more = icmp slt i64 %p, %count
+  br i1 %more, label %parameter, label %packed
+parameter:
+  %slot.at = getelementptr i32, ptr %slots, i64 %p
+  %slot = load i32, ptr %slot.at
+  %from = getelementptr i64, ptr %record, i32 %slot
+  %to = getelementptr ptr, ptr %places, i64 %p
+  store ptr %from, ptr %to
+  %p.next = add i64 %p, 1
+  br label %parameters
+packed:
+  %template.at = getelementptr %version, ptr %version, i32 0, i32 8
+  %template = load ptr, ptr %template.at
+  %copied = load %config, ptr %template
+  %cluster.at = getelementptr %version, ptr %version, i32 0, i32 9
+  %cluster = load i64, ptr %cluster.at
+  %cluster.32 = trunc i64 %cluster to i32
+  %blocks = mul i32 %x, %cluster.32
+  %with.x = insertvalue %config %copied, i32 %blocks, 0
+  %with.y = insertvalue %config %with.x, i32 %y, 1
+  %with.z = insertvalue %config %with.y, i32 %z, 2
+  %whole = insertvalue %config %with.z, i64 %stream, 5
+  store %config %whole, ptr %config
+  %run.at = getelementptr %version, ptr %version, i32 0, i32 1
+  %run = load ptr, ptr %run.at
+  %handle.at = getelementptr %version, ptr %version, i32 0, i32 2
+  %handle = load i64, ptr %handle.at
+  %status = call i32 %run(ptr %config, i64 %handle, ptr %places, ptr null)
+  ret i32 %status
+}}
+
+; All programs of a version on the calling thread.  Parameters are copied in the order of their
+; offsets, 8 bytes each: what is too much is overwritten by the next.
+define internal i32 @blocknumba_run_here(ptr %version, ptr %record, i32 %x, i32 %y, i32 %z) {{
+entry:
+  %arguments = alloca [{MAX_PARAMETERS + 1} x i64]
+  %count.at = getelementptr %version, ptr %version, i32 0, i32 5
+  %count = load i64, ptr %count.at
+  %slots.at = getelementptr %version, ptr %version, i32 0, i32 6
+  %slots = load ptr, ptr %slots.at
+  %offsets.at = getelementptr %version, ptr %version, i32 0, i32 7
+  %offsets = load ptr, ptr %offsets.at
+  br label %parameters
+parameters:
+  %p = phi i64 [ 0, %entry ], [ %p.next, %parameter ]
+  %more = icmp slt i64 %p, %count
+  br i1 %more, label %parameter, label %packed
+parameter:
+  %slot.at = getelementptr i32, ptr %slots, i64 %p
+  %slot = load i32, ptr %slot.at
+  %offset.at = getelementptr i32, ptr %offsets, i64 %p
+  %offset = load i32, ptr %offset.at
+  %from = getelementptr i64, ptr %record, i32 %slot
+  %to = getelementptr i8, ptr %arguments, i32 %offset
+  %bits = load i64, ptr %from
+  store i64 %bits, ptr %to, align 1
+  %p.next = add i64 %p, 1
+  br label %parameters
+packed:
+  %x.64 = zext i32 %x to i64
+  %y.64 = zext i32 %y to i64
+  %z.64 = zext i32 %z to i64
+  %xy = mul i64 %x.64, %y.64
+  %programs = mul i64 %xy, %z.64
+  %run.at = getelementptr %version, ptr %version, i32 0, i32 1
+  %run = load ptr, ptr %run.at
+  %status = call i32 %run(ptr %arguments, i64 0, i64 %programs, i32 %x, i32 %y, i32 %z)
+  ret i32 %status
+}}
+
+; A launch: 0, or 1 where Python keeps an error for the calling thread.
+define i32 @{LAUNCH}(ptr %table, ptr %record, ptr %key, i64 %x, i64 %y, i64 %z,
+                      i64 %stream) {{
+entry:
+  %x.least = sub i64 %x, 1
+  %y.least = sub i64 %y, 1
+  %z.least = sub i64 %z, 1
+  %x.fits = icmp ult i64 %x.least, {MAX_X}
+  %y.fits = icmp ult i64 %y.least, {MAX_YZ}
+  %z.fits = icmp ult i64 %z.least, {MAX_YZ}
+  %xy.fits = and i1 %x.fits, %y.fits
+  %fits = and i1 %xy.fits, %z.fits
+  br i1 %fits, label %find, label %miss
+find:
+  %version = call ptr @blocknumba_find(ptr %table, ptr %key)
+  %unknown = icmp eq ptr %version, null
+  br i1 %unknown, label %miss, label %known
+known:
+  %x.32 = trunc i64 %x to i32
+  %y.32 = trunc i64 %y to i32
+  %z.32 = trunc i64 %z to i32
+  %config.at = getelementptr %version, ptr %version, i32 0, i32 8
+  %config = load ptr, ptr %config.at
+  %is.cpu = icmp eq ptr %config, null
+  br i1 %is.cpu, label %cpu, label %gpu
+cpu:
+  %failed = call i32 @blocknumba_run_here(ptr %version, ptr %record, i32 %x.32, i32 %y.32,
+                                          i32 %z.32)
+  %cpu.done = icmp eq i32 %failed, 0
+  br i1 %cpu.done, label %done, label %miss
+gpu:
+  %status = call i32 @blocknumba_launch_gpu(ptr %version, ptr %record, i32 %x.32, i32 %y.32,
+                                            i32 %z.32, i64 %stream)
+  %gpu.done = icmp eq i32 %status, 0
+  br i1 %gpu.done, label %done, label %miss
+done:
+  ret i32 0
+miss:
+  %miss.at = getelementptr %table, ptr %table, i32 0, i32 2
+  %missed = load ptr, ptr %miss.at
+  %number.at = getelementptr %table, ptr %table, i32 0, i32 3
+  %number = load i64, ptr %number.at
+  %record.64 = ptrtoint ptr %record to i64
+  %key.64 = ptrtoint ptr %key to i64
+  %error = call i32 %missed(i64 %number, i64 %record.64, i64 %key.64, i64 %x, i64 %y, i64 %z,
+                            i64 %stream)
+  ret i32 %error
+}}
+"""
+
+
+def launch_code() -> llvm.ModuleRef:
+    """The module that defines LAUNCH, which any number of callers may link."""
+    return llvm.parse_assembly(_CODE)

@@ -1,0 +1,170 @@
+"""Launch sites: a kernel with the types and constants of one launch in a function of Numba's.
+
+A site owns the launch table of its versions.  Where native code finds no version it calls
+`_missed`, which reads the record, launches as a launch from Python does, and adds the version.
+The caller's machine code holds the name of the table only: machine code of a kernel is never in
+Numba's cache.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from blocknumba.dispatch.compile.compiled import Compiled
+from blocknumba.dispatch.compile.options import Options
+from blocknumba.dispatch.compile.references import Named
+from blocknumba.dispatch.launch.call import Arguments, Call
+from blocknumba.dispatch.launch.forks import Lock
+from blocknumba.dispatch.launch.grid import grid_of
+from blocknumba.dispatch.launch.plan import Plan
+from blocknumba.dispatch.launch.specialize import arguments_of
+from blocknumba.dispatch.njit.launch_table import (
+    MAX_PARAMETERS, MAX_VERSIONS, GpuCode, Miss, Table, Version,
+)
+from blocknumba.dispatch.njit.record import ArrayEntry, Layout
+from blocknumba.errors import BlockValueError, require
+from blocknumba.tracebacks import leave_out_our_frames
+
+SEVERAL_STREAMS = -1  # in the place of a stream: the arrays', which differ and must be ordered
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a launch in a function of Numba's is, besides its kernel and the values of a launch.
+
+    layout: of the record.  constants: by name.  options: compile options.
+    """
+
+    layout: Layout
+    constants: Mapping[str, object]
+    options: Options
+
+    @property
+    def device(self) -> int | None:
+        """Ordinal of the GPU whose memory the arrays are in; None for host memory."""
+        return next((entry.device for entry in self.layout.entries
+                     if isinstance(entry, ArrayEntry)), None)
+
+
+class Site:
+    """A kernel and a description, with their launch table.
+
+    symbol: name of the table.  key_words: words of a key.
+    captured: globals and other values that the kernel reads, as the caller was compiled for.
+    """
+
+    def __init__(self, kernel: Named, description: Description, symbol: str, key_words: int):
+        self.kernel, self.description = kernel, description
+        self.captured = kernel.captures(description.constants).values
+        self._name = kernel.signature.kernel
+        self._options = description.options
+        if description.device is None:  # host arrays stay on the CPU where there is a GPU too
+            self._options = self._options.override({"interpret": True})
+        self._lock = Lock()
+        self._keys: set[tuple[int, ...]] = set()
+        self._key_words = key_words
+        number = next(_NUMBERS)
+        _SITES[number] = self  # forever, as callers that know its number are
+        self._table = Table(symbol, number, key_words, _MISSED)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether what the kernel captured is what it was."""
+        return self.kernel.captures(self.description.constants).values == self.captured
+
+    @property
+    def address(self) -> int:
+        """Address of the launch table in this process."""
+        return self._table.address
+
+    def launch(self, record: int, key: int, grid: tuple[int, int, int], stream: int) -> None:
+        """Launch as Python does, and let native code find the version from now on.
+
+        record, key: addresses.
+        Errors: those of a launch; BlockValueError for a captured value that changed.
+        """
+        layout = self.description.layout
+        slots = (ctypes.c_int64 * max(1, layout.slot_count)).from_address(record)
+        arguments = Arguments(layout.read(slots, self._name), dict(self.description.constants))
+        call = self.kernel.prepare_read(arguments, self._options, with_tensor_maps=False)
+        self._require_unchanged(call)
+        plan = call.run(grid_of(grid, self._name), None if stream == SEVERAL_STREAMS else stream)
+        if plan is not None and stream != SEVERAL_STREAMS and layout.is_converted_natively:
+            self._add(key, plan)
+
+    def _require_unchanged(self, call: Call) -> None:
+        now = call.compiled.specialization.captured
+        if now != self.captured:
+            changed = sorted({path for path, _ in set(now) ^ set(self.captured)})
+            raise BlockValueError(
+                f"{self._name}: {', '.join(changed)} changed since Numba compiled the function "
+                "that launches it", hint="compile that function anew: call its recompile()")
+
+    def _add(self, address: int, plan: Plan) -> None:
+        """Add the version of a plan for the key at an address."""
+        key = tuple((ctypes.c_uint64 * max(1, self._key_words)).from_address(address))
+        with self._lock:
+            if key in self._keys:  # the driver refused the native launch, or a thread was faster
+                return
+            if len(self._keys) == MAX_VERSIONS:
+                self._keys.clear()
+            self._keys.add(key)
+            self._table.add(self._version(key, plan))
+
+    def _version(self, key: tuple[int, ...], plan: Plan) -> Version:
+        driver = plan.driver
+        code = GpuCode(driver.address("cuLaunchKernelEx"), plan.handle, plan.shape, plan.device,
+                       driver.address("cuCtxGetDevice") if driver.device_count > 1 else 0)
+        return Version(key, self.description.layout.slots(plan.compiled.machine.parameters), code)
+
+
+def check(kernel: Named, description: Description) -> Compiled:
+    """Compile for the interpreter, for arguments like most, to find mistakes before a launch.
+
+    Errors: those of the kernel's code; BlockValueError for an array that is read-only and stored
+    to, and for more arguments than a launch can have.
+    """
+    name, layout = kernel.signature.kernel, description.layout
+    require(layout.slot_count <= MAX_PARAMETERS, "{}: given arguments of {} addresses, extents, "
+            "strides and numbers, accepted {}", name, layout.slot_count, MAX_PARAMETERS,
+            error=BlockValueError)
+    specialization, _ = kernel.specialize(arguments_of(kernel.signature, layout.typical()),
+                                          description.constants, description.options, None, False)
+    compiled = kernel.compile(specialization, description.constants)
+    for entry in layout.entries:
+        if isinstance(entry, ArrayEntry) and entry.name in compiled.effects.stored:
+            require(not entry.readonly, "{}: argument {} is read-only, and the kernel stores to it",
+                    name, entry.name, error=BlockValueError, hint="pass a copy")
+    return compiled
+
+
+class Failure(Exception):
+    """Raised by native code: making one returns the error that Python kept for this thread."""
+
+    def __new__(cls) -> BaseException:
+        return _KEPT.error
+
+
+_SITES: dict[int, Site] = {}
+_NUMBERS = itertools.count()
+_KEPT = threading.local()
+
+
+def _missed(number: int, record: int, key: int, x_programs: int, y_programs: int, z_programs: int,
+            stream: int) -> int:
+    """See Miss."""
+    try:
+        _SITES[number].launch(record, key, (x_programs, y_programs, z_programs), stream)
+    except BaseException as error:  # also Ctrl-C: it cannot pass through native code
+        if isinstance(error, Exception):
+            leave_out_our_frames(error)
+        _KEPT.error = error
+        return 1
+    return 0
+
+
+_MISSED = Miss(_missed)
