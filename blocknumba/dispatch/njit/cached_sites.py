@@ -1,24 +1,32 @@
 """Sites of callers in Numba's cache.
 
-Numba pickles the constants of a function with its machine code.  A `Reference` among them is read
-before that code is linked: it finds the kernel by its name, makes the site anew, and so defines
-the symbol of its launch table.  Where the kernel's parameters, the meaning of its name in the
-caller or blocknumba changed meanwhile it raises `Stale`, an OSError, which to Numba's cache is a
-file that went away: the caller is compiled again.
+Numba pickles machine code together with the environments whose symbols are in it.  A launch has an
+environment of its own, so that it is pickled wherever the code of the launch goes: into the body
+of a prange loop, into callers of callers.  It holds a `Reference`, which is read before the code
+is linked: it finds the kernel by its name, makes the site anew, and so defines the symbol of its
+launch table.  Where the kernel's parameters, the meaning of its name in the caller or blocknumba
+changed meanwhile it raises `Stale`, an OSError, which to Numba's cache is a file that went away:
+the caller is compiled again.
 """
 
 from __future__ import annotations
 
 import itertools
 import pickle
-from collections.abc import Mapping
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
+
+from numba.core.lowering import Environment
 
 from blocknumba.dispatch.compile.fingerprint import digest, source_digest
 from blocknumba.dispatch.compile.references import Named, found
 from blocknumba.dispatch.njit.site import Description, Site
 
+_ENVIRONMENT = "_ZN08NumbaEnv"  # how Numba knows the symbols of environments
+_KEPT: dict[str, Environment] = {}  # Numba holds them weakly
 _LOCAL = itertools.count()
 _SITES: dict[str, Site] = {}
 
@@ -70,17 +78,26 @@ class Reference:
                                description.options, self.symbol, self.key_words, self.paths)
 
 
-def link(kernel: Named, description: Description, key_words: int,
-         caller: Mapping[str, object]) -> Reference:
-    """The site of a launch, made now unless there is one.  caller: globals of the caller."""
+def link(kernel: Named, description: Description, key_words: int, file: str) -> Reference:
+    """The site of a launch, made now unless there is one.  file: the caller's."""
     symbol = _symbol(kernel, description)
     if symbol is None:
         symbol = f"blocknumba_launch_table_of_this_process_{next(_LOCAL)}"
         site = Site(kernel, description, symbol, key_words)
         return Reference(site, symbol, key_words, False, ())
     site = _site(kernel, description, symbol, key_words)
-    reference = Reference(site, symbol, key_words, True, tuple(_paths(kernel, caller)))
+    reference = Reference(site, symbol, key_words, True, tuple(_paths(kernel, file)))
     return reference if _is_pickled(reference) else Reference(site, symbol, key_words, False, ())
+
+
+def environment(reference: Reference) -> str:
+    """The symbol of a new environment that holds a reference."""
+    name = f"{_ENVIRONMENT}{reference.symbol}_{uuid.uuid4().hex}"  # of no other process either
+    made = Environment(globals())
+    made.env_name = name
+    made.consts.append(reference)
+    Environment._memo[name] = _KEPT[name] = made
+    return name
 
 
 def _site(kernel: Named, description: Description, symbol: str, key_words: int) -> Site:
@@ -120,15 +137,19 @@ def _symbol(kernel: Named, description: Description) -> str | None:
     return None if found is None else f"blocknumba_launch_table_{found}"
 
 
-def _paths(kernel: Named, caller: Mapping[str, object]) -> list[ByName]:
-    """Names by which a module reaches a kernel: its own, and those in modules that it names."""
-    module = caller.get("__name__")
-    if not isinstance(module, str):
-        return []
-    paths = [ByName(module, name) for name, value in caller.items() if value is kernel]
-    return paths + [ByName(module, f"{name}.{inner}") for name, value in caller.items()
-                    if isinstance(value, ModuleType) for inner, held in vars(value).items()
-                    if held is kernel]
+def _paths(kernel: Named, file: str) -> Iterator[ByName]:
+    """Names by which the modules of a file reach a kernel: their own, those in modules they name.
+    """
+    for module, held in list(sys.modules.items()):
+        if getattr(held, "__file__", None) != file:
+            continue
+        for name, value in list(vars(held).items()):
+            if value is kernel:
+                yield ByName(module, name)
+            elif isinstance(value, ModuleType):
+                for inner, found_there in list(vars(value).items()):
+                    if found_there is kernel:
+                        yield ByName(module, f"{name}.{inner}")
 
 
 def _portable(value: object) -> object:

@@ -23,6 +23,7 @@ from blocknumba.dispatch.launch.plan import LaunchConfig, LaunchShape
 
 MAX_VERSIONS = 64  # of a table; the 65th makes it forget the others
 MAX_PARAMETERS = 256
+SEVERAL_STREAMS = -1  # in the place of a stream: the arrays', which differ and must be ordered
 _WORD_BYTES = 8
 # (number of the table, addresses of record and key, grid x, y, z, stream) -> 0, or 1 for an error
 Miss = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 7)
@@ -284,7 +285,9 @@ entry:
   %y.fits = icmp ult i64 %y.least, {MAX_YZ}
   %z.fits = icmp ult i64 %z.least, {MAX_YZ}
   %xy.fits = and i1 %x.fits, %y.fits
-  %fits = and i1 %xy.fits, %z.fits
+  %xyz.fits = and i1 %xy.fits, %z.fits
+  %one.stream = icmp ne i64 %stream, {SEVERAL_STREAMS}
+  %fits = and i1 %xyz.fits, %one.stream
   br i1 %fits, label %find, label %miss
 find:
   %version = call ptr @blocknumba_find(ptr %table, ptr %key)

@@ -10,18 +10,19 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.core.imputils import lower_builtin
+from numba.core.ir import Loc
 from numba.core.registry import cpu_target
 from numba.core.typing.templates import Signature
 
 from blocknumba.dispatch.compile.references import Named
-from blocknumba.dispatch.njit.cached_sites import Reference, link
+from blocknumba.dispatch.njit.cached_sites import Reference, environment, link
 from blocknumba.dispatch.njit.calls import (
     STREAM, LaunchType, argument_names, describe, grid_and_stream_types, launch_signature,
 )
-from blocknumba.dispatch.njit.launch_table import LAUNCH, launch_code
+from blocknumba.dispatch.njit.launch_table import LAUNCH, SEVERAL_STREAMS, launch_code
 from blocknumba.dispatch.njit.numba_types import KernelType
 from blocknumba.dispatch.njit.record_code import I32, I64, key_words, pack
-from blocknumba.dispatch.njit.site import SEVERAL_STREAMS, Failure, check
+from blocknumba.dispatch.njit.site import Failure, check
 from blocknumba.errors import BlockError
 
 _POINTER = ir.IntType(8).as_pointer()
@@ -50,16 +51,16 @@ def _grid(context: object, builder: ir.IRBuilder, sig: Signature,
 
 @lower_builtin(launch_signature, types.VarArg(types.Any))
 def _launch_or_refuse(context: object, builder: ir.IRBuilder, sig: Signature,
-                      args: Sequence[ir.Value]) -> ir.Value:
+                      args: Sequence[ir.Value], loc: Loc) -> ir.Value:
     """Errors: TypingError with the message of the BlockError that a launch from Python raises."""
     try:
-        return _launch(context, builder, sig, args)
+        return _launch(context, builder, sig, args, loc)
     except BlockError as error:
         raise TypingError(str(error)) from None
 
 
-def _launch(context: object, builder: ir.IRBuilder, sig: Signature,
-            args: Sequence[ir.Value]) -> ir.Value:
+def _launch(context: object, builder: ir.IRBuilder, sig: Signature, args: Sequence[ir.Value],
+            loc: Loc) -> ir.Value:
     launch: LaunchType = sig.args[0]
     kernel = launch.kernel
     names = argument_names(kernel)
@@ -75,8 +76,7 @@ def _launch(context: object, builder: ir.IRBuilder, sig: Signature,
     if not isinstance(of[STREAM], types.Omitted):
         chosen = context.cast(builder, values[STREAM], of[STREAM], types.int64)
     stream = chosen if chosen is not None else _own_stream(builder, packed.streams)
-    reference = link(kernel, description, key_words(description.layout),
-                     context.environment.globals)
+    reference = link(kernel, description, key_words(description.layout), loc.filename)
     failed = builder.call(_launch_function(context, builder), [
         _table(context, builder, reference), packed.record, packed.key, *axes, stream])
     with builder.if_then(cgutils.is_not_null(builder, failed), likely=False):
@@ -136,7 +136,7 @@ def _table(context: object, builder: ir.IRBuilder, reference: Reference) -> ir.V
     """The address of a launch table: by its symbol, or as a number where nothing may be cached."""
     if not reference.is_cacheable:
         return context.add_dynamic_addr(builder, reference.site.address, "a launch table")
-    context.environment.consts.append(reference)  # pickled with the caller, and read before it
+    context.declare_env_global(builder.module, environment(reference))
     name = reference.symbol
     known = builder.module.globals.get(name)
     table = known or ir.GlobalVariable(builder.module, ir.IntType(8), name)

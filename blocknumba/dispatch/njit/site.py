@@ -23,14 +23,11 @@ from blocknumba.dispatch.launch.grid import grid_of
 from blocknumba.dispatch.launch.plan import Plan
 from blocknumba.dispatch.launch.specialize import arguments_of
 from blocknumba.dispatch.njit.launch_table import (
-    MAX_PARAMETERS, MAX_VERSIONS, GpuCode, Miss, Table, Version,
+    MAX_PARAMETERS, MAX_VERSIONS, SEVERAL_STREAMS, GpuCode, Miss, Table, Version,
 )
 from blocknumba.dispatch.njit.record import ArrayEntry, Layout
 from blocknumba.errors import BlockValueError, require
 from blocknumba.tracebacks import leave_out_our_frames
-
-SEVERAL_STREAMS = -1  # in the place of a stream: the arrays', which differ and must be ordered
-
 
 @dataclass(frozen=True, slots=True)
 class Description:
