@@ -38,7 +38,7 @@ class LaunchType(types.Callable):
 
     @property
     def key(self) -> object:
-        """What types are compared by."""
+        """Identity of the type."""
         return self.kernel, self.grid
 
     def get_call_type(self, _context: object, args: tuple, kws: Mapping) -> Signature:
@@ -88,9 +88,9 @@ def launch_signature(launch: LaunchType, args: tuple, kws: Mapping[str, types.Ty
 def _signature(launch: LaunchType, args: tuple, kws: dict[str, types.Type]) -> Signature:
     kernel = launch.kernel
     name, formals = kernel.signature.kernel, kernel.signature.formals
-    require(kernel.chosen is None, "{}: given a kernel under bn.autotune or bn.heuristics, accepted "
-            f"a bn.jit kernel {_WHERE}", name,
-            hint=f"put the @bn.jit function under its own name and pass what was chosen ({name})")
+    require(kernel.chosen is None, "{}: given a kernel under bn.autotune or bn.heuristics, "
+            f"accepted one of bn.jit alone {_WHERE}", name,
+            hint="launch a @bn.jit kernel with constants that were chosen before")
     require_grid(launch.grid, name)
     stream = kws.pop(STREAM, None)
     require(stream is None or is_int(stream), "{}: given {} as stream, accepted an int (the "
@@ -154,8 +154,8 @@ def require_grid(grid: types.Type, kernel: str) -> None:
     axes, _ = grid_and_stream_types(grid)
     hint = ("compute it before: kernel[(n + 1023) // 1024](...)"
             if isinstance(grid, types.Callable) else "")
-    require(axes is not None, "{}: given {} as the grid, accepted an int or a tuple of 1 to 3 ints "
-            f"{_WHERE}", kernel, _short(grid), hint=hint)
+    require(axes is not None, "{}: given {} as the grid, accepted an int or a tuple of 1 to 3 "
+            f"ints {_WHERE}", kernel, _short(grid), hint=hint)
 
 
 def grid_and_stream_types(grid: types.Type) -> tuple[list[types.Type] | None, types.Type | None]:
@@ -317,7 +317,7 @@ def value_of(given: types.Type) -> object:
 
 def describe(kernel: Named, given: Mapping[str, types.Type],
              values: Mapping[str, ir.Value]) -> Description:
-    """What a call launches.
+    """Description of the launch that a call makes.
 
     given, values: types and values in the code of its arguments, by argument_names.
     Errors: BlockTypeError for a float that is given for a constant and not known.

@@ -29,7 +29,7 @@ class KernelType(types.Callable):
 
     @property
     def key(self) -> object:
-        """What types are compared by."""
+        """Identity of the type."""
         return self.kernel
 
     def get_call_type(self, _context: object, _args: tuple, _kws: object) -> None:
@@ -64,7 +64,7 @@ class ConstantType(types.Type):
 
     @property
     def key(self) -> object:
-        """What types are compared by."""
+        """Identity of the type."""
         return type(self.value), self.value
 
 
@@ -140,7 +140,7 @@ def _unbox_device_array(of: DeviceArrayType, array: ir.Value, c: object) -> Nati
 
 @infer_getattr
 class _DeviceArrayAttributes(AttributeTemplate):
-    """What functions may ask of a device array."""
+    """Attributes of a device array in the functions."""
 
     key = DeviceArrayType
 

@@ -33,7 +33,7 @@ _WORD_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What a launch hands to native code.
+    """Arguments of LAUNCH.
 
     record, key: pointers.  streams: of the device arrays, in their order.
     """
@@ -127,7 +127,7 @@ class _Words:
         return found
 
     def powers(self, value: ir.Value, maximum: int) -> ir.Value:
-        """How often 2 divides a value; at most as often as maximum, which 0 counts as."""
+        """Powers of two in a value, at most those in maximum, which 0 counts as."""
         capped = self.builder.or_(value, I64(maximum))
         return self.builder.cttz(capped, ir.IntType(1)(0))
 
@@ -142,18 +142,7 @@ class _Words:
 
 def _array(code: _Words, entry: ArrayEntry, given: types.Type, value: ir.Value) -> _Array:
     builder, size_bytes = code.builder, entry.dtype.bytes
-    if isinstance(given, DeviceArrayType):
-        array = cgutils.create_struct_proxy(given)(code.context, builder, value=value)
-        pointer, stream = array.pointer, array.stream
-        shape = cgutils.unpack_tuple(builder, array.shape, entry.rank)
-        strides = cgutils.unpack_tuple(builder, array.strides, entry.rank)
-    else:
-        array = code.context.make_array(given)(code.context, builder, value)
-        pointer, stream = builder.ptrtoint(array.data, I64), I64(0)
-        shape = cgutils.unpack_tuple(builder, array.shape, entry.rank)
-        in_bytes = cgutils.unpack_tuple(builder, array.strides, entry.rank)
-        strides = [_in_elements(code, extent, stride, size_bytes)
-                   for extent, stride in zip(shape, in_bytes)]
+    pointer, shape, strides, stream = _members(code, entry, given, value)
     strides = _canonical(code, shape, strides)
     reach = [builder.mul(builder.sub(extent, I64(1)), stride)
              for extent, stride in zip(shape, strides)]
@@ -162,7 +151,8 @@ def _array(code: _Words, entry: ArrayEntry, given: types.Type, value: ir.Value) 
     is_empty = code.any([code.compare("==", extent, 0) for extent in shape])
     begin = builder.add(pointer, builder.mul(low, I64(size_bytes)))
     end = builder.add(pointer, builder.mul(builder.add(high, I64(1)), I64(size_bytes)))
-    wide = code.any([code.compare("<", low, -NARROW_OFFSETS), code.compare(">", high, NARROW_OFFSETS),
+    wide = code.any([code.compare("<", low, -NARROW_OFFSETS),
+                     code.compare(">", high, NARROW_OFFSETS),
                      *(code.compare(">", extent, NARROW_OFFSETS) for extent in shape)])
     irregular = code.any([code.is_no_multiple(pointer, size_bytes),
                           *(code.compare("==", stride, IRREGULAR) for stride in strides)])
@@ -171,6 +161,23 @@ def _array(code: _Words, entry: ArrayEntry, given: types.Type, value: ir.Value) 
         code.bit(irregular, 2), *_axis_bits(code, shape, strides)])
     return _Array(pointer, shape, strides, stream, begin,
                   builder.select(is_empty, begin, end), word)
+
+
+def _members(code: _Words, entry: ArrayEntry, given: types.Type, value: ir.Value,
+             ) -> tuple[ir.Value, list[ir.Value], list[ir.Value], ir.Value]:
+    """Address, extents, strides in elements and stream of an array; a host array has stream 0."""
+    builder = code.builder
+    if isinstance(given, DeviceArrayType):
+        array = cgutils.create_struct_proxy(given)(code.context, builder, value=value)
+        shape = cgutils.unpack_tuple(builder, array.shape, entry.rank)
+        strides = cgutils.unpack_tuple(builder, array.strides, entry.rank)
+        return array.pointer, shape, strides, array.stream
+    array = code.context.make_array(given)(code.context, builder, value)
+    shape = cgutils.unpack_tuple(builder, array.shape, entry.rank)
+    in_bytes = cgutils.unpack_tuple(builder, array.strides, entry.rank)
+    strides = [_in_elements(code, extent, stride, entry.dtype.bytes)
+               for extent, stride in zip(shape, in_bytes)]
+    return builder.ptrtoint(array.data, I64), shape, strides, I64(0)
 
 
 def _in_elements(code: _Words, extent: ir.Value, stride: ir.Value, size_bytes: int) -> ir.Value:

@@ -31,7 +31,7 @@ from blocknumba.tracebacks import leave_out_our_frames
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a launch in a function of Numba's is, besides its kernel and the values of a launch.
+    """Properties of a launch in a function of Numba's besides its kernel.
 
     layout: of the record.  constants: by name.  options: compile options.
     """
