@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from blocknumba.wording import did_you_mean, formatted
 
@@ -49,6 +49,14 @@ class BlockError(Exception):
         """This error, with loc as its location unless it has one."""
         if self.loc is UNKNOWN:
             self.loc = loc
+        return self
+
+    def called_from(self, loc: Loc) -> BlockError:
+        """This error, which is in a function that was called from loc; at loc if that is all."""
+        if self.loc is UNKNOWN:
+            self.loc = loc
+        elif loc is not UNKNOWN and self.loc.caller is None:
+            self.loc = replace(self.loc, caller=loc)
         return self
 
     def __str__(self) -> str:

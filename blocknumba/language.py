@@ -25,6 +25,7 @@ from blocknumba.typing.functions.dot import dot, dot_scaled
 from blocknumba.typing.functions.elementwise import (
     BIT_FUNCTIONS, FLOAT_FUNCTIONS, absolute as abs, clamp, fma, maximum, minimum, umulhi, where,
 )
+from blocknumba.typing.functions.map import map_ as map
 from blocknumba.typing.functions.memory import ATOMICS, atomic_cas, load, store
 from blocknumba.typing.functions.reduce import (
     all, any, argmax, argmin, max, mean, min, nanmax, nanmin, prod, sum, var, xor_sum,
@@ -56,8 +57,8 @@ __all__ = sorted({
     "dot_scaled", "empty", "expand_dims", "fdiv", "flip", "float16", "float32", "float64",
     "float8_e4m3fn", "float8_e5m2", "float8e4nv", "float8e5", "fma", "full", "full_like",
     "grid_spans", "int1", "int16", "int32", "int64", "int8", "interleave", "item", "join", "load",
-    "max", "max_constancy", "max_contiguous", "maximum", "mean", "min", "minimum", "multiple_of",
-    "nanmax", "nanmin", "next_power_of_2", "num_programs", "ones", "ones_like",
+    "map", "max", "max_constancy", "max_contiguous", "maximum", "mean", "min", "minimum",
+    "multiple_of", "nanmax", "nanmin", "next_power_of_2", "num_programs", "ones", "ones_like",
     "pair_uniform_to_normal", "permute", "persistent", "philox", "prod", "program_id", "rand",
     "rand4x", "randint", "randint4x", "randn", "randn4x", "range", "ravel", "reduce", "reshape",
     "round", "sigmoid", "softmax", "span", "spans", "split", "sqrt_rn", "squeeze", "static_assert",

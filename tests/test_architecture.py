@@ -37,9 +37,9 @@ FOREIGN = {
     "torch": ("dispatch",),
 }
 # numba.cuda is the package numba-cuda, which a base install has not.
-NUMBA_CUDA = ("nvvm_lower/toolchain.py", "dispatch")
+NUMBA_CUDA = ("typing/scalars/gpu.py", "nvvm_lower/toolchain.py", "dispatch")
 # Where a function may import what an installation may not have, with a comment that says so.
-LAZY_IMPORTS = ("nvvm_lower/toolchain.py", "dispatch")
+LAZY_IMPORTS = ("typing/scalars/functions.py", "nvvm_lower/toolchain.py", "dispatch")
 QUESTION_WORDS = {"What", "Whatever", "Which", "Where", "When", "Who", "Why", "How"}
 ASSEMBLY = re.compile(
     r"(?<![\w.])(?:ld|st|mma|ldmatrix|cp|red|atom|cvt|wgmma|mbarrier|bar|shfl|prmt)"

@@ -29,7 +29,8 @@ _TAKEN = re.compile(r"_|WARP_SZ|vprintf|__assertfail|__nv_\w+|shared_memory|text
 class LoweredKernel:
     """One kernel as NVVM IR.
 
-    nvvm_ir: the module.  name: the kernel's symbol in it.
+    nvvm_ir: the module, and those of scalar functions (see llvm.MODULE_END).
+    name: the kernel's symbol in it.
     num_warps: of a block: those of its program, and those that fetch for it.
     shared_bytes: dynamic shared memory per block.
     parameters: to pass, in order, each in its natural size: pointers in 8 bytes, bools in 1,

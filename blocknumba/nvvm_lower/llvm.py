@@ -21,6 +21,8 @@ DATA_LAYOUT = (
     "v16:16:16-v32:32:32-v64:64:64-v128:128:128-n16:32:64")
 IR_VERSION = "!{i32 2, i32 0, i32 3, i32 2}"  # NVVM IR 2.0, debug metadata 3.2
 
+MODULE_END = "\n; ---- the next module ----\n"  # in a text of several modules
+
 VOID, I1, I8, I16, I32, I64 = "void", "i1", "i8", "i16", "i32", "i64"
 HALF, FLOAT, DOUBLE = "half", "float", "double"
 GENERIC, GLOBAL, SHARED = 0, 1, 3  # address spaces
@@ -58,6 +60,11 @@ class Module:
         self._functions: dict[str, str] = {}
         self._nodes: dict[str, str] = {}
         self._named: dict[str, list[str]] = {}
+        self._linked: dict[str, None] = {}
+
+    def link(self, texts: Sequence[str]) -> None:
+        """Append the texts of other modules, each once."""
+        self._linked |= dict.fromkeys(texts)
 
     def declare(self, name: str, result: str, parameters: Sequence[str],
                 attributes: str = "") -> None:
@@ -134,7 +141,7 @@ class Module:
                              f"({signature}* @{function} to i8*)], section \"llvm.metadata\"")
 
     def text(self) -> str:
-        """The whole module."""
+        """The whole module, then the others, each after a line MODULE_END."""
         self.name_node("nvvmir.version", self.node(IR_VERSION))
         lines = [f'target triple = "{TRIPLE}"', f'target datalayout = "{DATA_LAYOUT}"']
         lines += self._types.values()
@@ -143,7 +150,8 @@ class Module:
         lines += self._declarations.values()
         lines += (f"!{name} = !{{{', '.join(nodes)}}}" for name, nodes in self._named.items())
         lines += self._nodes.values()
-        return "\n".join(lines) + "\n"
+        own = "\n".join(lines) + "\n"
+        return MODULE_END.join((own, *self._linked))
 
 
 class Phi:

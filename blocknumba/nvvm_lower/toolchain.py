@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from blocknumba.errors import BlockError
+from blocknumba.nvvm_lower.llvm import MODULE_END
 from blocknumba.nvvm_lower.target import Target
 
 # The newest PTX that CUDA 12.m reads; CUDA 13.m reads 9.m.  Source: PTX ISA, "Release Notes"
@@ -74,7 +77,7 @@ class Assembled:
 
 def assemble(nvvm_ir: str, target: Target,
              options: AssembleOptions = AssembleOptions()) -> Assembled:
-    """Compile one module that holds one kernel.
+    """Compile one kernel, and the modules that its text may have besides its own.
 
     Errors: ToolchainError when a tool is missing or refuses; its log is attached.
     """
@@ -105,9 +108,10 @@ def _compile(nvvm_ir: str, target: Target, options: AssembleOptions,
     flags += ["-generate-line-info"] * options.lineinfo
     program = nvvm.create_program()
     try:
-        source = nvvm_ir.encode()
-        nvvm.add_module_to_program(program, source, len(source), "kernel")
-        if "@__nv_" in nvvm_ir:
+        for name, text in zip(_module_names(), nvvm_ir.split(MODULE_END)):
+            source = text.encode()
+            nvvm.add_module_to_program(program, source, len(source), name)
+        if "__nv_" in nvvm_ir:
             library = _libdevice()
             nvvm.lazy_add_module_to_program(program, library, len(library), "libdevice")
         if options.verify:
@@ -122,6 +126,12 @@ def _compile(nvvm_ir: str, target: Target, options: AssembleOptions,
     finally:
         nvvm.destroy_program(program)
     return bytes(result) if more else bytes(result).rstrip(b"\0")
+
+
+def _module_names() -> Iterator[str]:
+    """Names of the modules of a program: the kernel's, and those of functions that it calls."""
+    yield "kernel"
+    yield from (f"function{number}" for number in itertools.count())
 
 
 def link(ptx: bytes, target: Target, options: AssembleOptions) -> Assembled:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from blocknumba.typing import promotion
 from blocknumba.typing.values import Array, Number, Reference, Span, Structure
 from blocknumba.wording import MAX_ITEMS, shown
 
+if TYPE_CHECKING:
+    from blocknumba.typing.scalars.functions import ScalarFunctions
+
 assert ops, "the op registry is filled by importing the ops"
 
 
@@ -28,10 +32,13 @@ class Options:
     debug: device_assert and assert are checked, and out-of-bounds accesses reported.
     watched: a number that some path does not assign is not taken as known, so that its use there
         can be found; else it is what the other paths assign.
+    target: the GPU, such as "sm_90a", for whose types scalar functions are compiled; "" for the
+        CPU.
     """
 
     debug: bool = False
     watched: bool = False
+    target: str = ""
 
 
 class Context:
@@ -40,15 +47,17 @@ class Context:
     wide: some array of the kernel has offsets that need 64 bits; then positions do too.
     is_inference: what is emitted is thrown away: only the types of the results matter.
     nonnegative: int parameters and loop variables that are at least 0.
+    scalar_functions: those that the kernel maps over tiles.
     call: (function, values) -> what a user's function returns for them, its ops emitted at the
         insertion point.  The front end provides it.
     """
 
     call: Callable[[object, Sequence[Value]], object]
 
-    def __init__(self, builder: Builder, options: Options, wide: bool, is_inference: bool = False):
+    def __init__(self, builder: Builder, options: Options, wide: bool,
+                 scalar_functions: ScalarFunctions, is_inference: bool = False):
         self.builder, self.options, self.wide = builder, options, wide
-        self.is_inference = is_inference
+        self.scalar_functions, self.is_inference = scalar_functions, is_inference
         self.nonnegative: set[Value] = set()
 
     @property

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import islice
 
 from numba.core import bytecode, ir
 
-from blocknumba.errors import UNKNOWN, BlockError, Loc, UnsupportedError
+from blocknumba.errors import UNKNOWN, BlockError, Loc
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import Function, Parameter, Value
 from blocknumba.tile_ir.ir.types import (
@@ -25,9 +24,10 @@ from blocknumba.typing.numba_ir.graph import Graph
 from blocknumba.typing.numba_ir.idioms import call_assertions, count_iterations, find_spans
 from blocknumba.typing.numba_ir.specialize import Specializer, bind_constants
 from blocknumba.typing.numba_ir.ssa import construct_ssa
+from blocknumba.typing.scalars.functions import ScalarFunctions
 from blocknumba.typing.structure import Structurer
 from blocknumba.typing.translate import Translator
-from blocknumba.typing.values import Array, Function as LocalFunction, Number, is_constant
+from blocknumba.typing.values import Array, Function as LocalFunction, Number
 
 
 def is_wide(arguments: Mapping[str, Argument]) -> bool:
@@ -126,30 +126,31 @@ def _build(python_function: types.FunctionType, argument_types: Mapping[str, Arg
     constants = bind_constants(source, argument_types, constants or {})
     wide = is_wide(argument_types)
     parameters = Parameters(argument_types, source.arguments)
-    inferer = _inferred(source, argument_types, constants, parameters.stand_ins(), options, wide)
 
     builder = Builder()
-    context = Context(builder, options, wide)
+    context = Context(builder, options, wide, ScalarFunctions(options.target))
+    inferer = _inferred(source, argument_types, constants, parameters.stand_ins(), context)
     context.call = partial(call_in_place, context)
     location = function_location(python_function)
     builder.loc = location
     with builder.region(*parameters.types, hints=parameters.hints) as (body, arguments):
         _emit(context, inferer, parameters.bind(context, arguments))
         context.emit("return")
-    return Function(python_function.__name__, parameters.descriptions, body, location)
+    return Function(python_function.__name__, parameters.descriptions, body, location,
+                    remarks=tuple(context.scalar_functions.remarks))
 
 
 def _inferred(source: Source, argument_types: Mapping[str, Argument],
-              constants: Mapping[str, object], stand_ins: Mapping[str, object], options: Options,
-              wide: bool) -> Inferer:
+              constants: Mapping[str, object], stand_ins: Mapping[str, object],
+              context: Context) -> Inferer:
     """Inference of a function that is specialised for these constants, at its fixed point.
 
-    stand_ins: of the arguments, by name.
+    stand_ins: of the arguments, by name.  context: where it will be emitted.
     """
-    specializer = Specializer(source, argument_types, constants, options.watched)
+    specializer = Specializer(source, argument_types, constants, context.options.watched)
     specializer.run()
     while True:
-        inferer = _inferer(specializer.result(), source, stand_ins, options, wide)
+        inferer = _inferer(specializer.result(), source, stand_ins, context)
         inferer.infer()
         if not inferer.open_calls:
             return inferer
@@ -157,7 +158,7 @@ def _inferred(source: Source, argument_types: Mapping[str, Argument],
 
 
 def _inferer(blocks: dict[int, ir.Block], source: Source, stand_ins: Mapping[str, object],
-             options: Options, wide: bool) -> Inferer:
+             context: Context) -> Inferer:
     """An inferer for specialised blocks, once they are in SSA form."""
     call_assertions(blocks)
     count_iterations(blocks)
@@ -167,9 +168,10 @@ def _inferer(blocks: dict[int, ir.Block], source: Source, stand_ins: Mapping[str
     identity = bytecode.FunctionIdentity.from_function(bare(source.function))
     function_ir = ir.FunctionIR(blocks, False, identity, None, {}, len(source.arguments),
                                 source.arguments)
-    inferer = Inferer(BlockTypingContext(), function_ir, graph, stand_ins, options, wide)
-    inferer.emission.call = partial(call_in_place, inferer.emission)
-    return inferer
+    emission = Context(Builder(folding=False), context.options, context.wide,
+                       context.scalar_functions, is_inference=True)
+    emission.call = partial(call_in_place, emission)
+    return Inferer(BlockTypingContext(), function_ir, graph, stand_ins, emission)
 
 
 def _emit(context: Context, inferer: Inferer, arguments: Mapping[str, object]) -> None:
@@ -185,14 +187,14 @@ def call_in_place(context: Context, function: object, values: Sequence[Value]) -
     """
     site, returned = context.builder.loc, []
     if isinstance(function, LocalFunction):
-        function = _settled(function)
+        function = function.settled()
     keep = BlockFunction(lambda _, value: returned.append(value), "return")
     caller = _caller(len(values))
     arguments = dict(zip(caller.__code__.co_varnames[2:], values))
     stand_ins = {name: Value(value.type) for name, value in arguments.items()}
     try:
         inferer = _inferred(source_of(caller), {}, {"function": function, "keep": keep}, stand_ins,
-                            context.options, context.wide)
+                            context)
         returned.clear()
         _emit(context, inferer, arguments)
     except BlockError as error:
@@ -201,27 +203,6 @@ def call_in_place(context: Context, function: object, values: Sequence[Value]) -
     finally:
         context.builder.loc = site
     return returned[-1]
-
-
-def _settled(made: LocalFunction) -> types.FunctionType:
-    """A function that is defined in a kernel, as one of its own.
-
-    Errors: UnsupportedError where it reads values of run time, or variables that change.
-    """
-    nested, code = made.nested, made.nested.code
-    if nested.cells or not all(map(is_constant, made.kept)):
-        raise UnsupportedError(
-            f"{code.co_name}: given a function that reads run-time values of the kernel around it, "
-            "accepted one of its arguments and of constants",
-            hint="pass what it needs as one more tile: bn.full_like(x, value)")
-    kept = iter(made.kept)
-    defaults = tuple(islice(kept, nested.defaults))
-    keywords = dict(zip(nested.keywords, kept))
-    values = dict(zip(nested.values, kept))
-    cells = tuple(types.CellType(values[name]) for name in code.co_freevars)
-    function = types.FunctionType(code, nested.globals, code.co_name, defaults, cells)
-    function.__kwdefaults__ = keywords
-    return function
 
 
 @lru_cache(maxsize=None)

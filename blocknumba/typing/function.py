@@ -77,7 +77,7 @@ def function(rule: Callable) -> BlockFunction:
 
 
 # attributes under which decorators, ours and Numba's, keep the function that they were given
-KEPT_FUNCTIONS = ("python_function", "py_func")
+KEPT_FUNCTIONS = ("python_function", "py_func", "_dispatcher")  # the last of numba.vectorize
 
 
 def python_function(value: object) -> FunctionType | None:
@@ -91,6 +91,8 @@ def python_function(value: object) -> FunctionType | None:
             function = getattr(value, name, None)
         except Exception:  # of a user's __getattr__
             continue
+        if name == "_dispatcher":
+            function = getattr(function, "py_func", None)
         if isinstance(function, FunctionType):
             return function
     return None

@@ -10,8 +10,7 @@ from numba.core.typeinfer import ConstraintNetwork, TypeInferer
 from numba.core.typing.context import BaseContext
 
 from blocknumba.errors import BlockError, BlockNameError, BlockTypeError
-from blocknumba.tile_ir.ir.builder import Builder
-from blocknumba.typing.context import Context, Options, describe
+from blocknumba.typing.context import Context, describe
 from blocknumba.typing.evaluate import UNDEFINED, evaluate, execute
 from blocknumba.typing.numba_ir import renaming
 from blocknumba.typing.numba_ir.graph import Graph, Label, successors
@@ -72,14 +71,14 @@ class Inferer(TypeInferer):
 
     A block is looked at only once some path that can run reaches it; a condition that is known
     from types (`if x.dtype == bn.float16`) closes the other path.
+    emission: where rules emit ops of stand-ins, which nobody keeps.
     open_calls: number of a recursive call that is reached -> the types of what it is given.
     """
 
     def __init__(self, context: BlockTypingContext, function_ir: ir.FunctionIR, graph: Graph,
-                 parameters: Mapping[str, object], options: Options, wide: bool):
+                 parameters: Mapping[str, object], emission: Context):
         super().__init__(context, function_ir, _NoWarnings())
-        self.graph, self.parameters = graph, parameters
-        self.emission = Context(Builder(folding=False), options, wide, is_inference=True)
+        self.graph, self.parameters, self.emission = graph, parameters, emission
         self.live_edges: set[Edge] = set()
         self.open_calls: dict[int, tuple] = {}
         self.constraints = _LiveNetwork(self)
@@ -206,6 +205,7 @@ class _LiveNetwork(ConstraintNetwork):
             raise _Unknown
         if self._operands.get(id(statement)) == operands:
             return
+        inferer.emission.builder.loc = statement.loc.location
         try:
             if node is None:
                 execute(inferer.emission, statement, inferer.read)

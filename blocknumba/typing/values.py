@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
+from types import CellType, FunctionType
 
+from blocknumba.errors import UnsupportedError
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import DType
 
@@ -282,6 +285,26 @@ class Function(Structure):
     @classmethod
     def of(cls, static: tuple, parts: tuple) -> Function:
         return cls(*static, parts)
+
+    def settled(self) -> FunctionType:
+        """A function of its own, which can be called outside of the kernel.
+
+        Errors: UnsupportedError where it reads values of run time, or variables that change.
+        """
+        nested, code = self.nested, self.nested.code
+        if nested.cells or not all(map(is_constant, self.kept)):
+            raise UnsupportedError(
+                f"{code.co_name}: given a function that reads run-time values of the kernel around "
+                "it, accepted one of its arguments and of constants",
+                hint="pass what it needs as one more tile: bn.full_like(x, value)")
+        kept = iter(self.kept)
+        defaults = tuple(islice(kept, nested.defaults))
+        keywords = dict(zip(nested.keywords, kept))
+        values = dict(zip(nested.values, kept))
+        cells = tuple(CellType(values[name]) for name in code.co_freevars)
+        function = FunctionType(code, nested.globals, code.co_name, defaults, cells)
+        function.__kwdefaults__ = keywords
+        return function
 
 
 def number(scalar: Value | int) -> Number | int:

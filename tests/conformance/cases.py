@@ -8,6 +8,7 @@ import conversion_cases  # noqa: F401  each adds its cases to CASES
 import dot_cases  # noqa: F401
 import elementwise_cases  # noqa: F401
 import kernel_cases  # noqa: F401
+import map_cases  # noqa: F401
 import scan_cases  # noqa: F401
 import tile_cases  # noqa: F401
 import view_cases  # noqa: F401

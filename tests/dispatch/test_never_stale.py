@@ -246,7 +246,43 @@ GIVEN = [
     *variants("class C(enum.Enum):\n    A = 1\n    B = 2", "GIVEN.value", "C.A._value_ = 2",
               given="C.A"),
 ]
-CASES = FUNCTIONS + ATTRIBUTES + UNNAMED + NAMES + SPECIAL + GIVEN
+
+# scalar functions, which Numba compiles ------------------------------------------------------
+SCALAR = """
+import numba
+from numba import cuda
+G = 1
+m = types.SimpleNamespace(f=lambda x: x)
+mod = types.ModuleType('mod')
+mod.A = 1
+@numba.njit
+def inner(x, by=1): return x * G * by
+def one(x, to=0):
+    if x < 0:
+        return 0
+    return inner(x) + to
+vectorized = numba.vectorize(one)
+jitted = numba.njit(one)
+on_device = cuda.jit(device=True)(one)
+def of_module(x): return x * mod.A
+def make(by):
+    def f(x): return x * by
+    return f
+closed = make(1)
+"""
+CHANGES_OF_SCALARS = (
+    "G = 2", "one.__defaults__ = (1,)", "inner = lambda x: 2 * x",
+    "one.__code__ = (lambda x, to=0: 2 * x).__code__", "inner.py_func.__defaults__ = (2,)")
+MAPPED = [
+    *(case for name in ("one", "vectorized", "jitted", "on_device")
+      for case in variants(SCALAR, f"bn.map({name}, 1)", *CHANGES_OF_SCALARS)),
+    *variants(SCALAR, "bn.map(closed, 1)", "closed = make(2)", "closed = jitted; G = 2",
+              "closed.__closure__[0].cell_contents = 2"),
+    *variants(SCALAR, "bn.map(of_module, 1)", "mod.A = 2"),
+    *variants(SCALAR, "bn.map(lambda x: inner(x), 1)", "G = 2"),
+    *variants(SCALAR, "bn.map(GIVEN, 1)", *CHANGES_OF_SCALARS, given="jitted"),
+]
+CASES = MAPPED + FUNCTIONS + ATTRIBUTES + UNNAMED + NAMES + SPECIAL + GIVEN
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
 
 

@@ -38,7 +38,8 @@ def compile_function(function: FunctionType, specialization: Specialization,
 
         compiled = pipeline.compile_function(function, specialization, constants)
         # something that the kernel reads may have changed while it was compiled
-        if key is not None and fingerprint(function, specialization, constants) == key:
+        is_storable = key is not None and compiled.is_text
+        if is_storable and fingerprint(function, specialization, constants) == key:
             toolchain = () if specialization.target is None else libraries()
             cache.save(key, encode(compiled, toolchain))
     report(compiled, SETTINGS)

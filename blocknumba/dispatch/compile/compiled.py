@@ -129,6 +129,14 @@ class Compiled:
         stored = isinstance(self.source, StoredFunction)
         return self.source.read() if stored else self.source
 
+    @property
+    def is_text(self) -> bool:
+        """Whether text says all of it, as entries of the disk cache do.
+
+        The interpreter calls scalar functions, which tile IR only names.
+        """
+        return self.machine is not None or all(op.name != "map" for op in walk(self.tile.body))
+
     def is_for(self, given: Mapping[str, ArgumentInfo]) -> bool:
         """Whether a launch's arguments describe arrays that the code's tensor maps can encode."""
         return self.machine is None or all(

@@ -73,7 +73,8 @@ def tile_function(function: FunctionType, specialization: Specialization,
     """The optimised tile IR of a kernel."""
     with _ONE_AT_A_TIME, _timed("typing", times_ms):
         tile = build(function, dict(specialization.arguments), constants,
-                     TypingOptions(debug=specialization.options.debug))
+                     TypingOptions(debug=specialization.options.debug,
+                                   target=str(specialization.target or "")))
     with _timed("tile", times_ms):
         return optimise(tile)
 

@@ -23,8 +23,8 @@ from blocknumba.dispatch.compile.machine_code import MachineCode
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.errors import Loc
 from blocknumba.tile_ir.ir.remarks import (
-    BY_THREADS, DOT, NOT_EARLY, NOT_IN_ORDER, NOT_PARTITIONED, NOT_TMA, NOT_WGMMA, PRODUCERS, RING,
-    TMA as BY_TMA, Remark,
+    BY_THREADS, DOT, DOUBLES, NOT_EARLY, NOT_IN_ORDER, NOT_PARTITIONED, NOT_TMA, NOT_WGMMA,
+    PRODUCERS, RING, TMA as BY_TMA, Remark,
 )
 
 
@@ -116,6 +116,7 @@ class Explanation:
     """Accesses, dots and rings of a kernel, in the order of its source.
 
     producers: additional warps that issue TMA copies.
+    doubles: where scalar functions compute in float64, though nothing they are given has 64 bits.
     not_partitioned: why the kernel is not partitioned over the blocks of num_ctas, or gains
         nothing; empty if it gains.
     """
@@ -125,6 +126,7 @@ class Explanation:
     rings: tuple[Ring, ...]
     producers: int
     not_partitioned: str = ""
+    doubles: tuple[str, ...] = ()
 
 
 def explain(remarks: Iterable[Remark]) -> Explanation:
@@ -148,7 +150,12 @@ class _Explaining:
         producers = sum(remark.details["warps"] for remark in self._of(PRODUCERS))
         unused = next((remark.reason for remark in self._of(NOT_PARTITIONED)), "")
         return Explanation(accesses, tuple(dict.fromkeys(self._dots())),
-                           tuple(self._rings(loads)), producers, unused)
+                           tuple(self._rings(loads)), producers, unused, self._doubles())
+
+    def _doubles(self) -> tuple[str, ...]:
+        return tuple(f"{_location(remark.loc)}  {remark.details['function']}: Numba's rules make "
+                     "this float64; numpy.float32(...) of an operand avoids it"
+                     for remark in self._of(DOUBLES))
 
     def _of(self, topic: str) -> list[Remark]:
         return self._by_topic.get(topic, [])
@@ -273,6 +280,11 @@ class Stats:
         return self._explanation.producers
 
     @property
+    def doubles(self) -> tuple[str, ...]:
+        """Lines where scalar functions compute in float64, though nothing given has 64 bits."""
+        return self._explanation.doubles
+
+    @property
     def unused_options(self) -> tuple[str, ...]:
         """Options without effect, and why."""
         reason, asked = self._explanation.not_partitioned, self._specialization.options
@@ -298,6 +310,7 @@ class Stats:
             yield from _titled(f"{kind}s", (a for a in self.accesses if a.kind == kind))
         yield from _titled("products", self.products)
         yield from _titled("rings", self.rings)
+        yield from _titled("float64", self.doubles)
         yield from _titled("options without effect", self.unused_options)
         yield from _titled("warnings", self.warnings)
 

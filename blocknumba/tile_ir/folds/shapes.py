@@ -2,39 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from blocknumba.tile_ir.folds.patterns import filled, is_counted, made_by, number, splatted, wrapped
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, OPS, attribute
 from blocknumba.tile_ir.ops import create, reduce, shape
 
+Values = Value | tuple[Value, ...]
+
 # their attributes are per axis of the operand's shape
 _OF_ONE_SHAPE = ("hint",)
 
 
-def before_splat(builder: Builder, op: Op) -> Value | None:
+def _each(made: Values, function: Callable[[Value], Value]) -> Values:
+    """function of the result, or of each result, of an op."""
+    return tuple(map(function, made)) if isinstance(made, tuple) else function(made)
+
+
+def before_splat(builder: Builder, op: Op) -> Values | None:
     """f(splat(x), splat(y)) is splat(f(x, y))."""
     splats = [made_by(value, "splat") for value in op.operands]
     if not splats or not all(splats):
         return None
     scalar = builder.emit(op.opdef, *(splat.x for splat in splats), **op.attrs)
-    return splatted(builder, scalar, op.result.type.shape)
+    shape = op.results[0].type.shape
+    return _each(scalar, lambda value: splatted(builder, value, shape))
 
 
-def before_repeat(builder: Builder, op: Op) -> Value | None:
+def before_repeat(builder: Builder, op: Op) -> Values | None:
     """f(broadcast(x), broadcast(y), splat(z)) is broadcast(f(x, y, splat(z))); so for reshape.
 
     All x have one shape, and a reshape only adds axes of extent 1: it costs nothing, and rows
     become tiles as late as possible.
     """
-    name, shape = "", ()
+    name, shape, whole = "", (), op.results[0].type.shape
     for value in op.operands:
         inner = value.owner
         if inner is None or inner.opdef.name not in ("broadcast", "reshape", "splat"):
             return None
         if inner.opdef.name != "splat":
             name, shape = inner.opdef.name, inner.x.type.shape
-    if not shape or (name == "reshape" and not _adds_axes(shape, op.result.type.shape)):
+    if not shape or (name == "reshape" and not _adds_axes(shape, whole)):
         return None
     operands = []
     for value in op.operands:
@@ -47,7 +57,7 @@ def before_repeat(builder: Builder, op: Op) -> Value | None:
         else:
             return None
     small = builder.emit(op.opdef, *operands, **op.attrs)
-    return builder.emit(OPS[name], small, shape=op.result.type.shape)
+    return _each(small, lambda value: builder.emit(OPS[name], value, shape=whole))
 
 
 def _adds_axes(before: tuple[int, ...], after: tuple[int, ...]) -> bool:

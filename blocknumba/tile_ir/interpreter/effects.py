@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from blocknumba.errors import BlockAssertionError, BlockIndexError
+from blocknumba.errors import BlockAssertionError, BlockError, BlockIndexError, Loc
 from blocknumba.tile_ir.interpreter.affine import Affine, Shadowed, Tile, constant, dense
 from blocknumba.tile_ir.interpreter.machine import Machine
 from blocknumba.tile_ir.interpreter.shadows import MISSING
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import attribute
-from blocknumba.tile_ir.ops import create, debug
+from blocknumba.tile_ir.ops import create, debug, map as scalar
 
 
 @create.program_id.interpreted
@@ -52,6 +52,32 @@ def _printed(program: tuple[int, int, int], prefix: str, hexadecimal: bool,
         operand = number if len(tiles) > 1 else None
         for index in np.ndindex(tile.shape):
             yield debug.print_line(program, index, prefix, tile[index], operand, hexadecimal)
+
+
+@scalar.map_.interpreted
+def _(machine: Machine, op: Op, mask: Tile, *tiles: Tile) -> tuple[np.ndarray, ...]:
+    function = op.attrs["function"]
+    mask, *operands = np.broadcast_arrays(*map(dense, (mask, *tiles)))
+    if machine.launch.debug:
+        _require_no_exception(machine, op, mask, operands)
+    return scalar.mapped(function, mask, operands)
+
+
+def _require_no_exception(machine: Machine, op: Op, mask: np.ndarray,
+                          operands: list[np.ndarray]) -> None:
+    """Errors: BlockError where a scalar function raises for an element."""
+    function = op.attrs["function"]
+    chosen = [operand[mask] for operand in operands]
+    found = function.require_body().first_raised(chosen, int(mask.sum()))
+    if found is None:
+        return
+    index, raised = found
+    program, *element = map(int, np.argwhere(mask)[index])
+    where = f", element {tuple(element)}" if element else ""
+    raise BlockError(
+        f"map: {function.name} raises {raised.message} in program {machine.program(program)}"
+        f"{where}", loc=Loc(raised.file, raised.line, function=raised.function, caller=op.loc),
+        hint="mask= leaves out elements for which it is not to be called")
 
 
 @debug.assert_.interpreted

@@ -119,6 +119,8 @@ def _kinds_of_results(op: Op, tiles: Sequence[Tile], kinds: list[np.ndarray],
         return _combined(op, kinds)
     if op.name == "dot":
         return _dot(op, kinds)
+    if op.name == "map":
+        return (_called(dense(tiles[0]), kinds),) * len(op.results)
     if op.opdef.has(ELEMENTWISE):
         return _elementwise(op, tiles, kinds, results)
     rows = (k.max(axis=tuple(range(1, k.ndim))) for k in kinds)
@@ -179,6 +181,13 @@ def _dot(op: Op, kinds: list[np.ndarray]) -> np.ndarray:
         found = np.where(has_terms(op, a, b), np.uint8(DATA),
                          np.where(acc == DATA, acc, np.uint8(PADDING)))
     return np.where(missing, np.uint8(MISSING), found)
+
+
+def _called(mask: np.ndarray, kinds: list[np.ndarray]) -> np.ndarray:
+    """Of a scalar function: the greatest kind of its operands; neutral where it is not called."""
+    of_mask, *of_operands = kinds
+    found = reduce(np.maximum, of_operands, np.uint8(NEUTRAL))
+    return np.maximum(of_mask, np.where(mask, found, np.uint8(NEUTRAL)))
 
 
 def has_terms(op: Op, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -120,7 +120,7 @@ def constant_of(value: Value) -> object | None:
 
 def fold_constants(builder: Builder, op: Op) -> Value | None:
     """A pure scalar op of constants as a constant; None for other ops."""
-    if len(op.results) != 1 or op.regions:
+    if len(op.results) != 1 or op.regions or op.opdef.evaluate is None:
         return None
     if not op.result.type.is_scalar or op.result.type.is_pointer:
         return None

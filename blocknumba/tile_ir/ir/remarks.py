@@ -19,6 +19,8 @@ DOT, NOT_WGMMA = "dot", "not_wgmma"
 # Of a buffer with several slots; of producer warps; of a program that is not partitioned over a
 # cluster.
 RING, PRODUCERS, NOT_PARTITIONED = "ring", "producers", "not_partitioned"
+# Of a scalar function: it computes in float64, though nothing that it is given has 64 bits.
+DOUBLES = "doubles"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from blocknumba.tile_ir.ops import (
     debug,
     dot,
     elementwise,
+    map,
     memory,
     reduce,
     scan,
@@ -17,5 +18,5 @@ from blocknumba.tile_ir.ops import (
 # last: they are registered with the ops above
 from blocknumba.tile_ir import folds  # isort: skip  # noqa: F401
 
-__all__ = ["cast", "control", "create", "debug", "dot", "elementwise", "memory",
+__all__ = ["cast", "control", "create", "debug", "dot", "elementwise", "map", "memory",
            "reduce", "scan", "shape", "views"]

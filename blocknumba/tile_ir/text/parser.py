@@ -13,6 +13,7 @@ from blocknumba.tile_ir.ir.function import Attr, Function, OpDef, Parameter, Reg
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.tensor_map import TensorMap
 from blocknumba.tile_ir.ir.types import DTYPES, DType, PointerType, TileType, ViewType
+from blocknumba.tile_ir.ops.map import ScalarFunction
 from blocknumba.tile_ir.text.printer import IMPLIED
 from blocknumba.wording import quoted
 
@@ -228,6 +229,11 @@ class _Parser:
             self._fail(f"{text} is not a type")
         return DTYPES[name] if name is text else PointerType(DTYPES[name])
 
+    def _record(self, text: str) -> object:
+        """The attribute in angle brackets: a scalar function, or a layout."""
+        function = ScalarFunction.of(text)
+        return self._layout(text) if function is None else function
+
     def _layout(self, text: str) -> object:
         if self._parse_layout is None:
             self._fail(f"accepted no layout here, such as {text}")
@@ -277,7 +283,7 @@ class _Parser:
         match = _TOKEN.match(text, at)
         if match is None:
             self._fail(f"cannot read {text[at:]!r}")
-        string, number, special, word, type_, layout = match.groups()
+        string, number, special, word, type_, record = match.groups()
         if string is not None:
             return self._unquoted(string), match.end()
         if number is not None:
@@ -286,7 +292,7 @@ class _Parser:
             return float(special), match.end()
         if word is not None:
             return _CONSTANTS[word], match.end()
-        return (self._layout(layout) if type_ is None else self._type(type_)), match.end()
+        return (self._record(record) if type_ is None else self._type(type_)), match.end()
 
     def _number(self, text: str) -> int | float:
         try:

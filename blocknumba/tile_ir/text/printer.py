@@ -59,7 +59,7 @@ def attribute_text(value: Attr) -> str:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, tuple):
         return f"({', '.join(map(attribute_text, value))}{',' if len(value) == 1 else ''})"
-    # types print as types; anything else is a layout, written as str writes it
+    # types print as types; anything else is a layout or a scalar function, as str writes it
     return str(value) if isinstance(value, TileType) else f"<{value}>"
 
 

@@ -1,0 +1,1 @@
+"""Scalar functions that Numba compiles: `bn.map(f, *tiles)`."""

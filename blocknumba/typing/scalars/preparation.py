@@ -1,0 +1,170 @@
+"""Changes to the Numba IR of a scalar function before its types are inferred.
+
+Both of Numba's compilers, for the CPU and for CUDA, make Numba IR of a function, with classes of
+their own that have the same names.  Between that and type inference:
+
+    y = x * 0.5            0.5 is float32: a literal is weak, unless a parameter is float64
+    z = g(y) * math.pi     g, a Python function or one that Numba compiled, is compiled likewise
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType, ModuleType
+
+import numpy as np
+from numba.core import types
+
+from blocknumba.errors import UNKNOWN, BlockTypeError, Loc
+from blocknumba.typing.function import python_function
+from blocknumba.typing.numba_ir.written import written_code
+
+_CONSTANTS = frozenset(("Const", "Global", "FreeVar"))  # names of classes of nodes
+_CONTAINERS = (types.Array, types.List, types.ListType, types.Set, types.DictType)
+_DOUBLES = (types.float64, types.complex128)
+
+
+class Preparation:
+    """The changes to one scalar function and to those that it calls.
+
+    weak: floats that the code names are float32.
+    compiled: Python function -> what stands for it in Numba IR, compiled with this preparation.
+    double: where the first float64 appears; UNKNOWN where none does.
+    """
+
+    def __init__(self, weak: bool, compiled: Callable[[FunctionType], object]):
+        self.weak, self._compiled = weak, compiled
+        self._known: dict[FunctionType, object] = {}
+        self.double: Loc = UNKNOWN
+
+    def function(self, function: FunctionType) -> object:
+        """The dispatcher of a function; the same for each of its calls, which may be recursive."""
+        if function not in self._known:
+            defaults = function.__defaults__
+            made = FunctionType(written_code(function), function.__globals__, function.__name__,
+                                self.weakened(defaults) if defaults else defaults,
+                                function.__closure__)
+            made.__module__, made.__qualname__ = function.__module__, function.__qualname__
+            self._known[function] = self._compiled(made)
+        return self._known[function]
+
+    def before_inference(self, state: object) -> None:
+        """Change the IR of Numba's compiler state, in place."""
+        for block in state.func_ir.blocks.values():
+            for statement in block.body:
+                node = getattr(statement, "value", None)
+                if type(node).__name__ in _CONSTANTS:
+                    node.value = self._replacement(node.value, state.typingctx)
+                elif getattr(node, "op", None) == "getattr":
+                    self._replace_attribute(state.func_ir, statement, node)
+
+    def after_inference(self, state: object) -> None:
+        """Note where float64 appears first.
+
+        Errors: BlockTypeError where the function makes an array, a list or the like.
+        """
+        for _, block in sorted(state.func_ir.blocks.items()):
+            for statement in block.body:
+                of = state.typemap.get(getattr(getattr(statement, "target", None), "name", ""))
+                loc = Loc(statement.loc.filename, statement.loc.line,
+                          function=state.func_id.func_name)
+                if of in _DOUBLES and self.double is UNKNOWN:
+                    self.double = loc
+                if isinstance(of, _CONTAINERS) and _makes(getattr(statement, "value", None)):
+                    raise BlockTypeError(f"map: {loc.function} makes {_article(of)}, accepted "
+                                         "functions that compute with numbers and tuples",
+                                         loc=loc, hint="use variables, or a tuple")
+
+    def _replacement(self, value: object, typing_context: object) -> object:
+        """A constant as it is to be typed."""
+        function = python_function(value)
+        if function is None:
+            return self.weakened(value)
+        if function is value and _has_type(value, typing_context):
+            return value  # a function of a library that Numba has an implementation of
+        return self.function(function)
+
+    def _replace_attribute(self, func_ir: object, statement: object, node: object) -> None:
+        """Make `math.pi` the constant that it is."""
+        owner = func_ir._definitions.get(node.value.name, ())
+        module = getattr(owner[0], "value", None) if len(owner) == 1 else None
+        if not isinstance(module, ModuleType):
+            return
+        found = getattr(module, node.attr, None)
+        inner = python_function(found)
+        is_own = inner is not None and inner is not found
+        if type(found) is not float and not is_own:
+            return
+        value = self.weakened(found) if inner is None else self.function(inner)
+        constant = type(owner[0])(node.attr, value, node.loc)
+        statement.value = constant
+        func_ir._definitions[statement.target.name] = [constant]
+
+    def weakened(self, value: object) -> object:
+        """Python floats as float32, in tuples too."""
+        if not self.weak:
+            return value
+        if type(value) is tuple:
+            return tuple(map(self.weakened, value))
+        with np.errstate(over="ignore"):
+            return np.float32(value) if type(value) is float else value
+
+
+def passes(function_pass: type, register: Callable) -> tuple[type, type]:
+    """The passes before and after type inference.
+
+    function_pass, register: FunctionPass and register_pass of one of the compilers, which have
+    registries of their own.
+    """
+
+    class Prepare(function_pass):
+        _name = "blocknumba_prepare"
+
+        def __init__(self):
+            super().__init__()
+
+        def run_pass(self, state: object) -> bool:
+            state.pipeline.preparation.before_inference(state)
+            return True
+
+    class Examine(function_pass):
+        _name = "blocknumba_examine"
+
+        def __init__(self):
+            super().__init__()
+
+        def run_pass(self, state: object) -> bool:
+            state.pipeline.preparation.after_inference(state)
+            return False
+
+    return (register(mutates_CFG=False, analysis_only=False)(Prepare),
+            register(mutates_CFG=False, analysis_only=True)(Examine))
+
+
+def with_passes(managers: list, added: tuple[type, type], inference: type) -> list:
+    """Numba's pipelines with the two passes around type inference, which is a pass too."""
+    before, after = added
+    for manager in managers:
+        names = [made for made, _ in manager.passes]
+        manager.add_pass_after(before, names[names.index(inference) - 1])
+        manager.add_pass_after(after, inference)
+        manager.finalize()
+    return managers
+
+
+def _makes(node: object) -> bool:
+    """Whether an expression makes something new, and not a reference to a constant."""
+    operation = getattr(node, "op", "getattr")
+    return operation == "call" or operation.startswith("build_")
+
+
+def _article(of: types.Type) -> str:
+    return "an array" if isinstance(of, types.Array) else "a list, a set or a dict"
+
+
+def _has_type(value: object, typing_context: object) -> bool:
+    try:
+        typing_context.resolve_value_type(value)
+    except (ValueError, KeyError):
+        return False
+    return True
