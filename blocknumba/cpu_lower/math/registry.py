@@ -1,0 +1,77 @@
+"""Registry of the vector functions, and the text of each for a dtype and a number of lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from blocknumba.cpu_lower.vectors import Body, Vector
+from blocknumba.errors import require
+
+SCALARS = {"float32": "float", "float64": "double"}
+LANES = (1, 2, 4, 8, 16)
+
+Code = Callable[..., Vector]
+
+
+@dataclass(frozen=True, slots=True)
+class Elementwise:
+    """The code of an op, the number of its operands, and its largest error.
+
+    ulps: in units in the last place of the exact result, by dtype; 0 where the result is exact.
+    """
+
+    code: Code
+    arity: int
+    ulps: dict[str, float]
+
+
+FUNCTIONS: dict[str, Elementwise] = {}  # by the op's name
+
+
+@dataclass(frozen=True, slots=True)
+class VectorFunction:
+    """A function on vectors.
+
+    symbol: its name in a module; definition: its text, which needs no declarations, and may stand
+    in a module once.
+    """
+
+    symbol: str
+    definition: str
+
+
+def elementwise(name: str, *, float32: float, float64: float,
+                arity: int = 1) -> Callable[[Code], Code]:
+    """Decorator: the code of an elementwise op, on vectors of float or double.
+
+    float32, float64: the largest errors in units in the last place, which tests keep.
+    """
+
+    def register(code: Code) -> Code:
+        assert name not in FUNCTIONS, f"two functions named {name}"
+        FUNCTIONS[name] = Elementwise(code, arity, {"float32": float32, "float64": float64})
+        return code
+
+    return register
+
+
+@cache
+def vector_function(name: str, dtype: str, lanes: int) -> VectorFunction:
+    """The function of an elementwise op: `T @symbol(T, ...)`, internal and always inlined.
+
+    name: of the op; dtype: float32 or float64; lanes: 1, 2, 4, 8 or 16; T is `<lanes x float>` or
+    double, a scalar for one lane.
+    """
+    require(name in FUNCTIONS, "no vector function {}: there are {}", name,
+            ", ".join(sorted(FUNCTIONS)))
+    require(str(dtype) in SCALARS, "{}: given {}, accepted float32, float64", name, dtype)
+    require(lanes in LANES, "{}: given {} lanes, accepted {}", name, lanes,
+            ", ".join(map(str, LANES)))
+    scalar = SCALARS[str(dtype)]
+    symbol = f"bn.{name}.{dtype}.{lanes}"
+    body = Body(lanes, symbol)
+    operands = [body.argument(scalar) for _ in range(FUNCTIONS[name].arity)]
+    result = FUNCTIONS[name].code(*operands)
+    return VectorFunction(symbol, body.function(operands, result))

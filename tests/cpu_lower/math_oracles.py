@@ -1,0 +1,145 @@
+"""Values of the mathematical ops in a format wider than their operands."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from blocknumba.tile_ir.ops import numerics
+
+Long = np.longdouble
+# Bernoulli numbers over 2 k (2 k - 1): Stirling's series, whose error at 40 is below 2**-90.
+STIRLING = [Long(n) / Long(d) for n, d in (
+    (1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156),
+    (-3617, 122400), (43867, 244188))]
+START = 40
+HALF_LOG_TWO_PI = np.log(8 * np.arctan(Long(1))) / 2
+PI = 4 * np.arctan(Long(1))
+
+
+def _exp_of_square(x: np.ndarray) -> np.ndarray:
+    """e**(-x**2), with an exact square of the larger half of the digits."""
+    head = np.round(np.clip(x, -200, 200) * 2**20) / 2**20
+    return np.exp(-head * head) * np.exp((head - x) * (head + x))
+
+
+def _erf_series(x: np.ndarray) -> np.ndarray:
+    """erf up to 3: a series of positive terms."""
+    x = np.clip(x, -3, 3)
+    term = total = x
+    for n in range(1, 90):
+        term = term * 2 * x * x / (2 * n + 1)
+        total = total + term
+    return 2 / np.sqrt(PI) * _exp_of_square(x) * total
+
+
+def _erfc_fraction(x: np.ndarray) -> np.ndarray:
+    """erfc from 2 on: a continued fraction, from its end."""
+    x = np.maximum(x, 2)
+    tail = x
+    for n in range(200, 0, -1):
+        tail = x + Long(n) / 2 / tail
+    return _exp_of_square(x) / (np.sqrt(PI) * tail)
+
+
+def erf(x: np.ndarray) -> np.ndarray:
+    size = np.abs(x)
+    value = np.where(size < 2, _erf_series(size), 1 - _erfc_fraction(size))
+    return np.where(np.isnan(x), x, np.copysign(value, x))
+
+
+def erfc(x: np.ndarray) -> np.ndarray:
+    value = np.where(x < 2, 1 - _erf_series(x), _erfc_fraction(x))
+    return np.where(np.isnan(x), x, np.where(x < -3, 2 - _erfc_fraction(-x), value))
+
+
+def _above(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """x + n >= START, and the product of the factors from x on that are below."""
+    product = np.ones_like(x)
+    for _ in range(START):
+        below = x < START
+        product = np.where(below, product * x, product)
+        x = np.where(below, x + 1, x)
+    return x, product
+
+
+def _stirling_rest(x: np.ndarray) -> np.ndarray:
+    total = np.zeros_like(x)
+    for coefficient in STIRLING[::-1]:
+        total = total / (x * x) + coefficient
+    return total / x
+
+
+def _sine_of_half_turns(x: np.ndarray) -> np.ndarray:
+    """sin(pi x), exactly 0 of integers."""
+    nearest = np.rint(x)
+    return np.where(nearest % 2 == 0, 1, -1) * np.sin(PI * (x - nearest))
+
+
+def _positive_gamma(x: np.ndarray) -> np.ndarray:
+    large, product = _above(x)
+    # halves of the power: its square alone may overflow
+    half = large ** ((large - 0.5) / 2) * np.exp(-large / 2)
+    return half * np.exp(HALF_LOG_TWO_PI + _stirling_rest(large)) * half / product
+
+
+def gamma(x: np.ndarray) -> np.ndarray:
+    size = np.minimum(np.abs(x), 250.5)
+    positive = _positive_gamma(size)
+    value = np.where(x < 0, -PI / (size * _sine_of_half_turns(size) * positive), positive)
+    value = np.where((x < 0) & (np.rint(x) == x), np.nan, value)
+    value = np.where(x == 0, np.copysign(np.inf, x), value)
+    return np.where(np.isnan(x), x, np.where(x == np.inf, np.inf, value))
+
+
+def lgamma(x: np.ndarray) -> np.ndarray:
+    size = np.abs(x)
+    large, product = _above(size)
+    positive = ((large - 0.5) * (np.log(large) - 1) - 0.5 + HALF_LOG_TWO_PI
+                + _stirling_rest(large) - np.log(product))
+    reflected = np.log(PI / np.abs(size * _sine_of_half_turns(size))) - positive
+    value = np.where(x < 0, reflected, positive)
+    pole = ((x <= 0) & (np.rint(x) == x)) | np.isinf(x)
+    return np.where(np.isnan(x), x, np.where(pole, np.inf, value))
+
+
+def _rsqrt(x: np.ndarray) -> np.ndarray:
+    return 1 / np.sqrt(x)
+
+
+NUMPY_NAMES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2",
+               "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "mod": "remainder",
+               "floordiv": "floor_divide"}
+OURS = {"erf": erf, "erfc": erfc, "gamma": gamma, "lgamma": lgamma, "rsqrt": _rsqrt}
+EXACT = {"floor", "ceil", "trunc", "rint", "mod", "floordiv", "copysign", "nextafter"}
+
+
+def exact_value(name: str, *operands: np.ndarray) -> np.ndarray:
+    """The op's value: of float32 in float64, of float64 in long double.
+
+    Ops whose results are floats of the operands' format, as NumPy itself computes them.
+    """
+    narrow = operands[0].dtype
+    function = OURS.get(name) or getattr(np, NUMPY_NAMES.get(name, name))
+    with np.errstate(all="ignore"):
+        if name in EXACT:
+            return function(*operands)
+        if narrow == np.float32 and name in ("gamma", "lgamma"):
+            return getattr(numerics, name)(operands[0].astype(np.float64))
+        if narrow == np.float32 and name in ("erf", "erfc"):
+            return getattr(numerics, f"{name}64")(operands[0].astype(np.float64))
+        wide = np.float64 if narrow == np.float32 else Long
+        return function(*(x.astype(wide) for x in operands))
+
+
+def special_numbers(dtype: type) -> np.ndarray:
+    """Zeros, infinities, NaN, subnormal and extreme numbers, integers, and what is next to 1."""
+    limits = np.finfo(dtype)
+    one = dtype(1)
+    positive = np.array([
+        0, limits.smallest_subnormal, limits.smallest_subnormal * 3, limits.tiny / 2, limits.tiny,
+        limits.eps, limits.eps**2, 0.25, 0.5, np.nextafter(one, dtype(0)), 1,
+        np.nextafter(one, dtype(2)), math.pi / 4, math.pi / 2, 1.5, 2, 2.5, 3, 7, 7.5, 8, 10, 22,
+        33, 170, 171, 1e5, 2.0**30, 1e22, limits.max / 2, limits.max, np.inf, np.nan], dtype)
+    return np.concatenate([positive, -positive])
