@@ -1,7 +1,7 @@
 """Polynomials of least maximum error, by the exchange algorithm of Remez on a dense grid.
 
-Needs mpmath.  Coefficients of float32 are rounded one after another, from the constant up, and the
-others are fitted again to what each rounding left.
+Needs mpmath.  Coefficients are rounded all at once, and one after another from the constant up,
+where the others are fitted again to what each rounding left: the better polynomial is taken.
 """
 
 from __future__ import annotations
@@ -37,13 +37,15 @@ def fit(function: Callable, interval: tuple, degree: int, dtype: str, *,
             for i in range(GRID + 1)]
     wanted = [mp.mpf(function(x)) for x in grid]
     weights = [mp.mpf(weight(x)) for x in grid]
-    if dtype == "float64":  # a rounding weighs no more than those of the evaluation
-        known = [float(c) for c in _exchange(grid, wanted, weights, degree)]
-    else:
-        known = _rounded_in_turn(grid, wanted, weights, degree, ROUNDED[dtype])
-    error = max(abs(w * (y - mp.polyval(known[::-1], x)))
-                for x, y, w in zip(grid, wanted, weights))
-    return Fit(tuple(known), float(error))
+    at_once = [float(ROUNDED[dtype](float(c))) for c in _exchange(grid, wanted, weights, degree)]
+    in_turn = _rounded_in_turn(grid, wanted, weights, degree, ROUNDED[dtype])
+
+    def error(coefficients: list[float]) -> mp.mpf:
+        return max(abs(w * (y - mp.polyval(coefficients[::-1], x)))
+                   for x, y, w in zip(grid, wanted, weights))
+
+    best = min(at_once, in_turn, key=error)
+    return Fit(tuple(best), float(error(best)))
 
 
 def _rounded_in_turn(grid: list, wanted: list, weights: list, degree: int,

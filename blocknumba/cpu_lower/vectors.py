@@ -132,7 +132,7 @@ class Body:
 
     def where_any(self, mask: Vector, rare: Callable[[], Sequence[Vector]],
                   usual: Sequence[Vector]) -> list[Vector]:
-        """What `rare` makes if the mask is true in any lane, else what is there.
+        """Values that `rare` makes if the mask is true in any lane, else those that are there.
 
         The code of `rare` is skipped where it is not needed; it answers for all lanes.
         """

@@ -111,7 +111,7 @@ def log10(x: Vector) -> Vector:
 
 
 def _small(x: Vector) -> float:
-    """Where x**2 / 3 is lost beside 1."""
+    """Limit below which x**2 / 3 is lost beside 1."""
     return 2.0 ** -(x.format.fraction // 2 + 2)
 
 
