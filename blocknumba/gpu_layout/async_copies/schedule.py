@@ -165,9 +165,6 @@ class _Planning:
     def __init__(self, fn: Function, options: LayoutOptions):
         self._fn = fn
         self._options = options
-        self._boxes = Boxes(fn)
-        self._written, self._read = stored(fn), loaded(fn)
-        self._describable = Describable.of(fn, options)
         self.schedule = Schedule()
         self._uses, self._blocks = Uses(fn), fn.attrs.get("cluster", 1)
         self._fetches = self._find_fetches()
@@ -177,6 +174,24 @@ class _Planning:
             self._choose_copies()
         else:
             self._drop("nothing is fetched in a loop")
+
+    # Analyses are made when the first staged load asks: most functions have none.
+
+    @cached_property
+    def _boxes(self) -> Boxes:
+        return Boxes(self._fn)
+
+    @cached_property
+    def _written(self) -> set[str]:
+        return stored(self._fn)
+
+    @cached_property
+    def _read(self) -> set[str]:
+        return loaded(self._fn)
+
+    @cached_property
+    def _describable(self) -> Describable:
+        return Describable.of(self._fn, self._options)
 
     def _drop(self, reason: str) -> None:
         """Leave all loads and stores to threads."""

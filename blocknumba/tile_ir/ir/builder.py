@@ -37,12 +37,19 @@ class Builder:
         Errors: BlockTypeError of the op's type rule, located at self.loc.
         """
         op = self.make(opdef, operands, regions, hint, types, attrs)
-        if self.folding:
-            folded = self._fold(op)
-            if folded is not None:
-                return folded[0] if isinstance(folded, tuple) and len(folded) == 1 else folded
-        self._ops.append(op)
-        return op.results[0] if len(op.results) == 1 else op.results
+        values = self._folded_or_appended(op)
+        return values[0] if len(values) == 1 else values
+
+    def emit_again(self, op: Op, operands: tuple[Value, ...],
+                   regions: tuple[Region, ...] = ()) -> tuple[Value, ...]:
+        """Append a copy of an op with other operands and regions; returns its results.
+
+        Attributes, location and the types of results stay, so nothing is inferred or checked.
+        """
+        self.loc = op.loc
+        copy = Op(op.opdef, operands, op.attrs, (), regions, op.loc)
+        copy.results = tuple([Value(value.type, copy) for value in op.results])
+        return self._folded_or_appended(copy)
 
     def constant(self, value: bool | int | float, dtype: DType) -> Value:
         """Append a scalar constant; value must be one of dtype's values."""
@@ -97,10 +104,19 @@ class Builder:
             return ()
         return types if isinstance(types, tuple) else (types,)
 
+    def _folded_or_appended(self, op: Op) -> tuple[Value, ...]:
+        """The results of an op, or what it folds to."""
+        folded = self._fold(op) if self.folding else None
+        if folded is not None:
+            return folded if isinstance(folded, tuple) else (folded,)
+        self._ops.append(op)
+        return op.results
+
     def _fold(self, op: Op) -> Value | tuple[Value, ...] | None:
         if op.results and op.results[0].type.layout is not None:
             return None  # folds infer types, and would forget layouts
-        if op.opdef.has(PURE) and op.operands and (value := fold_constants(self, op)) is not None:
+        value = fold_constants(self, op)
+        if value is not None:
             return value
         for fold in op.opdef.folds:
             if (value := fold(self, op)) is not None:
@@ -120,13 +136,15 @@ def constant_of(value: Value) -> object | None:
 
 def fold_constants(builder: Builder, op: Op) -> Value | None:
     """A pure scalar op of constants as a constant; None for other ops."""
-    if len(op.results) != 1 or op.regions or op.opdef.evaluate is None:
+    if len(op.results) != 1 or op.regions or not op.operands:
         return None
-    if not op.result.type.is_scalar or op.result.type.is_pointer:
+    if not op.opdef.has(PURE) or op.opdef.evaluate is None:
+        return None
+    if op.results[0].type.shape or op.results[0].type.is_pointer:
         return None
     values = []
     for operand in op.operands:
-        value = constant_of(operand) if operand.type.is_scalar else None
+        value = None if operand.type.shape else constant_of(operand)
         if value is None:
             return None
         values.append(value)

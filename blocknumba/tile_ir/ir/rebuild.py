@@ -82,13 +82,10 @@ class Rebuilder:
 
         Attributes and layouts stay.
         """
-        operands = self.operands(op)
-        if regions is None:
+        operands = tuple(self.operands(op))
+        if regions is None and op.regions:
             regions = [self.region(inner) for inner in op.regions]
-        self.builder.loc = op.loc
-        types = tuple([value.type for value in op.results])
-        made = self.builder.emit(op.opdef, *operands, regions=regions, types=types, **op.attrs)
-        return made if isinstance(made, tuple) else (made,)
+        return self.builder.emit_again(op, operands, tuple(regions or ()))
 
 
 def rebuild(fn: Function, rewrite: Rewrite | None = None, *, folding: bool = True) -> Function:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
@@ -182,7 +182,7 @@ class TileType:
 
     def of(self, dtype: DType | PointerType) -> TileType:
         """The same tile with elements of another dtype."""
-        return replace(self, dtype=dtype)
+        return TileType(dtype, self.shape, self.layout)
 
     def shaped(self, shape: tuple[int, ...]) -> TileType:
         """The same elements' dtype in another shape; the layout is forgotten."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from blocknumba.tile_ir.folds.patterns import made_by, number
-from blocknumba.tile_ir.ir.function import Function, Op, Value
+from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
 from blocknumba.tile_ir.ir.uses import Uses, carried, controls, is_loop, keep
@@ -89,6 +89,8 @@ def accumulate_dots(fn: Function, _: object = None) -> Function:
     Both are in one region: a dot before a loop stays there.
     The error bound of `dot` holds for the sum too.
     """
+    if not any(op.name == "dot" for op in walk(fn.body)):
+        return fn
     uses = Uses(fn)
 
     def rewrite(rebuilder: Rebuilder, op: Op) -> Values | None:

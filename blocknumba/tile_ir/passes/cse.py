@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
+from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import PURE, READS, WRITES
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
 from blocknumba.tile_ir.ir.uses import is_loop
@@ -102,6 +102,8 @@ def hoist_invariants(fn: Function, _: object = None) -> Function:
     effect, and does not trap.  Loads stay: they may be out of bounds, or the memory may change.
     Ops in a branch of the loop stay too: most iterations may not need them.
     """
+    if not any(map(is_loop, walk(fn.body))):
+        return fn
     moved: set[Op] = set()
     return rebuild(fn, lambda rebuilder, op: _moved(rebuilder, op, moved), folding=False)
 
