@@ -36,7 +36,7 @@ MARGIN, GAP = 20.0, 24.0  # pixels
 TITLE = 42.0  # pixels above a panel
 MEMORY_WIDTH = 230.0  # pixels
 # Characters of a row.
-SOURCE_COLUMNS, IR_COLUMNS, LAID_OUT_COLUMNS, MACHINE_COLUMNS = 76, 60, 68, 62
+SOURCE_COLUMNS, IR_COLUMNS, LAID_OUT_COLUMNS, MACHINE_COLUMNS = 76, 72, 68, 62
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,10 +104,10 @@ def _columns(stages: Stages, remarks: list[str]) -> Iterable[tuple[str, Drawing]
         ("Remarks", "what became of loads, stores and dots, and why (compiled.stats)",
          lines_panel(remarks, SOURCE_COLUMNS + 5)))
     yield "typed", _column(
-        ("2  Tile IR", "from typing: values are tiles; addresses and masks are explicit",
+        ("2  Tile IR", "from typing: values are tiles, arrays are views",
          listing_panel(typed, hues, IR_COLUMNS, {})))
     yield "optimised", _column(
-        ("3  Tile IR, optimised", "after the passes that know no hardware",
+        ("3  Tile IR, optimised", "views became addresses and masks; no hardware yet",
          listing_panel(optimised, hues, IR_COLUMNS, {})))
     yield "laid_out", _column(
         ("4  GPU-layout IR", "every tile has a layout; hardware is explicit",

@@ -22,6 +22,7 @@ from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.pipeline import lay_out, layout_passes
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import PURE
+from blocknumba.tile_ir.ir.types import ViewType
 from blocknumba.tile_ir.passes.contract import Pass
 from blocknumba.tile_ir.passes.pipeline import optimise
 from blocknumba.tile_ir.text.printer import attribute_text, attributes_text, text
@@ -293,9 +294,9 @@ class _Listing:
 
 
 def _is_scalar_arithmetic(op: Op) -> bool:
-    values = (*op.operands, *op.results)
+    types = [value.type for value in (*op.operands, *op.results)]
     return (op.opdef.has(PURE) and not op.regions
-            and all(value.type.is_scalar for value in values))
+            and not any(type_.shape or isinstance(type_.dtype, ViewType) for type_ in types))
 
 
 def layouts_of(rows: Iterable[Row]) -> list[LinearLayout]:
