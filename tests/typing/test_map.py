@@ -17,6 +17,7 @@ from blocknumba.errors import BlockError, BlockTypeError
 BLOCK = 256
 COUNT = 1000
 EPSILON = 1e-3
+THREE = 3
 TABLE = np.array([3, 1, 4, 1, 5, 9, 2, 6], np.int32)
 Root = namedtuple("Root", "value steps")
 
@@ -98,6 +99,35 @@ def test_floats_in_the_code_are_float32_where_no_tile_is_float64(device):
 
         assert [a.dtype for a in expected] == [dtype, dtype]
         assert all(map(np.array_equal, found, expected))
+
+
+def test_ints_in_the_code_are_weak_beside_float32(device):
+    def function(x):
+        total = 0
+        for _ in range(2):
+            total += x * x
+        if total > 2:
+            return 1
+        total -= 1
+        return max(3 - total, 0) / 7 + np.minimum(x, THREE)
+
+    @bn.jit
+    def kernel(x, out, B: bn.constexpr):
+        r = bn.block(0, B)
+        y = bn.map(function, x[r])
+        bn.static_assert(y.dtype == out.dtype)
+        out[r] = y
+
+    for dtype in (np.float32, np.float64):
+        x = uniform(-3, 3, dtype)
+        total = x * x + x * x
+        expected = np.where(total > 2, dtype(1), np.maximum(3 - (total - 1), 0) / 7
+                            + np.minimum(x, 3))
+
+        found, = launched(device, kernel, [expected], x)
+
+        assert expected.dtype == dtype
+        np.testing.assert_allclose(found, expected, rtol=4 * np.finfo(dtype).eps)
 
 
 def test_the_dtypes_of_the_results_are_those_of_numba(device):

@@ -120,7 +120,8 @@ class Stages:
         source = _source(function)
         compiled = kernel.compile(specialization, constants)
         typed = build(function, dict(specialization.arguments), constants,
-                      TypingOptions(debug=specialization.options.debug))
+                      TypingOptions(debug=specialization.options.debug,
+                                    target=str(specialization.target or "")))
         seen = _Observed(typed)
         optimised = optimise(typed, observer=seen)
         machine, target = compiled.machine, specialization.target

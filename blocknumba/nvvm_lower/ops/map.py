@@ -66,7 +66,7 @@ class _Call:
         """Stop the kernel with the message and the line of an exception."""
         body = self._emitter.body
         loc = Loc(raised.file, raised.line, function=raised.function)
-        fail_unless(self._emitter, body.compare("icmp ne", I32, status, str(raised.code)),
+        fail_unless(body, body.compare("icmp ne", I32, status, str(raised.code)),
                     f"map: {self._function.name} raises {raised.message}",
                     loc if raised.line else self._op.loc)
 

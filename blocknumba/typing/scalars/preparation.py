@@ -4,6 +4,7 @@ Both of Numba's compilers, for the CPU and for CUDA, make Numba IR of a function
 their own that have the same names.  Between that and type inference:
 
     y = x * 0.5            0.5 is float32: a literal is weak, unless a parameter is float64
+    s = 1 - y              so is 1 (see weak_integers.py)
     z = g(y) * math.pi     g, a Python function or one that Numba compiled, is compiled likewise
 """
 
@@ -18,6 +19,7 @@ from numba.core import types
 from blocknumba.errors import UNKNOWN, BlockTypeError, Loc
 from blocknumba.typing.function import python_function
 from blocknumba.typing.numba_ir.written import written_code
+from blocknumba.typing.scalars.weak_integers import WeakIntegers
 
 _CONSTANTS = frozenset(("Const", "Global", "FreeVar"))  # names of classes of nodes
 _CONTAINERS = (types.Array, types.List, types.ListType, types.Set, types.DictType)
@@ -49,7 +51,9 @@ class Preparation:
         return self._known[function]
 
     def before_inference(self, state: object) -> None:
-        """Change the IR of Numba's compiler state, in place."""
+        """Change the IR of Numba's compiler state, in place, and how it is typed."""
+        if self.weak:
+            state.typingctx = WeakIntegers(state.typingctx)
         for block in state.func_ir.blocks.values():
             for statement in block.body:
                 node = getattr(statement, "value", None)
