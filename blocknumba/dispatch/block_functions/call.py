@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from blocknumba.dispatch.block_functions.cached_text import Origin
 from blocknumba.dispatch.block_functions.compilation import (
     BlockCode, any_array, compile_block_function,
 )
@@ -123,6 +124,11 @@ class CallableKernel:
                     "{}: argument {}: given a read-only array, accepted one to store to",
                     self.__name__, name)
         return code
+
+    def origin(self, code: BlockCode, target: Target) -> Origin:
+        """All that the code for a call was made of."""
+        return Origin(self.kernel, tuple(self.constants.items()), self.options, code.arguments,
+                      target)
 
     def _code_for(self, arguments: tuple[tuple[str, Argument], ...], target: Target) -> BlockCode:
         captured = self.kernel.captures(self.constants).values

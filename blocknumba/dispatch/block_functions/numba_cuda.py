@@ -13,6 +13,7 @@ from numba.cuda.core.targetconfig import ConfigStack
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.typing.templates import AbstractTemplate, signature
 
+from blocknumba.dispatch.block_functions.cached_text import CachedText, Origin
 from blocknumba.dispatch.block_functions.call import Caller, CallableKernel, called_from
 from blocknumba.dispatch.block_functions.compilation import BlockCode
 from blocknumba.errors import BlockValueError, Loc, ResourceError, require
@@ -88,7 +89,8 @@ class _Call:
                     hint='compile the kernel with lto=True, or make it with link="ir"')
             library.add_linking_file(_ltoir(code.function, self._caller.target))
             return
-        added = _library(self._context.codegen(), code.function)
+        added = _library(self._context.codegen(), code.function,
+                         self._function.origin(code, self._caller.target))
         if added not in library.linking_libraries:
             self._check_shared_memory(code, library)
             library.add_linking_library(added)
@@ -162,22 +164,23 @@ class _Text:
 
     is_declaration = False
 
-    def __init__(self, function: DeviceFunction):
-        self._function = function
+    def __init__(self, function: DeviceFunction, origin: Origin):
+        self._function, self._origin = function, origin
         self.functions = (self,)
         self.linkage = "linkonce_odr"  # numba-cuda sets that of each function
 
     def __str__(self) -> str:
         name = f"void @{self._function.name}("
-        return self._function.nvvm_ir.replace(f"define {name}", f"define {self.linkage} {name}")
+        text = self._function.nvvm_ir.replace(f"define {name}", f"define {self.linkage} {name}")
+        return CachedText(text, self._origin)
 
 
 class _TextLibrary(ExternalCodeLibrary):
     """A library whose IR libNVVM compiles together with the caller's."""
 
-    def __init__(self, codegen: object, function: DeviceFunction):
+    def __init__(self, codegen: object, function: DeviceFunction, origin: Origin):
         super().__init__(codegen, function.name)
-        self._text = _Text(function)
+        self._text = _Text(function, origin)
         self.shared_bytes = function.shared_bytes
         self.finalize()
 
@@ -189,8 +192,8 @@ class _TextLibrary(ExternalCodeLibrary):
 
 
 @functools.cache
-def _library(codegen: object, function: DeviceFunction) -> _TextLibrary:
-    return _TextLibrary(codegen, function)
+def _library(codegen: object, function: DeviceFunction, origin: Origin) -> _TextLibrary:
+    return _TextLibrary(codegen, function, origin)
 
 
 @functools.cache

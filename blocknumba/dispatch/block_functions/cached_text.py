@@ -1,0 +1,75 @@
+"""NVVM IR of block functions in Numba's cache: entries that are not current count as missing.
+
+numba-cuda pickles the IR of a kernel and of all that it calls, as texts, and watches one file: that
+of the kernel.  The text of a block function is a str that brings along what it was made of.  Where
+that has changed, unpickling it raises an OSError, on which Numba compiles the kernel anew.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from blocknumba.dispatch.compile.fingerprint import fingerprint
+from blocknumba.dispatch.compile.options import Options
+from blocknumba.dispatch.launch.kernel import Kernel
+from blocknumba.nvvm_lower.device_function import Arguments
+from blocknumba.nvvm_lower.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """All that the code of a block function is made of.
+
+    kernel, constants, options: of the block function.   arguments, target: of the call.
+    """
+
+    kernel: Kernel
+    constants: tuple[tuple[str, object], ...]
+    options: Options
+    arguments: Arguments
+    target: Target
+
+    def digest(self) -> str | None:
+        """The same in every process; None where there is none."""
+        constants: Mapping[str, object] = dict(self.constants)
+        specialization, _ = self.kernel.specialize(self.arguments, constants, self.options,
+                                                   self.target, disjoint=False)
+        return fingerprint(self.kernel.python_function, specialization, constants)
+
+
+class CachedText(str):
+    """NVVM IR of a block function.  origin: what it was made of."""
+
+    origin: Origin
+
+    def __new__(cls, text: str, origin: Origin) -> CachedText:
+        made = super().__new__(cls, text)
+        made.origin = origin
+        return made
+
+    def __reduce__(self) -> tuple:
+        """Errors: PicklingError where no later process could tell whether the text is current."""
+        name, digest = self.origin.kernel.signature.kernel, self.origin.digest()
+        if digest is None:
+            raise pickle.PicklingError(
+                f"{name}: a block function that reads what has no digest cannot be in Numba's "
+                "cache; compile its caller without cache=True")
+        # bytes, so that whatever is wrong with them is found by _current_text
+        return _current_text, (str.__str__(self), pickle.dumps(self.origin), digest)
+
+
+def _current_text(text: str, origin: bytes, digest: str) -> CachedText:
+    """The text, if what it was made of is what it was.
+
+    Errors: OSError if not, or if it cannot be found.
+    """
+    try:
+        found = pickle.loads(origin)
+        is_current = found.digest() == digest
+    except Exception as error:  # names may be gone, and modules raise anything
+        raise OSError(f"a block function cannot be found: {error}") from error
+    if not is_current:
+        raise OSError(f"{found.kernel.signature.kernel}: a block function that has changed")
+    return CachedText(text, found)
