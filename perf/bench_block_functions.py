@@ -1,0 +1,166 @@
+"""Block functions in kernels of numba-cuda next to the same kernels launched alone (GPU).
+
+    python perf/bench_block_functions.py [rounds]
+
+Both take turns; a ratio is the time alone divided by the time in the caller of the same round, so
+that 1 is as fast and 0.9 is 11 % slower.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from measure import Samples, gpu_timer, interleaved
+from numba import cuda
+
+import blocknumba as bn
+
+ROUNDS, SAMPLE_SECONDS = 30, 5e-3
+ALONE, CALLED, LINKED = "alone", "in @cuda.jit", "in @cuda.jit, LTO"
+SIZE = 4096
+
+
+@bn.jit
+def product(a, b, c, ROWS: bn.constexpr, COLUMNS: bn.constexpr, DEPTH: bn.constexpr):
+    rows, columns = bn.block(0, ROWS), bn.block(1, COLUMNS)
+    total = bn.zeros((ROWS, COLUMNS), bn.float32)
+    for start in bn.range(0, a.shape[1], DEPTH):
+        depth = bn.span(start, DEPTH)
+        total += a[rows, depth] @ b[depth, columns]
+    c[rows, columns] = total
+
+
+@bn.jit
+def softmax(x, y, BLOCK: bn.constexpr):
+    row, columns = bn.program_id(0), bn.arange(BLOCK)
+    y[row, columns] = bn.softmax(x[row, columns], 0, where=columns < x.shape[1])
+
+
+@bn.jit
+def row_sum(x, sums, BLOCK: bn.constexpr):
+    row = bn.program_id(0)
+    total = bn.zeros((BLOCK,), bn.float32)
+    for columns in bn.spans(x.shape[1], BLOCK):
+        total += x[row, columns]
+    sums[row] = bn.sum(total, axis=0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel and arrays for it.
+
+    programs: of the launch, along one or two axes.   expected: of the last array; tolerance: of it.
+    """
+
+    kernel: bn.Kernel
+    constants: dict[str, int]
+    num_warps: int
+    arrays: tuple[np.ndarray, ...]
+    programs: tuple[int, ...]
+    expected: Callable[..., np.ndarray]
+    tolerance: float
+
+    def runs(self) -> tuple[dict[str, Callable[[], object]], Callable[[], np.ndarray]]:
+        """Who -> a function that launches; and a function that fetches the result."""
+        arrays = [cuda.to_device(array) for array in self.arrays]
+        runs = {ALONE: lambda: self.kernel[self.programs](
+            *arrays, **self.constants, num_warps=self.num_warps)}
+        for who, link in ((CALLED, "ir"), (LINKED, "ltoir")):
+            function = bn.block_function(self.kernel, self.constants, num_warps=self.num_warps,
+                                         link=link)
+            caller = cuda.jit(CALLERS[len(arrays), len(self.programs)](function),
+                              lto=link == "ltoir")
+            launch = caller[self.programs, function.threads]
+            runs[who] = lambda launch=launch: launch(*arrays)
+        return runs, arrays[-1].copy_to_host
+
+    def check(self) -> None:
+        """Errors: AssertionError for a wrong result."""
+        expected = self.expected(*self.arrays)
+        runs, result = self.runs()
+        for who, run in runs.items():
+            run()
+            off = np.abs(result() - expected).max() / np.abs(expected).max()
+            assert off <= self.tolerance, f"{who}: off by {off:.1e}"
+
+
+def _by_rows(function: Callable) -> Callable:
+    def caller(x, y):
+        function(cuda.blockIdx.x, x, y)
+    return caller
+
+
+def _by_tiles(function: Callable) -> Callable:
+    def caller(a, b, c):
+        function(cuda.blockIdx.x, cuda.blockIdx.y, a, b, c)
+    return caller
+
+
+CALLERS = {(2, 1): _by_rows, (3, 2): _by_tiles}
+
+
+def product_case(rows: int, columns: int, depth: int, num_warps: int, k: int) -> Case:
+    """float16 (SIZE, k) @ (k, SIZE) in float32."""
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal(shape, np.float32).astype(np.float16)
+            for shape in ((SIZE, k), (k, SIZE)))
+    return Case(product, {"ROWS": rows, "COLUMNS": columns, "DEPTH": depth}, num_warps,
+                (a, b, np.zeros((SIZE, SIZE), np.float32)), (SIZE // rows, SIZE // columns),
+                lambda a, b, _: a.astype(np.float32) @ b.astype(np.float32), 1e-4)
+
+
+def rows_case(kernel: bn.Kernel, columns: int, block: int, of_rows: Callable, rows: int = 8192,
+              scalar: bool = False) -> Case:
+    """Rows of float32, one block each."""
+    x = np.random.default_rng(1).standard_normal((rows, columns), np.float32)
+    result = np.zeros(rows if scalar else x.shape, np.float32)
+    return Case(kernel, {"BLOCK": block}, 4, (x, result), (rows,), of_rows, 1e-5)
+
+
+def _softmax(x: np.ndarray, _: np.ndarray) -> np.ndarray:
+    powers = np.exp(x - x.max(1, keepdims=True))
+    return powers / powers.sum(1, keepdims=True)
+
+
+CASES = {
+    "product, tiles 64 x 64, one step of 64": lambda: product_case(64, 64, 64, 4, 64),
+    "product, tiles 64 x 64, depth 4096": lambda: product_case(64, 64, 64, 4, 4096),
+    "product, tiles 128 x 64, depth 4096": lambda: product_case(128, 64, 32, 4, 4096),
+    "product, tiles 128 x 128, depth 4096": lambda: product_case(128, 128, 32, 8, 4096),
+    "softmax of 1000 columns": lambda: rows_case(softmax, 1000, 1024, _softmax),
+    "softmax of 1001 columns": lambda: rows_case(softmax, 1001, 1024, _softmax),
+    "sum of 4096 columns": lambda: rows_case(
+        row_sum, 4096, 1024, lambda x, _: x.sum(1, dtype=np.float64).astype(np.float32),
+        scalar=True),
+}
+
+
+def measured(case: Case, rounds: int) -> Samples:
+    """Seconds of one launch, of everybody in turn."""
+    timer, (runs, _) = gpu_timer(), case.runs()
+    seconds = timer(runs[ALONE], 10)
+    return interleaved(runs, timer, rounds, max(1, round(SAMPLE_SECONDS / seconds)))
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    print(f"{'':40} {ALONE + ', us':>12} " + " ".join(f"{who + ' (quartiles)':>32}"
+                                                      for who in (CALLED, LINKED)))
+    for name, make in CASES.items():
+        case = make()
+        case.check()
+        samples = measured(case, rounds)
+        shown = []
+        for who in (CALLED, LINKED):
+            ratios = [one / other for one, other in zip(samples[ALONE], samples[who])]
+            low, middle, high = statistics.quantiles(ratios, n=4)
+            shown.append(f"{f'{middle:.3f} ({low:.3f} to {high:.3f})':>32}")
+        print(f"{name:40} {statistics.median(samples[ALONE]) * 1e6:12.1f} " + " ".join(shown))
+
+
+if __name__ == "__main__":
+    main()
