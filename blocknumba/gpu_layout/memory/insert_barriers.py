@@ -132,6 +132,8 @@ class _Finder:
     def _after(self, op: Op, pending: _Pending) -> _Pending:
         """The pending accesses after one op; note a barrier before it if an access needs one."""
         accesses = self._accesses(op)
+        if not accesses:
+            return pending
         scopes = set()
         for earlier, passed in pending.items():
             needed = {self._scope(earlier, access) for access in accesses}

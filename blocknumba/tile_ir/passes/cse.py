@@ -85,7 +85,7 @@ class _Elimination:
             return None
         if opdef.name in _COMMUTATIVE:
             operands = sorted(operands, key=id)
-        attrs = tuple(sorted((name, _exact(value)) for name, value in op.attrs.items()))
+        attrs = tuple(sorted([(name, _exact(value)) for name, value in op.attrs.items()]))
         return opdef.name, tuple(operands), attrs, op.results[0].type, epoch
 
 
