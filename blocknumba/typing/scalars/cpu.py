@@ -35,7 +35,7 @@ def loop(count, {arrays}):
 """
 
 
-_PASSES = passes(FunctionPass, register_pass)
+_PASSES = passes(FunctionPass, register_pass, NopythonTypeInference)
 
 
 class _Compiler(Compiler):

@@ -41,7 +41,7 @@ _NOT_SCALAR = (
 )
 
 
-_PASSES = passes(FunctionPass, register_pass)
+_PASSES = passes(FunctionPass, register_pass, NopythonTypeInference)
 
 
 class _Compiler(CUDACompiler):

@@ -10,7 +10,7 @@ their own that have the same names.  Between that and type inference:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
 
 import numpy as np
@@ -62,22 +62,29 @@ class Preparation:
                 elif getattr(node, "op", None) == "getattr":
                     self._replace_attribute(state.func_ir, statement, node)
 
-    def after_inference(self, state: object) -> None:
+    def after_inference(self, state: object, infer: Callable[[object], object]) -> None:
         """Note where float64 appears first.
 
+        infer: Numba's pass.  It is run again where variables that hold both ints of the code and
+        float32 turned out to be float32 at last: what was made of the ints meanwhile was wider.
         Errors: BlockTypeError where the function makes an array, a list or the like.
         """
-        for _, block in sorted(state.func_ir.blocks.items()):
-            for statement in block.body:
-                of = state.typemap.get(getattr(getattr(statement, "target", None), "name", ""))
-                loc = Loc(statement.loc.filename, statement.loc.line,
-                          function=state.func_id.func_name)
-                if of in _DOUBLES and self.double is UNKNOWN:
-                    self.double = loc
-                if isinstance(of, _CONTAINERS) and _makes(getattr(statement, "value", None)):
-                    raise BlockTypeError(f"map: {loc.function} makes {_article(of)}, accepted "
-                                         "functions that compute with numbers and tuples",
-                                         loc=loc, hint="use variables, or a tuple")
+        known = 0
+        while self.weak and _first_double(state) and len(found := _float32_phis(state)) > known:
+            known, state.locals, state.return_type = len(found), found, None
+            infer(state)
+        state.locals = {}
+        double = _first_double(state)
+        # what is given float64 is called by code that has float64 itself
+        if double is not None and self.double is UNKNOWN and types.float64 not in state.args:
+            self.double = _location(state, double)
+        for statement in _assignments(state):
+            of = state.typemap[statement.target.name]
+            if isinstance(of, _CONTAINERS) and _makes(statement.value):
+                raise BlockTypeError(
+                    f"map: {state.func_id.func_name} makes {_article(of)}, accepted functions that "
+                    "compute with numbers and tuples", loc=_location(state, statement),
+                    hint="use variables, or a tuple")
 
     def _replacement(self, value: object, typing_context: object) -> object:
         """A constant as it is to be typed."""
@@ -114,11 +121,11 @@ class Preparation:
             return np.float32(value) if type(value) is float else value
 
 
-def passes(function_pass: type, register: Callable) -> tuple[type, type]:
+def passes(function_pass: type, register: Callable, inference: type) -> tuple[type, type]:
     """The passes before and after type inference.
 
-    function_pass, register: FunctionPass and register_pass of one of the compilers, which have
-    registries of their own.
+    function_pass, register, inference: FunctionPass, register_pass and NopythonTypeInference of
+    one of the compilers, which have registries of their own.
     """
 
     class Prepare(function_pass):
@@ -138,7 +145,7 @@ def passes(function_pass: type, register: Callable) -> tuple[type, type]:
             super().__init__()
 
         def run_pass(self, state: object) -> bool:
-            state.pipeline.preparation.after_inference(state)
+            state.pipeline.preparation.after_inference(state, inference().run_pass)
             return False
 
     return (register(mutates_CFG=False, analysis_only=False)(Prepare),
@@ -154,6 +161,31 @@ def with_passes(managers: list, added: tuple[type, type], inference: type) -> li
         manager.add_pass_after(after, inference)
         manager.finalize()
     return managers
+
+
+def _assignments(state: object) -> Iterator:
+    """Assignments of variables that have a type, in the order of the code."""
+    for _, block in sorted(state.func_ir.blocks.items()):
+        for statement in block.body:
+            if getattr(getattr(statement, "target", None), "name", "") in state.typemap:
+                yield statement
+
+
+def _first_double(state: object) -> object | None:
+    """The first assignment of a float64."""
+    return next((statement for statement in _assignments(state)
+                 if state.typemap[statement.target.name] in _DOUBLES), None)
+
+
+def _float32_phis(state: object) -> dict[str, types.Type]:
+    """Variables that have several assignments and are float32."""
+    return {statement.target.name: types.float32 for statement in _assignments(state)
+            if getattr(statement.value, "op", "") == "phi"
+            and state.typemap[statement.target.name] == types.float32}
+
+
+def _location(state: object, statement: object) -> Loc:
+    return Loc(statement.loc.filename, statement.loc.line, function=state.func_id.func_name)
 
 
 def _makes(node: object) -> bool:
