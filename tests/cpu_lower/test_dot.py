@@ -25,7 +25,7 @@ UNITS = (AVX512, AVX2, NEON, SSE2)
 POISON = 0xA5
 # (M, K, N), or the number of batches before them
 SHAPES = ((16, 16, 16), (1, 1, 1), (2, 4, 8), (1, 32, 16), (16, 64, 1), (64, 16, 8), (8, 2, 64),
-          (32, 32, 32), (64, 32, 128), (2, 16, 16, 16), (4, 1, 2, 2), (4, 8, 8, 8))
+          (32, 32, 32), (64, 32, 128), (32, 16, 256), (2, 16, 16, 16), (4, 1, 2, 2), (4, 8, 8, 8))
 ORDERS = ("rows", "columns", "neither")
 
 
@@ -137,7 +137,7 @@ def test_every_kind_in_every_shape_is_near_the_exact_product(kind):
 
 
 @pytest.mark.parametrize("name", ["float32", "float64", "float16", "int8"])
-@pytest.mark.parametrize("size", [(32, 16, 64), (2, 16, 32, 1), (8, 64, 32)], ids=str)
+@pytest.mark.parametrize("size", [(32, 16, 64), (2, 16, 32, 1), (8, 64, 32), (16, 16, 256)], ids=str)
 def test_operands_may_have_any_strides(name, size):
     (kind, *_) = (kind for kind in KINDS if kind[:2] == (name, name) and kind[2] != "float16")
     native = Native(product_of(kind, size), AVX512)
