@@ -32,6 +32,7 @@ ALLOWED = {
 FOREIGN = {
     "numba": ("typing", "dispatch"),
     "numba_cuda": ("nvvm_lower/toolchain.py", "dispatch"),
+    "numba_cuda_mlir": ("dispatch/block_functions/numba_cuda_mlir.py",),
     "cuda": ("nvvm_lower/toolchain.py", "dispatch"),
     "cupy": ("dispatch",),
     "torch": ("dispatch",),

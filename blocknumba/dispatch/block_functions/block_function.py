@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 
 from blocknumba.dispatch.block_functions.call import CallableKernel
@@ -30,8 +31,14 @@ class DeviceBlockFunction(CallableKernel):
     @property
     def _numba_type_(self) -> object:
         """Its type to Numba, which looks for this name."""
-        # numba-cuda, which asks, may be missing where blocknumba is imported
-        from blocknumba.dispatch.block_functions.numba_cuda import type_of
+        # each package has a copy of the code that asks, and types of its own
+        asking = sys._getframe(1).f_globals["__name__"].partition(".")[0]
+        if asking == "numba_cuda_mlir":
+            # optional: imported where it asks
+            from blocknumba.dispatch.block_functions.numba_cuda_mlir import type_of
+        else:
+            # optional: imported where it asks
+            from blocknumba.dispatch.block_functions.numba_cuda import type_of
         return type_of(self)
 
     @without_our_frames
