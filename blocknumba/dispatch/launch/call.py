@@ -21,6 +21,7 @@ from blocknumba.dispatch.launch.staging import DeviceCopies
 from blocknumba.dispatch.launch.streams import StreamOrder, stream_handle
 from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo
 from blocknumba.errors import BlockTypeError, BlockValueError, LaunchError, require
+from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
 from blocknumba.tracebacks import called
 from blocknumba.wording import shown
@@ -150,6 +151,12 @@ def device_of(signature: Signature, arguments: Arguments,
     if driver is None or options.interpret or SETTINGS.interpret:
         return None, 0
     return driver, next(iter(first), driver.current_device())
+
+
+@functools.cache
+def target_of(driver: Driver, device: int) -> Target:
+    """Target of a device."""
+    return Target.of_capability(driver.capability(device))
 
 
 def resolve_grid(given: object, signature: Signature, bound: Mapping[str, object],

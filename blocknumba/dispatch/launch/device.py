@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from blocknumba.dispatch.launch.driver import Driver, find_driver
-from blocknumba.dispatch.launch.kernel import target_of
+from blocknumba.dispatch.launch.call import target_of
 from blocknumba.nvvm_lower.target import Capability, Target
 from blocknumba.settings import SETTINGS
 

@@ -14,7 +14,9 @@ from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.options import Options, require_options
 from blocknumba.dispatch.compile.references import Named
 from blocknumba.dispatch.launch.bound import Bound, LaunchEvent, bind_call
-from blocknumba.dispatch.launch.call import Arguments, Call, device_of, read_arguments, resolve_grid
+from blocknumba.dispatch.launch.call import (
+    Arguments, Call, device_of, read_arguments, resolve_grid, target_of,
+)
 from blocknumba.dispatch.launch.chain import Chain
 from blocknumba.dispatch.launch.driver import Driver, find_driver
 from blocknumba.dispatch.launch.forks import COMPILATIONS, Lock
@@ -182,21 +184,15 @@ class Kernel(Named):
         """Read the arguments of a call, given by name, and find or compile the code for them."""
         return self.prepare_read(read_arguments(self.signature, bound), options)
 
-    def prepare_read(self, arguments: Arguments, options: Options,
-                     with_tensor_maps: bool = True) -> Call:
-        """Find or compile the code for the arguments of a call.
-
-        with_tensor_maps: whether the code may take tensor maps as parameters.
-        """
+    def prepare_read(self, arguments: Arguments, options: Options) -> Call:
+        """Find or compile the code for the arguments of a call."""
         driver, device = device_of(self.signature, arguments, options)
         target = None if driver is None else target_of(driver, device)
         arrays = arguments.arrays
-        known = arguments_of(self.signature, arguments.infos, with_tensor_maps)
-        specialization, captures = self.specialize(known, arguments.constants, options, target,
+        specialization, captures = self.specialize(arguments_of(self.signature, arguments.infos),
+                                                   arguments.constants, options, target,
                                                    target is not None
                                                    and are_disjoint(arrays.values()))
-        if not with_tensor_maps:
-            specialization = replace(specialization, numbers_describe=False)
         compiled = self._code_for(specialization, arguments)
         if target is not None and not specialization.disjoint and stores_are_apart(
                 arrays, compiled.effects.stored):
@@ -411,9 +407,3 @@ def default_target() -> Target | None:
     if driver is None or SETTINGS.interpret:
         return None
     return target_of(driver, driver.current_device())
-
-
-@functools.cache
-def target_of(driver: Driver, device: int) -> Target:
-    """Target of a device."""
-    return Target.of_capability(driver.capability(device))

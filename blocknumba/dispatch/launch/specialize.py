@@ -6,7 +6,7 @@ import enum
 import functools
 import itertools
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import (
     BuiltinFunctionType, FunctionType, GetSetDescriptorType, MethodDescriptorType, ModuleType,
     WrapperDescriptorType,
@@ -56,18 +56,10 @@ class Specialization:
 
 
 def arguments_of(signature: Signature, infos: Mapping[str, ArrayInfo | ScalarInfo],
-                 with_tensor_maps: bool = True) -> tuple[tuple[str, Argument], ...]:
-    """Attributes of the run-time arguments that compiled code may rely on, by name.
-
-    with_tensor_maps: whether the code may ask for tensor maps of the arrays.
-    """
+                 ) -> tuple[tuple[str, Argument], ...]:
+    """Attributes of the run-time arguments that compiled code may rely on, by name."""
     divisors = {formal.name for formal in signature.formals if formal.is_divisor}
-    known = tuple((name, argument_of(info, name in divisors)) for name, info in infos.items())
-    if with_tensor_maps:
-        return known
-    return tuple((name, replace(argument, mappable=False)
-                  if isinstance(argument, ArrayArgument) else argument)
-                 for name, argument in known)
+    return tuple((name, argument_of(info, name in divisors)) for name, info in infos.items())
 
 
 def argument_of(info: ArrayInfo | ScalarInfo, is_divisor: bool = False) -> Argument:

@@ -23,7 +23,7 @@ from numba.core.lowering import Environment
 
 from blocknumba.dispatch.compile.fingerprint import digest, source_digest
 from blocknumba.dispatch.compile.references import Named, found
-from blocknumba.dispatch.njit.site import Description, Site
+from blocknumba.dispatch.njit.site import Description, Site, target_of_device
 
 _ENVIRONMENT = "_ZN08NumbaEnv"  # how Numba knows the symbols of environments
 _KEPT: dict[str, Environment] = {}  # Numba holds them weakly
@@ -124,15 +124,17 @@ def _linked_again(kernel: ByName, layout: object, constants: Mapping[str, object
 def _symbol(kernel: Named, description: Description) -> str | None:
     """The name of a launch table, the same in every process; None for one that has none.
 
-    It says all that the caller's machine code relies on: the kernel's parameters, the record, and
-    blocknumba itself, which defines them.
+    It says all that the caller's machine code relies on: the kernel's parameters, the record, the
+    GPU, of which the key depends, and blocknumba itself, which defines them.
     """
     name = ByName.of(kernel)
     if name is None:
         return None
     formals = [(formal.name, formal.is_constant, formal.dtype, formal.is_weak, formal.keyword_only,
                 formal.is_divisor, formal.has_default) for formal in kernel.signature.formals]
-    found = digest((source_digest(), name, formals, description.layout, description.options),
+    found = digest((source_digest(), name, formals, repr(description.layout.entries),
+                    sorted(description.layout.mapped), description.options,
+                    target_of_device(description.device)),
                    tuple(description.constants.values()))
     return None if found is None else f"blocknumba_launch_table_{found}"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from numba.core import types
 
 from blocknumba.dispatch.launch.arrays import LEGACY_STREAM, array_info
+from blocknumba.dispatch.launch.specialize import argument_of
 from blocknumba.dispatch.launch.streams import producer_streams
 from blocknumba.dispatch.njit.numba_types import DeviceArrayType
 from blocknumba.errors import BlockTypeError
@@ -21,6 +22,7 @@ class DeviceArray:
     pointer: address of the first element.
     shape, strides: per axis, in elements.
     stream: handle of the stream that launches go to: the current one of the array's library.
+    mappable: a tensor map can describe it, whatever the box.
     _numba_type_: the type; Numba finds it by this name without calling Python.
     """
 
@@ -29,6 +31,7 @@ class DeviceArray:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     stream: int
+    mappable: bool
     _numba_type_: types.Type
 
     @property
@@ -52,4 +55,5 @@ def device(x: object) -> DeviceArray:
                              hint="pass NumPy arrays to @njit functions as they are")
     stream = next(iter(producer_streams((info,), info.device)), LEGACY_STREAM)
     kind = DeviceArrayType(info.dtype, len(info.shape), info.device, info.readonly)
-    return DeviceArray(x, info.pointer, info.shape, info.strides, stream, kind)
+    return DeviceArray(x, info.pointer, info.shape, info.strides, stream,
+                       argument_of(info).mappable, kind)

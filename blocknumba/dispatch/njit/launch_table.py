@@ -13,7 +13,7 @@ can cache it: the table itself belongs to the process.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import llvmlite.binding as llvm
@@ -37,6 +37,7 @@ class VersionStruct(ctypes.Structure):
     handle: the kernel in the driver; 0 on the CPU.
     device: ordinal.  current_device: address of cuCtxGetDevice; 0 where there is only one device.
     count: parameters.  slots: address of the slot of each in the record (int32).
+    fixed: address of what the driver gets for each (pointers); 0 for that of its slot.
     offsets: address of the offset in bytes of each in the CPU device's structure (int32).
     config: address of a CUlaunchConfig, to which grid and stream are added.
     cluster: blocks of a program.
@@ -46,7 +47,7 @@ class VersionStruct(ctypes.Structure):
                 ("device", ctypes.c_int64), ("current_device", ctypes.c_void_p),
                 ("count", ctypes.c_int64), ("slots", ctypes.c_void_p),
                 ("offsets", ctypes.c_void_p), ("config", ctypes.c_void_p),
-                ("cluster", ctypes.c_int64)]
+                ("cluster", ctypes.c_int64), ("fixed", ctypes.c_void_p)]
 
 
 class TableStruct(ctypes.Structure):
@@ -62,6 +63,7 @@ class GpuCode:
 
     launch: address of cuLaunchKernelEx.  handle: the kernel.  shape: of its launches.
     device: ordinal.  current_device: address of cuCtxGetDevice; 0 if there is only one device.
+    maps: the encoded tensor map of each parameter that is one, by its position.
     """
 
     launch: int
@@ -69,6 +71,7 @@ class GpuCode:
     shape: LaunchShape
     device: int
     current_device: int
+    maps: Mapping[int, ctypes.Array]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,11 @@ class Version:
         struct.run, struct.handle, struct.device = code.launch, code.handle, code.device
         struct.current_device = code.current_device
         struct.config, struct.cluster = ctypes.addressof(self._config), code.shape.cluster
+        self._maps = code.maps
+        self._fixed = (ctypes.c_void_p * max(1, len(slots)))()
+        for position, encoded in code.maps.items():
+            self._fixed[position] = ctypes.addressof(encoded)
+        struct.fixed = ctypes.addressof(self._fixed)
 
 
 class Table:
@@ -130,7 +138,7 @@ class Table:
 
 LAUNCH = "blocknumba_launch"
 _CODE = f"""
-%version = type {{ ptr, ptr, i64, i64, ptr, i64, ptr, ptr, ptr, i64 }}
+%version = type {{ ptr, ptr, i64, i64, ptr, i64, ptr, ptr, ptr, i64, ptr }}
 %table = type {{ i64, i64, ptr, i64, [{MAX_VERSIONS} x ptr] }}
 %config = type {{ i32, i32, i32, [3 x i32], i32, i64, ptr, i32 }}
 
@@ -201,6 +209,8 @@ pack:
   %count = load i64, ptr %count.at
   %slots.at = getelementptr %version, ptr %version, i32 0, i32 6
   %slots = load ptr, ptr %slots.at
+  %fixed.at = getelementptr %version, ptr %version, i32 0, i32 10
+  %fixed = load ptr, ptr %fixed.at
   br label %parameters
 parameters:
   %p = phi i64 [ 0, %pack ], [ %p.next, %parameter ]
@@ -209,7 +219,11 @@ parameters:
 parameter:
   %slot.at = getelementptr i32, ptr %slots, i64 %p
   %slot = load i32, ptr %slot.at
-  %from = getelementptr i64, ptr %record, i32 %slot
+  %in.record = getelementptr i64, ptr %record, i32 %slot
+  %map.at = getelementptr ptr, ptr %fixed, i64 %p
+  %map = load ptr, ptr %map.at
+  %is.in.record = icmp eq ptr %map, null
+  %from = select i1 %is.in.record, ptr %in.record, ptr %map
   %to = getelementptr ptr, ptr %places, i64 %p
   store ptr %from, ptr %to
   %p.next = add i64 %p, 1

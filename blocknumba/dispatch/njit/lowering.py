@@ -22,7 +22,7 @@ from blocknumba.dispatch.njit.calls import (
 from blocknumba.dispatch.njit.launch_table import LAUNCH, SEVERAL_STREAMS, launch_code
 from blocknumba.dispatch.njit.numba_types import KernelType
 from blocknumba.dispatch.njit.record_code import I32, I64, key_words, pack
-from blocknumba.dispatch.njit.site import Failure, check
+from blocknumba.dispatch.njit.site import Failure, checked
 from blocknumba.errors import BlockError
 
 _POINTER = ir.IntType(8).as_pointer()
@@ -65,8 +65,7 @@ def _launch(context: object, builder: ir.IRBuilder, sig: Signature, args: Sequen
     kernel = launch.kernel
     names = argument_names(kernel)
     of, values = dict(zip(names, sig.args[1:])), dict(zip(names, args[1:]))
-    description = describe(kernel, of, values)
-    check(kernel, description)
+    description = checked(kernel, describe(kernel, of, values))
     given = [_run_time_value(context, builder, of[entry.name], values[entry.name])
              for entry in description.layout.entries]
     packed = pack(context, builder, description.layout, [t for t, _ in given],

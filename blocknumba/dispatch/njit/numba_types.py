@@ -116,7 +116,7 @@ def device_array_members(array: DeviceArrayType) -> list[tuple[str, types.Type]]
     """Members of a device array in native code: those of a DeviceArray that native code reads."""
     sizes = sizes_type(array)
     return [("pointer", types.uint64), ("shape", sizes), ("strides", sizes),
-            ("stream", types.uint64)]
+            ("stream", types.uint64), ("mappable", types.uint64)]
 
 
 @register_model(DeviceArrayType)

@@ -48,7 +48,7 @@ class ArrayEntry:
 
     def index(self, parameter: Parameter) -> int:
         """The slot that holds a kernel parameter, from the entry's first."""
-        if parameter.kind == "pointer":
+        if parameter.is_pointer:
             return 0
         return 1 + parameter.axis + (self.rank if parameter.kind == "stride" else 0)
 
@@ -142,9 +142,13 @@ Entry = ArrayEntry | ScalarEntry
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The entries of a record, one after the other."""
+    """The entries of a record, one after the other.
+
+    mapped: names of those that tensor maps depend on: each value has a version of its own.
+    """
 
     entries: tuple[Entry, ...]
+    mapped: frozenset[str] = frozenset()
 
     @property
     def slot_count(self) -> int:

@@ -3,11 +3,12 @@
 A word of the key holds what versions may depend on, so that arguments with equal words have one
 specialization (`specialize.argument_of`):
 
-    array   bit 0 aligned | 1 wide | 2 irregular | from 8, a byte an axis: stride is 0 | stride is 1
-            | powers of two in the stride (3 bits) | in the extent, where the stride is 1 (3 bits)
+    array   bit 0 aligned | 1 wide | 2 irregular | 3 mappable | from 8, a byte an axis:
+            stride is 0 | is 1 | powers of two in it (3 bits) | in the extent, where it is 1 (3 bits)
     int     bits 0-3 powers of two | 4 is 1 | 5 fits 32 bits | 6 positive | 7 out of range
     others  7 out of range
-    last    a bit for each pair of arrays: they share memory
+    then    a bit for each pair of arrays: they share memory
+    last    the slots of all entries that tensor maps depend on
 """
 
 from __future__ import annotations
@@ -63,24 +64,25 @@ class _Array:
 def key_words(layout: Layout) -> int:
     """The number of words of a key."""
     arrays = sum(isinstance(entry, ArrayEntry) for entry in layout.entries)
-    return len(layout.entries) + -(-math.comb(arrays, 2) // _WORD_BITS)
+    exact = sum(entry.slot_count for entry in layout.entries if entry.name in layout.mapped)
+    return len(layout.entries) + -(-math.comb(arrays, 2) // _WORD_BITS) + exact
 
 
 def pack(context: object, builder: ir.IRBuilder, layout: Layout, of: Sequence[types.Type],
          values: Sequence[ir.Value]) -> Packed:
     """Write record and key of a launch.  of, values: Numba's of each entry's argument."""
-    slots, words, arrays = [], [], []
+    slots, words, arrays, exact = [], [], [], []
     for entry, given, value in zip(layout.entries, of, values, strict=True):
         if isinstance(entry, ArrayEntry):
             array = _array(_Words(context, builder), entry, given, value)
             arrays.append(array)
-            slots += array.slots
-            words.append(array.word)
+            own, word = array.slots, array.word
         else:
             own, word = _scalar(_Words(context, builder), entry, value)
-            slots += own
-            words.append(word)
-    words += _sharing(_Words(context, builder), arrays)
+        slots += own
+        words.append(word)
+        exact += own if entry.name in layout.mapped else []
+    words += [*_sharing(_Words(context, builder), arrays), *exact]
     streams = [array.stream for array, entry in zip(arrays, (
         e for e in layout.entries if isinstance(e, ArrayEntry))) if entry.device is not None]
     return Packed(_stored(builder, slots, "record"), _stored(builder, words, "key"), streams)
@@ -142,7 +144,7 @@ class _Words:
 
 def _array(code: _Words, entry: ArrayEntry, given: types.Type, value: ir.Value) -> _Array:
     builder, size_bytes = code.builder, entry.dtype.bytes
-    pointer, shape, strides, stream = _members(code, entry, given, value)
+    pointer, shape, strides, stream, mappable = _members(code, entry, given, value)
     strides = _canonical(code, shape, strides)
     reach = [builder.mul(builder.sub(extent, I64(1)), stride)
              for extent, stride in zip(shape, strides)]
@@ -158,26 +160,30 @@ def _array(code: _Words, entry: ArrayEntry, given: types.Type, value: ir.Value) 
                           *(code.compare("==", stride, IRREGULAR) for stride in strides)])
     word = code.joined([
         code.bit(builder.not_(code.is_no_multiple(pointer, ALIGNMENT))), code.bit(wide, 1),
-        code.bit(irregular, 2), *_axis_bits(code, shape, strides)])
+        code.bit(irregular, 2), code.bit(mappable, 3), *_axis_bits(code, shape, strides)])
     return _Array(pointer, shape, strides, stream, begin,
                   builder.select(is_empty, begin, end), word)
 
 
 def _members(code: _Words, entry: ArrayEntry, given: types.Type, value: ir.Value,
-             ) -> tuple[ir.Value, list[ir.Value], list[ir.Value], ir.Value]:
-    """Address, extents, strides in elements and stream of an array; a host array has stream 0."""
+             ) -> tuple[ir.Value, list[ir.Value], list[ir.Value], ir.Value, ir.Value]:
+    """Address, extents, strides in elements and stream of an array, and whether it is mappable.
+
+    A host array has stream 0, and no tensor map.
+    """
     builder = code.builder
     if isinstance(given, DeviceArrayType):
         array = cgutils.create_struct_proxy(given)(code.context, builder, value=value)
         shape = cgutils.unpack_tuple(builder, array.shape, entry.rank)
         strides = cgutils.unpack_tuple(builder, array.strides, entry.rank)
-        return array.pointer, shape, strides, array.stream
+        return array.pointer, shape, strides, array.stream, code.compare(
+            "!=", array.mappable, 0)
     array = code.context.make_array(given)(code.context, builder, value)
     shape = cgutils.unpack_tuple(builder, array.shape, entry.rank)
     in_bytes = cgutils.unpack_tuple(builder, array.strides, entry.rank)
     strides = [_in_elements(code, extent, stride, entry.dtype.bytes)
                for extent, stride in zip(shape, in_bytes)]
-    return builder.ptrtoint(array.data, I64), shape, strides, I64(0)
+    return builder.ptrtoint(array.data, I64), shape, strides, I64(0), ir.IntType(1)(0)
 
 
 def _in_elements(code: _Words, extent: ir.Value, stride: ir.Value, size_bytes: int) -> ir.Value:

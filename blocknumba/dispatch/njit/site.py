@@ -12,21 +12,24 @@ import ctypes
 import itertools
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.options import Options
 from blocknumba.dispatch.compile.references import Named
-from blocknumba.dispatch.launch.call import Arguments, Call
+from blocknumba.dispatch.launch.arrays import ArrayInfo
+from blocknumba.dispatch.launch.call import Arguments, Call, target_of
+from blocknumba.dispatch.launch.driver import require_driver
 from blocknumba.dispatch.launch.forks import Lock
 from blocknumba.dispatch.launch.grid import grid_of
-from blocknumba.dispatch.launch.plan import Plan
-from blocknumba.dispatch.launch.specialize import arguments_of
+from blocknumba.dispatch.launch.plan import Plan, slot_bits
+from blocknumba.dispatch.launch.specialize import arguments_of, are_disjoint
 from blocknumba.dispatch.njit.launch_table import (
     MAX_PARAMETERS, MAX_VERSIONS, SEVERAL_STREAMS, GpuCode, Miss, Table, Version,
 )
 from blocknumba.dispatch.njit.record import ArrayEntry, Layout
 from blocknumba.errors import BlockValueError, require
+from blocknumba.nvvm_lower.target import Target
+from blocknumba.settings import SETTINGS
 from blocknumba.tracebacks import leave_out_our_frames
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +90,12 @@ class Site:
         layout = self.description.layout
         slots = (ctypes.c_int64 * max(1, layout.slot_count)).from_address(record)
         arguments = Arguments(layout.read(slots, self._name), dict(self.description.constants))
-        call = self.kernel.prepare_read(arguments, self._options, with_tensor_maps=False)
+        call = self.kernel.prepare_read(arguments, self._options)
         self._require_unchanged(call)
         plan = call.run(grid_of(grid, self._name), None if stream == SEVERAL_STREAMS else stream)
-        if plan is not None and stream != SEVERAL_STREAMS and layout.is_converted_natively:
-            self._add(key, plan)
+        if plan is not None and stream != SEVERAL_STREAMS and layout.is_converted_natively and all(
+                layout.mapped.issuperset(maps.arguments) for _, _, maps in plan.maps):
+            self._add(key, plan, call)
 
     def _require_unchanged(self, call: Call) -> None:
         now = call.compiled.specialization.captured
@@ -101,7 +105,7 @@ class Site:
                 f"{self._name}: {', '.join(changed)} changed since Numba compiled the function "
                 "that launches it", hint="compile that function anew: call its recompile()")
 
-    def _add(self, address: int, plan: Plan) -> None:
+    def _add(self, address: int, plan: Plan, call: Call) -> None:
         """Add the version of a plan for the key at an address."""
         key = tuple((ctypes.c_uint64 * max(1, self._key_words)).from_address(address))
         with self._lock:
@@ -110,18 +114,22 @@ class Site:
             if len(self._keys) == MAX_VERSIONS:
                 self._keys.clear()
             self._keys.add(key)
-            self._table.add(self._version(key, plan))
+            self._table.add(self._version(key, plan, call))
 
-    def _version(self, key: tuple[int, ...], plan: Plan) -> Version:
+    def _version(self, key: tuple[int, ...], plan: Plan, call: Call) -> Version:
         driver = plan.driver
+        bits = [slot_bits(info) for info in call.arguments.infos.values()]
+        maps = {position: maps.at(tuple(bits[slot] for slot in slots))
+                for position, slots, maps in plan.maps}
         code = GpuCode(driver.address("cuLaunchKernelEx"), plan.handle, plan.shape, plan.device,
-                       driver.address("cuCtxGetDevice") if driver.device_count > 1 else 0)
+                       driver.address("cuCtxGetDevice") if driver.device_count > 1 else 0, maps)
         return Version(key, self.description.layout.slots(plan.compiled.machine.parameters), code)
 
 
-def check(kernel: Named, description: Description) -> Compiled:
-    """Compile for the interpreter, for arguments like most, to find mistakes before a launch.
+def checked(kernel: Named, description: Description) -> Description:
+    """Compile for arguments like most, to find mistakes before a launch.
 
+    Returns the description with the arguments that tensor maps depend on.
     Errors: those of the kernel's code; BlockValueError for an array that is read-only and stored
     to, and for more arguments than a launch can have.
     """
@@ -129,14 +137,28 @@ def check(kernel: Named, description: Description) -> Compiled:
     require(layout.slot_count <= MAX_PARAMETERS, "{}: given arguments of {} addresses, extents, "
             "strides and numbers, accepted {}", name, layout.slot_count, MAX_PARAMETERS,
             error=BlockValueError)
-    specialization, _ = kernel.specialize(arguments_of(kernel.signature, layout.typical()),
-                                          description.constants, description.options, None, False)
+    target = target_of_device(description.device)
+    typical = layout.typical()
+    specialization, _ = kernel.specialize(
+        arguments_of(kernel.signature, typical), description.constants, description.options,
+        target, are_disjoint(info for info in typical.values() if isinstance(info, ArrayInfo)))
     compiled = kernel.compile(specialization, description.constants)
     for entry in layout.entries:
         if isinstance(entry, ArrayEntry) and entry.name in compiled.effects.stored:
             require(not entry.readonly, "{}: argument {} is read-only, and the kernel stores to it",
                     name, entry.name, error=BlockValueError, hint="pass a copy")
-    return compiled
+    parameters = () if compiled.machine is None else compiled.machine.parameters
+    mapped = frozenset(argument for parameter in parameters if parameter.tensor_map
+                       for argument in (parameter.argument, *(
+                           number.argument for number in parameter.tensor_map.numbers)))
+    return replace(description, layout=replace(layout, mapped=mapped))
+
+
+def target_of_device(device: int | None) -> Target | None:
+    """Target of a GPU; None for host memory, or with BLOCKNUMBA_INTERPRET."""
+    if device is None or SETTINGS.interpret:
+        return None
+    return target_of(require_driver("njit"), device)
 
 
 class Failure(Exception):

@@ -15,7 +15,8 @@ from blocknumba.dispatch.compile.options import Options
 from blocknumba.dispatch.launch.call import Arguments, device_of, read_arguments, resolve_grid
 from blocknumba.dispatch.launch.driver import Driver
 from blocknumba.dispatch.launch.forks import Lock
-from blocknumba.dispatch.launch.kernel import Kernel, target_of
+from blocknumba.dispatch.launch.call import target_of
+from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.dispatch.tune.key import (
     Config, Hook, Memo, Pruning, TuningKey, require_configs, require_keys, tuning_key,
