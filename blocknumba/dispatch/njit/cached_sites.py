@@ -22,7 +22,9 @@ from types import ModuleType
 from numba.core.lowering import Environment
 
 from blocknumba.dispatch.compile.fingerprint import digest, source_digest
+from blocknumba.dispatch.compile.options import Options
 from blocknumba.dispatch.compile.references import Named, found
+from blocknumba.dispatch.njit.record import Layout
 from blocknumba.dispatch.njit.site import Description, Site, target_of_device
 
 _ENVIRONMENT = "_ZN08NumbaEnv"  # how Numba knows the symbols of environments
@@ -72,10 +74,13 @@ class Reference:
     paths: tuple[ByName, ...]
 
     def __reduce__(self) -> tuple:
+        """Errors: those of pickling a constant."""
         description = self.site.description
         constants = {name: _portable(value) for name, value in description.constants.items()}
-        return _linked_again, (ByName.of(self.site.kernel), description.layout, constants,
-                               description.options, self.symbol, self.key_words, self.paths)
+        # as bytes, so that whatever is wrong with them is found in linked_again
+        return linked_again, (pickle.dumps((
+            ByName.of(self.site.kernel), description.layout, constants, description.options,
+            self.symbol, self.key_words, self.paths)),)
 
 
 def link(kernel: Named, description: Description, key_words: int, file: str) -> Reference:
@@ -107,9 +112,20 @@ def _site(kernel: Named, description: Description, symbol: str, key_words: int) 
     return site
 
 
-def _linked_again(kernel: ByName, layout: object, constants: Mapping[str, object], options: object,
-                  symbol: str, key_words: int, paths: tuple[ByName, ...]) -> Reference:
-    """The reference in another process.  Errors: Stale."""
+def linked_again(pickled: bytes) -> Reference:
+    """The reference in another process.  Its name and this module's are in users' caches.
+
+    Errors: Stale, also for what another version of blocknumba wrote.
+    """
+    try:
+        return _linked_again(*pickle.loads(pickled))
+    except Exception as error:
+        raise Stale(str(error)) from error
+
+
+def _linked_again(kernel: ByName, layout: Layout, constants: Mapping[str, object],
+                  options: Options, symbol: str, key_words: int, paths: tuple[ByName, ...],
+                  ) -> Reference:
     there = kernel.found()
     constants = {name: value.found() if isinstance(value, ByName) else value
                  for name, value in constants.items()}

@@ -1,12 +1,15 @@
 """Functions in Numba's cache that launch kernels: found by other processes, and never stale."""
 
 import os
+import pickle
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from blocknumba.dispatch.njit.cached_sites import linked_again
 
 KERNELS = """
 import blocknumba as bn
@@ -173,3 +176,11 @@ with warnings.catch_warnings(record=True) as caught:
 assert any("Cannot cache compiled function" in str(warning.message) for warning in caught)
 """)
     assert [stored for stored, _ in program.run() + program.run()] == [20, 20]
+
+
+def test_what_another_blocknumba_wrote_is_compiled_again():
+    """Numba takes an OSError for a file that went away; any other error would reach the user."""
+    for damaged in (b"", b"no pickle", pickle.dumps(("too", "few")),
+                    b"cblocknumba.dispatch.njit.record\nAnEntryOfLater\n."):
+        with pytest.raises(OSError):
+            linked_again(damaged)
