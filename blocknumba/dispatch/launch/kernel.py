@@ -18,7 +18,7 @@ from blocknumba.dispatch.launch.call import (
     Arguments, Call, device_of, read_arguments, resolve_grid, target_of,
 )
 from blocknumba.dispatch.launch.chain import Chain
-from blocknumba.dispatch.launch.driver import Driver, find_driver
+from blocknumba.dispatch.launch.driver import find_driver
 from blocknumba.dispatch.launch.forks import COMPILATIONS, Lock
 from blocknumba.dispatch.launch.grid import grid_and_stream
 from blocknumba.dispatch.launch.launcher import MAX_PLANS, MISSING, generate_launcher

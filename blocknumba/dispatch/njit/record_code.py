@@ -4,7 +4,7 @@ A word of the key holds what versions may depend on, so that arguments with equa
 specialization (`specialize.argument_of`):
 
     array   bit 0 aligned | 1 wide | 2 irregular | 3 mappable | from 8, a byte an axis:
-            stride is 0 | is 1 | powers of two in it (3 bits) | in the extent, where it is 1 (3 bits)
+            stride is 0 | is 1 | its powers of two (3 bits) | of the extent, if it is 1 (3 bits)
     int     bits 0-3 powers of two | 4 is 1 | 5 fits 32 bits | 6 positive | 7 out of range
     others  7 out of range
     then    a bit for each pair of arrays: they share memory
