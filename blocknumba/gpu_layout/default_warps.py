@@ -13,6 +13,7 @@ from blocknumba.gpu_layout.dots.operands import is_ieee_float32
 from blocknumba.tile_ir.ir.function import Function, Op, walk
 from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.ops.dot import dot
+from blocknumba.tile_ir.ops.map import map_
 from blocknumba.tile_ir.ops.memory import load
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
 
@@ -47,7 +48,8 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
 
     An element counts as at least one word, as in a register once it takes part in arithmetic.  A
     kernel that loads much more than its largest tile, such as a stencil, counts its loads; one with
-    dots counts their accumulators.
+    dots counts their accumulators; one that calls scalar functions has at least a thread for each
+    element, up to MEDIUM_MAX_WARPS, as a thread calls them for one element after the other.
     """
     dots = [op for op in walk(fn.body) if op.opdef is dot]
     if dots:
@@ -58,6 +60,7 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
     else:
         large = max(min(words // WORDS_PER_WARP, MEDIUM_MAX_WARPS), words // (2 * WORDS_PER_WARP))
         warps = max(_small_warps(fn, words), large)
+    warps = max(warps, min(_mapped_elements(fn) // WARP_SIZE, MEDIUM_MAX_WARPS))
     return min(1 << warps.bit_length() - 1, MAX_WARPS)
 
 
@@ -107,6 +110,11 @@ def _largest_tile_words(fn: Function) -> int:
 def _loaded_words(fn: Function) -> int:
     """Words of all loads together."""
     return sum(_words(op.result.type) for op in walk(fn.body) if op.opdef is load)
+
+
+def _mapped_elements(fn: Function) -> int:
+    """Elements of the largest tile that a scalar function is called for."""
+    return max((op.mask.type.size for op in walk(fn.body) if op.opdef is map_), default=0)
 
 
 def _reduces(fn: Function) -> bool:

@@ -597,3 +597,16 @@ def test_stats_show_where_float64_appears():
     assert [text.split("  ")[0] for text in stats("i32").doubles] == [f"test_map.py:{line}"]
     assert "float64\n  test_map.py" in str(stats("i32"))
     assert stats("i64").doubles == stats("f64").doubles == ()
+
+
+def test_each_element_has_a_thread_of_its_own_where_there_are_enough():
+    @bn.jit
+    def kernel(x, out, B: bn.constexpr):
+        r = bn.block(0, B)
+        out[r] = bn.map(escape, x[r], x[r], 9)
+
+    def warps(size):
+        compiled = bn.compile(kernel, ("f32[::1]", "i32[::1]"), {"B": size}, target="sm_90a")
+        return compiled.machine.threads // 32
+
+    assert [warps(size) for size in (16, 64, 256, 512)] == [1, 2, 8, 8]
