@@ -59,6 +59,13 @@ def test_python_of_a_document_prints_what_the_document_says(document):
             assert printed == following.text
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "compiler").glob("*.md")), ids=name)
+def test_a_page_on_the_compiler_has_a_picture_or_an_example(page):
+    text = page.read_text()
+
+    assert page.stem == "glossary" or FENCED.search(text) or ".svg)" in text
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)
 def test_links_of_a_document_lead_to_files(document):
     for target in LINK.findall(CODE.sub("", document.read_text())):
