@@ -33,6 +33,8 @@ _RULE = re.compile(r"^----+\n", re.MULTILINE)
 def pytest_addoption(parser) -> None:
     parser.addoption("--bless", action="store_true",
                      help="write what the passes make of .tile files as what is expected")
+    parser.addoption("--all-cases", action="store_true",
+                     help="run all conformance cases, not some of each kind, on the CPU device")
 
 
 def pytest_collect_file(file_path: Path, parent):

@@ -1,0 +1,156 @@
+"""The lowering of a whole kernel to LLVM IR for the CPU.
+
+    i32 @add(ptr arguments, i64 first_program, i64 stop_program, i32 grid0, i32 grid1, i32 grid2)
+
+runs the programs of a range, numbered with the first axis of the grid running fastest, on the
+calling thread. It returns 0, or the number of the failure that stopped it. `arguments` points to
+8-byte slots:
+
+    slot 0   the address of two i64 that a failure writes: its program, and the element's index
+             in C order
+    slot 1   a pointer that prints pass on
+    slot 2+  a parameter each, in its natural size: pointers, extents, strides, numbers
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from blocknumba.cpu_lower import ops
+from blocknumba.cpu_lower.elements import memory_type
+from blocknumba.cpu_lower.emitter import MAX_STACK_BYTES, Emitter, Failure
+from blocknumba.cpu_lower.target import CpuTarget
+from blocknumba.cpu_lower.versions import in_two_versions
+from blocknumba.cpu_lower.writer import Module
+from blocknumba.tile_ir.ir.function import Function, Op, Parameter
+from blocknumba.tile_ir.ir.types import bool_
+
+assert ops.ELEMENTS, "the code of ops is registered by importing it"
+
+FIRST_SLOT = 2  # of the parameters
+SLOT_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredKernel:
+    """One kernel as LLVM IR.
+
+    llvm_ir: the module.  name: of its function.  parameters: in the order of their slots.
+    failures: failures[n - 1] is what a result of n means.  prints: the ops that print, by number.
+    versions: regions that were written with and without masks.
+    """
+
+    llvm_ir: str
+    name: str
+    parameters: tuple[Parameter, ...]
+    failures: tuple[Failure, ...]
+    prints: tuple[Op, ...]
+    versions: int
+
+
+def lower(fn: Function, target: CpuTarget, *, disjoint: bool = False) -> LoweredKernel:
+    """Lower a tile IR function.
+
+    disjoint: no array that it stores to shares memory with another.
+    """
+    module = Module()
+    emitter = Emitter(fn, target, module, disjoint=disjoint)
+    entry = _parameters(emitter)
+    name = symbol(fn.name)
+    _programs(emitter)
+    text = emitter.writer.define(
+        f"define i32 @{name}(ptr %arguments, i64 %first, i64 %stop, i32 %grid0, i32 %grid1, "
+        f"i32 %grid2) {target.attributes}", [*_scratch(emitter), *entry])
+    module.add(name, text)
+    return LoweredKernel(module.text(target.triple), name, fn.parameters,
+                         tuple(emitter.failures), tuple(emitter.prints), emitter.versions)
+
+
+def symbol(name: str) -> str:
+    """The name of a kernel's function: ASCII, and a digest where others would meet it."""
+    plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
+    digest = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
+    return f"bn_{plain}_{digest}"
+
+
+def _parameters(emitter: Emitter) -> list[str]:
+    """Make the slots the scalars of the parameters; the lines that read them."""
+    lines = []
+    for index, value in enumerate(emitter.function.body.args):
+        type_, slot = memory_type(value.type.dtype), (FIRST_SLOT + index) * SLOT_BYTES
+        lines += [f"%slot{index} = getelementptr inbounds i8, ptr %arguments, i64 {slot}",
+                  f"%given{index} = load {type_}, ptr %slot{index}, align 8"]
+        name = f"%given{index}"
+        if value.type.dtype == bool_:
+            lines.append(f"%flag{index} = icmp ne i8 %given{index}, 0")
+            name = f"%flag{index}"
+        emitter.known.scalars[value] = name
+    return lines
+
+
+def _scratch(emitter: Emitter) -> list[str]:
+    """The memory of buffers, and of what a failure tells: lines at the function's start."""
+    size = max(64, emitter.most_buffer_bytes)
+    lines = ["%status = alloca i32, align 4", "store i32 0, ptr %status",
+             "%record = load ptr, ptr %arguments, align 8",
+             "%printer_slot = getelementptr inbounds i8, ptr %arguments, i64 8",
+             "%printer = load ptr, ptr %printer_slot, align 8"]
+    if size <= MAX_STACK_BYTES:
+        return [*lines, f"%scratch = alloca [{size} x i8], align 64"]
+    emitter.module.declare("ptr", "malloc", ["i64"])
+    emitter.module.declare("void", "free", ["ptr"])
+    return [*lines, f"%memory = call noalias ptr @malloc(i64 {size + 64})",
+            "%address = ptrtoint ptr %memory to i64", "%past = add i64 %address, 63",
+            "%aligned = and i64 %past, -64", "%distance = sub i64 %aligned, %address",
+            "%scratch = getelementptr i8, ptr %memory, i64 %distance"]
+
+
+def _programs(emitter: Emitter) -> None:
+    """The loop over programs, and what follows it."""
+    writer = emitter.writer
+    is_some = writer.assign("icmp slt i64 %first, %stop")
+    writer.branch_if(is_some, "begin", "exit")
+    writer.begin("begin")
+    is_flat = writer.assign("icmp eq i32 %grid1, 1")
+    writer.do("%wide0 = zext i32 %grid0 to i64")
+    writer.do("%wide1 = zext i32 %grid1 to i64")
+    is_line = writer.assign("icmp eq i32 %grid2, 1")
+    writer.do(f"%is_line = and i1 {is_flat}, {is_line}")
+    writer.branch("each")
+    writer.begin("each")
+    slot = writer.reserve()
+    _program_ids(emitter)
+    in_two_versions(emitter, emitter.function.body, lambda: _body(emitter), [])
+    writer.do("%next = add nuw nsw i64 %program, 1")
+    writer.insert(slot, [f"%program = phi i64 [ %first, %begin ], [ %next, %{writer.block} ]"])
+    more = writer.assign("icmp slt i64 %next, %stop")
+    writer.branch_if(more, "each", "exit")
+    writer.begin("exit")
+    result = writer.assign("load i32, ptr %status")
+    if emitter.most_buffer_bytes > MAX_STACK_BYTES:
+        writer.do("call void @free(ptr %memory)")
+    writer.do(f"ret i32 {result}")
+
+
+def _program_ids(emitter: Emitter) -> None:
+    """Program ids from the number of a program; in a grid of one axis without a division."""
+    writer = emitter.writer
+    before, general, after = writer.block, writer.label("divide"), writer.label("ids")
+    low = writer.assign("trunc i64 %program to i32")
+    writer.branch_if("%is_line", after, general)
+    writer.begin(general)
+    rows = writer.assign("udiv i64 %program, %wide0")
+    ids = [writer.assign("urem i64 %program, %wide0"), writer.assign(f"urem i64 {rows}, %wide1"),
+           writer.assign(f"udiv i64 {rows}, %wide1")]
+    ids = [writer.assign(f"trunc i64 {x} to i32") for x in ids]
+    writer.branch(after)
+    writer.begin(after)
+    for axis, (x, flat) in enumerate(zip(ids, (low, "0", "0"))):
+        writer.do(f"%program{axis} = phi i32 [ {flat}, %{before} ], [ {x}, %{general} ]")
+
+
+def _body(emitter: Emitter) -> list[str]:
+    emitter.run(emitter.function.body)
+    return []
+

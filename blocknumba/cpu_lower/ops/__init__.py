@@ -1,0 +1,9 @@
+"""Code of ops: one file per family, with the names of tile_ir/ops."""
+
+from blocknumba.cpu_lower.emitter import ELEMENTS, ROOTS
+from blocknumba.cpu_lower.ops import (
+    atomic, control, create, debug, dot, elementwise, memory, reduce, scan, shape,
+)
+
+__all__ = ["ELEMENTS", "ROOTS", "atomic", "control", "create", "debug", "dot", "elementwise",
+           "memory", "reduce", "scan", "shape"]

@@ -1,0 +1,380 @@
+"""What a kernel's nests compute: what is kept in buffers, along which axis the lanes run.
+
+Costs are in vector instructions for one vector of elements.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from blocknumba.cpu_lower.elements import is_narrow, size_bytes
+from blocknumba.cpu_lower.target import CpuTarget
+from blocknumba.tile_ir.analysis.axis_info import AxisInfos, axis_info
+from blocknumba.tile_ir.analysis.provenance import origins
+from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.ir.opdef import (
+    CONTROL, EFFECT, READS, TERMINATOR, WRITES, attribute,
+)
+
+FREE = frozenset(("arange", "splat", "broadcast", "transpose", "reshape", "extract", "hint",
+                  "constant", "undefined", "program_id", "num_programs", "bitcast", "split"))
+COSTS = {"div": 6, "sqrt": 8, "rsqrt": 12, "floordiv": 10, "mod": 10, "power": 60, "exp": 14,
+         "exp2": 12, "log": 16, "log2": 16, "tanh": 24, "erf": 30, "sin": 40, "cos": 40,
+         "tan": 50, "fma": 1, "select": 1, "load": 2}
+MATHEMATICAL = 30  # what is not in COSTS and not one instruction
+ONE_INSTRUCTION = frozenset(("add", "sub", "mul", "neg", "absolute", "and", "or", "xor", "invert",
+                             "minimum", "maximum", "fmin", "fmax", "eq", "ne", "lt", "le", "gt",
+                             "ge", "isnan", "isinf", "isfinite", "cast", "offset", "floor", "ceil",
+                             "trunc", "rint", "copysign", "shl", "shr", "join", "flip", "popc"))
+GATHER = 1.0  # of one element that does not lie beside the one before
+MIN_SHARED_COST = 10
+RESULTS_IN_MEMORY = frozenset(("reduce", "arg_reduce", "dot", "atomic_rmw", "atomic_cas", "for",
+                               "if", "loop", "scan", "reduce_with"))
+RootUse = object
+
+
+def is_root(op: Op) -> bool:
+    """Whether an op runs where it stands, not where its result is used."""
+    return (op.name in RESULTS_IN_MEMORY or op.opdef.has(EFFECT | CONTROL | TERMINATOR)
+            or op.opdef.has(WRITES))
+
+
+class Plan:
+    """Decisions on the tiles of a function.
+
+    disjoint: no array that is stored to shares memory with another.
+    """
+
+    def __init__(self, fn: Function, target: CpuTarget, disjoint: bool):
+        self.function, self.target, self.disjoint = fn, target, disjoint
+        self.infos: AxisInfos = axis_info(fn)
+        self._origins = origins(fn)
+        self._number: dict[Op, int] = {op: i for i, op in enumerate(walk(fn.body))}
+        self._around: dict[Op, tuple[Op, ...]] = dict(_enclosing(fn.body, ()))
+        self._uses = Counter(value for op in walk(fn.body) for value in op.operands)
+        self._costs: dict[Value, int] = {}
+        self._data: dict[Value, bool] = {}
+        for op in walk(fn.body):
+            self._measure(op)
+        self._shared: set[Value] = set()
+        self._last: dict[Value, int] = {}
+        self._roots: dict[Value, set[RootUse]] = {}
+        self._share(fn.body)
+        self._early = dict(self._early_loads(fn.body, []))
+
+    # costs --------------------------------------------------------------------------------------
+    def _measure(self, op: Op) -> None:
+        for value in op.results:
+            self._costs[value] = min(1 << 20, self._own_cost(op) + sum(
+                self._costs.get(v, 0) for v in op.operands if v.type.shape
+                and not is_root(op)))
+            self._data[value] = op.opdef.has(READS) or is_root(op) or any(
+                self._data.get(v, True) for v in op.operands if v.type.shape)
+
+    def _own_cost(self, op: Op) -> int:
+        if op.name in FREE or is_root(op):
+            return 0
+        if op.name == "load":
+            return 2 if self._is_contiguous(op.pointer) else 16
+        first = op.operands[0].type.dtype
+        narrow = 4 * (len(op.operands) + 1) if is_narrow(first) else 0
+        if op.name in ONE_INSTRUCTION:
+            return 1 + narrow
+        return COSTS.get(op.name, MATHEMATICAL) + narrow
+
+    def _is_contiguous(self, pointer: Value) -> bool:
+        wanted = [min(n, self.target.lanes(size_bytes(pointer.type.dtype.pointee)))
+                  for n in pointer.type.shape]
+        return all(n == 1 for n in wanted) or any(
+            max(axis.contiguity, axis.constancy) >= n > 1
+            for axis, n in zip(self.infos[pointer].axes, wanted))
+
+    def is_free(self, value: Value) -> bool:
+        """Whether an element costs nothing."""
+        return self._costs.get(value, 1) == 0
+
+    @cached_property
+    def _indices(self) -> frozenset[Value]:
+        """Integers of which nothing is made but addresses, masks and other such integers."""
+        other: set[Value] = set()
+        for op in reversed(list(_backwards(self.function.body))):
+            takes_index = op.name in ("offset", "lt", "le", "gt", "ge", "add", "sub", "mul",
+                                      "cast", "splat", "broadcast", "reshape", "transpose")
+            keeps = op.name in ("offset", "lt", "le", "gt", "ge")
+            if not takes_index or not keeps and any(v in other for v in op.results):
+                other.update(op.operands)
+        return frozenset(v for op in walk(self.function.body) for v in op.results
+                         if v not in other)
+
+    def is_index(self, value: Value) -> bool:
+        """Whether an integer is only an index: its arithmetic is assumed not to overflow."""
+        return value in self._indices
+
+    def is_shared(self, value: Value) -> bool:
+        """Whether a tile is kept in a buffer for several nests."""
+        return value in self._shared
+
+    def is_last_use(self, value: Value, op: Op) -> bool:
+        """Whether an op, which runs once for each time that the value is made, alone reads it."""
+        if self._uses[value] != 1:
+            return False
+        around = self._around[op]
+        if value.owner is not None:
+            return self._around[value.owner] == around
+        return bool(around) and any(value in region.args for region in around[-1].regions)
+
+    def is_eager(self, value: Value) -> bool:
+        """Whether a tile must be computed where it stands: memory is read anew."""
+        op = value.owner
+        return op.name == "load" and bool(attribute(op, "volatile"))
+
+    # sharing ------------------------------------------------------------------------------------
+    def _share(self, region: Region) -> None:
+        """Find, from the last op to the first, the nests that read each tile."""
+        for op in reversed(region.ops):
+            for inner in op.regions:
+                self._share(inner)
+            self._last_uses(op)
+            if is_root(op):
+                for value in op.operands:
+                    self._read(value, op, {op})
+                continue
+            for result in op.results:
+                uses = self._roots.get(result, set())
+                if (len(uses) > 1 and self._costs[result] >= MIN_SHARED_COST
+                        and result.type.shape):
+                    self._shared.add(result)
+                    uses = {result}
+                again = {(op, use) for use in uses} if op.name == "broadcast" else set()
+                for value in op.operands:
+                    self._read(value, op, uses | again)
+
+    def _read(self, value: Value, user: Op, uses: set[RootUse]) -> None:
+        known = self._roots.setdefault(value, set())
+        known |= uses
+        if self._deeper(value, user):
+            known |= {(user, "in each iteration")}
+
+    def _deeper(self, value: Value, user: Op) -> bool:
+        """Whether a value is used in a loop that it is not defined in."""
+        around = self._around[user]
+        own = () if value.owner is None else self._around[value.owner]
+        return any(op.name in ("for", "loop") for op in around[len(own):])
+
+    def _last_uses(self, op: Op) -> None:
+        """The last position at which each value may be read."""
+        if is_root(op):
+            position = self._number[op]
+        else:
+            position = max((self._last.get(v, -1) for v in op.results), default=-1)
+        for value in op.operands:
+            reached = position
+            own = () if value.owner is None else self._around[value.owner]
+            loops = [o for o in self._around[op][len(own):] if o.name in ("for", "loop")]
+            if loops and position >= 0:  # until the loop ends
+                reached = max(position, self._end_of(loops[0]))
+            self._last[value] = max(self._last.get(value, -1), reached)
+
+    def _end_of(self, op: Op) -> int:
+        return max((self._number[o] for r in op.regions for o in walk(r)),
+                   default=self._number[op])
+
+    # memory -------------------------------------------------------------------------------------
+    def _early_loads(self, region: Region, loads: list[Op]) -> Iterator[tuple[Op, list[Op]]]:
+        """For every op that writes memory, the loads before it that must not be done after it."""
+        loads = list(loads)
+        for op in region.ops:
+            if op.name == "load" and op.result.type.shape:
+                loads.append(op)
+            inner = [o for r in op.regions for o in walk(r)]
+            written = [o for o in (op, *inner) if o.opdef.has(WRITES)]
+            if written:
+                early = [load for load in loads if self._must_precede(load, op, written)]
+                if early:
+                    yield op, early
+            for r in op.regions:
+                yield from self._early_loads(r, loads)
+
+    def _must_precede(self, load: Op, op: Op, written: Sequence[Op]) -> bool:
+        is_used_after = self._last.get(load.result, -1) > self._number[op]
+        for write in written:
+            if write.name != "store" and attribute(write, "semantics") != "relaxed" and (
+                    is_used_after):
+                return True
+            if self._may_alias(load.pointer, write.pointer) and (
+                    is_used_after or not self._is_in_place(load, write)):
+                return True
+        return False
+
+    def _may_alias(self, one: Value, other: Value) -> bool:
+        if not self.disjoint:
+            return True
+        return not self._origins.get(one, frozenset()).isdisjoint(
+            self._origins.get(other, frozenset()))
+
+    def _is_in_place(self, load: Op, write: Op) -> bool:
+        """Whether each element of the load is read just before the same element is written."""
+        waiting = [(value, True) for value in write.operands]
+        seen = set()
+        while waiting:
+            value, aligned = waiting.pop()
+            if (value, aligned) in seen or value.owner is None or not value.type.shape:
+                continue
+            seen.add((value, aligned))
+            owner = value.owner
+            if owner is load and not (aligned and load.pointer is write.pointer):
+                return False
+            if is_root(owner):
+                continue
+            moves = not owner.opdef.has(frozenset(("elementwise",))) and owner.name != "load"
+            waiting += [(operand, aligned and not moves) for operand in owner.operands]
+        return True
+
+    def needed_before(self, op: Op) -> list[Value]:
+        """Tiles to compute before an op: loads of what it writes, and what a loop reads often."""
+        loads = [load.result for load in self._early.get(op, ())]
+        return loads + self._reached_inside(op) if op.name in ("for", "loop") else loads
+
+    def _reached_inside(self, loop: Op) -> list[Value]:
+        """Shared tiles from before a loop that its iterations read."""
+        outside = len(self._around[loop])
+        found: dict[Value, None] = {}
+        waiting = [v for region in loop.regions for o in walk(region) for v in o.operands]
+        seen: set[Value] = set()
+        while waiting:
+            value = waiting.pop()
+            if value in seen or value.owner is None or not value.type.shape:
+                continue
+            seen.add(value)
+            if is_root(value.owner):
+                continue
+            if len(self._around[value.owner]) <= outside and loop not in self._around[
+                    value.owner] and value in self._shared:
+                found[value] = None
+                continue
+            waiting += value.owner.operands
+        return list(found)
+
+    # lanes --------------------------------------------------------------------------------------
+    def lanes_of(self, values: Sequence[Value], *, reduced: int | None = None,
+                 excluded: int | None = None) -> tuple[int | None, int]:
+        """Axis and number of the lanes of a nest that computes tiles of one shape.
+
+        reduced: the axis that the nest combines; combining lanes costs a little.
+        excluded: an axis that the lanes cannot run along.
+        """
+        shape = values[0].type.shape
+        accesses, compute, element_bytes = self._accesses(values)
+        width = min(64, self.target.lanes(element_bytes))
+        best = None
+        for axis, extent in enumerate(shape):
+            lanes = min(extent, width)
+            if lanes == 1 or axis == excluded:
+                continue
+            cost = compute / lanes + sum(
+                1 / lanes if contiguity[axis] >= lanes else GATHER for contiguity in accesses)
+            if axis == reduced:
+                cost += 2 * lanes.bit_length() / extent
+            if best is None or cost <= best[0]:
+                best = cost, axis, lanes
+        return (None, 1) if best is None else (best[1], best[2])
+
+    def _accesses(self, values: Sequence[Value]) -> tuple[list[tuple[int, ...]], int, int]:
+        """Contiguity of each access along each axis; cost of the rest; bytes of an element."""
+        rank = len(values[0].type.shape)
+        found: list[tuple[int, ...]] = []
+        compute, size = 1, 1
+        waiting = [(value, tuple(range(rank))) for value in values]
+        seen = set()
+        while waiting:
+            value, axes = waiting.pop()
+            if value in seen or not value.type.shape:
+                continue
+            seen.add(value)
+            owner = value.owner
+            if self._data.get(value, True) and not value.type.is_pointer:
+                size = max(size, 4 if is_narrow(value.type.dtype) else size_bytes(
+                    value.type.dtype))
+            if value.type.is_pointer:
+                found.append(self._contiguity(value, axes, rank))
+                continue
+            if owner is None or is_root(owner) or value in self._shared:
+                last = tuple(n if a == len(axes) - 1 else 1 for a, n in enumerate(
+                    value.type.shape))
+                found.append(_by_axis(last, axes, rank))
+                continue
+            compute += self._own_cost(owner)
+            for operand in owner.operands:
+                waiting.append((operand, _operand_axes(owner, operand, axes)))
+        return found, compute, size
+
+    def _contiguity(self, pointer: Value, axes: tuple[int | None, ...], rank: int) -> tuple[
+            int, ...]:
+        runs = tuple(max(axis.contiguity, axis.constancy) for axis in self.infos[pointer].axes)
+        found = list(_by_axis(runs, axes, rank))
+        for axis in range(rank):
+            if axis not in axes:  # repeated along it
+                found[axis] = 1 << 30
+        return tuple(found)
+
+
+def _by_axis(runs: Sequence[int], axes: Sequence[int | None], rank: int) -> tuple[int, ...]:
+    found = [1] * rank
+    for run, axis in zip(runs, axes):
+        if axis is not None:
+            found[axis] = run
+    return tuple(found)
+
+
+def _operand_axes(op: Op, operand: Value, axes: tuple[int | None, ...]) -> tuple[
+        int | None, ...]:
+    """The nest's axis of each axis of an operand, given those of the result."""
+    shape = operand.type.shape
+    if op.name == "transpose":
+        found: list[int | None] = [None] * len(shape)
+        for axis, source in enumerate(op.attrs["axes"]):
+            found[source] = axes[axis]
+        return tuple(found)
+    if op.name == "broadcast":
+        wide = op.result.type.shape
+        return tuple(None if n == 1 and m > 1 else axis for n, m, axis in zip(shape, wide, axes))
+    if op.name == "join":
+        return axes[:-1]
+    if op.name == "split":
+        return (*axes, None)
+    if op.name == "flip":
+        return tuple(None if a == op.attrs["axis"] else axis for a, axis in enumerate(axes))
+    if op.name == "reshape":
+        return _reshaped_axes(shape, op.result.type.shape, axes)
+    return axes
+
+
+def _reshaped_axes(shape: tuple[int, ...], wide: tuple[int, ...],
+                   axes: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    """Axes that a reshape leaves whole, and the innermost one."""
+    own = [a for a, n in enumerate(shape) if n > 1]
+    result = [a for a, n in enumerate(wide) if n > 1]
+    found: list[int | None] = [None] * len(shape)
+    if [shape[a] for a in own] == [wide[a] for a in result]:
+        for a, b in zip(own, result):
+            found[a] = axes[b]
+    elif own and result:
+        found[own[-1]] = axes[result[-1]]
+    return tuple(found)
+
+
+def _backwards(region: Region) -> Iterator[Op]:
+    """All ops, each after those whose results it takes."""
+    for op in region.ops:
+        for inner in op.regions:
+            yield from _backwards(inner)
+        yield op
+
+
+def _enclosing(region: Region, around: tuple[Op, ...]) -> Iterator[tuple[Op, tuple[Op, ...]]]:
+    for op in region.ops:
+        yield op, around
+        for inner in op.regions:
+            yield from _enclosing(inner, (*around, op))

@@ -1,0 +1,121 @@
+"""Two versions of a region: one without masks, for programs whose accesses are all inside.
+
+    mask = index < n              true for all elements if it is true for the last one
+
+    if mask[last]: the region without the mask
+    else:          the region with it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from blocknumba.cpu_lower.elements import uniform
+from blocknumba.cpu_lower.emitter import Emitter
+from blocknumba.cpu_lower.planning import is_root
+from blocknumba.tile_ir.ir.function import Region, Value, walk
+from blocknumba.tile_ir.ir.opdef import READS
+
+MAX_OPS = 4000  # of a region that is written twice
+
+
+def in_two_versions(emitter: Emitter, region: Region, body: Callable[[], list[str]],
+                    types: Sequence[str]) -> list[str]:
+    """Write the body of a region, with and without masks; the scalars that it returns.
+
+    types: their LLVM types.
+    """
+    masks = [mask for mask in _bounds(emitter, region) if mask not in emitter.known.unmasked]
+    if not masks:
+        return body()
+    writer, outer = emitter.writer, emitter.known
+    everywhere = _all_true(emitter, masks)
+    labels = [writer.label(hint) for hint in ("unmasked", "masked", "join")]
+    writer.branch_if(everywhere, *labels[:2])
+    start, results, ends = emitter.buffer_bytes, [], []
+    for label, unmasked in zip(labels, (frozenset(masks), frozenset())):
+        writer.begin(label)
+        emitter.known = outer.copy()
+        emitter.known.unmasked = outer.unmasked | unmasked
+        emitter.buffer_bytes = start
+        results.append(body())
+        ends.append(writer.block)
+        writer.branch(labels[2])
+    writer.begin(labels[2])
+    emitter.known, emitter.buffer_bytes = outer, emitter.most_buffer_bytes
+    emitter.versions += 1
+    return [writer.assign(f"phi {type_} " + ", ".join(
+        f"[ {value}, %{end} ]" for value, end in zip(values, ends)))
+        for type_, *values in zip(types, *results)]
+
+
+def _all_true(emitter: Emitter, masks: Sequence[Value]) -> str:
+    """An i1: whether each mask is true at its last element."""
+    writer, found = emitter.writer, ""
+    with emitter.inside(1):
+        for mask in masks:
+            last = tuple(uniform(n - 1) for n in mask.type.shape)
+            one = emitter.at(mask, last).name
+            found = one if not found else writer.assign(f"and i1 {found}, {one}")
+    return found
+
+
+def _bounds(emitter: Emitter, region: Region) -> list[Value]:
+    """Masks of accesses in a region that are bounds of scalars that are known before it."""
+    ops = list(walk(region))
+    if len(ops) > MAX_OPS:
+        return []
+    found: dict[Value, None] = {}
+    for op in ops:
+        if op.name in ("load", "store", "atomic_rmw", "atomic_cas") and op.mask is not None:
+            mask = op.mask
+            if mask.type.shape and mask not in found and _is_bound(emitter, mask) and (
+                    _is_known(emitter, mask, region)):
+                found[mask] = None
+    return list(found)
+
+
+def _is_bound(emitter: Emitter, mask: Value) -> bool:
+    """Whether it is true throughout if its last element is true."""
+    axes = emitter.plan.infos[mask].axes
+    return all(axis.bounded >= n for axis, n in zip(axes, mask.type.shape))
+
+
+def _is_known(emitter: Emitter, mask: Value, region: Region) -> bool:
+    """Whether an element can be computed from what is known before a region; makes scalars known.
+
+    Scalars that ops of the region compute from known ones are computed now, without effects.
+    """
+    order: list[Value] = []
+    waiting, seen = [mask], set()
+    while waiting:
+        value = waiting.pop()
+        if value in seen or value in emitter.known.scalars or value in emitter.known.buffers:
+            continue
+        seen.add(value)
+        owner = value.owner
+        if owner is None or is_root(owner) or owner.opdef.has(READS):
+            return False
+        order.append(value)
+        waiting += owner.operands
+    for value in _by_dependence(order):
+        if not value.type.shape and value not in emitter.known.scalars:
+            emitter.known.scalars[value] = emitter.compute_scalar(value)
+    return True
+
+
+def _by_dependence(values: Sequence[Value]) -> list[Value]:
+    """Values, each after those that it is made from."""
+    wanted, found = set(values), {}
+    waiting = list(values)
+    while waiting:
+        value = waiting[-1]
+        missing = [v for v in value.owner.operands if v in wanted and v not in found]
+        if missing:
+            waiting += missing
+        else:
+            found[value] = None
+            waiting.pop()
+    return list(found)
+
+

@@ -1,0 +1,34 @@
+"""The native code of the CPU device gives what every op must give."""
+
+import pytest
+
+from blocknumba.cpu_lower.ops import ELEMENTS, ROOTS
+from blocknumba.tile_ir.ir.opdef import OPS
+
+from case import CASES
+from cases import cases_of
+from cpu_executor import is_native, run_natively
+from executors import difference
+
+# a tile pass makes others of them
+LOWERED = {name for name, opdef in OPS.items()
+           if opdef.infer.__module__ == "blocknumba.tile_ir.ops.views"}
+TILE_OPS = [name for name, opdef in OPS.items()
+            if opdef.infer.__module__.startswith("blocknumba.tile_ir.") and name not in LOWERED]
+SOME = 10  # cases of each op, spread over all of them; all with --all-cases
+
+
+@pytest.mark.parametrize("name", [name for name in TILE_OPS if name != "map"])
+def test_every_op_has_native_code(name):
+    assert (name in ELEMENTS) != (name in ROOTS)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_native_code_agrees_with_exact_arithmetic(name, request):
+    cases = [case for case in cases_of(name) if is_native(case)]
+    step = 1 if request.config.getoption("--all-cases") else max(1, len(cases) // SOME)
+
+    wrong = {str(case): found for case in cases[::step]
+             if (found := difference(case, run_natively(case)))}
+
+    assert not wrong
