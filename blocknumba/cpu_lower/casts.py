@@ -27,7 +27,7 @@ class Float8:
 
     @property
     def shift(self) -> int:
-        """How many bits of a float32's fraction are dropped."""
+        """Number of bits of a float32's fraction are dropped."""
         return FLOAT32.fraction - self.fraction
 
     @property

@@ -1,4 +1,4 @@
-"""What a kernel's nests compute: what is kept in buffers, along which axis the lanes run.
+"""Plans of a kernel's nests: tiles that are kept in buffers, and the axes of the lanes.
 
 Costs are in vector instructions for one vector of elements.
 """
@@ -78,8 +78,8 @@ class Plan:
             return 0
         if op.name == "load":
             return 2 if self._is_contiguous(op.pointer) else 16
-        first = op.operands[0].type.dtype
-        narrow = 4 * (len(op.operands) + 1) if is_narrow(first) else 0
+        is_any_narrow = any(is_narrow(value.type.dtype) for value in op.operands)
+        narrow = 4 * (len(op.operands) + 1) if is_any_narrow else 0
         if op.name in ONE_INSTRUCTION:
             return 1 + narrow
         return COSTS.get(op.name, MATHEMATICAL) + narrow

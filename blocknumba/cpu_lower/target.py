@@ -34,7 +34,7 @@ class CpuTarget:
         return f"cpu {self.processor} ({self.vector_bytes * 8} bits)"
 
     def lanes(self, element_bytes: int) -> int:
-        """How many elements a vector holds."""
+        """Number of elements that a vector holds."""
         return max(1, self.vector_bytes // element_bytes)
 
     @property

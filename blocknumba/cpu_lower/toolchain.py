@@ -6,6 +6,7 @@ import functools
 
 from llvmlite import binding
 
+from blocknumba.cpu_lower.printing import declare_symbol
 from blocknumba.cpu_lower.target import CpuTarget
 
 OPTIMISATION = 2  # of LLVM's pass pipeline; our loops are over vectors already
@@ -55,6 +56,7 @@ class Loaded:
     """An object file in this process; it lives as long as this."""
 
     def __init__(self, code: bytes, target: CpuTarget):
+        declare_symbol()
         machine = machine_of(target)
         self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
         self._engine.add_object_file(binding.ObjectFileRef.from_data(code))

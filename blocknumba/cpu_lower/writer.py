@@ -208,7 +208,7 @@ class Writer:
         self.begin(after)
 
     def choose(self, condition: str, type_: str, then: Callable[[], str], otherwise: str) -> str:
-        """What `then` makes, in a block of its own, if an i1 holds; else a value that is there."""
+        """The value that `then` makes, in a block of its own, if an i1 holds; else another one."""
         yes, after, before = self.label("then"), self.label("after"), self.block
         self.branch_if(condition, yes, after)
         self.begin(yes)

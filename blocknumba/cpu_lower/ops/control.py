@@ -89,9 +89,9 @@ def _(emitter: Emitter, op: Op) -> None:
     emitter.known = outer.copy()
     emitter.known.elements = {}
     names = carried.enter(emitter)
-    condition, *values = emitter.run(region).operands
-    more = emitter.scalar(condition)
-    following = carried.following(emitter, values)
+    end = emitter.run(region)
+    more = emitter.scalar(end.condition)
+    following = carried.following(emitter, end.values)
     last = writer.block
     writer.insert(slot, [f"{name} = phi {kind} [ {first}, %{before} ], [ {new}, %{last} ]"
                          for name, kind, first, new in zip(
@@ -104,7 +104,7 @@ def _(emitter: Emitter, op: Op) -> None:
 
 @root(control.yield_, control.continue_if, control.return_)
 def _(emitter: Emitter, op: Op) -> None:
-    """What a terminator hands on is read by the op around it."""
+    """Nothing: the op around it reads the values that it yields."""
 
 
 def _trip_count(emitter: Emitter, op: Op, dtype: DType, start: str, stop: str,

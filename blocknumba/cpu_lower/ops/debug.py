@@ -12,8 +12,9 @@ PRINT = "blocknumba_print"  # called for each element: see printing.py
 
 @root(debug.print_)
 def _(emitter: Emitter, op: Op) -> None:
-    number = len(emitter.prints)
-    emitter.prints.append(op)
+    if op not in emitter.prints:  # a region may be written twice
+        emitter.prints.append(op)
+    number = emitter.prints.index(op)
     if not op.operands:
         _print(emitter, number, 0, "0", "0")
     for operand, value in enumerate(op.operands):

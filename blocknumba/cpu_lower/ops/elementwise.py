@@ -86,7 +86,7 @@ def _own_function(emitter: Emitter, name: str, dtype: DType, operands: list[Vect
 
 
 def _elementwise(emitter: Emitter, op: Op, access: Access, operands: list[Lanes]) -> Lanes:
-    dtype = op.operands[0].type.dtype
+    dtype = op.x.type.dtype
     if dtype.is_integer:
         ramp = _RAMPS.get(op.name, _no_ramp)(emitter, dtype, *operands)
         if ramp is not None:
