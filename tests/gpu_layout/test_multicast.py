@@ -13,11 +13,11 @@ from cluster_kernels import (
     uneven_blocks,
     with_rank,
 )
+from ring_check import ring_problems
 from tensor_core_kernels import tile_of
 from test_specialize_warps import F16, OPTIONS
 
 from blocknumba.gpu_layout.async_copies.ops import tma_load, warp_roles
-from blocknumba.gpu_layout.async_copies.ring_check import ring_problems
 from blocknumba.gpu_layout.async_copies.schedule import plan_schedule
 from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
 from blocknumba.gpu_layout.clusters.multicast import (

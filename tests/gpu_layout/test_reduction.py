@@ -5,10 +5,9 @@ import itertools
 import numpy as np
 import pytest
 from emulated_threads import distribute
+from layouts_with_copies import insert_axis, replicated, stretch
 
-from blocknumba.gpu_layout.layouts.registers import (
-    blocked, drop_axis, insert_axis, replicated, shape_of, stretch,
-)
+from blocknumba.gpu_layout.layouts.registers import blocked, drop_axis, shape_of
 from blocknumba.gpu_layout.placement.reductions import is_separable, reduction_plan
 
 LAYOUTS = [

@@ -5,10 +5,11 @@ import itertools
 import numpy as np
 import pytest
 from emulated_threads import distribute, element_index
+from layouts_with_copies import insert_axis, replicated, stretch
 
 from blocknumba.gpu_layout.layouts.registers import (
-    blocked, can_split, collapse, contiguous_registers, drop_axis, insert_axis, inverse_axes, join,
-    replicated, replication, reshape, shape_of, split, stretch, transpose, without_register_copies,
+    blocked, can_split, collapse, contiguous_registers, drop_axis, inverse_axes, join,
+    replication, reshape, shape_of, split, transpose, without_register_copies,
 )
 
 SHAPES = ((1,), (8,), (64,), (256,), (4, 8), (16, 4), (1, 64), (32, 32), (2, 4, 8), (8, 1, 32))

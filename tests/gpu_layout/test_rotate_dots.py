@@ -5,12 +5,12 @@ from dataclasses import replace
 import emulated_gpu
 import numpy as np
 import pytest
+from ring_check import ring_problems
 from tensor_core_kernels import attention_like, late_use, matmul, softmax_products, tile_of
 from test_specialize_warps import OPTIONS
 
 import blocknumba as bn
 
-from blocknumba.gpu_layout.async_copies.ring_check import ring_problems
 from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
 from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
 from blocknumba.gpu_layout.dots.rotate_dots import rotate_dots

@@ -6,6 +6,7 @@ from dataclasses import replace
 import emulated_gpu
 import numpy as np
 import pytest
+from ring_check import ring_problems
 from tensor_core_kernels import matmul, softmax_products, tile_of
 from test_specialize_warps import OPTIONS
 
@@ -13,7 +14,6 @@ import blocknumba as bn
 
 from blocknumba.gpu_layout.async_copies.ops import tma_load, warp_roles
 from blocknumba.gpu_layout.async_copies.residency import shares_multiprocessor
-from blocknumba.gpu_layout.async_copies.ring_check import ring_problems
 from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
 from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
 from blocknumba.gpu_layout.dots.rotate_dots import rotate_dots

@@ -4,12 +4,12 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from ring_check import ring_problems
 from tensor_core_kernels import attention_like, late_use, matmul, persistent_matmul, tile_of
 
 import blocknumba as bn
 
 from blocknumba.gpu_layout.async_copies.ops import warp_roles
-from blocknumba.gpu_layout.async_copies.ring_check import ring_problems
 from blocknumba.gpu_layout.async_copies.schedule import plan_schedule
 from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
 from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma

@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 from hopper import kernel, numbers, pointer
+from layouts_with_copies import replicated
 
 from blocknumba.emulator import RaceError
-from blocknumba.gpu_layout.layouts.registers import replicated
 from blocknumba.gpu_layout.layouts.shared import in_order, swizzled, widest_swizzle
 from blocknumba.tile_ir.ir.function import Parameter
 from blocknumba.tile_ir.ir.types import dtype_of

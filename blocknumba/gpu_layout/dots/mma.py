@@ -87,11 +87,6 @@ class Instruction:
         """Bits of an element of either operand in a register."""
         return _BITS[self.a]
 
-    @property
-    def accumulator_bits(self) -> int:
-        """Bits of an element of the accumulator."""
-        return _BITS[self.accumulator]
-
     @staticmethod
     @lru_cache(maxsize=256)
     def parse(name: str) -> Instruction:

@@ -34,11 +34,6 @@ class RegisterMove:
         """Issue slots: a renaming takes none."""
         return 0
 
-    @property
-    def is_nothing(self) -> bool:
-        """Whether the registers stay the same."""
-        return self.sources == tuple(range(len(self.sources)))
-
 
 @dataclass(frozen=True, slots=True)
 class Select:

@@ -102,12 +102,6 @@ def within_warps(shape: tuple[int, ...], axis: int, num_warps: int) -> LinearLay
     return blocked(shape, (axis, *others), 1, 1).with_columns(WARP, (0,) * log2(num_warps))
 
 
-def replicated(shape: tuple[int, ...], num_warps: int) -> LinearLayout:
-    """Every thread holds the whole tile."""
-    size = sum(bits for _, bits in dims_of(shape))
-    return from_columns(shape, gf2.identity(size), (0,) * LANE_BITS, (0,) * log2(num_warps))
-
-
 class FreeBits:
     """The index bits of a tile that are not assigned to an input bit yet."""
 
@@ -214,28 +208,6 @@ def drop_axis(layout: LinearLayout, axis: int) -> LinearLayout:
     collapsed = collapse(layout, (axis,))
     shape = shape_of(collapsed)
     return reshape(collapsed, shape[:axis] + shape[axis + 1 :])
-
-
-def insert_axis(layout: LinearLayout, axis: int) -> LinearLayout:
-    """The layout of a tile with a new axis of extent 1 at this index."""
-    shape = shape_of(layout)
-    return reshape(layout, shape[:axis] + (1,) + shape[axis:])
-
-
-def stretch(layout: LinearLayout, shape: tuple[int, ...]) -> LinearLayout:
-    """The layout of a tile broadcast to shape: along axes of extent 1 each thread holds all.
-
-    The new elements are in the registers above those of the tile.
-    """
-    old = shape_of(layout)
-    wider = layout.with_outs(dims_of(shape))
-    first_bit, added = 0, ()
-    for axis in reversed(range(len(shape))):
-        bits = log2(shape[axis])
-        if old[axis] != shape[axis]:
-            added += tuple(1 << first_bit + bit for bit in range(bits))
-        first_bit += bits
-    return wider.with_columns(REGISTER, wider[REGISTER] + added)
 
 
 def join(layout: LinearLayout) -> LinearLayout:
