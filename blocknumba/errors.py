@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from types import FunctionType
 
 from blocknumba.wording import did_you_mean, formatted
 
@@ -25,6 +26,12 @@ class Loc:
     end_column: int = -1
     function: str = ""
     caller: Loc | None = None
+
+    @staticmethod
+    def of(function: FunctionType) -> Loc:
+        """The line where a function begins."""
+        code = function.__code__
+        return Loc(code.co_filename, code.co_firstlineno, function=function.__name__)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" if self.file else "unknown"

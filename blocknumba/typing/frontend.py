@@ -19,7 +19,7 @@ from blocknumba.tile_ir.ir.types import (
 from blocknumba.typing.context import Context, Options
 from blocknumba.typing.function import BlockFunction, bare
 from blocknumba.typing.inference import BlockTypingContext, Inferer, keep_live_edges
-from blocknumba.typing.numba_ir.bytecode import Source, function_location, source_of
+from blocknumba.typing.numba_ir.bytecode import Source, source_of
 from blocknumba.typing.numba_ir.graph import Graph
 from blocknumba.typing.numba_ir.idioms import call_assertions, count_iterations, find_spans
 from blocknumba.typing.numba_ir.specialize import Specializer, bind_constants
@@ -131,7 +131,7 @@ def _build(python_function: types.FunctionType, argument_types: Mapping[str, Arg
     context = Context(builder, options, wide, ScalarFunctions(options.target))
     inferer = _inferred(source, argument_types, constants, parameters.stand_ins(), context)
     context.call = partial(call_in_place, context)
-    location = function_location(python_function)
+    location = Loc.of(python_function)
     builder.loc = location
     with builder.region(*parameters.types, hints=parameters.hints) as (body, arguments):
         _emit(context, inferer, parameters.bind(context, arguments))

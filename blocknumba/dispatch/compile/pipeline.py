@@ -21,9 +21,8 @@ from blocknumba.dispatch.compile.resources import (
     layout_options, require_memory, require_registers, require_room, require_shared_memory,
 )
 from blocknumba.dispatch.launch.forks import Lock
-from blocknumba.dispatch.launch.signature import location
 from blocknumba.dispatch.launch.specialize import Specialization
-from blocknumba.errors import BlockError
+from blocknumba.errors import BlockError, Loc
 from blocknumba.gpu_layout.clusters.partition import partition_blocks
 from blocknumba.gpu_layout.default_warps import MAX_WARPS, default_num_warps, resident_threads
 from blocknumba.gpu_layout.pipeline import lay_out
@@ -63,7 +62,7 @@ def compiling(function: FunctionType, target: Target | None) -> Iterator[None]:
         raise
     except Exception as error:
         error.add_note(f"blocknumba failed to compile {function.__name__} "
-                       f"({location(function)}) for "
+                       f"({Loc.of(function)}) for "
                        f"{target or 'the interpreter'}: this is a bug of ours")
         raise
 

@@ -228,10 +228,10 @@ def read_signature(function: FunctionType) -> Signature:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
             raise BlockTypeError(f"{name}: given a parameter {stars}{parameter.name}, "
-                                 "accepted parameters with one name each").at(location(function))
+                                 "accepted parameters with one name each").at(Loc.of(function))
         if parameter.name == "stream":
             raise BlockTypeError(f"{name}: given a parameter named stream, which is the keyword "
-                                 "that chooses a launch's stream").at(location(function))
+                                 "that chooses a launch's stream").at(Loc.of(function))
         is_weak = parameter.annotation in (float, "float")
         formals.append(Formal(parameter.name, _last_name(parameter.annotation) == "constexpr",
                               float64 if is_weak else _declared_dtype(parameter.annotation),
@@ -239,12 +239,6 @@ def read_signature(function: FunctionType) -> Signature:
                               parameter.kind is parameter.KEYWORD_ONLY,
                               parameter.name in divisors))
     return Signature(name, tuple(formals))
-
-
-def location(function: FunctionType) -> Loc:
-    """The line where a function begins."""
-    code = function.__code__
-    return Loc(code.co_filename, code.co_firstlineno, function=function.__name__)
 
 
 def _divisors(function: FunctionType) -> set[str]:

@@ -152,7 +152,7 @@ class _Interpreter(SequenceInterpreter):
     def __init__(self, identity: bytecode.FunctionIdentity):
         super().__init__(identity)
         self._locations = statement_locations(identity.func)
-        self.loc = self.first_loc = SourceLoc(function_location(identity.func))
+        self.loc = self.first_loc = SourceLoc(Loc.of(identity.func))
 
     def _dispatch(self, inst, kws):
         self.loc = self._locations.get(inst.offset - _CODE_UNIT, self.loc)
@@ -349,12 +349,6 @@ def _replaceable(function: types.FunctionType) -> tuple:
     return function.__code__, function.__defaults__, len(named), *named, *named.values()
 
 
-def function_location(function: types.FunctionType) -> Loc:
-    """Location of the start of a function."""
-    code = function.__code__
-    return Loc(code.co_filename, code.co_firstlineno, function=function.__name__)
-
-
 def activation_numbers(statement: ir.Stmt) -> set[int]:
     """The numbers of the inlined calls that a statement is in."""
     activation = statement.loc.activation
@@ -367,7 +361,7 @@ def assignment_location(source: Source, name: str) -> Loc:
         for statement in block.body:
             if isinstance(statement, ir.Assign) and statement.target.name == name:
                 return statement.loc.location
-    return function_location(source.function)
+    return Loc.of(source.function)
 
 
 def statement_locations(function: types.FunctionType) -> dict[int, SourceLoc]:
@@ -402,7 +396,7 @@ def _translate(function: types.FunctionType) -> Source:
     if is_generator_expression(code):
         yield_into_tuple(blocks, min(blocks))
     return Source(function, blocks, tuple(function_ir.arg_names),
-                  own_signature(function), made_of, SourceLoc(function_location(function)))
+                  own_signature(function), made_of, SourceLoc(Loc.of(function)))
 
 
 def _unknown_python(error: Exception, function: types.FunctionType,
@@ -440,7 +434,7 @@ def _refuse_unsupported(function: types.FunctionType) -> None:
     shown = next((i for i in found if i.offset in locations), found[0])
     what = _REFUSED.get(shown.opname, "a generator or coroutine")
     at = shown.offset if shown.offset in locations else _start_of_try(code, shown.offset)
-    location = locations[at].location if at in locations else function_location(function)
+    location = locations[at].location if at in locations else Loc.of(function)
     raise UnsupportedError(f"{what}: not supported in a kernel", loc=location,
                            hint=_HINTS.get(shown.opname, ""))
 

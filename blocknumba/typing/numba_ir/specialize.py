@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from numba.core import ir
 
-from blocknumba.errors import BlockTypeError
+from blocknumba.errors import BlockTypeError, Loc
 from blocknumba.tile_ir.ir.types import Argument, ArrayArgument
 from blocknumba.typing.function import signature_text
 from blocknumba.typing.numba_ir import constants, renaming
 from blocknumba.typing.numba_ir.assigned import checked
-from blocknumba.typing.numba_ir.bytecode import Source, function_location
+from blocknumba.typing.numba_ir.bytecode import Source
 from blocknumba.typing.numba_ir.constants import KnownAttributes, Knowledge
 from blocknumba.typing.numba_ir.graph import Graph, merge_straight_lines
 from blocknumba.typing.numba_ir.inlining import Inliner, refuse_assigned_cells
@@ -89,7 +89,7 @@ def bind_constants(source: Source, arguments: Mapping[str, Argument],
     Errors: BlockTypeError for a parameter without a value, and for a value without a parameter.
     """
     bound = dict(constant_values)
-    name, location = source.function.__name__, function_location(source.function)
+    name, location = source.function.__name__, Loc.of(source.function)
     parameters = source.signature.parameters
     for extra in (arguments.keys() | bound.keys()) - parameters.keys():
         raise BlockTypeError(f"{name}: no parameter is called {extra!r}, accepted "
