@@ -73,6 +73,11 @@ HALF_LN2 = mp.log(2) / 2 * BEYOND
 THIRD = mp.mpf(1) / 3
 EIGHTH_TURN = mp.pi / 4 * BEYOND
 
+def _log1p_rest(f: mp.mpf) -> mp.mpf:
+    """(log(1 + f) / f - 1) / f."""
+    return (mp.log1p(f) / f - 1) / f if abs(f) > mp.mpf("1e-20") else -mp.mpf(1) / 2
+
+
 def _abscissa(q: mp.mpf) -> mp.mpf:
     """x of q = (x - 4) / (x + 4)."""
     return 4 * (1 + q) / (1 - q)
@@ -102,6 +107,16 @@ POLYNOMIALS = {
         near_zero(lambda f: (mp.log1p(f) - f + f * f / 2) / f ** 3, THIRD),
         (mp.sqrt(0.5) / BEYOND - 1, mp.sqrt(2) * BEYOND - 1), {"float": 7},
         lambda f: abs(f ** 3 / mp.log1p(f)) if f else mp.mpf(0)),
+    "LOG2": Polynomial(
+        "(log2(1 + f) / f - log2(e)) / f; the error is relative to log2(1 + f)",
+        lambda f: _log1p_rest(f) / mp.log(2),
+        (mp.sqrt(0.5) / BEYOND - 1, mp.sqrt(2) * BEYOND - 1), {"float": 8},
+        lambda f: abs(f ** 2 * mp.log(2) / mp.log1p(f)) if f else mp.mpf(0)),
+    "LOG10": Polynomial(
+        "(log10(1 + f) / f - log10(e)) / f; the error is relative to log10(1 + f)",
+        lambda f: _log1p_rest(f) / mp.log(10),
+        (mp.sqrt(0.5) / BEYOND - 1, mp.sqrt(2) * BEYOND - 1), {"float": 8},
+        lambda f: abs(f ** 2 * mp.log(10) / mp.log1p(f)) if f else mp.mpf(0)),
     "ATANH": Polynomial(
         "(2 atanh(s) - 2 s) / s**3 of z = s**2; the error is relative to 2 s",
         near_zero(lambda z: 2 * (mp.atanh(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3, 2 * THIRD),

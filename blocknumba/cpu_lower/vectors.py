@@ -19,6 +19,7 @@ import numpy as np
 
 ROUNDED = {"float": np.float32, "double": np.float64}
 SUFFIX = {"float": "f32", "double": "f64"}
+LONG_POLYNOMIAL = 8  # coefficients
 _SIGNED = {"<": "slt", "<=": "sle", ">": "sgt", ">=": "sge", "==": "eq", "!=": "ne"}
 _ORDERED = {"<": "olt", "<=": "ole", ">": "ogt", ">=": "oge", "==": "oeq", "!=": "une"}
 
@@ -400,9 +401,21 @@ def at_least(x: Vector, limit: Vector | float) -> Vector:
 
 
 def polynomial(x: Vector, coefficients: Sequence[float]) -> Vector:
-    """A polynomial by Horner's rule; coefficients: the constant first."""
+    """A polynomial near 0; coefficients: the constant first.
+
+    Of a long one the even and the odd powers are summed apart: neither waits for the other.  The
+    constant, which weighs most, is added last.
+    """
+    if len(coefficients) < LONG_POLYNOMIAL:
+        return horner(x, coefficients)
+    constant, *rest = coefficients
+    square = x * x
+    return fma(fma(x, horner(square, rest[1::2]), horner(square, rest[::2])), x, constant)
+
+
+def horner(x: Vector, coefficients: Sequence[float]) -> Vector:
+    """A polynomial by Horner's rule, which errs less where terms cancel."""
     total = x.like(coefficients[-1])
     for coefficient in coefficients[-2::-1]:
         total = fma(total, x, coefficient)
     return total
-

@@ -6,7 +6,9 @@ from blocknumba.cpu_lower.math import coefficients as table
 from blocknumba.cpu_lower.math.double_word import two_product
 from blocknumba.cpu_lower.math.exponential import exp, exp_of_sum
 from blocknumba.cpu_lower.math.registry import elementwise
-from blocknumba.cpu_lower.vectors import Vector, absolute, at_most, copysign, fma, polynomial, where
+from blocknumba.cpu_lower.vectors import (
+    Vector, absolute, at_most, copysign, fma, horner, polynomial, where,
+)
 
 # erf of larger numbers is 1, rounded; the polynomial of the logarithm of erfc ends here.
 ERF_IS_ONE = {"float": 4.0, "double": 6.0}
@@ -24,11 +26,11 @@ def erf(x: Vector) -> Vector:
     size = absolute(x)
     small = _near_zero(x)
     t = at_most(size, ERF_IS_ONE[x.scalar]) - 2.0
-    large = 1.0 - exp(polynomial(t, table.ERFC[x.scalar]))
+    large = 1.0 - exp(horner(t, table.ERFC[x.scalar]))
     return where(size < 1.0, small, copysign(large, x))
 
 
-@elementwise("erfc", float32=3.5, float64=3.5)
+@elementwise("erfc", float32=3.5, float64=4)
 def erfc(x: Vector) -> Vector:
     """e**(-x**2) p((|x| - 4) / (|x| + 4)) / (1 + 2 |x|), where x**2 has two parts; 1 - erf near 0.
 
@@ -36,7 +38,7 @@ def erfc(x: Vector) -> Vector:
     """
     size = at_most(absolute(x), ERFC_IS_ZERO[x.scalar])
     square = two_product(size, size)
-    scaled = polynomial((size - 4.0) / (size + 4.0), table.ERFCX[x.scalar])
+    scaled = horner((size - 4.0) / (size + 4.0), table.ERFCX[x.scalar])
     value = exp_of_sum(-square.high, -square.low) * (scaled / fma(size, 2.0, 1.0))
     value = where(x < 0.0, 2.0 - value, value)
     return where(absolute(x) < 0.7, 1.0 - _near_zero(x), value)

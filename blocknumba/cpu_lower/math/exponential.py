@@ -110,7 +110,7 @@ def _itself_near_zero(x: Vector, value: Vector) -> Vector:
     return where(absolute(x) < x.format.epsilon / 8, x, value)
 
 
-@elementwise("expm1", float32=1.5, float64=1.5)
+@elementwise("expm1", float32=2, float64=2)
 def expm1(x: Vector) -> Vector:
     """2**n (e**r - 1) + (2**n - 1), halved on the way so that 2**(n - 1) is no infinity."""
     limits = LIMITS[x.scalar]

@@ -9,6 +9,7 @@ from blocknumba.cpu_lower.math.double_word import (
     Double, plus, product, quick_sum, times, two_product, two_sum,
 )
 from blocknumba.cpu_lower.math.exponential import exp_of_sum
+from blocknumba.cpu_lower.math.logarithm import log
 from blocknumba.cpu_lower.math.powers import long_log
 from blocknumba.cpu_lower.math.registry import elementwise
 from blocknumba.cpu_lower.math.trigonometry import Angle, cosine, sine
@@ -25,28 +26,33 @@ LGAMMA_LIMIT = 2.5563481638716906e305
 
 
 def _small_gamma(x: Vector) -> Vector:
-    """Gamma of |x| < STIRLING, in float64.
+    """Gamma of |x| <= STIRLING, in float64.
 
     x = m + u with |u| <= 1/2: 1 / gamma(2 + u) is a polynomial, and from 2 + u to x one factor is
     multiplied or divided for each step.
     """
     m = rounded("rint", x)
     u = x - m
-    above = Double(x.like(1.0), x.like(0.0))
-    below = above
+    one = Double(x.like(1.0), x.like(0.0))
+    above = one
     for step in range(2, int(STIRLING)):
-        factor = two_sum(u.like(float(step)), u)
-        above = _times_where(m > step, above, factor)
-    for step in range(1, -int(STIRLING) - 1, -1):
-        factor = two_sum(u.like(float(step)), u)
-        below = _times_where(m < step + 0.5, below, factor)
-    inverse = polynomial(u, table.INVERSE_GAMMA["double"])
-    return above.high / (below.high * inverse)
+        # step + u is exact where it is taken: x less an integer
+        above = _where(m > step, times(above, u + step), above)
+    below = _where(m < 1.5, two_sum(one.high, u), one)
+    below = _where(m < 0.5, times(below, u), below)
+
+    def below_zero() -> list[Vector]:
+        made = below
+        for step in range(-1, -int(STIRLING) - 1, -1):
+            made = _where(m < step + 0.5, product(made, two_sum(u.like(float(step)), u)), made)
+        return [made.high]
+
+    divisor = x.body.where_any(m < 0.0, below_zero, [below.high])[0]
+    return above.high / (divisor * polynomial(u, table.INVERSE_GAMMA["double"]))
 
 
-def _times_where(condition: Vector, x: Double, y: Double) -> Double:
-    made = product(x, y)
-    return Double(where(condition, made.high, x.high), where(condition, made.low, x.low))
+def _where(condition: Vector, x: Double, y: Double) -> Double:
+    return Double(where(condition, x.high, y.high), where(condition, x.low, y.low))
 
 
 def _stirling(size: Vector) -> Double:
@@ -79,6 +85,14 @@ def gamma(x: Vector) -> Vector:
 
 
 def _gamma(x: Vector) -> Vector:
+    large = absolute(x) >= STIRLING
+    small = _small_gamma(at_least(at_most(x, STIRLING), -STIRLING))
+    value = x.body.where_any(large, lambda: [where(large, _large_gamma(x), small)], [small])[0]
+    pole = where(x == 0.0, copysign(x.like(math.inf), x), math.nan)
+    return where(_is_pole(x), pole, value)
+
+
+def _large_gamma(x: Vector) -> Vector:
     """Below 0 gamma(-a) = -pi / (a sin(pi a) gamma(a)), without that gamma(a) overflows."""
     size = at_most(absolute(x), GAMMA_LIMIT)
     negative = x < 0.0
@@ -89,10 +103,7 @@ def _gamma(x: Vector) -> Vector:
     odd = half - rounded("floor", half) >= 0.5  # gamma is positive where floor(a) is
     ratio = math.pi / (size * _sine_of_half_turns(size))
     reflected = power * where(odd, ratio, -ratio) * power
-    small = _small_gamma(at_least(at_most(x, STIRLING), -STIRLING))
-    value = where(size < STIRLING, small, where(negative, reflected, power))
-    pole = where(x == 0.0, copysign(x.like(math.inf), x), math.nan)
-    return where(_is_pole(x), pole, value)
+    return where(negative, reflected, power)
 
 
 @elementwise("lgamma", float32=1, float64=2)
@@ -101,18 +112,21 @@ def lgamma(x: Vector) -> Vector:
 
 
 def _lgamma(x: Vector) -> Vector:
-    """log |gamma(x)|, from one logarithm more than Stirling's: of what is below 8 or reflected."""
     size = absolute(x)
-    limited = at_most(size, LGAMMA_LIMIT)
-    negative, tiny, large = x < 0.0, size < 2.0 ** -60, size >= STIRLING
-    small = absolute(_small_gamma(at_least(at_most(x, STIRLING), -STIRLING)))
-    reflected = limited * _sine_of_half_turns(limited) * (1.0 / math.pi)
-    argument = where(large, where(negative, reflected, 1.0), where(tiny, size, small))
-    first = long_log(argument)
-    sign = where(large | tiny, x.like(-1.0), 1.0)
-    second = _stirling(at_least(limited, STIRLING))
-    other = where(large, where(negative, x.like(-1.0), 1.0), 0.0)
-    total = two_sum(first.high * sign, second.high * other)
-    value = total.high + (total.low + fma(first.low, sign, second.low * other))
+    tiny, large = size < 2.0 ** -60, size >= STIRLING
+    gamma_of_x = absolute(_small_gamma(at_least(at_most(x, STIRLING), -STIRLING)))
+    logarithm = log(where(tiny, size, gamma_of_x))  # gamma of tiny x may be infinite
+    small = where(tiny, -logarithm, logarithm)
+    value = x.body.where_any(large, lambda: [where(large, _large_lgamma(x), small)], [small])[0]
     infinite = _is_pole(x) | (size > LGAMMA_LIMIT)
     return where(infinite, math.inf, value)
+
+
+def _large_lgamma(x: Vector) -> Vector:
+    """Below 0 log(pi / |a sin(pi a)|) - log(gamma(a)): a difference of numbers in two parts."""
+    size = at_least(at_most(absolute(x), LGAMMA_LIMIT), STIRLING)
+    positive = _stirling(size)
+    sine = long_log(size * _sine_of_half_turns(size) * (1.0 / math.pi))
+    total = two_sum(sine.high, positive.high)
+    reflected = total.high + (total.low + (sine.low + positive.low))
+    return where(x < 0.0, -reflected, positive.high + positive.low)

@@ -27,21 +27,25 @@ class Split:
 
 
 def split(x: Vector) -> Split:
-    """The parts of positive finite numbers, subnormal ones too."""
+    """The parts of positive finite numbers."""
     format_ = x.format
     tiny = x < format_.least_normal
-    scale = 2 ** (format_.fraction + 1)
-    bits = where(tiny, x * float(scale), x).as_bits
+    raised = format_.fraction + 1
+    parts = split_normal(where(tiny, x * 2.0 ** raised, x))
+    return Split(parts.m, parts.k - where(tiny, x.like(float(raised)), 0.0))
+
+
+def split_normal(x: Vector) -> Split:
+    """The parts of positive finite numbers that are not subnormal."""
+    format_ = x.format
     root_half = x.like(math.sqrt(0.5)).as_bits
     # one more than 0 in the exponent where m is from sqrt(1/2) to 1
-    above = bits - root_half + (format_.bias << format_.fraction)
+    above = x.as_bits - root_half + (format_.bias << format_.fraction)
     m = ((above & (1 << format_.fraction) - 1) + root_half).as_float(format_)
     # k + bias is put into the fraction of 2**fraction, which is then subtracted
     ones = 2.0 ** format_.fraction
     biased = (above >> format_.fraction | x.like(ones).as_bits).as_float(format_)
-    subtracted = where(tiny, x.like(ones + format_.bias + format_.fraction + 1),
-                       ones + format_.bias)
-    return Split(m, biased - subtracted)
+    return Split(m, biased - (ones + format_.bias))
 
 
 def log1p_tail(f: Vector, half_square: Vector) -> Vector:
@@ -84,30 +88,58 @@ def log1p(x: Vector) -> Vector:
     return where(absolute(x) < x.format.epsilon / 8, x, value)
 
 
-def _scaled_log(x: Vector, factor: tuple[float, float], of_two: tuple[float, float]) -> Vector:
-    """log(x) * factor; of_two: log(2) * factor; both in two parts, a first of_two * k exact."""
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Constants of a logarithm to a base.
+
+    factor: of the natural logarithm; of_two: the logarithm of 2, whose first part times an exponent
+    is exact; both in two parts.  rest: (log(1 + f) / f - factor) / f of float32.
+    """
+
+    factor: dict[str, tuple[float, float]]
+    of_two: dict[str, tuple[float, float]]
+    rest: dict[str, tuple[float, ...]]
+
+
+BASE_2 = Base(table.LOG2_E, {"float": (1.0, 0.0), "double": (1.0, 0.0)}, table.LOG2)
+BASE_10 = Base(table.LOG10_E, table.LOG10_2_SHORT, table.LOG10)
+
+
+def _log_to_base(x: Vector, base: Base) -> Vector:
     parts = split(x)
-    f, k = parts.m - 1.0, parts.k
+    log_m = _float_log if x.scalar == "float" else _double_log
+    return _with_special_values(x, log_m(parts.m - 1.0, parts.k, base))
+
+
+def _float_log(f: Vector, k: Vector, base: Base) -> Vector:
+    first, second = base.factor["float"]
+    tail = f * fma(f, polynomial(f, base.rest["float"]), second)
+    tail = fma(k, base.of_two["float"][1], tail)
+    return fma(k, base.of_two["float"][0], fma(f, first, tail))
+
+
+def _double_log(f: Vector, k: Vector, base: Base) -> Vector:
+    """The factor times log(1 + f), both in two parts, plus k times the logarithm of 2."""
+    first, second = base.factor["double"]
     half = f * 0.5
     half_square = half * f
     high = f - half_square
     low = ((f - high) - half_square) - fma(half, f, -half_square) + log1p_tail(f, half_square)
-    product = high * factor[0]
-    rest = fma(high, factor[0], -product) + fma(high, factor[1], low * factor[0])
-    whole = k * of_two[0]
+    product = high * first
+    rest = fma(high, first, -product) + fma(high, second, low * first)
+    whole = k * base.of_two["double"][0]
     total = whole + product
-    rest = fma(k, of_two[1], rest) + ((whole - total) + product)
-    return _with_special_values(x, total + rest)
+    return total + (fma(k, base.of_two["double"][1], rest) + ((whole - total) + product))
 
 
 @elementwise("log2", float32=1, float64=1)
 def log2(x: Vector) -> Vector:
-    return _scaled_log(x, table.LOG2_E[x.scalar], (1.0, 0.0))
+    return _log_to_base(x, BASE_2)
 
 
 @elementwise("log10", float32=1, float64=1)
 def log10(x: Vector) -> Vector:
-    return _scaled_log(x, table.LOG10_E[x.scalar], table.LOG10_2_SHORT[x.scalar])
+    return _log_to_base(x, BASE_10)
 
 
 def _small(x: Vector) -> float:

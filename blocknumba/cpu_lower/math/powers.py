@@ -9,7 +9,7 @@ from blocknumba.cpu_lower.math.double_word import (
     Double, product, quick_sum, quotient, root, times, two_product, two_sum,
 )
 from blocknumba.cpu_lower.math.exponential import exp_of_sum, integral, times_power
-from blocknumba.cpu_lower.math.logarithm import split
+from blocknumba.cpu_lower.math.logarithm import split, split_normal
 from blocknumba.cpu_lower.math.registry import elementwise
 from blocknumba.cpu_lower.vectors import (
     Vector, absolute, at_least, at_most, copysign, fma, polynomial, rounded, where,
@@ -84,7 +84,7 @@ def power(x: Vector, y: Vector) -> Vector:
 
 def _float_power(size: Vector, y: Vector) -> Vector:
     """float32 in float64, by polynomials that are as short as that allows."""
-    parts = split(size.to("double"))
+    parts = split_normal(size.to("double"))
     f = parts.m - 1.0
     s = f / (f + 2.0)
     z = s * s
