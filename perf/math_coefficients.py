@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+import textwrap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,9 +52,14 @@ class Polynomial:
                         weight=self.weight)
             lines.append(f"# {scalar}: error 2**{math.log2(found.error):.1f} on "
                          f"[{float(interval[0]):.5g}, {float(interval[1]):.5g}]")
-            numbers = "".join(f"        {c!r},\n" for c in found.coefficients)
-            entries.append(f'    "{scalar}": (\n{numbers}    ),\n')
+            entries.append(f'    "{scalar}": (\n{filled(found.coefficients)}),\n')
         return "\n".join(lines) + f"\n{name} = {{\n{''.join(entries)}}}\n"
+
+
+def filled(numbers: Sequence[float]) -> str:
+    """The lines of a tuple's numbers."""
+    return textwrap.fill("".join(f"{number!r}, " for number in numbers).rstrip(" ,"), width=99,
+                         initial_indent=" " * 8, subsequent_indent=" " * 8)
 
 
 def near_zero(function: Callable, limit: float) -> Callable:
