@@ -32,8 +32,11 @@ class Machine:
         from numba import cuda
         if self.kind == ON_GPU:
             kernel = cuda.jit(function, lto=self.link == "ltoir", **options)
-            kernel[grid, threads](*arguments)
-            cuda.synchronize()
+            given = [on_device(argument) for argument in arguments]
+            kernel[grid, threads](*given)
+            for argument, array in zip(arguments, given):
+                if isinstance(argument, np.ndarray):
+                    argument[...] = in_bits(array).copy_to_host().view(argument.dtype)
             return None
         module = Module.parse(self.ptx(function, arguments, **options))
         parameters = [each for argument in arguments for each in fields(argument)]
@@ -51,6 +54,19 @@ class Machine:
             return linked(codes, self.capability)
         text, _ = cuda.compile_ptx(function, signature, cc=self.capability, **options)
         return text
+
+
+def on_device(argument: object) -> object:
+    """An array on the GPU; numba-cuda copies none of ml_dtypes' dtypes, so its bits."""
+    from numba import cuda
+    if not isinstance(argument, np.ndarray):
+        return argument
+    return cuda.to_device(in_bits(argument)).view(argument.dtype)
+
+
+def in_bits(array: object) -> object:
+    """An array of NumPy or numba-cuda as unsigned integers."""
+    return array.view(np.dtype(f"u{array.dtype.itemsize}"))
 
 
 def linked(codes: list, capability: tuple) -> str:

@@ -10,6 +10,7 @@ import pytest
 from numba_callers import EMULATED, GPUS, MACHINES, Machine
 
 import blocknumba as bn
+from blocknumba.emulator.errors import KernelAssertionError
 
 cuda = pytest.importorskip("numba.cuda")
 from numba import float32  # noqa: E402
@@ -366,3 +367,41 @@ def test_a_device_function_may_call_one_too_and_both_share_the_code():
         Machine(EMULATED, (9, 0)).run(kernel, 1, 32, x, y)
 
     assert x.tolist() == [2] * 3 + [1] * 6 and (y == 3).all()
+
+
+# debug --------------------------------------------------------------------------------------------
+@bn.jit
+def gather(x, numbers, y, BLOCK: bn.constexpr):
+    at = bn.arange(BLOCK)
+    y[at] = x[numbers[at]]
+
+
+def test_debug_finds_indices_outside_an_array():
+    gathered = bn.block_function(gather, {"BLOCK": 32}, num_warps=1, debug=True)
+
+    def kernel(x, numbers, y):
+        gathered(x, numbers, y)
+
+    x, y = np.zeros(10, np.float32), np.zeros(32, np.float32)
+    numbers = np.full(32, 3)
+    Machine(EMULATED).run(kernel, 1, 32, x, numbers, y)
+    numbers[5] = 10
+
+    with pytest.raises(KernelAssertionError, match="index out of range of axis 0 of x"):
+        Machine(EMULATED).run(kernel, 1, 32, x, numbers, y)
+
+
+@bn.jit
+def show(x):
+    bn.device_print("x", x[bn.program_id(0)])
+
+
+def test_prints_tell_the_program_ids_of_the_call(capfd):
+    shown = bn.block_function(show, num_warps=1)
+
+    def kernel(x):
+        shown(2, x)
+
+    Machine(EMULATED).run(kernel, 1, 32, np.array([10, 11, 12], np.int32))
+
+    assert capfd.readouterr().out == "pid (2, 0, 0) idx () x: 12\n"
