@@ -53,12 +53,13 @@ def row_sum(x, sums, BLOCK: bn.constexpr):
 class Case:
     """A kernel and arrays for it.
 
-    programs: of the launch, along one or two axes.   expected: of the last array; tolerance: of it.
+    options: of both.   programs: of the launch, along one or two axes.
+    expected: the last array, of all arrays as they are before.   tolerance: of it.
     """
 
     kernel: bn.Kernel
     constants: dict[str, int]
-    num_warps: int
+    options: dict[str, int]
     arrays: tuple[np.ndarray, ...]
     programs: tuple[int, ...]
     expected: Callable[..., np.ndarray]
@@ -68,10 +69,9 @@ class Case:
         """Who -> a function that launches; and a function that fetches the result."""
         arrays = [cuda.to_device(array) for array in self.arrays]
         runs = {ALONE: lambda: self.kernel[self.programs](
-            *arrays, **self.constants, num_warps=self.num_warps)}
+            *arrays, **self.constants, **self.options)}
         for who, link in ((CALLED, "ir"), (LINKED, "ltoir")):
-            function = bn.block_function(self.kernel, self.constants, num_warps=self.num_warps,
-                                         link=link)
+            function = bn.block_function(self.kernel, self.constants, **self.options, link=link)
             caller = cuda.jit(CALLERS[len(arrays), len(self.programs)](function),
                               lto=link == "ltoir")
             launch = caller[self.programs, function.threads]
@@ -103,12 +103,12 @@ def _by_tiles(function: Callable) -> Callable:
 CALLERS = {(2, 1): _by_rows, (3, 2): _by_tiles}
 
 
-def product_case(rows: int, columns: int, depth: int, num_warps: int, k: int) -> Case:
+def product_case(rows: int, columns: int, depth: int, k: int, **options: int) -> Case:
     """float16 (SIZE, k) @ (k, SIZE) in float32."""
     random = np.random.default_rng(0)
     a, b = (random.standard_normal(shape, np.float32).astype(np.float16)
             for shape in ((SIZE, k), (k, SIZE)))
-    return Case(product, {"ROWS": rows, "COLUMNS": columns, "DEPTH": depth}, num_warps,
+    return Case(product, {"ROWS": rows, "COLUMNS": columns, "DEPTH": depth}, options,
                 (a, b, np.zeros((SIZE, SIZE), np.float32)), (SIZE // rows, SIZE // columns),
                 lambda a, b, _: a.astype(np.float32) @ b.astype(np.float32), 1e-4)
 
@@ -118,7 +118,7 @@ def rows_case(kernel: bn.Kernel, columns: int, block: int, of_rows: Callable, ro
     """Rows of float32, one block each."""
     x = np.random.default_rng(1).standard_normal((rows, columns), np.float32)
     result = np.zeros(rows if scalar else x.shape, np.float32)
-    return Case(kernel, {"BLOCK": block}, 4, (x, result), (rows,), of_rows, 1e-5)
+    return Case(kernel, {"BLOCK": block}, {"num_warps": 4}, (x, result), (rows,), of_rows, 1e-5)
 
 
 def _softmax(x: np.ndarray, _: np.ndarray) -> np.ndarray:
@@ -127,10 +127,11 @@ def _softmax(x: np.ndarray, _: np.ndarray) -> np.ndarray:
 
 
 CASES = {
-    "product, tiles 64 x 64, one step of 64": lambda: product_case(64, 64, 64, 4, 64),
-    "product, tiles 64 x 64, depth 4096": lambda: product_case(64, 64, 64, 4, 4096),
-    "product, tiles 128 x 64, depth 4096": lambda: product_case(128, 64, 32, 4, 4096),
-    "product, tiles 128 x 128, depth 4096": lambda: product_case(128, 128, 32, 8, 4096),
+    "product, tiles 64 x 64, one step of 64": lambda: product_case(64, 64, 64, 64, num_warps=4),
+    "product, tiles 64 x 64, depth 4096": lambda: product_case(64, 64, 64, 4096, num_warps=4),
+    "the same, 4 stages of 32": lambda: product_case(64, 64, 32, 4096, num_warps=4, num_stages=4),
+    "product, tiles 128 x 64, depth 4096": lambda: product_case(128, 64, 32, 4096, num_warps=4),
+    "product, tiles 128 x 128, depth 4096": lambda: product_case(128, 128, 32, 4096, num_warps=8),
     "softmax of 1000 columns": lambda: rows_case(softmax, 1000, 1024, _softmax),
     "softmax of 1001 columns": lambda: rows_case(softmax, 1001, 1024, _softmax),
     "sum of 4096 columns": lambda: rows_case(

@@ -405,3 +405,36 @@ def test_prints_tell_the_program_ids_of_the_call(capfd):
     Machine(EMULATED).run(kernel, 1, 32, np.array([10, 11, 12], np.int32))
 
     assert capfd.readouterr().out == "pid (2, 0, 0) idx () x: 12\n"
+
+
+# scalar functions ---------------------------------------------------------------------------------
+def collatz(number):
+    """How often halving and tripling reach 1."""
+    steps = 0
+    while number != 1:
+        number = number // 2 if number % 2 == 0 else 3 * number + 1
+        steps += 1
+    return steps
+
+
+@bn.jit
+def steps_to_one(x, y, BLOCK: bn.constexpr):
+    at = bn.span(0, BLOCK)
+    y[at] = bn.map(collatz, x[at], mask=bn.arange(BLOCK) < x.shape[0])
+
+
+def test_scalar_functions_come_along_once(emulated):
+    first, second = (bn.block_function(steps_to_one, {"BLOCK": block}, num_warps=1,
+                                       link=emulated.link) for block in (64, 32))
+
+    def kernel(x, y, z):
+        first(x, y)
+        second(y, z)
+
+    x = FRESH.integers(3, 1000, 50)  # which take at least one step
+    y, z = np.zeros((2, 50), np.int64)
+
+    emulated.run(kernel, 1, 32, x, y, z)
+
+    assert y.tolist() == [collatz(int(number)) for number in x]
+    assert z[:32].tolist() == [collatz(int(number)) for number in y[:32]]

@@ -18,7 +18,7 @@ from blocknumba.dispatch.block_functions.call import Caller, CallableKernel, cal
 from blocknumba.dispatch.block_functions.compilation import BlockCode
 from blocknumba.errors import BlockValueError, Loc, ResourceError, require
 from blocknumba.nvvm_lower.device_function import DeviceFunction
-from blocknumba.nvvm_lower.llvm import SHARED
+from blocknumba.nvvm_lower.llvm import MODULE_END, SHARED
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.nvvm_lower.toolchain import AssembleOptions, compile_to_ltoir
 
@@ -160,18 +160,31 @@ def _caller(loc: object) -> Caller:
 
 
 class _Text:
-    """NVVM IR where numba-cuda expects an llvmlite module with one function."""
+    """NVVM IR where numba-cuda expects an llvmlite module with functions."""
+
+    functions = ()
+
+    def __init__(self, text: str):
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
+class _BlockFunctionText(_Text):
+    """The module of a block function, which is the one function of it that others see."""
 
     is_declaration = False
 
-    def __init__(self, function: DeviceFunction, origin: Origin):
-        self._function, self._origin = function, origin
+    def __init__(self, text: str, name: str, origin: Origin):
+        super().__init__(text)
+        self._name, self._origin = name, origin
         self.functions = (self,)
         self.linkage = "linkonce_odr"  # numba-cuda sets that of each function
 
     def __str__(self) -> str:
-        name = f"void @{self._function.name}("
-        text = self._function.nvvm_ir.replace(f"define {name}", f"define {self.linkage} {name}")
+        name = f"void @{self._name}("
+        text = self._text.replace(f"define {name}", f"define {self.linkage} {name}")
         return CachedText(text, self._origin)
 
 
@@ -180,15 +193,22 @@ class _TextLibrary(ExternalCodeLibrary):
 
     def __init__(self, codegen: object, function: DeviceFunction, origin: Origin):
         super().__init__(codegen, function.name)
-        self._text = _Text(function, origin)
+        own, *scalar_functions = function.nvvm_ir.split(MODULE_END)
+        self._texts = {_BlockFunctionText(own, function.name, origin),
+                       *map(_scalar_function, scalar_functions)}
         self.shared_bytes = function.shared_bytes
         self.finalize()
 
     @property
     def modules(self) -> set:
-        return {self._text}
+        return self._texts
 
     linking_libraries = ()
+
+
+@functools.cache
+def _scalar_function(text: str) -> _Text:
+    return _Text(text)
 
 
 @functools.cache
