@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("numba.cuda")
 
-from map_cases import CASES, PEER, SUBJECT, cases  # noqa: E402
+from scalar_function_cases import CASES, PEER, SUBJECT, cases  # noqa: E402
 from measure import CLOCK, gpu_timer, interleaved, median_ratio, medians  # noqa: E402
 
 ROUNDS, REPEATS = 20, 5

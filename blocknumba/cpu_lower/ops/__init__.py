@@ -2,8 +2,8 @@
 
 from blocknumba.cpu_lower.emitter import ELEMENTS, ROOTS
 from blocknumba.cpu_lower.ops import (
-    atomic, control, create, debug, dot, elementwise, memory, reduce, scan, shape,
+    atomic, control, create, debug, dot, elementwise, map, memory, reduce, scan, shape,
 )
 
 __all__ = ["ELEMENTS", "ROOTS", "atomic", "control", "create", "debug", "dot", "elementwise",
-           "memory", "reduce", "scan", "shape"]
+           "map", "memory", "reduce", "scan", "shape"]

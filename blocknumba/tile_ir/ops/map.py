@@ -55,6 +55,12 @@ class ScalarBody(Protocol):
                      count: int) -> tuple[int, Raised] | None:
         """The index of the first element that raises, and what; None where none does."""
 
+    def native_address(self) -> int:
+        """The address of `i32 function(results*, exception*, parameters...)` in this process.
+
+        It is valid as long as the body is; results as of DeviceCode.
+        """
+
     def device_code(self, target: str, lineinfo: bool = False) -> DeviceCode:
         """NVVM IR for a target, such as "sm_90a"."""
 

@@ -51,6 +51,7 @@ class CpuFunction:
     """A function compiled for the CPU.
 
     results: dtypes, one of each result.  container: class of the tuple of them, or None.
+    address: of the code, as of ScalarBody.native_address.
     preparation: of the function, which knows where float64 appears.
     Errors: Numba's; BlockTypeError for results that are no numbers.
     """
@@ -59,9 +60,12 @@ class CpuFunction:
         self.preparation = Preparation(signature.is_weak, self._dispatcher)
         self._function = self.preparation.function(function)
         self._function.compile(signature.types(self.preparation.weakened))
-        made = self._function.overloads[self._function.signatures[0]].signature.return_type
+        compiled = self._function.overloads[self._function.signatures[0]]
+        made = compiled.signature.return_type
         self.results: tuple[DType, ...] = returned(function, made)
         self.container = container(made)
+        self.address: int = compiled.library.get_pointer_to_function(
+            compiled.fndesc.llvm_func_name)
         self._loops: dict[str, FunctionType] = {}
 
     def _dispatcher(self, function: FunctionType) -> object:

@@ -62,6 +62,10 @@ class NumbaFunction:
         """As of ScalarBody."""
         return self._compiled_for_cpu().first_raised(operands, count)
 
+    def native_address(self) -> int:
+        """As of ScalarBody."""
+        return self._compiled_for_cpu().address
+
     def device_code(self, target: str, lineinfo: bool = False) -> DeviceCode:
         """As of ScalarBody."""
         return self._compiled_for(target, lineinfo).code
