@@ -23,7 +23,7 @@ ALLOWED = {
     "gpu_layout": {"tile_ir"},
     "nvvm_lower": {"tile_ir", "gpu_layout"},
     "cpu_lower": {"tile_ir"},
-    "dispatch": {"tile_ir", "typing", "gpu_layout", "nvvm_lower", "language", "library",
+    "dispatch": {"tile_ir", "typing", "cpu_lower", "gpu_layout", "nvvm_lower", "language", "library",
                  "emulator"},
     # it executes our PTX, and knows nothing of what wrote it
     "emulator": set(),

@@ -65,7 +65,7 @@ class Call:
         """
         stream = None if stream is None else stream_handle(stream, self.signature.kernel)
         if self.driver is None:
-            self._require_writable()
+            self.require_writable()
             if all(grid):
                 _interpreter()(self.compiled, grid, self.arguments.infos, stream)
             return None
@@ -85,7 +85,7 @@ class Call:
 
     def plan(self) -> Plan:
         """The launch plan: everything but pointers and numbers.  Only for calls with a driver."""
-        self._require_writable()
+        self.require_writable()
         self.driver.enter_thread(self.device)
         return Plan(self.driver, self.compiled, self.device, self.arguments.infos,
                     self.captures)
@@ -102,7 +102,8 @@ class Call:
                 plan.launch(grid, handle, bits)
         return plan if self.is_on_device else None
 
-    def _require_writable(self) -> None:
+    def require_writable(self) -> None:
+        """Raise for a read-only array that the kernel stores to."""
         for name in self.compiled.effects.stored:
             require(not self.arguments.infos[name].readonly,
                     "{}: argument {} is read-only, and the kernel stores to it",

@@ -20,13 +20,16 @@ import llvmlite.binding as llvm
 
 from blocknumba.dispatch.launch.grid import MAX_X, MAX_YZ
 from blocknumba.dispatch.launch.plan import LaunchConfig, LaunchShape
+from blocknumba.tile_ir.ir.function import Parameter
 
 MAX_VERSIONS = 64  # of a table; the 65th makes it forget the others
 MAX_PARAMETERS = 256
 SEVERAL_STREAMS = -1  # in the place of a stream: the arrays', which differ and must be ordered
 _WORD_BYTES = 8
-# (number of the table, addresses of record and key, grid x, y, z, stream) -> 0, or 1 for an error
-Miss = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 7)
+# (number of the table, addresses of record and key, grid x, y, z, stream, whether native code cannot
+# launch this even if it knows the version) -> one of the next three
+Miss = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 8)
+DONE, FAILED, LOOK_AGAIN = 0, 1, 2
 
 
 class VersionStruct(ctypes.Structure):
@@ -63,7 +66,7 @@ class GpuCode:
 
     launch: address of cuLaunchKernelEx.  handle: the kernel.  shape: of its launches.
     device: ordinal.  current_device: address of cuCtxGetDevice; 0 if there is only one device.
-    maps: the encoded tensor map of each parameter that is one, by its position.
+    parameters: of the kernel.  maps: the encoded tensor maps among them, by their positions.
     """
 
     launch: int
@@ -71,6 +74,7 @@ class GpuCode:
     shape: LaunchShape
     device: int
     current_device: int
+    parameters: Sequence[Parameter]
     maps: Mapping[int, ctypes.Array]
 
 
@@ -79,11 +83,13 @@ class CpuCode:
     """A function of the CPU device.
 
     function: address of i32 (arguments, first program, stop program, grid x, y, z), which runs
-        a range of programs and returns 0, or another number where something went wrong.
-    offsets: in bytes of each parameter in the structure of arguments, ascending.
+        a range of programs and returns 0, or another number where it had no memory to begin.
+        The first of the 8-byte slots of its arguments has the address of two.
+    parameters: of the kernel.  offsets: in bytes of each in the arguments, ascending.
     """
 
     function: int
+    parameters: Sequence[Parameter]
     offsets: Sequence[int]
 
 
@@ -98,6 +104,7 @@ class Version:
         self._slots = (ctypes.c_int32 * max(1, len(slots)))(*slots)
         struct = self.struct = VersionStruct(ctypes.addressof(self._key), count=len(slots),
                                              slots=ctypes.addressof(self._slots))
+        assert len(slots) <= MAX_PARAMETERS
         if isinstance(code, CpuCode):
             self._offsets = (ctypes.c_int32 * max(1, len(slots)))(*code.offsets)
             struct.run, struct.offsets = code.function, ctypes.addressof(self._offsets)
@@ -253,7 +260,11 @@ packed:
 ; offsets, 8 bytes each: what is too much is overwritten by the next.
 define internal i32 @blocknumba_run_here(ptr %version, ptr %record, i32 %x, i32 %y, i32 %z) {{
 entry:
-  %arguments = alloca [{MAX_PARAMETERS + 1} x i64]
+  %arguments = alloca [{MAX_PARAMETERS + 3} x i64]
+  %told = alloca [2 x i64]
+  store ptr %told, ptr %arguments
+  %printer.at = getelementptr i64, ptr %arguments, i64 1
+  store i64 0, ptr %printer.at
   %count.at = getelementptr %version, ptr %version, i32 0, i32 5
   %count = load i64, ptr %count.at
   %slots.at = getelementptr %version, ptr %version, i32 0, i32 6
@@ -288,7 +299,7 @@ packed:
   ret i32 %status
 }}
 
-; A launch: 0, or 1 where Python keeps an error for the calling thread.
+; A launch: DONE, or FAILED where Python keeps an error for the calling thread.
 define i32 @{LAUNCH}(ptr %table, ptr %record, ptr %key, i64 %x, i64 %y, i64 %z,
                       i64 %stream) {{
 entry:
@@ -328,15 +339,19 @@ gpu:
 done:
   ret i32 0
 miss:
+  %cannot = phi i64 [ 1, %entry ], [ 0, %find ], [ 1, %cpu ], [ 1, %gpu ]
   %miss.at = getelementptr %table, ptr %table, i32 0, i32 2
   %missed = load ptr, ptr %miss.at
   %number.at = getelementptr %table, ptr %table, i32 0, i32 3
   %number = load i64, ptr %number.at
   %record.64 = ptrtoint ptr %record to i64
   %key.64 = ptrtoint ptr %key to i64
-  %error = call i32 %missed(i64 %number, i64 %record.64, i64 %key.64, i64 %x, i64 %y, i64 %z,
-                            i64 %stream)
-  ret i32 %error
+  %outcome = call i32 %missed(i64 %number, i64 %record.64, i64 %key.64, i64 %x, i64 %y, i64 %z,
+                              i64 %stream, i64 %cannot)
+  %again = icmp eq i32 %outcome, {LOOK_AGAIN}
+  br i1 %again, label %find, label %over
+over:
+  ret i32 %outcome
 }}
 """
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from blocknumba.dispatch.compile.options import Options
@@ -22,9 +22,13 @@ from blocknumba.dispatch.launch.driver import require_driver
 from blocknumba.dispatch.launch.forks import Lock
 from blocknumba.dispatch.launch.grid import grid_of
 from blocknumba.dispatch.launch.plan import Plan, slot_bits
-from blocknumba.dispatch.launch.specialize import arguments_of, are_disjoint
+from blocknumba.dispatch.launch.specialize import (
+    are_disjoint, arguments_of, stores_are_apart,
+)
+from blocknumba.dispatch.njit.cpu_code import cpu_code
 from blocknumba.dispatch.njit.launch_table import (
-    MAX_PARAMETERS, MAX_VERSIONS, SEVERAL_STREAMS, GpuCode, Miss, Table, Version,
+    DONE, FAILED, LOOK_AGAIN, MAX_PARAMETERS, MAX_VERSIONS, SEVERAL_STREAMS, CpuCode, GpuCode,
+    Miss, Table, Version,
 )
 from blocknumba.dispatch.njit.record import ArrayEntry, Layout
 from blocknumba.errors import BlockValueError, require
@@ -81,21 +85,28 @@ class Site:
         """Address of the launch table in this process."""
         return self._table.address
 
-    def launch(self, record: int, key: int, grid: tuple[int, int, int], stream: int) -> None:
+    def launch(self, record: int, key: int, grid: tuple[int, int, int], stream: int,
+               must_launch: bool) -> int:
         """Launch as Python does, and let native code find the version from now on.
 
-        record, key: addresses.
+        record, key: addresses.  must_launch: native code cannot, whatever versions there are.
+        Returns DONE, or LOOK_AGAIN where native code can now do it.
         Errors: those of a launch; BlockValueError for a captured value that changed.
         """
+        if not must_launch and self._key_at(key) in self._keys:  # another thread was faster
+            return LOOK_AGAIN
         layout = self.description.layout
         slots = (ctypes.c_int64 * max(1, layout.slot_count)).from_address(record)
         arguments = Arguments(layout.read(slots, self._name), dict(self.description.constants))
         call = self.kernel.prepare_read(arguments, self._options)
         self._require_unchanged(call)
+        if call.driver is None and not must_launch and self._add(
+                key, lambda: self._cpu_code(call)):
+            return LOOK_AGAIN
         plan = call.run(grid_of(grid, self._name), None if stream == SEVERAL_STREAMS else stream)
-        if plan is not None and stream != SEVERAL_STREAMS and layout.is_converted_natively and all(
-                layout.mapped.issuperset(maps.arguments) for _, _, maps in plan.maps):
-            self._add(key, plan, call)
+        if plan is not None and not must_launch:
+            self._add(key, lambda: self._gpu_code(call, plan))
+        return DONE
 
     def _require_unchanged(self, call: Call) -> None:
         now = call.compiled.specialization.captured
@@ -105,25 +116,46 @@ class Site:
                 f"{self._name}: {', '.join(changed)} changed since Numba compiled the function "
                 "that launches it", hint="compile that function anew: call its recompile()")
 
-    def _add(self, address: int, plan: Plan, call: Call) -> None:
-        """Add the version of a plan for the key at an address."""
-        key = tuple((ctypes.c_uint64 * max(1, self._key_words)).from_address(address))
+    def _key_at(self, address: int) -> tuple[int, ...]:
+        return tuple((ctypes.c_uint64 * max(1, self._key_words)).from_address(address))
+
+    def _add(self, address: int, make: Callable[[], GpuCode | CpuCode | None]) -> bool:
+        """Add the version for the key at an address if there is native code for it.
+
+        Returns whether native code now finds it.
+        """
+        layout, key = self.description.layout, self._key_at(address)
         with self._lock:
-            if key in self._keys:  # the driver refused the native launch, or a thread was faster
-                return
+            if key in self._keys:
+                return True
+            code = make() if layout.is_converted_natively else None
+            if code is None:
+                return False
             if len(self._keys) == MAX_VERSIONS:
                 self._keys.clear()
             self._keys.add(key)
-            self._table.add(self._version(key, plan, call))
+            self._table.add(Version(key, layout.slots(code.parameters), code))
+        return True
 
-    def _version(self, key: tuple[int, ...], plan: Plan, call: Call) -> Version:
-        driver = plan.driver
+    def _cpu_code(self, call: Call) -> CpuCode | None:
+        call.require_writable()
+        if self.description.options.interpret:
+            return None
+        return cpu_code(call.compiled, stores_are_apart(call.arguments.arrays,
+                                                        call.compiled.effects.stored))
+
+    def _gpu_code(self, call: Call, plan: Plan) -> GpuCode | None:
+        """None for tensor maps that depend on values which the key does not hold."""
+        mapped, driver = self.description.layout.mapped, plan.driver
+        if not all(mapped.issuperset(maps.arguments) for _, _, maps in plan.maps):
+            return None
         bits = [slot_bits(info) for info in call.arguments.infos.values()]
         maps = {position: maps.at(tuple(bits[slot] for slot in slots))
                 for position, slots, maps in plan.maps}
-        code = GpuCode(driver.address("cuLaunchKernelEx"), plan.handle, plan.shape, plan.device,
-                       driver.address("cuCtxGetDevice") if driver.device_count > 1 else 0, maps)
-        return Version(key, self.description.layout.slots(plan.compiled.machine.parameters), code)
+        several = driver.device_count > 1
+        return GpuCode(driver.address("cuLaunchKernelEx"), plan.handle, plan.shape, plan.device,
+                       driver.address("cuCtxGetDevice") if several else 0,
+                       plan.compiled.machine.parameters, maps)
 
 
 def checked(kernel: Named, description: Description) -> Description:
@@ -174,16 +206,16 @@ _KEPT = threading.local()
 
 
 def _missed(number: int, record: int, key: int, x_programs: int, y_programs: int, z_programs: int,
-            stream: int) -> int:
+            stream: int, must_launch: int) -> int:
     """See Miss."""
     try:
-        _SITES[number].launch(record, key, (x_programs, y_programs, z_programs), stream)
+        return _SITES[number].launch(record, key, (x_programs, y_programs, z_programs), stream,
+                                     bool(must_launch))
     except BaseException as error:  # also Ctrl-C: it cannot pass through native code
         if isinstance(error, Exception):
             leave_out_our_frames(error)
         _KEPT.error = error
-        return 1
-    return 0
+        return FAILED
 
 
 _MISSED = Miss(_missed)

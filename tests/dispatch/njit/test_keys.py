@@ -12,6 +12,7 @@ import blocknumba as bn
 from blocknumba.dispatch.launch.arrays import ArrayInfo
 from blocknumba.dispatch.launch.specialize import arguments_of, stores_are_apart
 from blocknumba.dispatch.njit import site as site_module
+from blocknumba.dispatch.njit.launch_table import DONE
 
 RANDOM = np.random.default_rng(11)
 
@@ -47,7 +48,7 @@ def seen(monkeypatch):
     """(key, specialization) of each launch that native code does not know."""
     found = []
 
-    def launch(self, record, key, grid, stream):
+    def launch(self, record, key, *_):
         layout = self.description.layout
         slots = (ctypes.c_int64 * layout.slot_count).from_address(record)
         infos = layout.read(slots, "kernel")
@@ -55,6 +56,7 @@ def seen(monkeypatch):
         arrays = {name: info for name, info in infos.items() if isinstance(info, ArrayInfo)}
         apart = stores_are_apart(arrays, {"out"})
         found.append((words, (known(self.kernel.signature, infos), apart)))
+        return DONE
 
     monkeypatch.setattr(site_module.Site, "launch", launch)
     return found
