@@ -13,6 +13,7 @@ from numba.core.imputils import lower_builtin
 from numba.core.ir import Loc
 from numba.core.registry import cpu_target
 from numba.core.typing.templates import Signature
+from numba.extending import overload
 
 from blocknumba.dispatch.compile.references import Named
 from blocknumba.dispatch.njit.cached_sites import Reference, environment, link
@@ -24,6 +25,7 @@ from blocknumba.dispatch.njit.numba_types import KernelType
 from blocknumba.dispatch.njit.record_code import I32, I64, key_words, pack
 from blocknumba.dispatch.njit.site import Failure, checked
 from blocknumba.errors import BlockError
+from blocknumba.library import cdiv
 
 _POINTER = ir.IntType(8).as_pointer()
 
@@ -39,6 +41,13 @@ def _tell_numba() -> None:
     """Let Numba see this package's rules in the compilation that is under way."""
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
+
+
+@overload(cdiv)
+def _cdiv(x, y):
+    """bn.cdiv of ints, for grids.  x, y: types, without annotations, as Numba wants them."""
+    both = isinstance(x, types.Integer) and isinstance(y, types.Integer)
+    return (lambda x, y: (x + y - 1) // y) if both else None
 
 
 @lower_builtin(operator.getitem, KernelType, types.Any)
