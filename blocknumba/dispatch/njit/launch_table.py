@@ -26,8 +26,8 @@ MAX_VERSIONS = 64  # of a table; the 65th makes it forget the others
 MAX_PARAMETERS = 256
 SEVERAL_STREAMS = -1  # in the place of a stream: the arrays', which differ and must be ordered
 _WORD_BYTES = 8
-# (number of the table, addresses of record and key, grid x, y, z, stream, whether native code cannot
-# launch this even if it knows the version) -> one of the next three
+# (number of the table, addresses of record and key, grid x, y, z, stream, whether native code
+# cannot launch this even if it knows the version) -> one of the next three
 Miss = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 8)
 DONE, FAILED, LOOK_AGAIN = 0, 1, 2
 
