@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+from blocknumba import libdevice
 from blocknumba.library import (
     cdiv, div_rn, fdiv, next_power_of_2, round, sigmoid, softmax, sqrt_rn, swizzle2d,
 )
@@ -18,8 +21,12 @@ from blocknumba.typing.functions.create import (
     zeros_like,
 )
 from blocknumba.typing.functions.debug import (
-    assume, device_assert, device_print, max_constancy, max_contiguous, multiple_of, static_assert,
-    static_print,
+    assume, debug_barrier, device_assert, device_print, max_constancy, max_contiguous, multiple_of,
+    static_assert, static_print,
+)
+from blocknumba.typing.functions.descriptors import (
+    advance, load_tensor_descriptor, make_block_ptr, make_tensor_descriptor,
+    store_tensor_descriptor,
 )
 from blocknumba.typing.functions.dot import dot, dot_scaled
 from blocknumba.typing.functions.elementwise import (
@@ -46,24 +53,29 @@ from blocknumba.typing.static_values import constexpr
 # Families that are rows of a table: exp, log, sqrt ...; popc, clz, ffs; atomic_add ...
 globals().update(FLOAT_FUNCTIONS | BIT_FUNCTIONS | ATOMICS)
 
+# Triton's names of CUDA's functions.
+math = libdevice
+extra = SimpleNamespace(libdevice=libdevice, cuda=SimpleNamespace(libdevice=libdevice))
+
 # Triton's spellings of dtypes.
 int1 = bool_
 float8e5, float8e4nv = float8_e5m2, float8_e4m3fn
 
 __all__ = sorted({
-    "abs", "all", "any", "arange", "argmax", "argmin", "associative_scan", "assume", "atomic_cas",
-    "bfloat16", "block", "bool_", "broadcast", "broadcast_to", "cast", "cdiv", "clamp", "constexpr",
-    "cummax", "cummin", "cumprod", "cumsum", "device_assert", "device_print", "div_rn", "dot",
-    "dot_scaled", "empty", "expand_dims", "fdiv", "flip", "float16", "float32", "float64",
-    "float8_e4m3fn", "float8_e5m2", "float8e4nv", "float8e5", "fma", "full", "full_like",
-    "grid_spans", "int1", "int16", "int32", "int64", "int8", "interleave", "item", "join", "load",
-    "map", "max", "max_constancy", "max_contiguous", "maximum", "mean", "min", "minimum",
-    "multiple_of", "nanmax", "nanmin", "next_power_of_2", "num_programs", "ones", "ones_like",
-    "pair_uniform_to_normal", "permute", "persistent", "philox", "prod", "program_id", "rand",
-    "rand4x", "randint", "randint4x", "randn", "randn4x", "range", "ravel", "reduce", "reshape",
-    "round", "sigmoid", "softmax", "span", "spans", "split", "sqrt_rn", "squeeze", "static_assert",
-    "static_print", "static_range", "store", "sum", "swapaxes", "swizzle2d", "trans", "uint16",
-    "uint32", "uint64", "uint8", "uint_to_uniform_float", "umulhi", "var", "view", "where",
-    "xor_sum", "zeros", "zeros_like",
+    "abs", "advance", "all", "any", "arange", "argmax", "argmin", "associative_scan", "assume",
+    "atomic_cas", "bfloat16", "block", "bool_", "broadcast", "broadcast_to", "cast", "cdiv",
+    "clamp", "constexpr", "cummax", "cummin", "cumprod", "cumsum", "debug_barrier", "device_assert",
+    "device_print", "div_rn", "dot", "dot_scaled", "empty", "expand_dims", "fdiv", "flip",
+    "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float8e4nv", "float8e5",
+    "fma", "full", "full_like", "grid_spans", "int1", "int16", "int32", "int64", "int8",
+    "interleave", "item", "join", "libdevice", "load", "load_tensor_descriptor", "make_block_ptr",
+    "make_tensor_descriptor", "map", "max", "max_constancy", "max_contiguous", "maximum", "mean",
+    "min", "minimum", "multiple_of", "nanmax", "nanmin", "next_power_of_2", "num_programs", "ones",
+    "ones_like", "pair_uniform_to_normal", "permute", "persistent", "philox", "prod", "program_id",
+    "rand", "rand4x", "randint", "randint4x", "randn", "randn4x", "range", "ravel", "reduce",
+    "reshape", "round", "sigmoid", "softmax", "span", "spans", "split", "sqrt_rn", "squeeze",
+    "static_assert", "static_print", "static_range", "store", "store_tensor_descriptor", "sum",
+    "swapaxes", "swizzle2d", "trans", "uint16", "uint32", "uint64", "uint8",
+    "uint_to_uniform_float", "umulhi", "var", "view", "where", "xor_sum", "zeros", "zeros_like",
     *FLOAT_FUNCTIONS, *BIT_FUNCTIONS, *ATOMICS,
 })

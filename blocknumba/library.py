@@ -10,9 +10,9 @@ from blocknumba.typing.functions.reduce import sum as sum_along
 _exp, _sqrt, _rint = (FLOAT_FUNCTIONS[name] for name in ("exp", "sqrt", "rint"))
 
 
-def cdiv(x, y):
-    """ceil(x / y) for positive integers, in a kernel and outside."""
-    return (x + y - 1) // y
+def cdiv(x, div):
+    """ceil(x / div) for positive integers, in a kernel and outside."""
+    return (x + div - 1) // div
 
 
 def next_power_of_2(n):

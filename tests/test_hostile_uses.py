@@ -18,7 +18,7 @@ import pytest
 import blocknumba as bn
 from blocknumba.__main__ import main
 from blocknumba.dispatch.cli import cache_command, doctor
-from blocknumba.dispatch.compile import cache, compilation, fingerprint
+from blocknumba.dispatch.compile import cache as cache_files, compilation, fingerprint
 from blocknumba.dispatch.compile.ahead import ACCEPTED
 from blocknumba.dispatch.compile.cache import Cache
 from blocknumba.dispatch.compile.entry import decode, encode
@@ -527,7 +527,7 @@ def test_a_write_that_the_system_refuses_leaves_nothing_behind(error, cache, mon
     def refuse(*_, **__):
         raise OSError(error, os.strerror(error))
 
-    monkeypatch.setattr(cache.os, "replace", refuse)
+    monkeypatch.setattr(cache_files.os, "replace", refuse)
 
     assert [launched() for _ in range(2)] == [(False, [0, 2, 4, 6])] * 2
     assert list(cache.folder.iterdir()) == []
@@ -539,7 +539,7 @@ def test_a_cache_that_others_can_write_is_not_used_and_said_once(whose, cache, m
     launched()
     if whose == "another user's":
         owner = cache.folder.stat().st_uid
-        monkeypatch.setattr(cache.os, "geteuid", lambda: owner + 1)
+        monkeypatch.setattr(cache_files.os, "geteuid", lambda: owner + 1)
     else:
         cache.folder.chmod(0o777 if whose == "others'" else 0o770)
 
@@ -561,8 +561,8 @@ def test_nobody_is_told_to_close_a_folder_for_all(cache):
     cache.folder.mkdir()
     cache.folder.chmod(0o1777)
 
-    assert cache.distrust(cache.folder) == "other users can write to it"
-    assert cache.remedy(cache.folder) == "set BLOCKNUMBA_CACHE_DIR to a folder of your own"
+    assert cache_files.distrust(cache.folder) == "other users can write to it"
+    assert cache_files.remedy(cache.folder) == "set BLOCKNUMBA_CACHE_DIR to a folder of your own"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
@@ -578,7 +578,7 @@ def test_commands_say_that_a_cache_is_not_used(cache, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert statuses == (0, 1, 0)
     assert printed.count("(not used: other users can write to it)") == 3
-    assert f"  fix: {cache.remedy(cache.folder)}\n" in printed
+    assert f"  fix: {cache_files.remedy(cache.folder)}\n" in printed
     assert f"removed 1 kernels and the tuning of 0 from {cache.folder}" in printed
 
 

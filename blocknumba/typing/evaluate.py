@@ -10,12 +10,12 @@ from numba.core import ir
 from blocknumba.errors import BlockNameError, BlockTypeError, UnsupportedError
 from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Value
-from blocknumba.tile_ir.ir.types import DType, dtype_of
+from blocknumba.tile_ir.ir.types import DType, PointerType, dtype_of
 from blocknumba.typing.arrays import size_of, transposed
 from blocknumba.typing.calls import apply_operator, call
 from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.functions import (
-    create, debug, elementwise, memory, reduce, scan, shape, spans,
+    create, debug, descriptors, elementwise, memory, reduce, scan, shape, spans,
 )
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.spans import make_span
@@ -25,18 +25,20 @@ from blocknumba.typing.numba_ir.bytecode import SAVED
 from blocknumba.typing.numba_ir.constant_size import require_small
 from blocknumba.typing.threads import refuse_numba_cuda
 from blocknumba.typing.values import (
-    Array, BoundMethod, Elements, Function, Iteration, Number, Span, Structure, is_constant,
-    number, unwrapped,
+    Array, BlockPointer, BlockType, BoundMethod, Descriptor, Elements, Function, Iteration, Number,
+    Span, Structure, is_constant, number, unwrapped,
 )
 from blocknumba.wording import did_you_mean, shown
 
 
 _METHODS = {
-    "to": create.cast, "astype": create.cast, "item": shape.item, "store": memory.store,
-    "load": memory.load, "clip": elementwise.clamp, "atomic_cas": memory.atomic_cas,
+    **dict.fromkeys(("to", "astype", "cast"), create.cast), "item": shape.item,
+    "store": memory.store, "load": memory.load, "clip": elementwise.clamp,
+    "atomic_cas": memory.atomic_cas,
     **memory.ATOMICS,
     **{name: elementwise.FLOAT_FUNCTIONS[name] for name in (
-        "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "floor", "ceil", "erf")},
+        "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "floor", "ceil", "erf",
+        "tanh")},
     **{name: getattr(shape, name) for name in (
         "reshape", "view", "ravel", "expand_dims", "squeeze", "broadcast_to", "trans", "permute",
         "swapaxes", "split", "flip")},
@@ -58,8 +60,6 @@ def attribute(context: Context, value: object, name: str) -> object:
         return _of_tile(context, value, name)
     if isinstance(value, Structure):
         return _of_structure(context, value, name)
-    if isinstance(value, DType) and name == "element_ty":
-        return value  # of Triton's pointers; here the dtype of an array is that of its elements
     found = folding.fold_attribute(value, name)
     if found is folding.UNKNOWN:
         raise UnsupportedError(f"{describe(value)} has no attribute {name!r}",
@@ -104,6 +104,11 @@ def _pointee(context: Context, value: Value) -> DType:
     return value.type.dtype.pointee if value.type.is_pointer else value.type.dtype
 
 
+def _type(context: Context, value: Value) -> DType | PointerType | BlockType:
+    tile = value.type
+    return BlockType(tile.dtype, tile.shape) if tile.shape else tile.dtype
+
+
 _TILE_ATTRIBUTES: dict[str, Callable[[Context, Value], object]] = {
     "shape": lambda context, value: value.type.shape,
     "dtype": _pointee,
@@ -111,6 +116,7 @@ _TILE_ATTRIBUTES: dict[str, Callable[[Context, Value], object]] = {
     "size": lambda context, value: value.type.size,
     "numel": lambda context, value: value.type.size,
     "T": _transposed_tile,
+    "type": _type,
 }
 
 _STRUCTURE_ATTRIBUTES: dict[type, dict[str, Callable]] = {
@@ -122,6 +128,19 @@ _STRUCTURE_ATTRIBUTES: dict[type, dict[str, Callable]] = {
         "size": lambda context, array: number(size_of(context, array)),
         "T": transposed,
         "at": lambda context, array: Elements(array),
+        "type": lambda context, array: PointerType(array.dtype),
+    },
+    BlockPointer: {
+        "dtype": lambda context, box: box.array.dtype,
+        "type": lambda context, box: PointerType(box.array.dtype),
+    },
+    Descriptor: {
+        "dtype": lambda context, desc: desc.array.dtype,
+        "shape": lambda context, desc: tuple(map(number, desc.array.extents)),
+        "strides": lambda context, desc: tuple(map(number, desc.array.strides)),
+        "block_shape": lambda context, desc: desc.block_shape,
+        "load": lambda context, desc: BoundMethod(descriptors.load_tensor_descriptor, desc),
+        "store": lambda context, desc: BoundMethod(descriptors.store_tensor_descriptor, desc),
     },
     Span: {
         "start": lambda context, span: number(span.start),

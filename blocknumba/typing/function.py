@@ -39,12 +39,41 @@ class BlockFunction:
 
         Errors: BlockTypeError for too many, too few, or unknown keywords.
         """
+        arguments, keywords = self._by_own_names(arguments, keywords)
         try:
             return self.__signature__.bind(*arguments, **keywords)
         except TypeError as error:
             raise BlockTypeError(f"{self.__name__}: {error}, accepted "
                                  f"{self.__name__}{signature_text(self.__signature__)}",
                                  hint=keyword_hint(keywords, self.__signature__)) from None
+
+
+    def _by_own_names(self, arguments: tuple,
+                      keywords: dict[str, object]) -> tuple[tuple, dict[str, object]]:
+        """Arguments, the keywords that Triton has other names for by those of the parameters."""
+        parameters = self.__signature__.parameters
+        if keywords.keys() <= parameters.keys():
+            return arguments, keywords
+        renamed: dict[str, object] = {}
+        repeated: tuple = ()
+        for keyword, value in keywords.items():
+            names = (keyword,) if keyword in parameters else TRITON_NAMES.get(keyword, ())
+            name = next((n for n in names if n in parameters and n not in renamed), keyword)
+            if name in parameters and parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:
+                repeated = (value,)
+            else:
+                renamed[name] = value
+        if repeated and not arguments:  # what stands before a parameter with a star
+            arguments = tuple(renamed.pop(name) for name in list(parameters)[:1] if name in renamed)
+        return arguments + repeated, renamed
+
+
+# Triton's name of a parameter -> ours, the first that a function has
+TRITON_NAMES = {
+    "input": ("x", "a", "tiles"), "a": ("x",), "b": ("y",), "other": ("y", "b"),
+    "cond": ("condition",), "msg": ("message",), "end": ("stop",), "val": ("value",),
+    "value": ("val",), "dim": ("axis",), "axis": ("dim",), "dims": ("axes",), "shape": ("shape",),
+}
 
 
 def signature_text(signature: inspect.Signature) -> str:

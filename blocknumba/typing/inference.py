@@ -263,10 +263,11 @@ def _type_change(phi: ir.Assign, inferer: Inferer, first: types.Type, second: ty
     now = _assignment_line(value, inferer)
     before = next((line for line in lines if line is not None and line != now), None)
     location = phi.loc.location if now is None else now.location
-    if name == YIELDED:
-        return BlockTypeError("a generator: the number of its items is not known at compile time",
-                              loc=location, hint="loop over a tuple or a range of compile-time "
-                              "constants, without a run-time `if`; or add up in a for loop")
+    if name.startswith(YIELDED):
+        return BlockTypeError(
+            "a generator or list: the number of its items is not known at compile time",
+            loc=location, hint="loop over a tuple or a range of compile-time constants, without a "
+                               "run-time `if`; or add up in a for loop")
     earlier = "" if before is None else f" (line {before.location.line})"
     later = "" if now is None else f" (line {now.location.line})"
     if not renaming.is_temporary(name):

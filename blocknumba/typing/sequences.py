@@ -1,7 +1,7 @@
-"""Lists and generators that Python makes only to make a tuple of them.
+"""Lists that nobody changes, and generators that are consumed at once: tuples from the start.
 
-`(*t, x)` builds a list and turns it into a tuple; `tuple(f(i) for i in t)` and `sum(...)` run a
-generator.  Nobody sees the list or the generator, so both are tuples from the start here.
+`[m, n]` and `[f(i) for i in t]` are lists whose items are only read; `(*t, x)` builds a list and
+turns it into a tuple; `tuple(f(i) for i in t)` and `sum(...)` run a generator.
 """
 
 from __future__ import annotations
@@ -14,19 +14,15 @@ from numba.core import interpreter, ir
 from blocknumba.errors import UnsupportedError
 from blocknumba.typing.numba_ir.graph import Graph, Label
 from blocknumba.typing.numba_ir.nested import is_made
+from blocknumba.typing.numba_ir.renaming import rename_expression
 
-YIELDED = ".yielded"  # the variable of a generator that holds the tuple so far
+YIELDED = ".yielded"  # the variable that holds the tuple so far begins with this
 _GENERATOR = "<genexpr>"
 _CONSUMERS = (tuple, sum, min, max, any, all)
 
 
 class SequenceInterpreter(interpreter.Interpreter):
     """The part of Numba's bytecode interpreter that grows lists: by + , as tuples grow."""
-
-    def __init__(self, identity):
-        super().__init__(identity)
-        self._growths: set[int] = set()
-        self._tuples: set[int] = set()
 
     def op_LIST_APPEND(self, inst, target, value, appendvar, res):  # noqa: N802 - Numba's name
         """A list with one more item."""
@@ -39,41 +35,31 @@ class SequenceInterpreter(interpreter.Interpreter):
 
     def op_LIST_TO_TUPLE(self, inst, const_list, res):  # noqa: N802 - Numba's name
         """The tuple that a list was made for."""
-        made = ir.Expr.cast(self.get(const_list), self.loc)
-        self._tuples.add(id(made))
-        self.store(made, res)
+        self.store(ir.Expr.cast(self.get(const_list), self.loc), res)
 
     def _grow(self, target: str, added: str) -> None:
-        grown = ir.Expr.binop(operator.add, self.get(target), self.get(added), self.loc)
-        self._growths.add(id(grown))
-        self.store(grown, target)
+        self.store(ir.Expr.binop(operator.add, self.get(target), self.get(added), self.loc), target)
 
     def settle_lists(self) -> None:
-        """Make tuples of the lists that become tuples and are used for nothing else."""
+        """Make tuples of lists: where nobody changes a list, nobody can tell it from a tuple.
+
+        Lists that `+=` or `*=` changes stay, and are refused.
+        """
         statements = [s for block in self.blocks.values() for s in block.body]
         lists = {s.target.name for s in statements if _is_list(s)}
-        if not lists:
-            return
-        while lists and (more := {s.target.name for s in statements
-                                  if self._continues(s, lists)} - lists):
+        while more := {s.target.name for s in statements if _passes_on(s, lists)} - lists:
             lists |= more
-        used = {v.name for s in statements for v in s.list_vars()
-                if not (self._continues(s, lists) or _is_list(s) or self._ends(s))}
-        if lists & used or not all(name.startswith("$") for name in lists):
+        if any(_changes(statement, lists) for statement in statements):
             return
-        for statement in filter(_is_list, statements):
+        for number, statement in enumerate(filter(_is_list, statements)):
             statement.value.op = "build_tuple"
-
-    def _continues(self, statement: ir.Stmt, lists: set[str]) -> bool:
-        """Whether a statement makes a list of a list."""
-        if not isinstance(statement, ir.Assign) or not statement.target.is_temp:
-            return False
-        value = statement.value
-        return (isinstance(value, ir.Var) and value.name in lists or id(value) in self._growths
-                and value.lhs.name in lists)
-
-    def _ends(self, statement: ir.Stmt) -> bool:
-        return isinstance(statement, ir.Assign) and id(statement.value) in self._tuples
+            names = {statement.target.name}
+            while more := {s.target.name for s in statements
+                           if _passes_on(s, names) and s.target.is_temp} - names:
+                names |= more
+            if any(_grows(s, names) for s in statements):
+                target = statement.target
+                _share(statements, names, ir.Var(target.scope, f"{YIELDED}{number}", target.loc))
 
 
 def is_generator_expression(code: types.CodeType) -> bool:
@@ -135,6 +121,40 @@ def _without_yield(statement: ir.Stmt, scope: ir.Scope) -> list[ir.Stmt]:
 def _is_list(statement: ir.Stmt) -> bool:
     return (isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Expr)
             and statement.value.op == "build_list")
+
+
+def _passes_on(statement: ir.Stmt, lists: set[str]) -> bool:
+    """Whether a variable becomes one of some lists."""
+    return (isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Var)
+            and statement.value.name in lists)
+
+
+def _grows(statement: ir.Stmt, names: set[str]) -> bool:
+    """Whether a list of one of some names gets more items."""
+    node = statement.value if isinstance(statement, ir.Assign) else None
+    return (isinstance(node, ir.Expr) and node.op == "binop" and node.lhs.name in names
+            and statement.target.name in names)
+
+
+def _share(statements: list[ir.Stmt], names: set[str], variable: ir.Var) -> None:
+    """Put one variable in place of temporaries of some names: they are one list, as it grows."""
+    def shared(old: ir.Var) -> ir.Var:
+        return variable if old.name in names else old
+
+    for statement in statements:
+        if not isinstance(statement, ir.Assign):
+            continue
+        statement.target = shared(statement.target)
+        if isinstance(statement.value, ir.Var):
+            statement.value = shared(statement.value)
+        elif isinstance(statement.value, ir.Expr):
+            statement.value = rename_expression(statement.value, shared)
+
+
+def _changes(statement: ir.Stmt, lists: set[str]) -> bool:
+    """Whether a statement may change a list in place."""
+    node = statement.value if isinstance(statement, ir.Assign) else None
+    return isinstance(node, ir.Expr) and node.op == "inplace_binop" and node.lhs.name in lists
 
 
 def _calls(statement: ir.Stmt, functions: set[str]) -> bool:

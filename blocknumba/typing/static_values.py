@@ -18,8 +18,10 @@ class constexpr:  # noqa: N801 - Triton's spelling
     """`BLOCK: bn.constexpr` makes a parameter a compile-time constant.
 
     `N = bn.constexpr(128)` marks a global as one, which is allowed but not needed: every global
-    that a kernel reads is a constant.
+    that a kernel reads is a constant.  In a kernel, bn.constexpr(x) is x.
     """
+
+    __compile_time__ = True
 
     def __init__(self, value: object):
         self.value = value

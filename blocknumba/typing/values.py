@@ -7,6 +7,7 @@ is a Structure or one of Python's own, whose parts are values again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -14,7 +15,7 @@ from types import CellType, FunctionType
 
 from blocknumba.errors import UnsupportedError
 from blocknumba.tile_ir.ir.function import Value
-from blocknumba.tile_ir.ir.types import DType
+from blocknumba.tile_ir.ir.types import DType, PointerType
 
 
 class Structure:
@@ -190,6 +191,61 @@ class Reference(Structure):
         return cls(parts[0], parts[1:])
 
 
+@dataclass(eq=False, frozen=True, slots=True)
+class BlockPointer(Structure):
+    """A box of an array, which can be moved.
+
+    block_shape: extents of the box.   offsets: index of its first element, int scalars.
+    """
+
+    noun = "a block pointer"
+    array: Array
+    block_shape: tuple[int, ...]
+    offsets: tuple[Value, ...]
+
+    @property
+    def reference(self) -> Reference:
+        """The elements of the box."""
+        return Reference(self.array, tuple(map(Span, self.offsets, self.block_shape)))
+
+    @property
+    def static(self) -> tuple:
+        return (self.block_shape,)
+
+    @property
+    def parts(self) -> tuple:
+        return (self.array, *self.offsets)
+
+    @classmethod
+    def of(cls, static: tuple, parts: tuple) -> BlockPointer:
+        return cls(parts[0], static[0], parts[1:])
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class Descriptor(Structure):
+    """A tensor descriptor: an array, and the shape of its boxes.
+
+    padding: "zero" or "nan", for elements of a box outside of the array.
+    """
+
+    noun = "a tensor descriptor"
+    array: Array
+    block_shape: tuple[int, ...]
+    padding: str
+
+    @property
+    def static(self) -> tuple:
+        return (self.block_shape, self.padding)
+
+    @property
+    def parts(self) -> tuple:
+        return (self.array,)
+
+    @classmethod
+    def of(cls, static: tuple, parts: tuple) -> Descriptor:
+        return cls(*parts, *static)
+
+
 @dataclass(frozen=True, slots=True)
 class LoopHints:
     """Hints of the user about a loop: attributes of the op `for`, or None."""
@@ -305,6 +361,32 @@ class Function(Structure):
         function = FunctionType(code, nested.globals, code.co_name, defaults, cells)
         function.__kwdefaults__ = keywords
         return function
+
+
+@dataclass(frozen=True, slots=True)
+class BlockType:
+    """`tile.type` in a kernel, as Triton has it.   scalar: the type of an element."""
+
+    scalar: DType | PointerType
+    shape: tuple[int, ...]
+
+    @property
+    def element_ty(self) -> DType | PointerType:
+        """The type of an element."""
+        return self.scalar
+
+    @property
+    def numel(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    def is_block(self) -> bool:
+        return True
+
+    def is_ptr(self) -> bool:
+        return False
+
+    is_block.__compile_time__ = is_ptr.__compile_time__ = True
 
 
 def number(scalar: Value | int) -> Number | int:

@@ -101,7 +101,7 @@ def test_an_unknown_keyword():
 
     check(kernel, """
         load: got an unexpected keyword argument 'maks', accepted load(pointer, mask=None, \
-other=None, cache_modifier='', eviction_policy='', volatile=False)
+other=None, boundary_check=(), padding_option='', cache_modifier='', eviction_policy='', volatile=False)
           test_errors.py, line +1, in kernel
             tile = bn.load(x, maks=3)
                    ^^^^^^^^^^^^^^^^^^
@@ -279,6 +279,7 @@ def test_a_loop_that_never_ends():
 
 def lists(x, y, n):
     tile = [1, n]
+    tile += [2]
 
 
 def dicts(x, y, n):
@@ -414,10 +415,6 @@ def int_mask(x, y, n):
     tile = bn.load(x + bn.arange(0, 16), mask=bn.arange(0, 16))
 
 
-def other_without_mask(x, y, n):
-    tile = bn.load(x + bn.arange(0, 16), other=0.0)
-
-
 def axis_out_of_range(x, y, n):
     tile = bn.sum(bn.zeros((16, 16)), axis=2)
 
@@ -485,7 +482,9 @@ TUPLES = "use a tuple: (a, b), or tuple(... for ...)"
 MISTAKES = [
     (lists, UnsupportedError, "list: not supported in a kernel", TUPLES),
     (dicts, UnsupportedError, "dict: not supported in a kernel", TUPLES),
-    (comprehensions, UnsupportedError, "list: not supported in a kernel", TUPLES),
+    (comprehensions, BlockTypeError, "a generator or list: the number of its items is not known "
+     "at compile time", "loop over a tuple or a range of compile-time constants, without a "
+     "run-time `if`; or add up in a for loop"),
     (tries, UnsupportedError, "try/except: not supported in a kernel", ""),
     (withs, UnsupportedError, "with: not supported in a kernel", ""),
     (chosen_keywords, UnsupportedError, "a call with * and a keyword argument that a condition "
@@ -507,9 +506,9 @@ MISTAKES = [
     (returns_a_value, BlockTypeError, "return: given an int of run time, accepted nothing: a kernel "
      "returns no value", "store it to an array"),
     (unknown_attribute, UnsupportedError, "tile<16xint32> has no attribute 'ceils', accepted T, "
-     "dtype, ndim, numel, shape, size and the functions of one tile", "did you mean ceil?"),
+     "dtype, ndim, numel, shape, size, type and the functions of one tile", "did you mean ceil?"),
     (method_of_an_array, UnsupportedError, "an array has no attribute 'sum', accepted T, at, "
-     "dtype, ndim, shape, size, strides", "load elements first: x[bn.span(0, SIZE)]; it is a tile, and has sum"),
+     "dtype, ndim, shape, size, strides, type", "load elements first: x[bn.span(0, SIZE)]; it is a tile, and has sum"),
     (wrong_shape_stored, BlockTypeError, "*: shapes (4, 8) and (8, 4) do not broadcast together",
      ""),
     (tile_stored_to_element, BlockTypeError, "store: value: given tile<8xfloat32>, accepted a "
@@ -537,8 +536,6 @@ MISTAKES = [
     (load_of_an_int, BlockTypeError, "load: given an int of run time, accepted a pointer, a tile of "
      "pointers or array.at[...]", "index the array: x[i], or add offsets to it: x + offs"),
     (int_mask, BlockTypeError, "load: mask must be bool, got tile<16xint32>", ""),
-    (other_without_mask, BlockTypeError, "load: given other without mask, accepted both or neither",
-     ""),
     (axis_out_of_range, BlockValueError, "sum: axis 2 is out of range for rank 2, accepted -2 to 1",
      ""),
     (run_time_axis, BlockTypeError, "sum: axis must be a compile-time constant, got an int of "

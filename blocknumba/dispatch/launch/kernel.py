@@ -387,13 +387,19 @@ class Kernel(Named):
             return call.run(extents, stream), call
 
 
+TRITON_HINTS = frozenset(("do_not_specialize", "do_not_specialize_on_alignment",
+                          "launch_metadata", "noinline", "repr", "version"))
+
+
 @without_our_frames
 def jit(function: FunctionType | None = None, /, **options: object) -> Kernel | Callable:
     """Make a kernel of a Python function: `@bn.jit` or `@bn.jit(num_warps=8)`.
 
-    options: see Options.
+    options: see Options.  The other keywords of Triton's jit (TRITON_HINTS) are accepted and change
+    nothing: code is specialised on divisibility, never on values, and all calls are inlined.
     Errors: BlockTypeError for an option that does not exist.
     """
+    options = {name: value for name, value in options.items() if name not in TRITON_HINTS}
     require_options("jit", options)
     chosen = Options(**options)
     if function is None:

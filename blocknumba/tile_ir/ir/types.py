@@ -66,6 +66,52 @@ class DType:
         return (1 << self.bits - (self.kind == INT)) - 1
 
 
+    @property
+    def scalar(self) -> DType:
+        """The dtype itself: of Triton's types, the one without a shape."""
+        return self
+
+    element_ty = scalar  # of Triton's pointers; here the dtype of an array is that of its elements
+
+    @property
+    def primitive_bitwidth(self) -> int:
+        """Bits of an element; 1 of a bool, though it takes a byte of memory."""
+        return 1 if self.kind == BOOL else self.bits
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element in memory."""
+        return self.bytes
+
+    def is_floating(self) -> bool:
+        return self.is_float
+
+    def is_standard_floating(self) -> bool:
+        return self.is_float and self.bits >= 16
+
+    def is_fp8(self) -> bool:
+        return self.is_float and self.bits == 8
+
+    def is_int(self) -> bool:
+        """Whether it is an integer or, as for Triton, a bool."""
+        return not self.is_float
+
+    def is_int_signed(self) -> bool:
+        return self.kind == INT
+
+    def is_int_unsigned(self) -> bool:
+        return self.kind in (UINT, BOOL)
+
+    def is_bool(self) -> bool:
+        return self.kind == BOOL
+
+    def is_ptr(self) -> bool:
+        return False
+
+    def is_block(self) -> bool:
+        return False
+
+
 bool_ = DType("bool", BOOL, 8)
 int8, int16, int32, int64 = (DType(f"int{n}", INT, n) for n in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (DType(f"uint{n}", UINT, n) for n in (8, 16, 32, 64))
@@ -89,6 +135,23 @@ _FROM_NUMPY = {dtype: DTYPES[name] for name, dtype in _NUMPY.items()}
 # Triton's names of 8-bit floats
 _ALIASES = {"fp8e4nv": float8_e4m3fn, "float8e4nv": float8_e4m3fn, "fp8e5": float8_e5m2,
             "float8e5": float8_e5m2}
+
+
+def _declare_questions() -> None:
+    """Define Triton's methods that ask for one dtype: is_fp16, is_int64 ..."""
+    names = {"fp16": float16, "bf16": bfloat16, "fp32": float32, "fp64": float64,
+             "fp8e4nv": float8_e4m3fn, "fp8e5": float8_e5m2, "int1": bool_,
+             **{dtype.name: dtype for dtype in INTEGERS}}
+    for name, wanted in names.items():
+        def asks(self: DType, wanted: DType = wanted) -> bool:
+            return self == wanted
+        asks.__name__, asks.__doc__ = f"is_{name}", f"Whether it is {wanted}."
+        setattr(DType, asks.__name__, asks)
+    for name, method in vars(DType).items():
+        if name.startswith("is_") and callable(method):
+            method.__compile_time__ = True
+    for method in (PointerType.is_ptr, PointerType.is_block):
+        method.__compile_time__ = True
 
 
 def dtype_of(spelling: object) -> DType:
@@ -121,6 +184,22 @@ class PointerType:
 
     def __str__(self) -> str:
         return f"ptr<{self.pointee}>"
+
+    @property
+    def element_ty(self) -> DType:
+        """The dtype of the elements: Triton's name of it."""
+        return self.pointee
+
+    @property
+    def scalar(self) -> PointerType:
+        """The type itself: of Triton's types, the one without a shape."""
+        return self
+
+    def is_ptr(self) -> bool:
+        return True
+
+    def is_block(self) -> bool:
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,3 +313,6 @@ class ScalarArgument:
 
 
 Argument = ArrayArgument | ScalarArgument
+
+
+_declare_questions()

@@ -60,6 +60,14 @@ def static_assert(context, condition, message=""):
 
 
 @function
+def debug_barrier(context):
+    """Nothing: a program sees its own stores, and the compiler places the barriers it needs.
+
+    Accepted for Triton's kernels.
+    """
+
+
+@function
 def device_assert(context, condition, message="", mask=None):
     """With debug=True, stop the kernel where an element of condition is false.
 

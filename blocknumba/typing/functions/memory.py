@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import DType, bool_, int32, int64, uint32
@@ -9,22 +11,27 @@ from blocknumba.typing import promotion
 from blocknumba.typing.addressing import address, check_positions
 from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.function import BlockFunction, function
-from blocknumba.typing.static_values import static
-from blocknumba.typing.values import Array, Reference
+from blocknumba.typing.static_values import static, static_axes, static_choice
+from blocknumba.typing.values import Array, BlockPointer, Reference
 
 
 @function
-def load(context, pointer, mask=None, other=None, cache_modifier="", eviction_policy="",
-         volatile=False):
+def load(context, pointer, mask=None, other=None, boundary_check=(), padding_option="",
+         cache_modifier="", eviction_policy="", volatile=False):
     """The elements at pointer; where mask is false, other (0 when not given), unread.
 
-    pointer: a pointer, a tile of pointers, or `array.at[...]`, which has bounds of its own.
+    pointer: a pointer, a tile of pointers, `array.at[...]` or a block pointer; the latter two have
+    bounds of their own, on every axis.
     mask: bool; other: converted to the elements' dtype; both are broadcast to the pointer.
-    Errors: other without a mask.
+    Without a mask all elements are read, and other is not used.
+    padding_option: "zero" or "nan", instead of other.  boundary_check: accepted for Triton's
+    kernels: block pointers are checked on all axes.
     """
+    require_axes(context, "load", pointer, boundary_check)
+    if padding_of("load", padding_option) == "nan":
+        require(other is None, "load: given other and padding_option, accepted one of them")
+        other = math.nan
     target, allowed = access(context, "load", pointer, mask)
-    if other is not None and allowed is None and not isinstance(pointer, Reference):
-        raise BlockTypeError("load: given other without mask, accepted both or neither")
     fallback = None
     if allowed is not None and other is not None:
         fallback = _element(context, "load: other", other, target)
@@ -38,12 +45,15 @@ def load(context, pointer, mask=None, other=None, cache_modifier="", eviction_po
 
 
 @function
-def store(context, pointer, value, mask=None, cache_modifier="", eviction_policy=""):
+def store(context, pointer, value, mask=None, boundary_check=(), cache_modifier="",
+          eviction_policy=""):
     """Write value to pointer where mask is true.
 
-    pointer, mask: as for load.  value: converted to the elements' dtype and broadcast.
+    pointer, mask, boundary_check: as for load.  value: converted to the elements' dtype and
+    broadcast.
     Errors: a value whose shape does not broadcast to the pointer's.
     """
+    require_axes(context, "store", pointer, boundary_check)
     target, allowed = access(context, "store", pointer, mask)
     operands = [target, _element(context, "store: value", value, target)]
     if allowed is not None:
@@ -64,14 +74,23 @@ def atomic_cas(context, pointer, cmp, val, sem="acq_rel", scope="gpu", mask=None
                           for name, operand in (("cmp", cmp), ("val", val)))]
     if allowed is not None:
         operands.append(allowed)
-    return context.emit("atomic_cas", *operands, semantics=static("sem", sem),
-                        scope=static("scope", scope))
+    return context.emit("atomic_cas", *operands,
+                        **_ordering(sem, scope))
+
+
+def _ordering(sem: object, scope: object) -> dict[str, object]:
+    """The attributes of an atomic's ordering; None is the default."""
+    semantics, within = static("sem", sem), static("scope", scope)
+    return {"semantics": "acq_rel" if semantics is None else semantics,
+            "scope": "gpu" if within is None else within}
 
 
 def access(context: Context, name: str, pointer: object,
            mask: object) -> tuple[Value, Value | None]:
     """The pointers of an access and the mask of those that may be followed, None for all."""
     bounds, positions = None, {}
+    if isinstance(pointer, BlockPointer):
+        pointer = pointer.reference
     if isinstance(pointer, Reference):
         target, bounds, positions = address(context, pointer)
     else:
@@ -91,6 +110,23 @@ def access(context: Context, name: str, pointer: object,
     if positions:
         check_positions(context, pointer, positions, allowed)
     return target, allowed if bounds is None else context.emit("and", bounds, allowed)
+
+
+def padding_of(name: str, option: object) -> str:
+    """A padding option, "zero" where none is given.
+
+    Errors: BlockValueError for another one.
+    """
+    return static_choice(f"{name}: padding_option", option, ("zero", "nan", "", None)) or "zero"
+
+
+def require_axes(context: Context, name: str, pointer: object, boundary_check: object) -> None:
+    """Raise unless boundary_check names axes of a block pointer, or nothing."""
+    if boundary_check is None or boundary_check == ():
+        return
+    require(isinstance(pointer, BlockPointer), "{}: given boundary_check for {}, accepted for a "
+            "block pointer", name, describe(pointer), hint="give a mask")
+    static_axes(f"{name}: boundary_check", boundary_check, pointer.array.rank)
 
 
 def as_pointer(context: Context, pointer: object) -> Value | None:
@@ -155,8 +191,7 @@ def _atomic(name: str, kind: str, doc: str) -> BlockFunction:
         operands = [target, _element(context, f"{name}: val", val, target)]
         if allowed is not None:
             operands.append(allowed)
-        return context.emit("atomic_rmw", *operands, kind=kind, semantics=static("sem", sem),
-                            scope=static("scope", scope))
+        return context.emit("atomic_rmw", *operands, kind=kind, **_ordering(sem, scope))
 
     rule.__doc__ = (f"{doc}; give the old one.\n\npointer, mask: as for load; where mask is false, "
                     "or the element out of bounds,\nnothing is touched and the result is 0.  "

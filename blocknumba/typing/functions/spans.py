@@ -107,7 +107,7 @@ def persistent(context, shape, tile, group=8, num_stages=None, warp_specialize=N
 
 def make_span(context: Context, start: object, size: object) -> Span:
     """A span, checked."""
-    return Span(_index(context, start), _span_size("span", size))
+    return Span(position(context, start), _span_size("span", size))
 
 
 def _span_size(name: str, size: object) -> int:
@@ -122,7 +122,7 @@ def _span_size(name: str, size: object) -> int:
 
 def shift_span(context: Context, moved: Span, distance: object, backwards: bool = False) -> Span:
     """A span whose start is moved by distance."""
-    start = binary(context, "sub" if backwards else "add", moved.start, _index(context, distance))
+    start = binary(context, "sub" if backwards else "add", moved.start, position(context, distance))
     return Span(start, moved.size)
 
 
@@ -189,7 +189,7 @@ def _is_int(bound: object) -> bool:
     return isinstance(bound, int)
 
 
-def _index(context: Context, number: object) -> Value:
+def position(context: Context, number: object) -> Value:
     """A position in an array, as a scalar of at least the width that the arrays need."""
     number = as_scalar(context, number)
     if not _is_int(number):
@@ -215,7 +215,7 @@ def _same(context: Context, iteration: Iteration, counter: Value) -> Number:
 
 
 def _span_at(context: Context, iteration: Iteration, counter: Value) -> Span:
-    return Span(_index(context, counter), *iteration.static_extra)
+    return Span(position(context, counter), *iteration.static_extra)
 
 
 def _tile_at(context: Context, iteration: Iteration, counter: Value) -> tuple[Span, Span]:
@@ -237,4 +237,4 @@ def _tile_at(context: Context, iteration: Iteration, counter: Value) -> tuple[Sp
 
 def _scaled(context: Context, number: Value, size: int) -> Value:
     """number * size as a position, so that it cannot overflow."""
-    return binary(context, "mul", _index(context, number), size)
+    return binary(context, "mul", position(context, number), size)

@@ -16,6 +16,7 @@ from blocknumba.errors import BlockError, BlockTypeError, BlockValueError
 from blocknumba.tile_ir.ir.types import DType, dtype_of
 from blocknumba.typing.numba_ir.constant_size import require_small, require_small_result
 from blocknumba.typing.numba_ir.nested import KEPT, MAKE, Nested
+from blocknumba.typing.static_values import unwrapped
 from blocknumba.typing.threads import refuse_numba_cuda
 from blocknumba.wording import shortened
 
@@ -160,7 +161,7 @@ def fold_call(function: object, arguments: Sequence[object], keywords: dict[str,
     """function(*arguments, **keywords) when it is one that Python can answer now, else UNKNOWN."""
     if not _is_folded(function):
         return UNKNOWN
-    result = _guarded(function, arguments, keywords)
+    result = unwrapped(_guarded(function, arguments, keywords))
     return tuple(result) if function in _TUPLE_MAKERS else result
 
 
@@ -172,6 +173,8 @@ def fold_attribute(value: object, name: str) -> object:
     if is_opaque(value) or type(value) is tuple:
         return UNKNOWN
     found = getattr(value, name, UNKNOWN)
+    if found is UNKNOWN and name == "value" and is_plain(value):
+        return value  # of a constexpr, which a kernel has as the value itself
     if isinstance(found, int):
         require_small(found)
     refuse_numba_cuda(found, f"cuda.{name}")

@@ -29,7 +29,7 @@ MAX_DEPTH = 900  # of calls within calls; Python's own limit is of the same orde
 MAX_RECURSION = 64  # of calls of a function within itself
 MAX_RECURSIVE_CALLS = 2048
 OPEN = "open"  # a keyword of call expressions: the number of a call that is left for later
-_LIBRARY = ("blocknumba.library", "blocknumba.random")
+_LIBRARY = ("blocknumba.library", "blocknumba.libdevice", "blocknumba.random")
 _NEVER_IN_KERNELS = ("blocknumba.dispatch.", "blocknumba.testing")  # bn.jit, bn.compile ...
 
 
@@ -126,7 +126,7 @@ class Inliner:
 
     def _call_of(self, statement: ir.Stmt, knowledge: Knowledge) -> Call | None:
         callee = knowledge.callees.get(id(statement))
-        if callee is None:
+        if callee is None or getattr(callee, "__compile_time__", False):
             return None
         if isinstance(callee, Closure):
             cells = dict(zip(callee.nested.cells, callee.cells))

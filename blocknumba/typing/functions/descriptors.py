@@ -1,0 +1,112 @@
+"""Block pointers and tensor descriptors: Triton's boxes of an array that need not be an argument.
+
+Both are an array, made of a pointer, a shape and strides, and the shape of a box in it.  A box is
+read and written as `array.at[spans]` is: within the bounds of the array on every axis.
+"""
+
+from __future__ import annotations
+
+from blocknumba.errors import require
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import int64
+from blocknumba.typing.context import Context, describe
+from blocknumba.typing.function import function
+from blocknumba.typing.functions.elementwise import binary
+from blocknumba.typing.functions.memory import as_pointer, load, padding_of, store
+from blocknumba.typing.functions.spans import position
+from blocknumba.typing.static_values import static_shape
+from blocknumba.typing.values import Array, BlockPointer, Descriptor, is_constant, unwrapped
+
+
+@function
+def make_block_ptr(context, base, shape, strides, offsets, block_shape, order=()):
+    """A box of an array: bn.load and bn.store take it, bn.advance moves it.
+
+    base: an array or a pointer, to the first element.  shape, strides, offsets: tuples of ints, in
+    elements, at run time; block_shape: powers of two.  order: accepted for Triton's kernels.
+    What of the box lies outside of the shape reads as 0 and is not written, with and without
+    boundary_check.
+    """
+    name = "make_block_ptr"
+    array = _array(context, name, base, shape, strides)
+    sizes = _sizes(name, array, block_shape)
+    return BlockPointer(array, sizes, _starts(context, name, array, offsets))
+
+
+@function
+def advance(context, base, offsets):
+    """A block pointer moved by a tuple of ints, in elements."""
+    require(isinstance(base, BlockPointer), "advance: given {}, accepted a block pointer",
+            describe(base))
+    moves = _starts(context, "advance", base.array, offsets)
+    moved = tuple(binary(context, "add", *pair) for pair in zip(base.offsets, moves))
+    return BlockPointer(base.array, base.block_shape, moved)
+
+
+@function
+def make_tensor_descriptor(context, base, shape, strides, block_shape, padding_option="zero"):
+    """An array whose boxes of one shape are loaded and stored: d.load(offsets), d.store(...).
+
+    base: an array or a pointer, to the first element.  shape, strides: tuples of ints, in
+    elements, at run time; block_shape: powers of two.
+    padding_option: "zero", or "nan", for the elements of a box that lie outside of the shape.
+    """
+    name = "make_tensor_descriptor"
+    array = _array(context, name, base, shape, strides)
+    return Descriptor(array, _sizes(name, array, block_shape), padding_of(name, padding_option))
+
+
+@function
+def load_tensor_descriptor(context, desc, offsets):
+    """The box of a tensor descriptor at a tuple of offsets, in elements: desc.load(offsets)."""
+    box = _box(context, "load_tensor_descriptor", desc, offsets)
+    return load.rule(context, box, padding_option=desc.padding)
+
+
+@function
+def store_tensor_descriptor(context, desc, offsets, value):
+    """Write value to the box of a tensor descriptor at offsets: desc.store(offsets, value)."""
+    store.rule(context, _box(context, "store_tensor_descriptor", desc, offsets), value)
+
+
+def _box(context: Context, name: str, desc: object, offsets: object) -> BlockPointer:
+    require(isinstance(desc, Descriptor), "{}: given {}, accepted a tensor descriptor", name,
+            describe(desc))
+    return BlockPointer(desc.array, desc.block_shape, _starts(context, name, desc.array, offsets))
+
+
+def _array(context: Context, name: str, base: object, shape: object, strides: object) -> Array:
+    """The array that a pointer, a shape and strides make."""
+    pointer = as_pointer(context, base)
+    require(pointer is not None and pointer.type.is_scalar, "{}: given {} as base, accepted an "
+            "array or a pointer", name, describe(base))
+    extents, steps = (_ints(context, f"{name}: {what}", given)
+                      for what, given in (("shape", shape), ("strides", strides)))
+    require(len(extents) == len(steps), "{}: given {} extents and {} strides", name, len(extents),
+            len(steps))
+    wide = any(isinstance(n, Value) and n.type.dtype == int64 for n in (*extents, *steps))
+    name_of_array = base.name if isinstance(base, Array) else "the array"
+    return Array(name_of_array, pointer.type.dtype.pointee,
+                 wide or isinstance(base, Array) and base.wide, pointer, extents, steps)
+
+
+def _ints(context: Context, what: str, given: object) -> tuple[Value | int, ...]:
+    """Ints of an array's size: those of compile time as they are."""
+    require(isinstance(given, tuple), "{}: given {}, accepted a tuple of ints", what,
+            describe(given))
+    return tuple(n if is_constant(n) and isinstance(n, int)
+                 else position(context, n) for n in map(unwrapped, given))
+
+
+def _sizes(name: str, array: Array, block_shape: object) -> tuple[int, ...]:
+    sizes = static_shape(f"{name}: block_shape", block_shape)
+    require(len(sizes) == array.rank, "{}: given a block_shape of {} axes for an array of {}", name,
+            len(sizes), array.rank)
+    return sizes
+
+
+def _starts(context: Context, name: str, array: Array, offsets: object) -> tuple[Value, ...]:
+    """Offsets as positions, one for each axis."""
+    require(isinstance(offsets, tuple) and len(offsets) == array.rank,
+            "{}: given {} as offsets, accepted {} ints", name, describe(offsets), array.rank)
+    return tuple(position(context, unwrapped(offset)) for offset in offsets)
