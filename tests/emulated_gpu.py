@@ -24,7 +24,7 @@ def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, o
     options = kernel.options.override(changes)
     extents = resolve_grid(grid, kernel.signature, bound, options)
     call = _prepare(kernel, bound, options, target)
-    call._require_writable()
+    call.require_writable()
     machine = call.compiled.machine
     if all(extents):
         blocks = (extents[0] * machine.cluster, *extents[1:])
