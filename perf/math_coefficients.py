@@ -58,7 +58,7 @@ class Polynomial:
 
 def filled(numbers: Sequence[float]) -> str:
     """The lines of a tuple's numbers."""
-    return textwrap.fill("".join(f"{number!r}, " for number in numbers).rstrip(" ,"), width=99,
+    return textwrap.fill("".join(f"{number!r}, " for number in numbers).rstrip(" ,"), width=97,
                          initial_indent=" " * 8, subsequent_indent=" " * 8)
 
 

@@ -30,7 +30,7 @@ def erf(x: Vector) -> Vector:
     return where(size < 1.0, small, copysign(large, x))
 
 
-@elementwise("erfc", float32=3.5, float64=4)
+@elementwise("erfc", float32=4, float64=4)
 def erfc(x: Vector) -> Vector:
     """e**(-x**2) p((|x| - 4) / (|x| + 4)) / (1 + 2 |x|), where x**2 has two parts; 1 - erf near 0.
 

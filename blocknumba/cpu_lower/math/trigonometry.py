@@ -150,6 +150,6 @@ def cos(x: Vector) -> Vector:
     return _of_angle(absolute(x), _cos_of)
 
 
-@elementwise("tan", float32=1, float64=1)
+@elementwise("tan", float32=1.5, float64=1)
 def tan(x: Vector) -> Vector:
     return _with_sign(_of_angle(absolute(x), _tan_of), x)
