@@ -16,9 +16,12 @@ from blocknumba.tile_ir.ir.types import (
     DType, dtype_of, float32, float64, int32, int64, uint32, uint64,
 )
 from blocknumba.typing.context import Context, describe, require_numbers
-from blocknumba.typing.function import BlockFunction
+from blocknumba.typing.function import (
+    BlockFunction, is_of_numba, keyword_hint, own_signature, python_function, signature_text,
+)
 from blocknumba.typing.functions import create, debug, dot, elementwise, reduce, scan, shape, spans
 from blocknumba.typing.functions.dot import matmul
+from blocknumba.typing.functions.map import map_
 from blocknumba.typing.functions.memory import as_pointer, move_pointer
 from blocknumba.typing.functions.spans import shift_span
 from blocknumba.typing.numba_ir import folding
@@ -153,12 +156,34 @@ def call(context: Context, callee: object, arguments: tuple, keywords: dict[str,
         return _call_function(context, builtin, arguments, keywords)
     if (dtype := _as_dtype(callee)) is not None and len(arguments) == 1 and not keywords:
         return create.convert_scalar(context, arguments[0], dtype)
+    if is_of_numba(callee):
+        return map_.rule(context, callee, *_in_order(callee, arguments, keywords))
     if folding.is_exception(callee):
         raise UnsupportedError(f"raise {callee.__name__}: not supported in a kernel",
                                hint="use assert, which is checked with debug=True")
     raise UnsupportedError(f"{describe(callee)} cannot be called in a kernel",
                            hint="call functions of bn, NumPy's where bn has one of the same name, "
                                 "or your own")
+
+def _in_order(callee: object, arguments: tuple, keywords: dict[str, object]) -> tuple:
+    """All arguments of a call of a scalar function by position, defaults between them too.
+
+    Errors: BlockTypeError for arguments that it does not take.
+    """
+    function = python_function(callee)
+    signature = own_signature(function)
+    try:
+        bound = signature.bind(*arguments, **keywords)
+    except TypeError as error:
+        raise BlockTypeError(f"{function.__name__}: {error}, accepted "
+                             f"{function.__name__}{signature_text(signature)}",
+                             hint=keyword_hint(keywords, signature)) from None
+    given = len(bound.arguments)
+    bound.apply_defaults()
+    last = max((index for index, name in enumerate(signature.parameters)
+                if name in keywords), default=-1)
+    return bound.args[:max(given, last + 1)]
+
 
 def _call_function(context: Context, function: BlockFunction, arguments: tuple,
                    keywords: dict[str, object]) -> object:

@@ -127,6 +127,11 @@ def python_function(value: object) -> FunctionType | None:
     return None
 
 
+def is_of_numba(value: object) -> bool:
+    """Whether a decorator of Numba's made a value of a function: njit, vectorize, cuda.jit."""
+    return type(value).__module__.startswith("numba.") and python_function(value) is not None
+
+
 def bare(function: FunctionType) -> FunctionType:
     """A function without its attributes: no `__wrapped__`, no `__signature__`.
 

@@ -234,3 +234,15 @@ def _joined_structures(a: types.Type, b: types.Type) -> StructureType | None:
         static = a.kind.joined_static(static, b.static)
     parts = tuple([joined(x, y) for x, y in zip(a.parts, b.parts)])
     return None if static is None or None in parts else StructureType(a.kind, static, parts)
+
+
+def are_elements(given: tuple[types.Type, ...]) -> bool:
+    """Whether a call is given tiles and numbers only, and a tile at least.
+
+    given: types of the variables of the call, the function's among them.
+    """
+    kinds = [of for of in given if not (isinstance(of, ConstantType) and callable(of.value))]
+    return any(isinstance(of, RuntimeType) and of.tile.shape for of in kinds) and all(
+        isinstance(of, RuntimeType) and not of.tile.is_pointer
+        or isinstance(of, StructureType) and of.kind is Number
+        or isinstance(of, ConstantType) and promotion.is_number(of.value) for of in kinds)

@@ -276,6 +276,8 @@ CHANGES_OF_SCALARS = (
 MAPPED = [
     *(case for name in ("one", "vectorized", "jitted", "on_device")
       for case in variants(SCALAR, f"bn.map({name}, 1)", *CHANGES_OF_SCALARS)),
+    *(case for name in ("vectorized", "jitted", "on_device") for case in variants(
+        SCALAR, f"bn.sum({name}(bn.full((1,), 1, bn.int32)))", *CHANGES_OF_SCALARS)),
     *variants(SCALAR, "bn.map(closed, 1)", "closed = make(2)", "closed = jitted; G = 2",
               "closed.__closure__[0].cell_contents = 2"),
     *variants(SCALAR, "bn.map(of_module, 1)", "mod.A = 2"),

@@ -610,3 +610,93 @@ def test_each_element_has_a_thread_of_its_own_where_there_are_enough():
         return compiled.machine.threads // 32
 
     assert [warps(size) for size in (16, 64, 256, 512)] == [1, 2, 8, 8]
+
+
+# calls without bn.map -------------------------------------------------------------------------
+@numba.njit
+def rounded_up(n, to=8):
+    return (n + to - 1) // to * to
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "python"])
+def test_numbas_functions_are_called_for_each_element_of_tiles(device, kind):
+    function = KINDS[kind]
+
+    @bn.jit
+    def kernel(cx, cy, out, B: bn.constexpr):
+        r = bn.block(0, B)
+        total = 0
+        for limit in bn.static_range(20, 22):
+            total += function(cx[r], cy[r], limit)
+        out[r] = total + function(cx=cx[r], limit=1, cy=cy[r])
+
+    cx, cy = uniform(-2, 1), uniform(-1, 1, seed=1)
+    expected = sum(escape_in_numpy(cx, cy, limit) for limit in (20, 21, 1))
+
+    found, = launched(device, kernel, [expected], cx, cy)
+
+    assert np.array_equal(found, expected)
+
+
+def test_numbas_functions_are_inlined_where_nothing_is_a_tile(device):
+    @numba.njit
+    def first(array, r, scale):
+        while scale < 4:
+            scale *= 2
+        return array[r] * scale
+
+    @bn.jit
+    def kernel(x, out, n, B: bn.constexpr):
+        r = bn.block(0, rounded_up(B, to=4))
+        y = bn.zeros((rounded_up(B - 1, 4),), out.dtype)
+        limit = rounded_up(n)
+        for _ in range(rounded_up(n, to=2)):
+            y += first(x, r, 1)
+        bn.static_assert(y.shape == (B,))
+        out[r] = bn.where(r.index < limit, y, 0)
+
+    x = np.random.default_rng(9).integers(0, 9, COUNT).astype(np.int32)
+    expected = np.where(np.arange(COUNT) < 16, x * 4 * 10, 0)
+    found = np.full_like(x, 77)
+    device.run(kernel, bn.cdiv(COUNT, 64), x, found, 9, B=64)
+
+    assert np.array_equal(found, expected)
+
+
+def test_a_function_of_a_helper_is_mapped_too(device):
+    @numba.njit
+    def clipped(x, low=0.0, high=1.0):
+        if x < low:
+            return low
+        return high if x > high else x
+
+    def helper(tile, high):
+        return clipped(tile, high=high) + clipped(tile)
+
+    @bn.jit
+    def kernel(x, out, B: bn.constexpr):
+        r = bn.block(0, B)
+        y = helper(x[r], 2.0)
+        bn.static_assert(y.dtype == bn.float32)
+        out[r] = y
+
+    x = uniform(-3, 3)
+    expected = np.clip(x, 0, 2) + np.clip(x, 0, 1)
+
+    found, = launched(device, kernel, [expected], x)
+
+    assert np.array_equal(found, expected)
+
+
+def test_wrong_arguments_of_numbas_functions_are_refused():
+    @bn.jit
+    def kernel(x, out, B: bn.constexpr):
+        r = bn.block(0, B)
+        out[r] = rounded_up(x[r], too=3)
+
+    x = np.ones(4, np.int32)
+    with pytest.raises(BlockTypeError) as error:
+        kernel[1](x, x.copy(), B=4, interpret=True)
+
+    assert "rounded_up: got an unexpected keyword argument 'too'" in str(error.value)
+    assert "out[r] = rounded_up(x[r], too=3)" in str(error.value)

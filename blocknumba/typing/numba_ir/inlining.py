@@ -12,7 +12,7 @@ from types import MappingProxyType
 from numba.core import ir
 
 from blocknumba.errors import BlockTypeError, Loc, UnsupportedError
-from blocknumba.typing.function import keyword_hint, python_function, signature_text
+from blocknumba.typing.function import is_of_numba, keyword_hint, python_function, signature_text
 from blocknumba.typing.numba_ir import folding, renaming
 from blocknumba.typing.numba_ir.assigned import checked
 from blocknumba.typing.numba_ir.bytecode import (
@@ -23,12 +23,14 @@ from blocknumba.typing.numba_ir.folding import Closure
 from blocknumba.typing.numba_ir.nested import (
     Nested, is_made, keep_values, kept_value, written_cells,
 )
+from blocknumba.typing.numba_types import are_elements
 from blocknumba.typing.numba_ir.unrolling import require_few_statements, statement_count
 
 MAX_DEPTH = 900  # of calls within calls; Python's own limit is of the same order
 MAX_RECURSION = 64  # of calls of a function within itself
 MAX_RECURSIVE_CALLS = 2048
 OPEN = "open"  # a keyword of call expressions: the number of a call that is left for later
+MAPPED = "mapped"  # another: the call of a scalar function on tiles, which is not inlined
 _LIBRARY = ("blocknumba.library", "blocknumba.libdevice", "blocknumba.random")
 _NEVER_IN_KERNELS = ("blocknumba.dispatch.", "blocknumba.testing")  # bn.jit, bn.compile ...
 
@@ -40,19 +42,22 @@ class Call:
     receiver: for a bound method, the object it is bound to, else None.
     nested: for a function that is defined in a kernel, what it is; else None.
     cells: free variables of the callee that are variables of the caller.
+    is_scalar: Numba compiled it, for scalars.
     """
 
     function: types.FunctionType
     receiver: object = None
     nested: Nested | None = None
     cells: Mapping[str, ir.Var] = field(default_factory=dict)
+    is_scalar: bool = False
 
 
 class Inliner:
     """Replaces calls by the bodies of their callees, each with variables of its own.
 
     A call of a function in itself is left open when it is given the same constants as a call around
-    it: what ends such a recursion, if anything does, is a type.
+    it: what ends such a recursion, if anything does, is a type.  So is a call of a function that
+    Numba compiled, which is called for each element of tiles and inlined for anything else.
     watched: as of Options.
     """
 
@@ -82,6 +87,11 @@ class Inliner:
                     block.append(statement)
                     continue
                 of_types = typed.get(statement.value._kws.get(OPEN))
+                if call.is_scalar and of_types is not None and are_elements(of_types):
+                    del statement.value._kws[OPEN]
+                    statement.value._kws[MAPPED] = found = True
+                    block.append(statement)
+                    continue
                 activation = self._activation(statement, call, knowledge, of_types)
                 if activation is None:
                     self._leave_open(statement)
@@ -93,9 +103,11 @@ class Inliner:
 
     def _activation(self, statement: ir.Assign, call: Call, knowledge: Knowledge,
                     of_types: tuple | None) -> Activation | None:
-        """The activation of a call; None when it repeats one around it, as far as is known."""
+        """The activation of a call; None when it is left open (see the class)."""
         caller, code = statement.loc.activation, call.function.__code__
         given = knowledge.given.get(id(statement), ())
+        if call.is_scalar and of_types is None and any(x is folding.UNKNOWN for x in given):
+            return None
         depth = 1 if caller is None else caller.depth + 1
         same = [a for a in caller.around() if a.code is code] if caller is not None else []
         self._recursive_calls += bool(same)
@@ -136,7 +148,9 @@ class Inliner:
         function = python_function(callee)
         if function is None or (function.__module__ or "").startswith(_NEVER_IN_KERNELS):
             return None
-        return Call(function)
+        if MAPPED in statement.value._kws:
+            return None
+        return Call(function, is_scalar=is_of_numba(callee))
 
     def _function_of(self, nested: Nested) -> types.FunctionType:
         code = nested.code
