@@ -13,20 +13,25 @@ Speed: 0.9 of OpenBLAS's or more with tiles of (256, 512, 256) float32 or (256, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from blocknumba.cpu_lower import casts
+from blocknumba.cpu_lower.elements import memory_type
 from blocknumba.cpu_lower.loop_text import Index, LoopText
 from blocknumba.cpu_lower.micro_kernel import (
     Arithmetic, Strided, VectorUnit, blocking, multiply_block,
 )
 from blocknumba.cpu_lower.packing import Panels, Source, pack
-from blocknumba.cpu_lower.widening import memory_scalar, narrowed, widened
+from blocknumba.cpu_lower.vectors import FLOAT32, Vector, where
+from blocknumba.cpu_lower.writer import vector
 from blocknumba.tile_ir.ir.types import DType, float32, float64, int32
 
 SCRATCH_ALIGNMENT = 64  # bytes; a cache line
 # Measured with matrices of 256 to 2048 rows, whose rows meet in few sets of the caches.
 _FEW_BLOCKS = 2  # of rows, for which copying b costs more than it saves
 _MANY_PANELS = 8  # of b, for which copying a costs less than reading it as often in place
+_HALF_UNIT_OF_TF32, _BITS_OF_TF32, _EXPONENT = 0x1000, 0xFFFFE000, 0x7F800000  # of float32
 _PARAMETERS = ("ptr noalias readonly %a, i64 %a_batch, i64 %a_row, i64 %a_column, "
                "ptr noalias readonly %b, i64 %b_batch, i64 %b_row, i64 %b_column, "
                "ptr noalias %acc, ptr noalias %scratch")
@@ -108,12 +113,12 @@ class _Writer:
         self.scratch_bytes = 0
         self._product, self._a, self._b = product, a, b
         self._wide = _wide(product.acc)
-        self._arithmetic = Arithmetic(memory_scalar(self._wide), self._wide.bytes)
+        self._arithmetic = Arithmetic(memory_type(self._wide), self._wide.bytes)
         self._lanes = unit.bits // self._wide.bits
         self._block = blocking(unit, self._wide.bits, product.rows, product.columns)
         self._scratch_of_a = self._reserve(product.rows * product.depth)
         self._scratch_of_b = self._reserve(product.depth * product.columns)
-        self.text.loop(0, product.batches, 1, self._write_batch)
+        self.text.each(product.batches, 1, self._write_batch)
 
     def _reserve(self, elements: int) -> int:
         """The offset of new scratch memory."""
@@ -126,8 +131,14 @@ class _Writer:
     def _source(self, operand: _Operand, batch: Index) -> Source:
         base = self.text.address(operand.base, self.text.product(batch, operand.batch_bytes))
         return Source(base, operand.row_bytes, operand.column_bytes,
-                      memory_scalar(operand.dtype), operand.dtype.bytes,
-                      widened(operand.dtype, self._wide, self._product.precision))
+                      memory_type(operand.dtype), operand.dtype.bytes,
+                      self._widened(operand.dtype))
+
+    def _widened(self, dtype: DType) -> Callable[[Vector], Vector]:
+        """The conversion of an operand's elements."""
+        if self._product.precision == "tf32":
+            return _rounded_to_tf32
+        return lambda x: casts.cast(dtype, self._wide, "nearest", x)
 
     def _is_readable(self, operand: _Operand) -> bool:
         """Whether elements need no conversion."""
@@ -148,7 +159,7 @@ class _Writer:
         if is_read_often or not self._is_readable(self._a):
             return Strided(packed()[0], copy.line_bytes)
         contiguous = self.text.equal(source.step_bytes, size)
-        base, row_bytes = self.text.choose(
+        base, row_bytes = self.text.either(
             contiguous, lambda: [source.base, source.line_bytes], packed, ("ptr", "i64"))
         return Strided(base, row_bytes)
 
@@ -165,52 +176,62 @@ class _Writer:
 
         if self._block.blocks > _FEW_BLOCKS or not self._is_readable(self._b):
             return Strided(packed()[0], copy.line_bytes), copy.panel_bytes
-        base, row_bytes, panel_bytes = self.text.choose(
+        base, row_bytes, panel_bytes = self.text.either(
             self.text.equal(source.step_bytes, size),
             lambda: [source.base, source.line_bytes, str(width * size)], packed,
             ("ptr", "i64", "i64"))
         return Strided(base, row_bytes), panel_bytes
 
     # the product ----------------------------------------------------------------------------------
-    def _write_batch(self, batch: Index, _: list[str]) -> None:
+    def _write_batch(self, batch: str) -> None:
         product, block, text = self._product, self._block, self.text
         left = self._left(batch)
         right, panel_bytes = self._right(batch)
         row_bytes = product.columns * product.acc.bytes
         sums = text.address("%acc", text.product(batch, product.rows * row_bytes))
-        first_short = (block.blocks - block.short_blocks) * block.rows
+        tall = (block.blocks - block.short_blocks) * block.rows
 
-        def panel(number: Index, _: list[str]) -> None:
+        def panel(number: str) -> None:
             own = Strided(text.address(right.base, text.product(number, panel_bytes)),
                           right.row_bytes)
             column = text.address(sums, text.product(number, block.width * product.acc.bytes))
 
-            def rows(count: int, first: Index) -> None:
+            def rows(count: int, first: str) -> None:
                 self._write_block(count, Strided(left.row(text, first), left.row_bytes), own,
                                   Strided(column, row_bytes).row(text, first))
 
-            if first_short:
-                text.loop(0, first_short, block.rows, lambda first, _: rows(block.rows, first))
+            if tall:
+                text.each(tall, block.rows, lambda first: rows(block.rows, first))
             if block.short_blocks:
-                text.loop(first_short, product.rows, block.rows - 1,
-                          lambda first, _: rows(block.rows - 1, first))
+                text.each(product.rows - tall, block.rows - 1,
+                          lambda row: rows(block.rows - 1, text.sum(row, tall)))
 
-        text.loop(0, product.columns // block.width, 1, panel)
+        text.each(product.columns // block.width, 1, panel)
 
     def _write_block(self, rows: int, a: Strided, b: Strided, sums: str) -> None:
         """Add one register block.  rows: of it; sums: address of its first element."""
         product, block, text = self._product, self._block, self.text
-        stored = memory_scalar(product.acc)
-        vector = stored if block.lanes == 1 else f"<{block.lanes} x {stored}>"
-        size = product.acc.bytes
-        places = [text.address(sums, (row * product.columns + v * block.lanes) * size)
+        size, lanes = product.acc.bytes, block.lanes
+        places = [text.address(sums, (row * product.columns + v * lanes) * size)
                   for row in range(rows) for v in range(block.vectors)]
-        widen = widened(product.acc, self._wide, "ieee")
-        begin = [widen(text, block.lanes, text.load(vector, place, size)) for place in places]
+        begin = [self._cast(product.acc, self._wide, text.load(
+            vector(memory_type(product.acc), lanes), place, size)) for place in places]
         totals = multiply_block(text, self._arithmetic, block, rows, product.depth, a, b, begin)
         for place, total in zip(places, totals, strict=True):
-            text.store(vector, narrowed(text, block.lanes, total, self._wide, product.acc), place,
-                       size)
+            text.store(vector(memory_type(product.acc), lanes),
+                       self._cast(self._wide, product.acc, total), place, size)
+
+    def _cast(self, source: DType, to: DType, name: str) -> str:
+        """A vector of sums as another dtype."""
+        x = self.text.vector(self._block.lanes, memory_type(source), name)
+        return casts.cast(source, to, "nearest", x).name
+
+
+def _rounded_to_tf32(x: Vector) -> Vector:
+    """11 significant bits, ties away from zero; infinity and NaN as they are."""
+    bits = x.as_bits
+    rounded = (bits + _HALF_UNIT_OF_TF32) & _BITS_OF_TF32
+    return where((bits & _EXPONENT) == _EXPONENT, bits, rounded).as_float(FLOAT32)
 
 
 def _wide(acc: DType) -> DType:

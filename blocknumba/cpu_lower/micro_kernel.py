@@ -14,9 +14,11 @@ latency of a multiply-add, and few enough to leave registers for b and a.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from blocknumba.cpu_lower.loop_text import Index, LoopText
+from blocknumba.cpu_lower.writer import suffix, vector
 
 _UNROLLED = 2  # steps along the depth in one iteration
 _MAX_VECTORS = 8  # of a block of one row
@@ -88,25 +90,15 @@ class Arithmetic:
 
     def vector(self, lanes: int) -> str:
         """The type of a vector; of one lane, the scalar."""
-        return self.scalar if lanes == 1 else f"<{lanes} x {self.scalar}>"
+        return vector(self.scalar, lanes)
 
     def multiply_add(self, text: LoopText, lanes: int, x: str, y: str, total: str) -> str:
         """total + x * y; of floats, rounded once where the processor can."""
-        vector = self.vector(lanes)
+        type_ = self.vector(lanes)
         if self.scalar.startswith("i"):
-            return text.value(f"add {vector} {total}, {text.value(f'mul {vector} {x}, {y}')}")
-        suffix = f"f{8 * self.size_bytes}" if lanes == 1 else f"v{lanes}f{8 * self.size_bytes}"
-        return text.value(f"call {vector} @llvm.fmuladd.{suffix}({vector} {x}, {vector} {y}, "
-                          f"{vector} {total})")
-
-    def repeated(self, text: LoopText, lanes: int, x: str) -> str:
-        """A scalar in all lanes."""
-        if lanes == 1:
-            return x
-        vector = self.vector(lanes)
-        first = text.value(f"insertelement {vector} poison, {self.scalar} {x}, i64 0")
-        return text.value(f"shufflevector {vector} {first}, {vector} poison, "
-                          f"<{lanes} x i32> zeroinitializer")
+            return text.assign(f"add {type_} {total}, {text.assign(f'mul {type_} {x}, {y}')}")
+        intrinsic = f"llvm.fmuladd.{suffix(self.scalar, lanes)}"
+        return text.call(type_, intrinsic, (type_, x), (type_, y), (type_, total))
 
 
 @dataclass(frozen=True)
@@ -128,18 +120,18 @@ def multiply_block(text: LoopText, arithmetic: Arithmetic, block: Blocking, rows
     a: (rows, depth), b: (depth, block.width), both of the arithmetic's elements.
     accumulators: rows x block.vectors vectors, row after row.
     """
-    lanes, size, vector = block.lanes, arithmetic.size_bytes, arithmetic.vector(block.lanes)
+    lanes, size, type_ = block.lanes, arithmetic.size_bytes, arithmetic.vector(block.lanes)
     lines = [a.row(text, row) for row in range(rows)]
 
-    def step(k: Index, totals: list[str]) -> list[str]:
+    def step(k: str, totals: Sequence[str]) -> list[str]:
         line = b.row(text, k)
-        right = [text.load(vector, text.address(line, v * lanes * size), size)
+        right = [text.load(type_, text.address(line, v * lanes * size), size)
                  for v in range(block.vectors)]
         offset = text.product(k, size)
         made = []
         for row, start in enumerate(lines):
             element = text.load(arithmetic.scalar, text.address(start, offset), size)
-            left = arithmetic.repeated(text, lanes, element)
+            left = text.splat(arithmetic.scalar, element, lanes)
             made += [arithmetic.multiply_add(text, lanes, left, right[v],
                                              totals[row * block.vectors + v])
                      for v in range(block.vectors)]
@@ -147,9 +139,9 @@ def multiply_block(text: LoopText, arithmetic: Arithmetic, block: Blocking, rows
 
     unrolled = min(_UNROLLED, depth)
 
-    def steps(k: Index, totals: list[str]) -> list[str]:
+    def steps(k: str, *totals: str) -> list[str]:
         for ahead in range(unrolled):
             totals = step(text.sum(k, ahead), totals)
         return totals
 
-    return text.loop(0, depth, unrolled, steps, [(vector, total) for total in accumulators])
+    return text.each(depth, unrolled, steps, [(type_, total) for total in accumulators])

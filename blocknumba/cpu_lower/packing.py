@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from blocknumba.cpu_lower.loop_text import Index, LoopText
 from blocknumba.cpu_lower.micro_kernel import Arithmetic
+from blocknumba.cpu_lower.vectors import Vector
+from blocknumba.cpu_lower.writer import vector
 
 _LARGEST_STEP = 4  # vectors copied by one iteration
 
@@ -23,7 +25,7 @@ class Source:
     """A matrix in memory: element (line, x) is line * line_bytes + x * step_bytes behind base.
 
     scalar, size_bytes: LLVM type and size of an element.
-    convert: writes the conversion of a vector to the arithmetic: text, lanes, value -> value.
+    convert: the conversion of a vector to the arithmetic.
     """
 
     base: str
@@ -31,12 +33,12 @@ class Source:
     step_bytes: Index
     scalar: str
     size_bytes: int
-    convert: Callable[[LoopText, int, str], str]
+    convert: Callable[[Vector], Vector]
 
     def load(self, text: LoopText, lanes: int, address: str) -> str:
         """Neighbours in memory, converted."""
-        vector = self.scalar if lanes == 1 else f"<{lanes} x {self.scalar}>"
-        return self.convert(text, lanes, text.load(vector, address, self.size_bytes))
+        loaded = text.load(vector(self.scalar, lanes), address, self.size_bytes)
+        return self.convert(text.vector(lanes, self.scalar, loaded)).name
 
 
 @dataclass(frozen=True)
@@ -64,39 +66,39 @@ def pack(text: LoopText, arithmetic: Arithmetic, lanes: int, source: Source,
 
     def otherwise() -> Sequence[str]:
         across = text.equal(source.line_bytes, source.size_bytes)
-        return text.choose(across, lambda: across_lines(lanes), lambda: across_lines(1))
+        return text.either(across, lambda: across_lines(lanes), lambda: across_lines(1))
 
-    text.choose(text.equal(source.step_bytes, source.size_bytes), along_lines, otherwise)
+    text.either(text.equal(source.step_bytes, source.size_bytes), along_lines, otherwise)
 
 
 def _copy_lines(text: LoopText, arithmetic: Arithmetic, lanes: int, source: Source,
                 panels: Panels) -> None:
     """Copy lines that are contiguous."""
     lanes = min(lanes, panels.width)
-    vector, size = arithmetic.vector(lanes), arithmetic.size_bytes
+    type_, size = arithmetic.vector(lanes), arithmetic.size_bytes
     step = min(_LARGEST_STEP * lanes, panels.width)
 
-    def line(index: Index, _: list[str]) -> None:
+    def line(index: str) -> None:
         start = text.address(source.base, text.product(index, source.line_bytes))
         copy = text.address(panels.base, text.product(index, panels.line_bytes))
 
-        def panel(number: Index, _: list[str]) -> None:
+        def panel(number: str) -> None:
             first = text.product(number, panels.width)
             own = text.address(copy, text.product(number, panels.panel_bytes))
 
-            def part(x: Index, _: list[str]) -> None:
+            def part(x: str) -> None:
                 read = text.address(start, text.product(text.sum(first, x), source.size_bytes))
                 written = text.address(own, text.product(x, size))
                 for ahead in range(0, step, lanes):
                     value = source.load(text, lanes,
                                         text.address(read, ahead * source.size_bytes))
-                    text.store(vector, value, text.address(written, ahead * size), size)
+                    text.store(type_, value, text.address(written, ahead * size), size)
 
-            text.loop(0, panels.width, step, part)
+            text.each(panels.width, step, part)
 
-        text.loop(0, panels.extent // panels.width, 1, panel)
+        text.each(panels.extent // panels.width, 1, panel)
 
-    text.loop(0, panels.lines, 1, line)
+    text.each(panels.lines, 1, line)
 
 
 def _transpose(text: LoopText, arithmetic: Arithmetic, lanes: int, source: Source,
@@ -105,9 +107,9 @@ def _transpose(text: LoopText, arithmetic: Arithmetic, lanes: int, source: Sourc
 
     One lane copies element by element, whatever the strides.
     """
-    vector, size = arithmetic.vector(lanes), arithmetic.size_bytes
+    type_, size = arithmetic.vector(lanes), arithmetic.size_bytes
 
-    def square(number: Index, x: Index, line: Index) -> None:
+    def square(number: str, x: str, line: str) -> None:
         """x: within a panel."""
         first = text.sum(text.product(number, panels.width), x)
         read = text.address(source.base, text.sum(text.product(line, source.line_bytes),
@@ -117,17 +119,19 @@ def _transpose(text: LoopText, arithmetic: Arithmetic, lanes: int, source: Sourc
         place = text.sum(text.product(line, panels.line_bytes), text.product(x, size))
         written = text.address(panels.base, text.sum(
             place, text.product(number, panels.panel_bytes)))
-        for k, column in enumerate(_transposed(text, vector, rows)):
-            text.store(vector, column, text.address(written, k * panels.line_bytes), size)
+        for k, column in enumerate(_transposed(text, type_, rows)):
+            text.store(type_, column, text.address(written, k * panels.line_bytes), size)
 
-    def panel(number: Index, _: list[str]) -> None:
-        text.loop(0, panels.width, lanes, lambda x, _: text.loop(
-            0, panels.lines, lanes, lambda line, _: square(number, x, line)) and None)
+    def panel(number: str) -> None:
+        def column(x: str) -> None:
+            text.each(panels.lines, lanes, lambda line: square(number, x, line))
 
-    text.loop(0, panels.extent // panels.width, 1, panel)
+        text.each(panels.width, lanes, column)
+
+    text.each(panels.extent // panels.width, 1, panel)
 
 
-def _transposed(text: LoopText, vector: str, rows: list[str]) -> list[str]:
+def _transposed(text: LoopText, type_: str, rows: list[str]) -> list[str]:
     """The columns of a square of vectors: at every distance, exchange blocks off the diagonal."""
     count, distance = len(rows), 1
     while distance < count:
@@ -135,13 +139,13 @@ def _transposed(text: LoopText, vector: str, rows: list[str]) -> list[str]:
             x, y = rows[i], rows[i | distance]
             upper = [j if not j & distance else count + j - distance for j in range(count)]
             lower = [j + distance if not j & distance else count + j for j in range(count)]
-            rows[i], rows[i | distance] = (_shuffle(text, vector, x, y, lanes)
+            rows[i], rows[i | distance] = (_shuffle(text, type_, x, y, lanes)
                                            for lanes in (upper, lower))
         distance *= 2
     return rows
 
 
-def _shuffle(text: LoopText, vector: str, x: str, y: str, lanes: list[int]) -> str:
+def _shuffle(text: LoopText, type_: str, x: str, y: str, lanes: list[int]) -> str:
     indices = ", ".join(f"i32 {lane}" for lane in lanes)
-    return text.value(f"shufflevector {vector} {x}, {vector} {y}, <{len(lanes)} x i32> "
+    return text.assign(f"shufflevector {type_} {x}, {type_} {y}, <{len(lanes)} x i32> "
                       f"<{indices}>")

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from blocknumba.cpu_lower.elements import is_narrow, size_bytes
 from blocknumba.cpu_lower.target import CpuTarget
+from blocknumba.tile_ir.analysis.affine import AffineExpressions
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos, axis_info
 from blocknumba.tile_ir.analysis.provenance import origins
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
@@ -63,6 +64,11 @@ class Plan:
         self._roots: dict[Value, set[RootUse]] = {}
         self._share(fn.body)
         self._early = dict(self._early_loads(fn.body, []))
+
+    @cached_property
+    def affine(self) -> AffineExpressions:
+        """Integers and pointers as affine expressions of the indices of their tiles."""
+        return AffineExpressions(self.function)
 
     # costs --------------------------------------------------------------------------------------
     def _measure(self, op: Op) -> None:

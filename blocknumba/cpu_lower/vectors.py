@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from blocknumba.cpu_lower.writer import Writer
+
 ROUNDED = {"float": np.float32, "double": np.float64}
 SUFFIX = {"float": "f32", "double": "f64"}
 LONG_POLYNOMIAL = 8  # coefficients
@@ -349,6 +351,18 @@ class Vector:
     def to_unsigned(self, scalar: str) -> Vector:
         """Integers widened with zeros."""
         return self._cast("zext", scalar)
+
+
+class Inline(Body):
+    """Vectors whose instructions go into the function that is being written."""
+
+    def __init__(self, writer: Writer, lanes: int):
+        super().__init__(lanes, "")
+        self._writer = writer
+
+    def emit(self, text: str, scalar: str) -> Vector:
+        """See Body.emit."""
+        return Vector(self, scalar, self._writer.assign(text))
 
 
 def _intrinsic(name: str, *operands: Vector) -> Vector:

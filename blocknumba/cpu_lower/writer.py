@@ -161,25 +161,26 @@ class Writer:
                 + (f", {hint}" if hint else ""))
 
     def loop(self, extent: int, step: int, body: Callable[..., Sequence[str] | None],
-             carried: Sequence[tuple[str, str]] = (), index: str | None = None) -> list[str]:
-        """Run body(i, *values) for i of range(0, extent, step), an i32; one iteration or more.
+             carried: Sequence[tuple[str, str]] = (), index: str | None = None,
+             counter: str = "i32") -> list[str]:
+        """Run body(i, *values) for i of range(0, extent, step); one iteration or more.
 
         carried: (type, initial value); the body returns the next values.  Returns the last ones.
-        index: the name that i gets.
+        index: the name that i gets.  counter: the type of i.
         """
         index = index or self.name()
         if extent <= step:
-            self.do(f"{index} = add i32 0, 0")
+            self.do(f"{index} = add {counter} 0, 0")
             return list(body(index, *[value for _, value in carried]) or ())
         head, before = self.label("loop"), self.block
         self.branch(head)
         self.begin(head)
         slot, names = len(self._lines), [self.name() for _ in carried]
         made = body(index, *names) or ()
-        following = self.assign(f"add nuw nsw i32 {index}, {step}")
-        more = self.assign(f"icmp ult i32 {following}, {extent}")
+        following = self.assign(f"add nuw nsw {counter} {index}, {step}")
+        more = self.assign(f"icmp ult {counter} {following}, {extent}")
         after = self.label("after")
-        values = [(f"{index}", "i32", "0", following),
+        values = [(f"{index}", counter, "0", following),
                   *((name, type_, first, new)
                     for name, (type_, first), new in zip(names, carried, made, strict=True))]
         self._lines[slot:slot] = [

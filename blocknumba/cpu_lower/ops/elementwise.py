@@ -11,25 +11,13 @@ from blocknumba.cpu_lower.emitter import Access, Emitter, element
 from blocknumba.cpu_lower.floats import CALLED, EXACT, FLOATING, PREDICATES, through_float32
 from blocknumba.cpu_lower.integers import INTEGRAL, LOGICAL, Code
 from blocknumba.cpu_lower.math import vector_function
-from blocknumba.cpu_lower.vectors import Body, Vector
-from blocknumba.cpu_lower.writer import Writer, is_number
+from blocknumba.cpu_lower.vectors import Body, Inline, Vector
+from blocknumba.cpu_lower.writer import is_number
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import OPS, attribute
 from blocknumba.tile_ir.ir.types import DType, bool_, float32
 from blocknumba.tile_ir.ops import cast as casting
 from blocknumba.tile_ir.ops import debug, elementwise
-
-
-class Inline(Body):
-    """Vectors whose instructions go into the function that is being written."""
-
-    def __init__(self, writer: Writer, lanes: int):
-        super().__init__(lanes, "")
-        self._writer = writer
-
-    def emit(self, text: str, scalar: str) -> Vector:
-        """See Body.emit."""
-        return Vector(self, scalar, self._writer.assign(text))
 
 
 def vectors(emitter: Emitter, dtype: DType, names: Sequence[str], lanes: int) -> list[Vector]:
