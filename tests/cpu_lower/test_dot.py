@@ -137,7 +137,8 @@ def test_every_kind_in_every_shape_is_near_the_exact_product(kind):
 
 
 @pytest.mark.parametrize("name", ["float32", "float64", "float16", "int8"])
-@pytest.mark.parametrize("size", [(32, 16, 64), (2, 16, 32, 1), (8, 64, 32), (16, 16, 256)], ids=str)
+@pytest.mark.parametrize("size", [(32, 16, 64), (2, 16, 32, 1), (8, 64, 32), (16, 16, 256)],
+                         ids=str)
 def test_operands_may_have_any_strides(name, size):
     (kind, *_) = (kind for kind in KINDS if kind[:2] == (name, name) and kind[2] != "float16")
     native = Native(product_of(kind, size), AVX512)
