@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-MOST_LINES_OF_A_FILE = 500
-MOST_LINES_OF_A_FUNCTION = 60
-MOST_COLUMNS = 100
+MAX_LINES_OF_A_FILE = 500
+MAX_LINES_OF_A_FUNCTION = 60
+MAX_COLUMNS = 100
 
 # What each package may import of ours, besides itself and the modules that everybody may.
 FOR_ALL = {"drawing", "errors", "installation", "settings", "text_files", "tracebacks", "wording"}
@@ -150,12 +150,12 @@ def test_imports_are_at_the_top(module):
 @every_module
 def test_files_functions_and_lines_are_short(module):
     long = {f.name: f.end_lineno - f.lineno + 1 for f in module.functions
-            if f.end_lineno - f.lineno >= MOST_LINES_OF_A_FUNCTION}
-    wide = [number for number, line in enumerate(module.lines, 1) if len(line) > MOST_COLUMNS]
+            if f.end_lineno - f.lineno >= MAX_LINES_OF_A_FUNCTION}
+    wide = [number for number, line in enumerate(module.lines, 1) if len(line) > MAX_COLUMNS]
 
-    assert len(module.lines) <= MOST_LINES_OF_A_FILE
+    assert len(module.lines) <= MAX_LINES_OF_A_FILE
     assert long == {}
-    assert wide == [], f"lines longer than {MOST_COLUMNS}"
+    assert wide == [], f"lines longer than {MAX_COLUMNS}"
 
 
 @every_module

@@ -1,4 +1,4 @@
-"""Arrays that the numbers of a launch describe to the copy engine."""
+"""Arrays that the numbers of a launch describe to TMA."""
 
 import attention
 import emulated_gpu

@@ -1,4 +1,4 @@
-"""Spans of arrays of which one index is taken along other axes: the copy engine fetches them."""
+"""Spans of arrays of which one index is taken along other axes: TMA fetches them."""
 
 import emulated_gpu
 import numpy as np

@@ -82,7 +82,7 @@ class ThreadMachine:
         self.region(self.fn.body)
 
     def region(self, region):
-        """Run a region; the values that its terminator hands on."""
+        """Run a region; the values that its terminator yields."""
         for op in region.ops[:-1]:
             operands = [self.values[value] for value in op.operands]
             results = self.op(op, operands)

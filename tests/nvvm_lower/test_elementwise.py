@@ -18,7 +18,7 @@ SIGN_OF_ZERO_IS_OPEN = frozenset(("minimum", "maximum", "fmin", "fmax"))  # as i
 UNITS_IN_LAST_PLACE = 8
 # near its roots; CUDA Math API, "Mathematical Functions Appendix", bounds it nowhere there
 ABSOLUTE_ERROR = {"lgamma": 8}  # in units of the last place of 1
-LEAST_FRACTION = {"float16": 2.0 ** -10, "bfloat16": 2.0 ** -7, "float32": 2.0 ** -23,
+MIN_FRACTION = {"float16": 2.0 ** -10, "bfloat16": 2.0 ** -7, "float32": 2.0 ** -23,
                   "float64": 2.0 ** -52}
 
 
@@ -69,7 +69,7 @@ def agree(found, wanted, opdef, dtype):
         equal |= found == wanted
     if opdef.name not in EXACT:
         a, b = found.astype(np.float64), wanted.astype(np.float64)
-        fraction = LEAST_FRACTION[dtype.name]
+        fraction = MIN_FRACTION[dtype.name]
         least = float(np.array(1, bits).view(found.dtype).astype(np.float64))
         with np.errstate(all="ignore"):
             equal |= np.abs(a - b) <= UNITS_IN_LAST_PLACE * (fraction * np.abs(b) + least)

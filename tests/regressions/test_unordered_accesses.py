@@ -9,7 +9,7 @@ import blocknumba as bn
 
 @bn.jit
 def products(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
-    """c = a @ b, tile after tile; threads copy b, the copy engine stores c."""
+    """c = a @ b, tile after tile; threads copy b, TMA stores c."""
     for r, n in bn.persistent(c.shape, (BM, BN)):
         acc = bn.zeros((BM, BN), bn.float32)
         for k in bn.spans(a.shape[1], BK):
@@ -33,7 +33,7 @@ def test_a_tile_is_not_staged_for_its_store_while_the_one_before_is_being_read(s
 
 @bn.jit
 def wide_products(a, b, c, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
-    """c = a @ b of float64: warps read the slots that the copy engine fills, and give them back."""
+    """c = a @ b of float64: warps read the slots that TMA fills, and give them back."""
     r, n = bn.block(0, BM), bn.block(1, BN)
     acc = bn.zeros((BM, BN), bn.float64)
     for k in bn.spans(a.shape[1], BK):
