@@ -36,6 +36,7 @@ class Op:
     Operands are read by the names that the opdef gives them: `load.mask`, `loop.start`; one that
     is left out reads as None, a variadic one as a tuple.
     A pass never changes an op: it emits new ones (see builder and rebuild).
+    name: of its opdef; a field, as it is read more often than ops are made.
     """
 
     opdef: OpDef
@@ -44,10 +45,10 @@ class Op:
     results: tuple[Value, ...] = ()
     regions: tuple[Region, ...] = ()
     loc: Loc = UNKNOWN
+    name: str = field(init=False)
 
-    @property
-    def name(self) -> str:
-        return self.opdef.name
+    def __post_init__(self):
+        self.name = self.opdef.name
 
     @property
     def result(self) -> Value:
