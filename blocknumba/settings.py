@@ -50,7 +50,9 @@ class Limits:
 class Settings:
     """Settings from the environment, read when blocknumba is imported.
 
-    interpret: BLOCKNUMBA_INTERPRET=1 runs every kernel on the CPU, even where there is a GPU.
+    threads: NUMBA_NUM_THREADS, of a launch on the CPU; 0 for one on each processor.
+    interpret: BLOCKNUMBA_INTERPRET=1 runs every kernel in the interpreter, even where there is a
+        GPU.
     cache: BLOCKNUMBA_CACHE=0 neither reads nor writes compiled kernels on disk.
     cache_folder: BLOCKNUMBA_CACHE_DIR, where they are; by default the user's folder for caches.
         None when there is no home directory.
@@ -64,6 +66,7 @@ class Settings:
     limits: BLOCKNUMBA_MAX_UNROLLED and the others, see Limits.
     """
 
+    threads: int = 0
     interpret: bool = False
     cache: bool = True
     cache_folder: Path | None = None
@@ -184,6 +187,7 @@ def _toolkit(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 _READERS: dict[str, Callable[[Mapping[str, str]], object]] = {
     "interpret": partial(_flag, name="BLOCKNUMBA_INTERPRET"),
+    "threads": partial(_size, name="NUMBA_NUM_THREADS", default=0),
     "cache": partial(_flag, name="BLOCKNUMBA_CACHE", default="1"),
     "cache_folder": _cache_folder,
     "cache_bytes": partial(_size, name="BLOCKNUMBA_CACHE_SIZE", default=DEFAULT_CACHE_BYTES),
@@ -193,7 +197,8 @@ _READERS: dict[str, Callable[[Mapping[str, str]], object]] = {
     "toolkit": _toolkit,
     "limits": _limits,
 }
-_VARIABLES = ("BLOCKNUMBA_INTERPRET", "BLOCKNUMBA_CACHE", "BLOCKNUMBA_CACHE_DIR",
+_VARIABLES = ("NUMBA_NUM_THREADS", "BLOCKNUMBA_INTERPRET", "BLOCKNUMBA_CACHE",
+              "BLOCKNUMBA_CACHE_DIR",
               "BLOCKNUMBA_CACHE_SIZE", "BLOCKNUMBA_DUMP", "BLOCKNUMBA_TIME",
               "BLOCKNUMBA_FULL_TRACEBACK", "HOME", "USERPROFILE", "LOCALAPPDATA", "XDG_CACHE_HOME",
               *_TOOLKIT_VARIABLES,

@@ -20,15 +20,16 @@ from dataclasses import dataclass
 from blocknumba.cpu_lower import ops
 from blocknumba.cpu_lower.elements import memory_type
 from blocknumba.cpu_lower.emitter import MAX_STACK_BYTES, Emitter, Failure
+from blocknumba.cpu_lower.printing import FIRST_SLOT
 from blocknumba.cpu_lower.target import CpuTarget
 from blocknumba.cpu_lower.versions import in_two_versions
 from blocknumba.cpu_lower.writer import Module
-from blocknumba.tile_ir.ir.function import Function, Op, Parameter
+from blocknumba.tile_ir.ir.function import Function, Op, Parameter, walk
+from blocknumba.tile_ir.ir.opdef import READS, WRITES
 from blocknumba.tile_ir.ir.types import bool_
 
 assert ops.ELEMENTS, "the code of ops is registered by importing it"
 
-FIRST_SLOT = 2  # of the parameters
 SLOT_BYTES = 8
 
 
@@ -65,6 +66,21 @@ def lower(fn: Function, target: CpuTarget, *, disjoint: bool = False) -> Lowered
     module.add(name, text)
     return LoweredKernel(module.text(target.triple), name, fn.parameters,
                          tuple(emitter.failures), tuple(emitter.prints), emitter.versions)
+
+
+def unsupported(fn: Function) -> str:
+    """The reason why a function has no native code; empty if it has."""
+    for op in walk(fn.body):
+        if op.name not in ops.ELEMENTS and op.name not in ops.ROOTS:
+            return f"{op.name} is interpreted"
+        if op.name == "loop" and any(map(_may_wait, walk(op.regions[0]))):
+            return "a loop that may wait for other programs is interpreted, in their order"
+    return ""
+
+
+def _may_wait(op: Op) -> bool:
+    """Whether an op may see what another program writes while both run."""
+    return op.opdef.has(READS) and (op.opdef.has(WRITES) or bool(op.attrs.get("volatile")))
 
 
 def symbol(name: str) -> str:

@@ -18,9 +18,12 @@ from typing import TextIO
 import numpy as np
 from llvmlite import binding
 
-from blocknumba.cpu_lower.ops.debug import PRINT
 from blocknumba.tile_ir.ir.types import DTYPES
 from blocknumba.tile_ir.ops.debug import print_line
+
+
+PRINT = "blocknumba_print"
+FIRST_SLOT = 2  # of the parameters: the record of failures and the printer come before
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class CpuTarget:
         return self.vector_unit.bits // 8
 
     def __str__(self) -> str:
-        return f"cpu {self.processor} ({self.vector_bytes * 8} bits)"
+        return f"{self.processor} ({self.vector_unit.name}, {self.triple.partition('-')[0]})"
 
     def lanes(self, element_bytes: int) -> int:
         """Number of elements that a vector holds."""

@@ -6,8 +6,9 @@ import ctypes
 
 import numpy as np
 
-from blocknumba.cpu_lower.kernel import FIRST_SLOT, SLOT_BYTES, lower
+from blocknumba.cpu_lower.kernel import SLOT_BYTES, lower
 from blocknumba.cpu_lower.ops import ELEMENTS, ROOTS
+from blocknumba.cpu_lower.printing import FIRST_SLOT
 from blocknumba.cpu_lower.target import CpuTarget, host
 from blocknumba.cpu_lower.toolchain import Loaded, assemble
 from blocknumba.tile_ir.ir.function import walk

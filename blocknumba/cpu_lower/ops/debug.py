@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from blocknumba.cpu_lower.elements import memory_type
 from blocknumba.cpu_lower.emitter import Coordinates, Emitter, Failure, root
+from blocknumba.cpu_lower.printing import PRINT
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ops import debug
-
-PRINT = "blocknumba_print"  # called for each element: see printing.py
 
 
 @root(debug.print_)

@@ -48,7 +48,7 @@ def compile_function(function: FunctionType, specialization: Specialization,
 
 def report(compiled: Compiled, settings: Settings) -> None:
     """Write to standard error what the settings ask for about a kernel."""
-    title = f"{compiled.name} for {compiled.specialization.target or 'the interpreter'}"
+    title = f"{compiled.name} for {compiled.device}"
     if settings.time:
         stages = ", ".join(f"{name} {ms:.1f}" for name, ms in compiled.times_ms.items())
         total = sum(compiled.times_ms.values())

@@ -97,6 +97,8 @@ def _number(loc: Loc, numbers: dict[Loc, int]) -> int:
 
 
 if TYPE_CHECKING:
+    from blocknumba.dispatch.compile.native import NativeCode
+    from blocknumba.dispatch.launch.native import NativeLauncher
     from blocknumba.tile_ir.interpreter import Interpreter
 
 
@@ -109,7 +111,8 @@ class Compiled:
     effects: which arrays it reads and stores to.
     machine: the code for the target; None when it was compiled for the interpreter.
     times_ms: how long each stage took; only "cache" when it came from the disk.
-    interpreter: what runs it on the CPU, made by the first launch there.
+    native: the code for the CPU; None when it is for a GPU or interpreted.
+    interpreter, launcher: what runs it on the CPU, made by the first launch there.
     """
 
     name: str
@@ -118,7 +121,9 @@ class Compiled:
     effects: Effects
     machine: MachineCode | None
     times_ms: Mapping[str, float]
+    native: NativeCode | None = None
     interpreter: Interpreter | None = None
+    launcher: NativeLauncher | None = None
     _kernel: int | None = None
     _prepared: set[int] = field(default_factory=set)
     _lock: Lock = field(default_factory=Lock)
@@ -128,6 +133,13 @@ class Compiled:
         """Optimised tile IR."""
         stored = isinstance(self.source, StoredFunction)
         return self.source.read() if stored else self.source
+
+    @property
+    def device(self) -> str:
+        """What runs it, in words: a GPU's target, a processor or the interpreter."""
+        if self.native is not None:
+            return self.specialization.processor
+        return str(self.specialization.target or "the interpreter")
 
     @property
     def is_text(self) -> bool:
@@ -156,7 +168,11 @@ class Compiled:
 
     @property
     def asm(self) -> Mapping[str, str | bytes]:
-        """The kernel at each level: "tile", "gpu", "nvvm", "ptx", "sass" (text), "cubin"."""
+        """The kernel at each level.
+
+        For a GPU: "tile", "gpu", "nvvm", "ptx", "sass" (text) and "cubin".  For the CPU: "tile",
+        "llvm", "native" (assembly language) and "object" (an object file).
+        """
         return Assembly(self)
 
     @cached_property
@@ -194,7 +210,7 @@ class Compiled:
         driver.load_in_context(self._kernel)
 
     def __repr__(self) -> str:
-        return f"<{self.name} compiled for {self.specialization.target or 'the interpreter'}>"
+        return f"<{self.name} compiled for {self.device}>"
 
     def _require_machine(self, what: str) -> MachineCode:
         require(self.machine is not None,
@@ -225,6 +241,10 @@ class Assembly(Mapping[str, str | bytes]):
                 "sass": lambda: disassemble(machine.assembled.cubin),
                 "cubin": lambda: machine.assembled.cubin,
             }
+        native = compiled.native
+        if native is not None:
+            self._makers |= {"llvm": lambda: native.llvm_ir, "native": lambda: native.assembly,
+                             "object": lambda: native.code}
 
     @without_our_frames
     def __getitem__(self, level: str) -> str | bytes:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import UnionType
+from typing import TYPE_CHECKING
 
 from blocknumba.dispatch.compile.compiled import Compiled, StoredFunction, located, numbered
 from blocknumba.dispatch.compile.effects import Effects
@@ -17,6 +18,9 @@ from blocknumba.nvvm_lower.toolchain import Assembled
 from blocknumba.tile_ir.ir.function import Parameter
 from blocknumba.tile_ir.ir.remarks import Remark
 from blocknumba.tile_ir.ir.tensor_map import TensorMap
+
+if TYPE_CHECKING:
+    from blocknumba.dispatch.compile.native import NativeCode
 
 _LENGTH_BYTES = 8
 _ELF = b"\x7fELF"  # how a cubin begins
@@ -76,6 +80,11 @@ def encode(compiled: Compiled, toolchain: Iterable[Path]) -> bytes:
             "warnings": assembled.warnings, "remarks": _remark_fields(machine.remarks)}
         sections += [machine.gpu.encode(), machine.nvvm.encode(), assembled.ptx.encode(),
                   assembled.cubin]
+    elif compiled.native is not None:
+        native = compiled.native
+        head["native"] = native.fields() | {
+            "parameters": [*map(parameter_fields, native.parameters)]}
+        sections += [native.llvm_ir.encode(), native.code]
     return _joined([json.dumps(head).encode(), *sections])
 
 
@@ -100,10 +109,19 @@ def _decoded(content: bytes, specialization: Specialization) -> Compiled | None:
     machine = _machine_code(head["machine"], sections[1:]) if "machine" in head else None
     if (machine is None) is not (specialization.target is None):
         raise ValueError(head["name"])
+    native = _native_code(head["native"], *sections[1:]) if "native" in head else None
     # the interpreter will need all of it: now is the time to find out that it is damaged
-    source = tile.read() if machine is None else tile
+    source = tile.read() if machine is None and native is None else tile
     effects = Effects(_names(head["read"]), _names(head["stored"]))
-    return Compiled(head["name"], specialization, source, effects, machine, {})
+    return Compiled(head["name"], specialization, source, effects, machine, {}, native)
+
+
+def _native_code(head: dict, llvm_ir: bytes, code: bytes) -> NativeCode:
+    # here and not above: it imports llvmlite, which launches on a GPU do without
+    from blocknumba.dispatch.compile.native import NativeCode
+
+    parameters = tuple(map(_parameter, _typed(head, {"parameters": list})["parameters"]))
+    return NativeCode.of_fields(head, llvm_ir.decode(), code, parameters)
 
 
 def _machine_code(head: dict, sections: Sequence[bytes]) -> MachineCode:

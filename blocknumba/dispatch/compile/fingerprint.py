@@ -57,7 +57,7 @@ def fingerprint(function: FunctionType, specialization: Specialization,
     try:
         writer.add("blocknumba", FORMAT, environment(), repr(specialization.arguments),
                    repr(options), str(specialization.target), specialization.disjoint,
-                   specialization.numbers_describe)
+                   specialization.numbers_describe, str(specialization.processor))
         writer.value(function)
         for name, value in constants.items():
             writer.add("constant", name)

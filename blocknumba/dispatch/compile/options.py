@@ -34,7 +34,8 @@ class Options:
     launch_pdl: let programs begin while the last ones of the kernel before it in the stream still
         run; they wait for its results before they do anything.  Before Hopper it changes nothing.
         Source: CUDA Programming Guide, "Programmatic Dependent Launch".
-    interpret: run on the CPU even where there is a GPU.
+    device: "cpu" runs natively on the CPU even where there is a GPU; None: on the GPU, if any.
+    interpret: run in the interpreter, on the CPU, even where there is a GPU.
     """
 
     num_warps: int | None = None
@@ -46,6 +47,7 @@ class Options:
     lineinfo: bool = False
     launch_cooperative_grid: bool = False
     launch_pdl: bool = False
+    device: str | None = None
     interpret: bool = False
 
     def __post_init__(self):
@@ -60,6 +62,8 @@ class Options:
                      "interpret"):
             value = getattr(self, name)
             require(isinstance(value, bool), "{}: given {!r}, accepted True or False", name, value)
+        require(self.device in (None, "cpu"), "device: given {!r}, accepted \"cpu\" or None",
+                self.device)
 
     def named(self) -> dict[str, object]:
         """The options by name, as a grid that is a function sees them."""

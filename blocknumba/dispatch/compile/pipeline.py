@@ -17,6 +17,7 @@ from types import FunctionType
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.effects import effects
 from blocknumba.dispatch.compile.machine_code import MachineCode
+from blocknumba.dispatch.compile.native import native_code
 from blocknumba.dispatch.compile.resources import (
     layout_options, require_memory, require_registers, require_room, require_shared_memory,
 )
@@ -70,11 +71,11 @@ def compiling(function: FunctionType, target: Target | None) -> Iterator[None]:
 def tile_function(function: FunctionType, specialization: Specialization,
                   constants: Mapping[str, object], times_ms: dict[str, float]) -> Function:
     """The optimised tile IR of a kernel."""
-    with _ONE_AT_A_TIME, _timed("typing", times_ms):
+    with _ONE_AT_A_TIME, timed("typing", times_ms):
         tile = build(function, dict(specialization.arguments), constants,
                      TypingOptions(debug=specialization.options.debug,
                                    target=str(specialization.target or "")))
-    with _timed("tile", times_ms):
+    with timed("tile", times_ms):
         return optimise(tile)
 
 
@@ -85,7 +86,10 @@ def _compile(function: FunctionType, specialization: Specialization,
     if target is None:
         require_memory(tile)
     machine = None if target is None else _best_machine_code(tile, specialization, times_ms)
-    return Compiled(function.__name__, specialization, tile, effects(tile), machine, times_ms)
+    native = None if specialization.processor is None else native_code(
+        tile, specialization.disjoint, times_ms)
+    return Compiled(function.__name__, specialization, tile, effects(tile), machine, times_ms,
+                    native)
 
 
 def _best_machine_code(tile: Function, specialization: Specialization,
@@ -126,7 +130,7 @@ def _attempts(tile: Function, specialization: Specialization) -> Iterator[tuple[
 def _laid_out(tile: Function, specialization: Specialization, num_warps: int,
               times_ms: dict[str, float]) -> Function:
     """The kernel in the GPU-layout IR, for a number of warps."""
-    with _timed("layout", times_ms):
+    with timed("layout", times_ms):
         gpu = lay_out(tile, layout_options(specialization, num_warps))
     require_shared_memory(gpu, specialization.target)
     require_registers(gpu, num_warps)
@@ -138,9 +142,9 @@ def _machine_code(gpu: Function, specialization: Specialization, num_warps: int,
     options, target = specialization.options, specialization.target
     code = CodeOptions(num_warps, options.fastmath, options.maxnreg, min_blocks, options.lineinfo,
                        options.debug, options.launch_pdl)
-    with _timed("nvvm", times_ms):
+    with timed("nvvm", times_ms):
         lowered = lower(gpu, target, code)
-    with _timed("assemble", times_ms):
+    with timed("assemble", times_ms):
         assembled = assemble_kernel(lowered, target, code)
     return MachineCode(text(gpu), lowered.nvvm_ir, assembled, lowered.name, lowered.parameters,
                        lowered.num_warps * target.warp_size, lowered.shared_bytes,
@@ -164,7 +168,8 @@ def _garbage_left() -> Iterator[None]:
 
 
 @contextmanager
-def _timed(stage: str, times_ms: dict[str, float]) -> Iterator[None]:
+def timed(stage: str, times_ms: dict[str, float]) -> Iterator[None]:
+    """Context of a stage, whose time is added."""
     start = time.perf_counter()
     yield
     times_ms[stage] = times_ms.get(stage, 0.0) + (time.perf_counter() - start) * 1e3

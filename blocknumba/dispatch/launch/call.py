@@ -149,7 +149,7 @@ def device_of(signature: Signature, arguments: Arguments,
         raise BlockValueError(f"{signature.kernel}: argument {x} is on device {one} and argument "
                               f"{y} on device {other}, accepted arrays of one device")
     driver = find_driver()
-    if driver is None or options.interpret or SETTINGS.interpret:
+    if driver is None or options.interpret or options.device or SETTINGS.interpret:
         return None, 0
     return driver, next(iter(first), driver.current_device())
 

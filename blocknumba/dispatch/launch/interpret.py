@@ -1,4 +1,4 @@
-"""Runs of a kernel in the interpreter, in place on host arrays."""
+"""Runs of a kernel on the CPU, natively or in the interpreter, in place on host arrays."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from blocknumba.dispatch.compile.compiled import Compiled
-from blocknumba.dispatch.launch.arrays import ArrayInfo, host_view
+from blocknumba.dispatch.launch.arrays import ArrayInfo, array_info, host_view
 from blocknumba.dispatch.launch.driver import require_driver
 from blocknumba.dispatch.launch.grid import Grid
+from blocknumba.dispatch.launch.native import NativeLauncher
 from blocknumba.dispatch.launch.staging import HostCopies
 from blocknumba.dispatch.launch.streams import StreamOrder
 from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo
@@ -28,17 +29,29 @@ def interpret(compiled: Compiled, grid: Grid, infos: Mapping[str, ArgumentInfo],
             if not isinstance(info, ArrayInfo) or info.device is None}
     devices = {name: info for name, info in infos.items() if name not in host}
     if not devices:
-        _run(compiled, grid, host)
+        _run(compiled, grid, host, infos)
         return
     driver = require_driver(compiled.name)
     device = next(iter(devices.values())).device
     with (driver.on_device(device),
           StreamOrder(driver, devices.values(), device, stream) as handle,
           HostCopies(driver, devices, compiled.effects.stored, handle) as copies):
-        _run(compiled, grid, host | copies)
+        copied = {name: array_info(array, name) for name, array in copies.items()}
+        _run(compiled, grid, host | copies, {**infos, **copied})
 
 
-def _run(compiled: Compiled, grid: Grid, arguments: Mapping[str, np.ndarray | np.generic]) -> None:
+def _launcher(compiled: Compiled) -> NativeLauncher:
+    """The kernel's native code, loaded by its first launch."""
+    if compiled.launcher is None:
+        compiled.launcher = NativeLauncher(compiled.name, compiled.native)
+    return compiled.launcher
+
+
+def _run(compiled: Compiled, grid: Grid, arguments: Mapping[str, np.ndarray | np.generic],
+         infos: Mapping[str, ArgumentInfo]) -> None:
+    if compiled.native is not None:
+        _launcher(compiled).run(grid, infos)
+        return
     if compiled.interpreter is None:
         compiled.interpreter = Interpreter(compiled.tile)
     compiled.interpreter.run(grid, arguments, debug=compiled.specialization.options.debug)

@@ -191,11 +191,10 @@ class Kernel(Named):
         arrays = arguments.arrays
         specialization, captures = self.specialize(arguments_of(self.signature, arguments.infos),
                                                    arguments.constants, options, target,
-                                                   target is not None
-                                                   and are_disjoint(arrays.values()))
+                                                   are_disjoint(arrays.values()))
         compiled = self._code_for(specialization, arguments)
-        if target is not None and not specialization.disjoint and stores_are_apart(
-                arrays, compiled.effects.stored):
+        if not (target is specialization.processor is None or specialization.disjoint) and (
+                stores_are_apart(arrays, compiled.effects.stored)):
             compiled = self._code_for(replace(specialization, disjoint=True), arguments)
         return Call(self.signature, arguments, captures, compiled, driver, device)
 
@@ -234,10 +233,12 @@ class Kernel(Named):
         frozen = tuple((name, freeze(value, f"{self.signature.kernel}: argument {name}"))
                        for name, value in constants.items())
         captures = self.captures(constants)
-        if options.interpret:
-            options = options.override({"interpret": False})  # the target says it
+        processor = processor_of(options) if target is None else None
+        # target and processor say it
+        options = options.override({"interpret": False, "device": None})
         return Specialization(arguments, frozen, captures.values, options, target,
-                              disjoint and target is not None), captures
+                              disjoint and not (target is processor is None),
+                              processor=processor), captures
 
     def inspect_tile(self) -> dict[Specialization, str]:
         """The tile IR of all code so far."""
@@ -338,7 +339,8 @@ class Kernel(Named):
         given |= {name: type(value) for name, value in keywords.items()}
         options = self.options.override(changes)
         driver = find_driver()
-        if driver is None or SETTINGS.interpret or "interpret" in changes or options.interpret:
+        if (driver is None or SETTINGS.interpret or {"interpret", "device"} & {*changes}
+                or options.interpret or options.device):
             return self._run_slowly
         link = self._chain.link()
         launcher = generate_launcher(driver, signature, given, tuple(sorted(changes)),
@@ -405,6 +407,15 @@ def jit(function: FunctionType | None = None, /, **options: object) -> Kernel | 
     if function is None:
         return without_our_frames(lambda inner: Kernel(inner, chosen))
     return Kernel(function, chosen)
+
+
+def processor_of(options: Options) -> str | None:
+    """The CPU that a kernel is compiled for; None for the interpreter."""
+    if options.interpret or options.debug or SETTINGS.interpret:
+        return None
+    # here and not above: launches on a GPU need no llvmlite
+    from blocknumba.cpu_lower.target import host
+    return str(host())
 
 
 def default_target() -> Target | None:

@@ -40,7 +40,8 @@ class Specialization:
     constants: (name, frozen value) of the others.
     captured: (path, frozen value) of the globals and closure variables that the code reads.
     options: compile options.
-    target: the GPU; None for the interpreter.
+    target: the GPU; None for the CPU.
+    processor: the CPU that native code is for; None for a GPU and for the interpreter.
     disjoint: no array that is stored to shares memory with another; checked by the launch.
     numbers_describe: the scalar arguments describe arrays that tensor maps can encode.  The
         launch has checked this for the maps that the code uses.
@@ -53,6 +54,7 @@ class Specialization:
     target: Target | None
     disjoint: bool = False
     numbers_describe: bool = True
+    processor: str | None = None
 
 
 def arguments_of(signature: Signature, infos: Mapping[str, ArrayInfo | ScalarInfo],
