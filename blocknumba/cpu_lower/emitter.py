@@ -150,6 +150,8 @@ class Emitter(LaneWriter):
         value, coordinates = access
         if not value.type.shape:
             return uniform(self.known.scalars[value])
+        if value in self.known.unmasked:
+            return uniform("true")
         buffer = self.known.buffers.get(value)
         if buffer is None or value in self.filling:
             return None
@@ -161,7 +163,7 @@ class Emitter(LaneWriter):
         if operands is not None:
             return operands(self, value.owner, access)
         return [(operand, coordinates if operand.type.shape else ())
-                for operand in value.owner.operands if operand not in self.known.unmasked]
+                for operand in value.owner.operands]
 
     def ahead(self, accesses: Sequence[Access], index: str) -> None:
         """Compute, before the innermost loop, what does not depend on its counter."""

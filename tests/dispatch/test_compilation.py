@@ -5,6 +5,7 @@ import pytest
 
 import blocknumba as bn
 
+from blocknumba.cpu_lower.target import host
 from blocknumba.dispatch.compile import compilation
 from blocknumba.errors import BlockValueError
 from blocknumba.settings import LEVELS, Settings, read_settings
@@ -30,7 +31,7 @@ def test_nothing_is_said_unless_asked_for(capsys, monkeypatch):
 def test_the_time_of_each_stage_is_said(capsys, monkeypatch):
     text = said(Settings(time=True), capsys, monkeypatch)
 
-    assert text.startswith("# copy for the interpreter: ")
+    assert text.startswith(f"# copy for {host()}: ")
     assert "ms (typing " in text and ", tile " in text
     assert text.count("\n") == 1
 

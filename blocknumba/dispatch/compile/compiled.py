@@ -98,7 +98,6 @@ def _number(loc: Loc, numbers: dict[Loc, int]) -> int:
 
 if TYPE_CHECKING:
     from blocknumba.dispatch.compile.native import NativeCode
-    from blocknumba.dispatch.launch.native import NativeLauncher
     from blocknumba.tile_ir.interpreter import Interpreter
 
 
@@ -123,7 +122,7 @@ class Compiled:
     times_ms: Mapping[str, float]
     native: NativeCode | None = None
     interpreter: Interpreter | None = None
-    launcher: NativeLauncher | None = None
+    launcher: object | None = None
     _kernel: int | None = None
     _prepared: set[int] = field(default_factory=set)
     _lock: Lock = field(default_factory=Lock)
@@ -136,7 +135,7 @@ class Compiled:
 
     @property
     def device(self) -> str:
-        """What runs it, in words: a GPU's target, a processor or the interpreter."""
+        """Its device in words: a GPU's target, a processor or the interpreter."""
         if self.native is not None:
             return self.specialization.processor
         return str(self.specialization.target or "the interpreter")

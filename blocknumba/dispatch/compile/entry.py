@@ -29,6 +29,8 @@ _HEAD = {"name": str, "toolchain": list, "read": list, "stored": list, "location
 _MACHINE = {"symbol": str, "parameters": list, "threads": int, "shared_bytes": int, "cluster": int,
             "registers": int, "spill_bytes": int, "stack_bytes": int, "static_shared_bytes": int,
             "warnings": list, "remarks": dict}
+_NATIVE = {"symbol": str, "versions": int, "parameters": list, "stops": list, "prints": list,
+           "locations": list, "numbers": list}
 _PARAMETER = {"kind": str, "argument": str, "axis": int | None, "divisibility": int,
               "minimum": int | None, "mappable": bool, "tensor_map": dict | None}
 _FAST = 1  # zlib's level: texts shrink to a tenth, in a third of the time of the default
@@ -82,8 +84,7 @@ def encode(compiled: Compiled, toolchain: Iterable[Path]) -> bytes:
                   assembled.cubin]
     elif compiled.native is not None:
         native = compiled.native
-        head["native"] = native.fields() | {
-            "parameters": [*map(parameter_fields, native.parameters)]}
+        head["native"] = _native_fields(native)
         sections += [native.llvm_ir.encode(), native.code]
     return _joined([json.dumps(head).encode(), *sections])
 
@@ -116,12 +117,31 @@ def _decoded(content: bytes, specialization: Specialization) -> Compiled | None:
     return Compiled(head["name"], specialization, source, effects, machine, {}, native)
 
 
-def _native_code(head: dict, llvm_ir: bytes, code: bytes) -> NativeCode:
-    # here and not above: it imports llvmlite, which launches on a GPU do without
-    from blocknumba.dispatch.compile.native import NativeCode
+def _native_fields(native: NativeCode) -> dict[str, object]:
+    """Everything but texts and code, for JSON."""
+    locations, numbers = numbered(stop.loc for stop in native.stops)
+    return {"symbol": native.symbol, "versions": native.versions,
+            "parameters": [*map(parameter_fields, native.parameters)],
+            "stops": [[s.kind, s.message, list(s.shape)] for s in native.stops],
+            "prints": [[p.prefix, p.hexadecimal, [[n, list(s)] for n, s in p.operands]]
+                       for p in native.prints],
+            "locations": locations, "numbers": numbers}
 
-    parameters = tuple(map(_parameter, _typed(head, {"parameters": list})["parameters"]))
-    return NativeCode.of_fields(head, llvm_ir.decode(), code, parameters)
+
+def _native_code(head: dict, llvm_ir: bytes, code: bytes) -> NativeCode:
+    # here and not above: both import llvmlite, which launches on a GPU do without
+    from blocknumba.cpu_lower.printing import PrintOp  # see above
+    from blocknumba.dispatch.compile.native import NativeCode, StopReason
+
+    locs = located(_typed(head, _NATIVE)["locations"], head["numbers"])
+    stops = tuple(StopReason(str(kind), str(message), tuple(shape), loc)
+                  for (kind, message, shape), loc in zip(head["stops"], locs, strict=True))
+    prints = tuple(PrintOp(str(prefix), bool(hexadecimal),
+                           tuple((str(n), tuple(s)) for n, s in operands))
+                   for prefix, hexadecimal, operands in head["prints"])
+    return NativeCode(llvm_ir.decode(), code, head["symbol"],
+                      tuple(map(_parameter, head["parameters"])), stops, prints,
+                      head["versions"])
 
 
 def _machine_code(head: dict, sections: Sequence[bytes]) -> MachineCode:

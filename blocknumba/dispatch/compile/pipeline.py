@@ -14,10 +14,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FunctionType
 
+from blocknumba.cpu_lower.kernel import lower as lower_natively
+from blocknumba.cpu_lower.kernel import unsupported
+from blocknumba.cpu_lower.printing import PrintOp
+from blocknumba.cpu_lower.target import host
+from blocknumba.cpu_lower.toolchain import assemble as assemble_natively
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.effects import effects
 from blocknumba.dispatch.compile.machine_code import MachineCode
-from blocknumba.dispatch.compile.native import native_code
+from blocknumba.dispatch.compile.native import NativeCode, StopReason
 from blocknumba.dispatch.compile.resources import (
     layout_options, require_memory, require_registers, require_room, require_shared_memory,
 )
@@ -31,6 +36,7 @@ from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.ir.function import Function
+from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.passes.pipeline import optimise
 from blocknumba.tile_ir.text.printer import text
 from blocknumba.typing.context import Options as TypingOptions
@@ -86,10 +92,32 @@ def _compile(function: FunctionType, specialization: Specialization,
     if target is None:
         require_memory(tile)
     machine = None if target is None else _best_machine_code(tile, specialization, times_ms)
-    native = None if specialization.processor is None else native_code(
+    native = None if specialization.processor is None else _native_code(
         tile, specialization.disjoint, times_ms)
     return Compiled(function.__name__, specialization, tile, effects(tile), machine, times_ms,
                     native)
+
+
+def _native_code(fn: Function, disjoint: bool, times_ms: dict[str, float]) -> NativeCode | None:
+    """Code for this processor; None where a function has to be interpreted.
+
+    disjoint: no array that it stores to shares memory with another.
+    """
+    if unsupported(fn):
+        return None
+    with timed("llvm", times_ms):
+        lowered = lower_natively(fn, host(), disjoint=disjoint)
+    with timed("native", times_ms):
+        code = assemble_natively(lowered.llvm_ir, host())
+    stops = tuple(StopReason(
+        f.kind, f.op.attrs["message"] if f.kind == "assert" else "",
+        f.op.condition.type.shape if f.kind == "assert" else (),
+        fn.loc if f.op is None else f.op.loc) for f in lowered.failures)
+    prints = tuple(PrintOp(op.attrs["prefix"], attribute(op, "hexadecimal"), tuple(
+        (str(value.type.dtype), value.type.shape) for value in op.operands))
+        for op in lowered.prints)
+    return NativeCode(lowered.llvm_ir, code, lowered.name, lowered.parameters, stops, prints,
+                      lowered.versions)
 
 
 def _best_machine_code(tile: Function, specialization: Specialization,
