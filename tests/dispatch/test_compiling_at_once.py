@@ -1,7 +1,9 @@
 """Several compilations at the same time."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 import blocknumba as bn
@@ -58,3 +60,36 @@ def test_threads_that_want_the_same_code_compile_it_once(monkeypatch):
         found = set(pool.map(lambda _: compiled(kernel, 64), range(4)))
 
     assert len(compilations) == len(found) == 1
+
+
+def half(number):
+    return number * np.float32(0.5)
+
+
+def make_halves():
+    @bn.jit
+    def halves(x, out, B: bn.constexpr):
+        at = bn.arange(B)
+        out[at] = bn.map(half, x[at])
+
+    return halves
+
+
+def test_numba_may_compile_a_caller_while_a_kernel_asks_it_for_a_scalar_function():
+    """A caller's thread holds Numba's lock when a block function is compiled for it."""
+    pytest.importorskip("numba.cuda")
+    from numba.cuda.core.compiler_lock import global_compiler_lock
+    other = threading.Thread(target=compiled, args=(make_halves(), 64), daemon=True)
+
+    def call():
+        with global_compiler_lock:
+            other.start()
+            other.join(1.0)  # until it waits for Numba's lock, unless it is quicker
+            compiled(make_softmax(), 64)
+
+    caller = threading.Thread(target=call, daemon=True)
+    caller.start()
+    for thread in (caller, other):
+        thread.join(60)
+
+    assert not caller.is_alive() and not other.is_alive()

@@ -11,7 +11,6 @@ from blocknumba.dispatch.block_functions.compilation import (
     BlockCode, any_array, compile_block_function,
 )
 from blocknumba.dispatch.compile.options import Options
-from blocknumba.dispatch.launch.forks import Lock
 from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.errors import UNKNOWN, BlockError, BlockValueError, Loc, require, require_known
 from blocknumba.nvvm_lower.target import TARGETS, Target
@@ -70,7 +69,6 @@ class CallableKernel:
         self.link, self.wide = link, wide
         self.__name__ = kernel.signature.kernel
         self._compiled: dict[tuple, BlockCode] = {}
-        self._lock = Lock()
 
     @property
     def num_warps(self) -> int:
@@ -133,11 +131,10 @@ class CallableKernel:
     def _code_for(self, arguments: tuple[tuple[str, Argument], ...], target: Target) -> BlockCode:
         captured = self.kernel.captures(self.constants).values
         key = arguments, target, captured
-        with self._lock:
-            if key not in self._compiled:
-                self._compiled[key] = compile_block_function(
-                    self.kernel, self.constants, self.options, arguments, target)
-            return self._compiled[key]
+        if key not in self._compiled:  # two threads at once would make the same code
+            self._compiled[key] = compile_block_function(
+                self.kernel, self.constants, self.options, arguments, target)
+        return self._compiled[key]
 
     def _check_caller(self, caller: Caller) -> None:
         require(caller.block in (None, (self.threads, 1, 1)),

@@ -9,9 +9,10 @@ The last three are repeated with other numbers of warps or registers if the code
 from __future__ import annotations
 
 import gc
+import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import FunctionType
 
 from blocknumba.cpu_lower.kernel import lower as lower_natively
@@ -45,6 +46,8 @@ from blocknumba.typing.frontend import build
 # Numba's bytecode analysis and type inference keep global state; all after them does not, and
 # libNVVM and nvJitLink release the GIL, so that several threads compile at once
 _ONE_AT_A_TIME = Lock()
+# modules of Numba's compilers that have a `global_compiler_lock`
+_OTHER_COMPILERS = ("numba.core.compiler_lock", "numba.cuda.core.compiler_lock")
 
 
 def compile_function(function: FunctionType, specialization: Specialization,
@@ -77,7 +80,7 @@ def compiling(function: FunctionType, target: Target | None) -> Iterator[None]:
 def tile_function(function: FunctionType, specialization: Specialization,
                   constants: Mapping[str, object], times_ms: dict[str, float]) -> Function:
     """The optimised tile IR of a kernel."""
-    with _ONE_AT_A_TIME, timed("typing", times_ms):
+    with _in_turn(), timed("typing", times_ms):
         tile = build(function, dict(specialization.arguments), constants,
                      TypingOptions(debug=specialization.options.debug,
                                    target=str(specialization.target or "")))
@@ -177,6 +180,21 @@ def _machine_code(gpu: Function, specialization: Specialization, num_warps: int,
     return MachineCode(text(gpu), lowered.nvvm_ir, assembled, lowered.name, lowered.parameters,
                        lowered.num_warps * target.warp_size, lowered.shared_bytes,
                        lowered.cluster, lowered.remarks)
+
+
+@contextmanager
+def _in_turn() -> Iterator[None]:
+    """Hold the locks of Numba's compilers that are loaded, then ours.
+
+    Numba holds its lock while it asks for a block function; a kernel that calls a scalar function
+    asks Numba for it.  All take the locks in this order, so that no two wait for each other.
+    """
+    with ExitStack() as held:
+        for name in _OTHER_COMPILERS:
+            if name in sys.modules:
+                held.enter_context(sys.modules[name].global_compiler_lock)
+        held.enter_context(_ONE_AT_A_TIME)
+        yield
 
 
 @contextmanager
