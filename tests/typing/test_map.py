@@ -269,6 +269,30 @@ def test_a_function_may_be_defined_in_the_kernel(device):
     assert np.array_equal(found, expected)
 
 
+def test_complex_numbers_stay_within_a_function(device):
+    def modulus(x, y):
+        z = complex(x, y)
+        for _ in range(3):
+            z = z * z * 0.25 + complex(x, y)
+        return abs(z), z.real
+
+    @bn.jit
+    def kernel(x, y, size, real, B: bn.constexpr):
+        r = bn.block(0, B)
+        size[r], real[r] = bn.map(modulus, x[r], y[r])
+
+    x, y = uniform(-1, 1), uniform(-1, 1, seed=1)
+    z = c = x.astype(complex) + 1j * y
+    for _ in range(3):
+        z = z * z * 0.25 + c
+    expected = [abs(z).astype(np.float32), z.real.astype(np.float32)]
+
+    found = launched(device, kernel, expected, x, y)
+
+    for one, other in zip(found, expected):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+
 def test_constant_arrays_are_tables(device):
     def looked_up(i):
         return TABLE[i & 7]
@@ -456,7 +480,31 @@ def takes_any(*x):
     return x[0]
 
 
+def calls_itself(x):
+    return x if x < 1 else calls_itself(x - 1)
+
+
+def calls_the_other(x):
+    return x if x < 1 else is_called_by_it(x - 1)
+
+
+def is_called_by_it(x):
+    return calls_the_other(x) * 2
+
+
+def tries(x):
+    try:
+        return checked(x)
+    except ValueError:
+        return x
+
+
 ERRORS = {
+    calls_itself: ("calls_itself calls itself", "return x if x < 1 else calls_itself(x - 1)",
+                   "write a loop"),
+    calls_the_other: ("calls_the_other calls itself", "return calls_the_other(x) * 2",
+                      "write a loop"),
+    tries: ("tries has a try statement", "def tries(x):|return checked(x)", "with if"),
     makes_complex: ("makes_complex returns complex64, accepted numbers and bools, or a tuple",
                     "def makes_complex(x):", "return z.real, z.imag"),
     makes_nothing: ("makes_nothing returns None", "def makes_nothing(x):",

@@ -169,9 +169,6 @@ def _explained(function: FunctionType, signature: Signature) -> Iterator[None]:
         raise BlockTypeError(
             f"map: Numba cannot compile {function.__name__}({given}): {_reason(text)}",
             loc=_location(function, text)) from None
-    except RecursionError:
-        raise BlockTypeError(f"map: {function.__name__} calls itself, accepted functions that do "
-                             "not, on a GPU", hint="write a loop") from None
     except BlockError:
         raise
     except Exception as error:  # Numba's libraries have others, of the driver for instance

@@ -11,7 +11,7 @@ their own that have the same names.  Between that and type inference:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 
 import numpy as np
 from numba.core import types
@@ -23,6 +23,7 @@ from blocknumba.typing.scalars.weak_integers import WeakIntegers
 
 _CONSTANTS = frozenset(("Const", "Global", "FreeVar"))  # names of classes of nodes
 _CONTAINERS = (types.Array, types.List, types.ListType, types.Set, types.DictType)
+_TRY = "mark_try_block"  # the name of a function that stands in Numba IR for `try:`
 _DOUBLES = (types.float64, types.complex128)
 
 
@@ -37,6 +38,7 @@ class Preparation:
     def __init__(self, weak: bool, compiled: Callable[[FunctionType], object]):
         self.weak, self._compiled = weak, compiled
         self._known: dict[FunctionType, object] = {}
+        self._open: list[CodeType] = []  # of functions whose types are being inferred
         self.double: Loc = UNKNOWN
 
     def function(self, function: FunctionType) -> object:
@@ -52,13 +54,20 @@ class Preparation:
 
     def before_inference(self, state: object) -> None:
         """Change the IR of Numba's compiler state, in place, and how it is typed."""
+        self._close(state.func_id.code)  # of an attempt that failed
+        self._open.append(state.func_id.code)
         if self.weak:
             state.typingctx = WeakIntegers(state.typingctx)
         for block in state.func_ir.blocks.values():
             for statement in block.body:
                 node = getattr(statement, "value", None)
                 if type(node).__name__ in _CONSTANTS:
-                    node.value = self._replacement(node.value, state.typingctx)
+                    if getattr(node.value, "__name__", "") == _TRY:
+                        raise BlockTypeError(
+                            f"map: {state.func_id.func_name} has a try statement, accepted "
+                            "functions without", loc=_location(state, statement),
+                            hint="test the condition with if")
+                    node.value = self._replacement(node.value, state, statement)
                 elif getattr(node, "op", None) == "getattr":
                     self._replace_attribute(state.func_ir, statement, node)
 
@@ -69,6 +78,7 @@ class Preparation:
         float32 turned out to be float32 at last: what was made of the ints meanwhile was wider.
         Errors: BlockTypeError where the function makes an array, a list or the like.
         """
+        self._close(state.func_id.code)
         known = 0
         while self.weak and _first_double(state) and len(found := _float32_phis(state)) > known:
             known, state.locals, state.return_type = len(found), found, None
@@ -86,22 +96,35 @@ class Preparation:
                     "compute with numbers and tuples", loc=_location(state, statement),
                     hint="use variables, or a tuple")
 
-    def _replacement(self, value: object, typing_context: object) -> object:
-        """A constant as it is to be typed."""
+    def _close(self, code: CodeType) -> None:
+        """Take a function, and those that it called, from the open ones."""
+        if code in self._open:
+            del self._open[self._open.index(code):]
+
+    def _replacement(self, value: object, state: object, statement: object) -> object:
+        """A constant as it is to be typed.
+
+        Errors: BlockTypeError for a function that is being compiled: it would call itself.
+        """
         function = python_function(value)
         if function is None:
             return self.weakened(value)
-        if function is value and _has_type(value, typing_context):
+        if function is value and _has_type(value, state.typingctx):
             return value  # a function of a library that Numba has an implementation of
+        if written_code(function) in self._open:
+            raise BlockTypeError(f"map: {function.__name__} calls itself, accepted functions "
+                                 "without recursion", loc=_location(state, statement),
+                                 hint="write a loop")
         return self.function(function)
 
     def _replace_attribute(self, func_ir: object, statement: object, node: object) -> None:
         """Make `math.pi` the constant that it is."""
         owner = func_ir._definitions.get(node.value.name, ())
-        module = getattr(owner[0], "value", None) if len(owner) == 1 else None
-        if not isinstance(module, ModuleType):
+        if len(owner) != 1 or type(owner[0]).__name__ not in _CONSTANTS:
             return
-        found = getattr(module, node.attr, None)
+        if not isinstance(owner[0].value, ModuleType):
+            return
+        found = getattr(owner[0].value, node.attr, None)
         inner = python_function(found)
         is_own = inner is not None and inner is not found
         if type(found) is not float and not is_own:
