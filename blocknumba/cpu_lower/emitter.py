@@ -241,7 +241,7 @@ class Emitter(LaneWriter):
         if present is not None and into is None:
             return present
         shape = value.type.shape
-        axis, lanes = self.plan.lanes_of([value])
+        axis, lanes = self.plan.lanes_of([value], to_rows=into is not None)
         filled = self.prepare([value], shape, axis)
         buffer = into or self.known.buffers.get(value) or self.buffer(value.type, axis)
         filling = self.filling

@@ -18,6 +18,7 @@ from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import (
     CONTROL, EFFECT, READS, TERMINATOR, WRITES, attribute,
 )
+from blocknumba.tile_ir.ir.types import DType, PointerType
 
 FREE = frozenset(("arange", "splat", "broadcast", "transpose", "reshape", "extract", "hint",
                   "constant", "undefined", "program_id", "num_programs", "bitcast", "split"))
@@ -265,14 +266,19 @@ class Plan:
 
     # lanes --------------------------------------------------------------------------------------
     def lanes_of(self, values: Sequence[Value], *, reduced: int | None = None,
-                 excluded: int | None = None) -> tuple[int | None, int]:
+                 excluded: int | None = None, to_rows: bool = False,
+                 ) -> tuple[int | None, int]:
         """Axis and number of the lanes of a nest that computes tiles of one shape.
 
         reduced: the axis that the nest combines; combining lanes costs a little.
         excluded: an axis that the lanes cannot run along.
+        to_rows: whether the nest also stores them to memory, in C order.
         """
         shape = values[0].type.shape
         accesses, compute, element_bytes = self._accesses(values)
+        if to_rows:
+            accesses.append((*(1 for _ in shape[1:]), shape[-1]) if shape else ())
+            element_bytes = max(element_bytes, *(_computed_bytes(v.type.dtype) for v in values))
         width = min(64, self.target.lanes(element_bytes))
         best = None
         for axis, extent in enumerate(shape):
@@ -301,8 +307,7 @@ class Plan:
             seen.add(value)
             owner = value.owner
             if self._data.get(value, True) and not value.type.is_pointer:
-                size = max(size, 4 if is_narrow(value.type.dtype) else size_bytes(
-                    value.type.dtype))
+                size = max(size, _computed_bytes(value.type.dtype))
             if value.type.is_pointer:
                 found.append(self._contiguity(value, axes, rank))
                 continue
@@ -324,6 +329,11 @@ class Plan:
             if axis not in axes:  # repeated along it
                 found[axis] = 1 << 30
         return tuple(found)
+
+
+def _computed_bytes(dtype: DType | PointerType) -> int:
+    """The size of an element in registers where it is computed."""
+    return 4 if is_narrow(dtype) else size_bytes(dtype)
 
 
 def _by_axis(runs: Sequence[int], axes: Sequence[int | None], rank: int) -> tuple[int, ...]:

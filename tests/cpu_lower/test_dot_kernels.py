@@ -30,6 +30,12 @@ def batched(x, w, out, B: bn.constexpr, N: bn.constexpr):
 
 
 @bn.jit
+def small_products(x, w, out, B: bn.constexpr, N: bn.constexpr):
+    b, r = bn.block(0, B), bn.span(0, N)
+    out[b, r, r] = x[b, r, r] @ w[b, r, r]
+
+
+@bn.jit
 def gram(x, out, N: bn.constexpr):
     r = bn.span(0, N)
     tile = x[r, r]
@@ -118,6 +124,16 @@ def test_a_matrix_is_broadcast_along_the_batch():
         (2,), x=x, w=w, out=out)
 
     np.testing.assert_allclose(out, x.astype(float) @ w, atol=1e-5)
+
+
+def test_small_products_are_added_to_rows_that_are_cleared_together():
+    x, w, out = normal(70, 16, 16), normal(70, 16, 16), poisoned(70, 16, 16)
+    native = NativeKernel(small_products, ("f32[:,:,::1]",) * 3, {"B": 64, "N": 16})
+
+    native.run((2,), x=x, w=w, out=out)
+
+    np.testing.assert_allclose(out, x.astype(float) @ w, atol=1e-4)
+    assert "scatter" not in native.lowered.llvm_ir
 
 
 def test_a_tile_is_multiplied_by_its_transpose():
