@@ -22,6 +22,7 @@ from blocknumba.cpu_lower.writer import Writer
 ROUNDED = {"float": np.float32, "double": np.float64}
 SUFFIX = {"float": "f32", "double": "f64"}
 LONG_POLYNOMIAL = 8  # coefficients
+RARELY_CALLED = "noinline cold optsize nounwind"
 _SIGNED = {"<": "slt", "<=": "sle", ">": "sgt", ">=": "sge", "==": "eq", "!=": "ne"}
 _ORDERED = {"<": "olt", "<=": "ole", ">": "ogt", ">=": "oge", "==": "oeq", "!=": "une"}
 
@@ -175,27 +176,41 @@ class Body:
 
     def each_lane(self, name: str, function: Callable[[Vector], Vector],
                   x: Vector) -> Callable[[], Vector]:
-        """A function of one lane, not inlined; what is returned makes its calls for all lanes."""
+        """A function of one lane; what is returned makes its call for all lanes, in a loop."""
         symbol = f"{self.symbol}.{name}"
         single = Body(1, symbol)
         argument = single.argument(x.scalar)
         result = function(argument)
-        self._needed[symbol] = single.function([argument], result, "noinline cold nounwind")
+        self._needed[symbol] = single.function([argument], result, RARELY_CALLED)
+        if self.lanes > 1:
+            self._needed[f"{symbol}.lanes"] = self._loop_over_lanes(symbol, x, result.scalar)
+            symbol = f"{symbol}.lanes"
+        return lambda: self.call(symbol, result.scalar, x)
 
-        def calls() -> Vector:
-            if self.lanes == 1:
-                return self.call(symbol, result.scalar, x)
-            total = Vector(self, result.scalar, "poison")
-            for lane in range(self.lanes):
-                one, answer = self._name(), self._name()
-                self._lines += [
-                    f"  {one} = extractelement {x.typed}, i32 {lane}",
-                    f"  {answer} = call {result.scalar} @{symbol}({x.scalar} {one})"]
-                total = self.emit(f"insertelement {total.typed}, {result.scalar} {answer}, "
-                                  f"i32 {lane}", result.scalar)
-            return total
-
-        return calls
+    def _loop_over_lanes(self, single: str, x: Vector, scalar: str) -> str:
+        """The text of a function on vectors that calls one of a single lane."""
+        vector = self.type(scalar)
+        return f"""define internal {vector} @{single}.lanes({x.type} %x) {RARELY_CALLED} {{
+entry:
+  %operands = alloca {x.type}
+  %results = alloca {vector}
+  store {x.type} %x, ptr %operands
+  br label %loop
+loop:
+  %lane = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %from = getelementptr {x.scalar}, ptr %operands, i64 %lane
+  %one = load {x.scalar}, ptr %from
+  %answer = call {scalar} @{single}({x.scalar} %one)
+  %to = getelementptr {scalar}, ptr %results, i64 %lane
+  store {scalar} %answer, ptr %to
+  %next = add i64 %lane, 1
+  %more = icmp ult i64 %next, {self.lanes}
+  br i1 %more, label %loop, label %done
+done:
+  %all = load {vector}, ptr %results
+  ret {vector} %all
+}}
+"""
 
     def load_constant(self, name: str, numbers: Sequence[int], scalar: str,
                       index: Vector) -> Vector:

@@ -8,7 +8,7 @@ from blocknumba.cpu_lower.math import coefficients as table
 from blocknumba.cpu_lower.math.double_word import (
     Double, product, quick_sum, quotient, root, times, two_product, two_sum,
 )
-from blocknumba.cpu_lower.math.exponential import exp_of_sum, integral, times_power
+from blocknumba.cpu_lower.math.exponential import exp_of_sum, integral
 from blocknumba.cpu_lower.math.logarithm import split, split_normal
 from blocknumba.cpu_lower.math.registry import elementwise
 from blocknumba.cpu_lower.vectors import (
@@ -76,10 +76,11 @@ def _scaled_hypot(x: Vector, y: Vector) -> Vector:
 
 @elementwise("power", float32=1, float64=1, arity=2)
 def power(x: Vector, y: Vector) -> Vector:
-    """The power of |x|, and then what signs, zeros, infinities and NaN make of it."""
+    """The power of |x|, and then what signs, zeros, infinities and NaN make of it if there are."""
     size = absolute(x)
     value = _float_power(size, y) if x.scalar == "float" else _double_power(size, y)
-    return _with_special_values(x, y, value)
+    usual = (x > 0.0) & (x < math.inf) & (absolute(y) < math.inf)
+    return x.body.where_any(~usual, lambda: [_with_special_values(x, y, value)], [value])[0]
 
 
 def _float_power(size: Vector, y: Vector) -> Vector:
@@ -91,10 +92,10 @@ def _float_power(size: Vector, y: Vector) -> Vector:
     log_m = fma(s * z, polynomial(z, table.ATANH["double short"]), s + s)
     exponent = fma(log_m, table.LOG2_E["double"][0], parts.k) * y.to("double")
     exponent = at_least(at_most(exponent, 130.0), -152.0)
-    n, bits = integral(exponent, 1.0, 2 * exponent.format.bias)
+    n, bits = integral(exponent, 1.0, exponent.format.bias)
     r = (exponent - n) * table.LN2["double"][0]
     near = fma(fma(polynomial(r, table.EXP["double short"]), r, 1.0), r, 1.0)
-    return times_power(near, bits).to("float")
+    return (near * (bits << near.format.fraction).as_float(near.format)).to("float")
 
 
 def _double_power(size: Vector, y: Vector) -> Vector:
