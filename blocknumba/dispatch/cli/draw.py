@@ -116,13 +116,13 @@ def _columns(stages: Stages, remarks: list[str]) -> Iterable[tuple[str, Drawing]
         yield "memory", _column(
             ("Shared memory", "time down, bytes right; - - barrier",
              memory_panel(stages.laid_out, rows, MEMORY_WIDTH)))
-    rings, producers = stages.compiled.stats.rings, stages.compiled.stats.producers
+    stats = stages.compiled.stats
     yield "machine", _column(
         ("5  PTX", "instructions that tell something, by line of Python",
          ptx_panel(stages, hues, MACHINE_COLUMNS)),
         ("Machine code", "SASS instructions by kind", sass_panel(stages, MACHINE_COLUMNS)),
         *([("Pipeline", "slots of shared memory that are filled ahead of their use",
-            ring_panel(rings, producers))] if rings else []),
+            ring_panel(stats))] if stats.rings else []),
         ("Layouts", "who holds what", layouts_panel(letters, rows)))
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from blocknumba.dispatch.cli.stages import PassRun, Row, Stages
-from blocknumba.dispatch.compile.stats import Ring
+from blocknumba.dispatch.compile.stats import TMA, Stats
 from blocknumba.drawing import (
     FAINT, INK, LINE, PAPER, RULE, SIZE, Drawing, colour, shortened, text_width,
 )
@@ -107,33 +107,34 @@ def memory_panel(fn: Function, rows: Sequence[Row], width: float) -> Drawing:
     Downwards runs the program, to the right the bytes: a buffer lives from the first op that uses
     it to the last one.  Barriers are lines across.
     """
-    drawing = Drawing()
+    drawing, scale = Drawing(), width / fn.attrs["shared_bytes"]
     row_of = {op: index for index, row in enumerate(rows) for op in row.ops}
     ops = list(walk(fn.body))
     # constants have no row; beyond the last op is the end of the program
     numbers = [row_of.get(op, 0) for op in ops] + [len(rows) - 1]
+    alive = {lifetime: range(row_of[lifetime.op],
+                             max(numbers[lifetime.first - 1:lifetime.last]) + 1)
+             for lifetime in lifetimes(fn)}
     barriers = [row_of[op] for op in ops if op.opdef is barrier]
     drawing.rectangle(0, 0, width, len(rows) * ROW, "#f6f8fa", RULE)
-    for lifetime in lifetimes(fn):
-        alive = range(row_of[lifetime.op], max(numbers[lifetime.first - 1:lifetime.last]) + 1)
-        _draw_buffer(drawing, lifetime, alive, width / fn.attrs["shared_bytes"])
+    for lifetime, in_use in alive.items():
+        _draw_buffer(drawing, lifetime, in_use, scale)
     for row in barriers:
         y = (row + 0.5) * ROW
         drawing.line(0, y, width, y, "#cf222e", width=1.5, dashes="5 3")
-    for lifetime in lifetimes(fn):
-        alive = range(row_of[lifetime.op], max(numbers[lifetime.first - 1:lifetime.last]) + 1)
-        _label_buffer(drawing, lifetime, [row for row in alive if row not in barriers],
-                      width / fn.attrs["shared_bytes"], rows[alive.start].text.partition(" ")[0])
+    for lifetime, in_use in alive.items():
+        _label_buffer(drawing, lifetime, [row for row in in_use if row not in barriers], scale,
+                      rows[in_use.start].text.partition(" ")[0])
     return drawing
 
 
-def _draw_buffer(drawing: Drawing, lifetime: Lifetime, alive: range, scale: float) -> None:
+def _draw_buffer(drawing: Drawing, lifetime: Lifetime, in_use: range, scale: float) -> None:
     """A buffer over the rows where it is in use, slot by slot.  scale: pixels of a byte."""
     copies, offset = attribute(lifetime.op, "copies"), attribute(lifetime.op, "offset")
     width, hue = max(lifetime.size_bytes * scale / copies, 1), offset * GOLDEN_ANGLE / 16
     for copy in range(copies):
-        drawing.rectangle(offset * scale + copy * width, alive.start * ROW, width,
-                          len(alive) * ROW, colour(hue, 0.45, 0.86), colour(hue, 0.45, 0.74))
+        drawing.rectangle(offset * scale + copy * width, in_use.start * ROW, width,
+                          len(in_use) * ROW, colour(hue, 0.45, 0.86), colour(hue, 0.45, 0.74))
 
 
 def _label_buffer(drawing: Drawing, lifetime: Lifetime, rows: Sequence[int], scale: float,
@@ -206,30 +207,31 @@ def _layout_picture(layout: LinearLayout, letter: str, row: Row) -> Drawing:
     return drawing
 
 
-def ring_panel(rings: Sequence[Ring], producers: int) -> Drawing:
+def ring_panel(stats: Stats) -> Drawing:
     """Iterations of the loop in time: each slot of the rings is filled, read, and filled again."""
     drawing = Drawing()
-    copies, unit, label = rings[0].copies, 46.0, text_width("0" * 8)
-    steps = 2 * copies + 1
+    copies, unit, label = stats.rings[0].copies, 46.0, text_width("0" * 8)
     for slot in range(copies):
-        base = slot * (ROW + 3)
-        drawing.text(0, base + ROW - 5, f"slot {slot}")
-        for iteration in range(slot, steps, copies):
-            start = max(iteration - copies + 1, 1 - copies) + copies - 1
-            used = iteration + copies - 1
-            if used > start:
-                _timed(drawing, label + start * unit, base, (used - start) * unit,
-                       f"fill {iteration}", "#ddf4ff", "#54aeff")
-            if iteration < steps:
-                _timed(drawing, label + used * unit, base, unit, f"read {iteration}", "#fff8c5",
-                       "#d4a72c")
-    by = (f"filled by TMA, which {producers} warp{'s' * (producers > 1)} of its own starts"
-          if producers else "filled by asynchronous copies of the threads that read")
-    told = ["one box is one iteration of the loop; " + by, *map(str, rings)]
+        y = slot * (ROW + 3)
+        drawing.text(0, y + ROW - 5, f"slot {slot}")
+        for iteration in range(slot, 2 * copies + 1, copies):
+            begins, ahead = label + iteration * unit, (copies - 1) * unit
+            _timed(drawing, begins, y, ahead, f"fill {iteration}", "#ddf4ff", "#54aeff")
+            _timed(drawing, begins + ahead, y, unit, f"read {iteration}", "#fff8c5", "#d4a72c")
+    told = [f"time to the right; {_filled_by(stats)}", *map(str, stats.rings)]
     for index, line in enumerate(told):
         drawing.text(0, copies * (ROW + 3) + (index + 1) * ROW, line, size=10,
                      fill=INK if index else FAINT)
     return drawing
+
+
+def _filled_by(stats: Stats) -> str:
+    """Sentence that says who fills the slots of the rings."""
+    if stats.producers:
+        own = "1 warp of its own" if stats.producers == 1 else f"{stats.producers} warps of its own"
+        return f"filled by TMA, begun by {own}"
+    by_tma = any(access.way == TMA for access in stats.accesses)
+    return f"filled by {'TMA' if by_tma else 'asynchronous copies'}, begun by the warps that read"
 
 
 def _timed(drawing: Drawing, x: float, y: float, width: float, text: str, fill: str,
