@@ -748,3 +748,63 @@ def test_wrong_arguments_of_numbas_functions_are_refused():
 
     assert "rounded_up: got an unexpected keyword argument 'too'" in str(error.value)
     assert "out[r] = rounded_up(x[r], too=3)" in str(error.value)
+
+
+# native code of the CPU -----------------------------------------------------------------------
+def in_native_code(kernel, grid, *arguments, **named) -> None:
+    compiled = kernel[grid](*arguments, device="cpu", **named)
+    assert compiled.native is not None
+
+
+def test_native_code_leaves_out_elements_that_raise():
+    x = np.random.default_rng(8).integers(-9, 9, COUNT).astype(np.int32)
+    found = np.full_like(x, 77)
+
+    in_native_code(raising, bn.cdiv(COUNT, BLOCK), x, found, B=BLOCK)
+
+    assert np.array_equal(found, np.where((x < 0) | (x > 5), 0, x + 1))
+
+
+def test_native_code_maps_tiles_scalars_and_masks():
+    def function(x, limit, flag):
+        steps = 0
+        while x > 1 and steps < limit:
+            x /= 2
+            steps += 1
+        return x, np.int16(steps), not flag
+
+    @bn.jit
+    def kernel(x, flag, left, steps, flags, first, B: bn.constexpr):
+        r = bn.block(0, B)
+        y = x[r] * 2
+        left[r], steps[r], flags[r] = bn.map(function, y, 5, flag[r], mask=y > 0,
+                                             other=(y, -1, True))
+        one, _, _ = bn.map(function, y.max() + 0, 1, True)
+        first[bn.program_id(0)] = one
+
+    x = uniform(-9, 99)
+    flag = x > 40
+    y = 2 * x
+    taken = np.clip(np.ceil(np.log2(np.maximum(y.astype(float), 1))), 0, 5).astype(np.int16)
+    expected = [np.where(y > 0, np.ldexp(y, -taken.astype(np.int32)), y),
+                np.where(y > 0, taken, -1).astype(np.int16), np.where(y > 0, ~flag, True)]
+    found = [np.full_like(array, 77) for array in expected]
+    first = np.full(bn.cdiv(COUNT, BLOCK), 77, np.float32)
+
+    in_native_code(kernel, bn.cdiv(COUNT, BLOCK), x, flag, *found, first, B=BLOCK)
+
+    assert all(map(np.array_equal, found, expected))
+    blocks = np.split(np.append(y, np.zeros(-COUNT % BLOCK, np.float32)), len(first))
+    assert np.array_equal(first, [max(block) / 2 for block in blocks])
+
+
+def test_native_code_that_calls_functions_of_this_process_is_not_kept_on_disk():
+    @bn.jit
+    def kernel(x, out, B: bn.constexpr):
+        r = bn.block(0, B)
+        out[r] = bn.map(checked, x[r])
+
+    x = np.ones(4, np.int32)
+    compiled = kernel[1](x, x.copy(), B=4, device="cpu")
+
+    assert compiled.native is not None and not compiled.is_text
