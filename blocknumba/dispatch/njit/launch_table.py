@@ -13,23 +13,33 @@ can cache it: the table itself belongs to the process.
 from __future__ import annotations
 
 import ctypes
+import math
+import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
-from blocknumba.dispatch.launch.grid import MAX_X, MAX_YZ
+from blocknumba.cpu_lower.printing import FIRST_SLOT
+from blocknumba.dispatch.compile.compiled import Compiled
+from blocknumba.dispatch.launch.grid import MAX_X, MAX_YZ, Grid
+from blocknumba.dispatch.launch.native import NativeLauncher
 from blocknumba.dispatch.launch.plan import LaunchConfig, LaunchShape
+from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo
 from blocknumba.tile_ir.ir.function import Parameter
 
 MAX_VERSIONS = 64  # of a table; the 65th makes it forget the others
 MAX_PARAMETERS = 256
+WORTH_SHARING_S = 200e-6  # several times what it takes to go through Python
 SEVERAL_STREAMS = -1  # in the place of a stream: the arrays', which differ and must be ordered
-_WORD_BYTES = 8
-# (number of the table, addresses of record and key, grid x, y, z, stream, whether native code
-# cannot launch this even if it knows the version) -> one of the next three
+# (number of the table, addresses of record and key, grid x, y, z, stream, reason) -> outcome
 Miss = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 8)
-DONE, FAILED, LOOK_AGAIN = 0, 1, 2
+# reasons: the key is unknown; native code cannot launch this, whatever it knows; it is long
+# enough to be shared among threads
+UNKNOWN_KEY, CANNOT, SHARE = 0, 1, 2
+# outcomes: an error is kept for the thread; the version can now be found; it runs where it is
+DONE, FAILED, LOOK_AGAIN, RUN_HERE = 0, 1, 2, 3
 
 
 class VersionStruct(ctypes.Structure):
@@ -41,16 +51,17 @@ class VersionStruct(ctypes.Structure):
     device: ordinal.  current_device: address of cuCtxGetDevice; 0 where there is only one device.
     count: parameters.  slots: address of the slot of each in the record (int32).
     fixed: address of what the driver gets for each (pointers); 0 for that of its slot.
-    offsets: address of the offset in bytes of each in the CPU device's structure (int32).
     config: address of a CUlaunchConfig, to which grid and stream are added.
     cluster: blocks of a program.
+    share_from: programs of a launch on the CPU that Python shares among threads; 0 for any number.
     """
 
     _fields_ = [("key", ctypes.c_void_p), ("run", ctypes.c_void_p), ("handle", ctypes.c_uint64),
                 ("device", ctypes.c_int64), ("current_device", ctypes.c_void_p),
                 ("count", ctypes.c_int64), ("slots", ctypes.c_void_p),
-                ("offsets", ctypes.c_void_p), ("config", ctypes.c_void_p),
-                ("cluster", ctypes.c_int64), ("fixed", ctypes.c_void_p)]
+                ("config", ctypes.c_void_p),
+                ("cluster", ctypes.c_int64), ("fixed", ctypes.c_void_p),
+                ("share_from", ctypes.c_int64)]
 
 
 class TableStruct(ctypes.Structure):
@@ -83,14 +94,26 @@ class CpuCode:
     """A function of the CPU device.
 
     function: address of i32 (arguments, first program, stop program, grid x, y, z), which runs
-        a range of programs and returns 0, or another number where it had no memory to begin.
-        The first of the 8-byte slots of its arguments has the address of two.
-    parameters: of the kernel.  offsets: in bytes of each in the arguments, ascending.
+        a range of programs; see cpu_lower/kernel.py.
+    parameters: of the kernel, from FIRST_SLOT on.
+    launcher: what launches it from Python.
+    is_silent: it prints nothing, and fails only where there is no memory to begin.
     """
 
     function: int
     parameters: Sequence[Parameter]
-    offsets: Sequence[int]
+    launcher: NativeLauncher
+    is_silent: bool
+
+    @staticmethod
+    def of(compiled: Compiled) -> CpuCode:
+        """The code of a kernel that was compiled for this processor."""
+        native = compiled.native
+        if compiled.launcher is None:
+            compiled.launcher = NativeLauncher(compiled.name, native)
+        is_silent = not native.prints and all(stop.kind == "memory" for stop in native.stops)
+        return CpuCode(native.loaded.address(native.symbol), native.parameters,
+                       compiled.launcher, is_silent)
 
 
 class Version:
@@ -100,24 +123,40 @@ class Version:
     """
 
     def __init__(self, key: Sequence[int], slots: Sequence[int], code: GpuCode | CpuCode):
+        self._code = code
         self._key = (ctypes.c_uint64 * max(1, len(key)))(*key)
         self._slots = (ctypes.c_int32 * max(1, len(slots)))(*slots)
         struct = self.struct = VersionStruct(ctypes.addressof(self._key), count=len(slots),
                                              slots=ctypes.addressof(self._slots))
         assert len(slots) <= MAX_PARAMETERS
         if isinstance(code, CpuCode):
-            self._offsets = (ctypes.c_int32 * max(1, len(slots)))(*code.offsets)
-            struct.run, struct.offsets = code.function, ctypes.addressof(self._offsets)
+            struct.run, struct.share_from = code.function, 2 if code.is_silent else 0
             return
         self._config = LaunchConfig.of(code.shape)
         struct.run, struct.handle, struct.device = code.launch, code.handle, code.device
         struct.current_device = code.current_device
         struct.config, struct.cluster = ctypes.addressof(self._config), code.shape.cluster
-        self._maps = code.maps
         self._fixed = (ctypes.c_void_p * max(1, len(slots)))()
         for position, encoded in code.maps.items():
             self._fixed[position] = ctypes.addressof(encoded)
         struct.fixed = ctypes.addressof(self._fixed)
+
+
+    def share(self, grid: Grid, arguments: Mapping[str, ArgumentInfo]) -> int:
+        """Run a launch on the CPU on several threads; see Miss.
+
+        A thread that Python did not start is one of a parallel loop, whose others are busy.
+        Errors: those of a program that stopped.
+        """
+        if self._code.is_silent and isinstance(threading.current_thread(), threading._DummyThread):
+            return RUN_HERE
+        begin = time.perf_counter()
+        self._code.launcher.run(grid, arguments)
+        spent = time.perf_counter() - begin
+        if self._code.is_silent:  # so that launches take long enough for that
+            wanted = math.ceil(math.prod(grid) * WORTH_SHARING_S / spent)
+            self.struct.share_from = max(self.struct.share_from + 1, wanted)
+        return DONE
 
 
 class Table:
@@ -145,7 +184,7 @@ class Table:
 
 LAUNCH = "blocknumba_launch"
 _CODE = f"""
-%version = type {{ ptr, ptr, i64, i64, ptr, i64, ptr, ptr, ptr, i64, ptr }}
+%version = type {{ ptr, ptr, i64, i64, ptr, i64, ptr, ptr, i64, ptr, i64 }}
 %table = type {{ i64, i64, ptr, i64, [{MAX_VERSIONS} x ptr] }}
 %config = type {{ i32, i32, i32, [3 x i32], i32, i64, ptr, i32 }}
 
@@ -216,7 +255,7 @@ pack:
   %count = load i64, ptr %count.at
   %slots.at = getelementptr %version, ptr %version, i32 0, i32 6
   %slots = load ptr, ptr %slots.at
-  %fixed.at = getelementptr %version, ptr %version, i32 0, i32 10
+  %fixed.at = getelementptr %version, ptr %version, i32 0, i32 9
   %fixed = load ptr, ptr %fixed.at
   br label %parameters
 parameters:
@@ -236,10 +275,10 @@ parameter:
   %p.next = add i64 %p, 1
   br label %parameters
 packed:
-  %template.at = getelementptr %version, ptr %version, i32 0, i32 8
+  %template.at = getelementptr %version, ptr %version, i32 0, i32 7
   %template = load ptr, ptr %template.at
   %copied = load %config, ptr %template
-  %cluster.at = getelementptr %version, ptr %version, i32 0, i32 9
+  %cluster.at = getelementptr %version, ptr %version, i32 0, i32 8
   %cluster = load i64, ptr %cluster.at
   %cluster.32 = trunc i64 %cluster to i32
   %blocks = mul i32 %x, %cluster.32
@@ -256,11 +295,10 @@ packed:
   ret i32 %status
 }}
 
-; All programs of a version on the calling thread.  Parameters are copied in the order of their
-; offsets, 8 bytes each: what is too much is overwritten by the next.
+; All programs of a version on the calling thread.
 define internal i32 @blocknumba_run_here(ptr %version, ptr %record, i32 %x, i32 %y, i32 %z) {{
 entry:
-  %arguments = alloca [{MAX_PARAMETERS + 3} x i64]
+  %arguments = alloca [{MAX_PARAMETERS + FIRST_SLOT} x i64]
   %told = alloca [2 x i64]
   store ptr %told, ptr %arguments
   %printer.at = getelementptr i64, ptr %arguments, i64 1
@@ -269,8 +307,6 @@ entry:
   %count = load i64, ptr %count.at
   %slots.at = getelementptr %version, ptr %version, i32 0, i32 6
   %slots = load ptr, ptr %slots.at
-  %offsets.at = getelementptr %version, ptr %version, i32 0, i32 7
-  %offsets = load ptr, ptr %offsets.at
   br label %parameters
 parameters:
   %p = phi i64 [ 0, %entry ], [ %p.next, %parameter ]
@@ -279,12 +315,11 @@ parameters:
 parameter:
   %slot.at = getelementptr i32, ptr %slots, i64 %p
   %slot = load i32, ptr %slot.at
-  %offset.at = getelementptr i32, ptr %offsets, i64 %p
-  %offset = load i32, ptr %offset.at
   %from = getelementptr i64, ptr %record, i32 %slot
-  %to = getelementptr i8, ptr %arguments, i32 %offset
+  %place = add i64 %p, {FIRST_SLOT}
+  %to = getelementptr i64, ptr %arguments, i64 %place
   %bits = load i64, ptr %from
-  store i64 %bits, ptr %to, align 1
+  store i64 %bits, ptr %to
   %p.next = add i64 %p, 1
   br label %parameters
 packed:
@@ -300,9 +335,13 @@ packed:
 }}
 
 ; A launch: DONE, or FAILED where Python keeps an error for the calling thread.
-define i32 @{LAUNCH}(ptr %table, ptr %record, ptr %key, i64 %x, i64 %y, i64 %z,
-                      i64 %stream) {{
+; may.share: 0 within a parallel loop, whose threads are busy.
+define i32 @{LAUNCH}(ptr %table, ptr %record, ptr %key, i64 %x, i64 %y, i64 %z, i64 %stream,
+                     i64 %may.share) {{
 entry:
+  %x.32 = trunc i64 %x to i32
+  %y.32 = trunc i64 %y to i32
+  %z.32 = trunc i64 %z to i32
   %x.least = sub i64 %x, 1
   %y.least = sub i64 %y, 1
   %z.least = sub i64 %z, 1
@@ -319,16 +358,24 @@ find:
   %unknown = icmp eq ptr %version, null
   br i1 %unknown, label %miss, label %known
 known:
-  %x.32 = trunc i64 %x to i32
-  %y.32 = trunc i64 %y to i32
-  %z.32 = trunc i64 %z to i32
-  %config.at = getelementptr %version, ptr %version, i32 0, i32 8
+  %config.at = getelementptr %version, ptr %version, i32 0, i32 7
   %config = load ptr, ptr %config.at
   %is.cpu = icmp eq ptr %config, null
   br i1 %is.cpu, label %cpu, label %gpu
 cpu:
-  %failed = call i32 @blocknumba_run_here(ptr %version, ptr %record, i32 %x.32, i32 %y.32,
-                                          i32 %z.32)
+  %xy = mul i64 %x, %y
+  %programs = mul i64 %xy, %z
+  %share.at = getelementptr %version, ptr %version, i32 0, i32 10
+  %share = load i64, ptr %share.at
+  %always = icmp eq i64 %share, 0
+  %many = icmp sge i64 %programs, %share
+  %may = icmp ne i64 %may.share, 0
+  %wanted = and i1 %many, %may
+  %shared = or i1 %always, %wanted
+  br i1 %shared, label %miss, label %here
+here:
+  %own = phi ptr [ %version, %cpu ], [ %met, %back ]
+  %failed = call i32 @blocknumba_run_here(ptr %own, ptr %record, i32 %x.32, i32 %y.32, i32 %z.32)
   %cpu.done = icmp eq i32 %failed, 0
   br i1 %cpu.done, label %done, label %miss
 gpu:
@@ -337,9 +384,12 @@ gpu:
   %gpu.done = icmp eq i32 %status, 0
   br i1 %gpu.done, label %done, label %miss
 done:
-  ret i32 0
+  ret i32 {DONE}
 miss:
-  %cannot = phi i64 [ 1, %entry ], [ 0, %find ], [ 1, %cpu ], [ 1, %gpu ]
+  %met = phi ptr [ null, %entry ], [ null, %find ], [ %version, %cpu ], [ %own, %here ],
+                 [ %version, %gpu ]
+  %reason = phi i64 [ {CANNOT}, %entry ], [ {UNKNOWN_KEY}, %find ], [ {SHARE}, %cpu ],
+                    [ {CANNOT}, %here ], [ {CANNOT}, %gpu ]
   %miss.at = getelementptr %table, ptr %table, i32 0, i32 2
   %missed = load ptr, ptr %miss.at
   %number.at = getelementptr %table, ptr %table, i32 0, i32 3
@@ -347,9 +397,12 @@ miss:
   %record.64 = ptrtoint ptr %record to i64
   %key.64 = ptrtoint ptr %key to i64
   %outcome = call i32 %missed(i64 %number, i64 %record.64, i64 %key.64, i64 %x, i64 %y, i64 %z,
-                              i64 %stream, i64 %cannot)
+                              i64 %stream, i64 %reason)
   %again = icmp eq i32 %outcome, {LOOK_AGAIN}
-  br i1 %again, label %find, label %over
+  br i1 %again, label %find, label %back
+back:
+  %by.this.thread = icmp eq i32 %outcome, {RUN_HERE}
+  br i1 %by.this.thread, label %here, label %over
 over:
   ret i32 %outcome
 }}

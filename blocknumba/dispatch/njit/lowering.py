@@ -86,7 +86,8 @@ def _launch(context: object, builder: ir.IRBuilder, sig: Signature, args: Sequen
     stream = chosen if chosen is not None else _own_stream(builder, packed.streams)
     reference = link(kernel, description, key_words(description.layout), loc.filename)
     failed = builder.call(_launch_function(context, builder), [
-        _table(context, builder, reference), packed.record, packed.key, *axes, stream])
+        _table(context, builder, reference), packed.record, packed.key, *axes, stream,
+        I64(int(not _is_in_parallel_loop(context)))])
     with builder.if_then(cgutils.is_not_null(builder, failed), likely=False):
         context.call_conv.return_user_exc(builder, Failure, ())
     return context.get_dummy_value()
@@ -128,6 +129,11 @@ def _own_stream(builder: ir.IRBuilder, streams: Sequence[ir.Value]) -> ir.Value:
     return chosen
 
 
+def _is_in_parallel_loop(context: object) -> bool:
+    """Whether the function that is lowered is the body of a prange loop, which Numba names so."""
+    return "__numba_parfor" in context.fndesc.qualname
+
+
 def _launch_function(context: object, builder: ir.IRBuilder) -> ir.Function:
     """The function LAUNCH, linked into the caller's library."""
     name = f"{LAUNCH} of blocknumba"
@@ -136,7 +142,7 @@ def _launch_function(context: object, builder: ir.IRBuilder) -> ir.Function:
     code.add_llvm_module(launch_code())
     code.finalize()
     library.add_linking_library(code)
-    of = ir.FunctionType(I32, [_POINTER] * 3 + [I64] * 4)
+    of = ir.FunctionType(I32, [_POINTER] * 3 + [I64] * 5)
     return cgutils.get_or_insert_function(builder.module, of, LAUNCH)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from blocknumba.dispatch.compile.options import Options
@@ -22,13 +22,10 @@ from blocknumba.dispatch.launch.driver import require_driver
 from blocknumba.dispatch.launch.forks import Lock
 from blocknumba.dispatch.launch.grid import grid_of
 from blocknumba.dispatch.launch.plan import Plan, slot_bits
-from blocknumba.dispatch.launch.specialize import (
-    are_disjoint, arguments_of, stores_are_apart,
-)
-from blocknumba.dispatch.njit.cpu_code import cpu_code
+from blocknumba.dispatch.launch.specialize import are_disjoint, arguments_of
 from blocknumba.dispatch.njit.launch_table import (
-    DONE, FAILED, LOOK_AGAIN, MAX_PARAMETERS, MAX_VERSIONS, SEVERAL_STREAMS, CpuCode, GpuCode,
-    Miss, Table, Version,
+    DONE, FAILED, LOOK_AGAIN, MAX_PARAMETERS, MAX_VERSIONS, SEVERAL_STREAMS, SHARE, UNKNOWN_KEY,
+    CpuCode, GpuCode, Miss, Table, Version,
 )
 from blocknumba.dispatch.njit.record import ArrayEntry, Layout
 from blocknumba.errors import BlockValueError, require
@@ -67,9 +64,9 @@ class Site:
         self._name = kernel.signature.kernel
         self._options = description.options
         if description.device is None:  # host arrays stay on the CPU where there is a GPU too
-            self._options = self._options.override({"interpret": True})
+            self._options = self._options.override({"device": "cpu"})
         self._lock = Lock()
-        self._keys: set[tuple[int, ...]] = set()
+        self._versions: dict[tuple[int, ...], Version] = {}
         self._key_words = key_words
         number = next(_NUMBERS)
         _SITES[number] = self  # forever, as callers that know its number are
@@ -86,26 +83,28 @@ class Site:
         return self._table.address
 
     def launch(self, record: int, key: int, grid: tuple[int, int, int], stream: int,
-               must_launch: bool) -> int:
+               reason: int) -> int:
         """Launch as Python does, and let native code find the version from now on.
 
-        record, key: addresses.  must_launch: native code cannot, whatever versions there are.
-        Returns DONE, or LOOK_AGAIN where native code can now do it.
+        record, key: addresses.  reason: see Miss; so is what it returns.
         Errors: those of a launch; BlockValueError for a captured value that changed.
         """
-        if not must_launch and self._key_at(key) in self._keys:  # another thread was faster
+        known = self._versions.get(self._key_at(key))
+        if reason == UNKNOWN_KEY and known is not None:  # another thread was faster
             return LOOK_AGAIN
         layout = self.description.layout
         slots = (ctypes.c_int64 * max(1, layout.slot_count)).from_address(record)
-        arguments = Arguments(layout.read(slots, self._name), dict(self.description.constants))
-        call = self.kernel.prepare_read(arguments, self._options)
+        infos = layout.read(slots, self._name)
+        if reason == SHARE and known is not None:
+            return known.share(grid, infos)
+        call = self.kernel.prepare_read(Arguments(infos, dict(self.description.constants)),
+                                        self._options)
         self._require_unchanged(call)
-        if call.driver is None and not must_launch and self._add(
-                key, lambda: self._cpu_code(call)):
+        if reason == UNKNOWN_KEY and self._add(key, _cpu_code(call)):
             return LOOK_AGAIN
         plan = call.run(grid_of(grid, self._name), None if stream == SEVERAL_STREAMS else stream)
-        if plan is not None and not must_launch:
-            self._add(key, lambda: self._gpu_code(call, plan))
+        if reason == UNKNOWN_KEY and plan is not None:
+            self._add(key, self._gpu_code(call, plan))
         return DONE
 
     def _require_unchanged(self, call: Call) -> None:
@@ -119,30 +118,22 @@ class Site:
     def _key_at(self, address: int) -> tuple[int, ...]:
         return tuple((ctypes.c_uint64 * max(1, self._key_words)).from_address(address))
 
-    def _add(self, address: int, make: Callable[[], GpuCode | CpuCode | None]) -> bool:
-        """Add the version for the key at an address if there is native code for it.
+    def _add(self, address: int, code: GpuCode | CpuCode | None) -> bool:
+        """Add the version for the key at an address, if there is code that native code can call.
 
         Returns whether native code now finds it.
         """
         layout, key = self.description.layout, self._key_at(address)
+        if code is None or not layout.is_converted_natively:
+            return False
         with self._lock:
-            if key in self._keys:
-                return True
-            code = make() if layout.is_converted_natively else None
-            if code is None:
-                return False
-            if len(self._keys) == MAX_VERSIONS:
-                self._keys.clear()
-            self._keys.add(key)
-            self._table.add(Version(key, layout.slots(code.parameters), code))
+            if key not in self._versions:
+                if len(self._versions) == MAX_VERSIONS:
+                    self._versions.clear()
+                version = Version(key, layout.slots(code.parameters), code)
+                self._versions[key] = version
+                self._table.add(version)
         return True
-
-    def _cpu_code(self, call: Call) -> CpuCode | None:
-        call.require_writable()
-        if self.description.options.interpret:
-            return None
-        return cpu_code(call.compiled, stores_are_apart(call.arguments.arrays,
-                                                        call.compiled.effects.stored))
 
     def _gpu_code(self, call: Call, plan: Plan) -> GpuCode | None:
         """None for tensor maps that depend on values which the key does not hold."""
@@ -158,6 +149,17 @@ class Site:
                        plan.compiled.machine.parameters, maps)
 
 
+def _cpu_code(call: Call) -> CpuCode | None:
+    """None for a GPU, and where the interpreter runs the programs.
+
+    Errors: BlockValueError for a read-only array that the kernel stores to.
+    """
+    if call.compiled.native is None:
+        return None
+    call.require_writable()
+    return CpuCode.of(call.compiled)
+
+
 def checked(kernel: Named, description: Description) -> Description:
     """Compile for arguments like most, to find mistakes before a launch.
 
@@ -169,11 +171,13 @@ def checked(kernel: Named, description: Description) -> Description:
     require(layout.slot_count <= MAX_PARAMETERS, "{}: given arguments of {} addresses, extents, "
             "strides and numbers, accepted {}", name, layout.slot_count, MAX_PARAMETERS,
             error=BlockValueError)
-    target = target_of_device(description.device)
-    typical = layout.typical()
+    options, typical = description.options, layout.typical()
+    if description.device is None:  # the front end finds them, and takes less time
+        options = options.override({"interpret": True})
     specialization, _ = kernel.specialize(
-        arguments_of(kernel.signature, typical), description.constants, description.options,
-        target, are_disjoint(info for info in typical.values() if isinstance(info, ArrayInfo)))
+        arguments_of(kernel.signature, typical), description.constants, options,
+        target_of_device(description.device),
+        are_disjoint(info for info in typical.values() if isinstance(info, ArrayInfo)))
     compiled = kernel.compile(specialization, description.constants)
     for entry in layout.entries:
         if isinstance(entry, ArrayEntry) and entry.name in compiled.effects.stored:
@@ -206,11 +210,11 @@ _KEPT = threading.local()
 
 
 def _missed(number: int, record: int, key: int, x_programs: int, y_programs: int, z_programs: int,
-            stream: int, must_launch: int) -> int:
+            stream: int, reason: int) -> int:
     """See Miss."""
     try:
         return _SITES[number].launch(record, key, (x_programs, y_programs, z_programs), stream,
-                                     bool(must_launch))
+                                     reason)
     except BaseException as error:  # also Ctrl-C: it cannot pass through native code
         if isinstance(error, Exception):
             leave_out_our_frames(error)

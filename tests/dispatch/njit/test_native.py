@@ -7,6 +7,7 @@ import pytest
 from numba import njit, prange
 
 import blocknumba as bn
+from blocknumba.dispatch.launch.native import NativeLauncher
 from blocknumba.dispatch.njit.site import Site
 
 RANDOM = np.random.default_rng(3)
@@ -52,10 +53,10 @@ def run_count(x, counts):
 
 @pytest.fixture(autouse=True)
 def native(monkeypatch):
-    """A launch from Python is an error: all programs must run natively."""
-    def run(self, *_):
-        raise AssertionError(f"{self.compiled.name} ran in Python")
-    monkeypatch.setattr("blocknumba.dispatch.launch.call.Call.run", run)
+    """The interpreter is an error: all programs must run natively."""
+    def run(self, *_, **__):
+        raise AssertionError("ran in the interpreter")
+    monkeypatch.setattr("blocknumba.tile_ir.interpreter.Interpreter.run", run)
 
 
 def normal(*shape):
@@ -130,7 +131,7 @@ def test_arrays_that_share_memory_are_read_and_stored_in_order():
 
 
 def test_a_version_is_found_without_python(monkeypatch):
-    x = normal(4, 100)
+    x = normal(1, 100)  # one program: nothing to share
     out = np.full_like(x, np.nan)
     run_softmax(x, out)
     out[:] = np.nan
@@ -139,3 +140,86 @@ def test_a_version_is_found_without_python(monkeypatch):
     run_softmax(x, out)
 
     assert not np.isnan(out).any()
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """Grids of the launches that several threads may run."""
+    grids, run = [], NativeLauncher.run
+
+    def counted(self, grid, arguments):
+        grids.append(grid)
+        run(self, grid, arguments)
+    monkeypatch.setattr(NativeLauncher, "run", counted)
+    return grids
+
+
+def test_launches_that_take_long_are_shared_among_threads(shared):
+    x, y = normal(512, 512), normal(512, 512)
+    for _ in range(2):
+        out = np.full((512, 512), np.nan, np.float32)
+        run_product(x, y, out)
+
+        np.testing.assert_allclose(out, x.astype(np.float64) @ y, rtol=1e-4, atol=1e-3)
+
+    assert shared == [(16, 16, 1)] * 2
+
+
+def test_launches_that_take_little_are_not_shared(shared):
+    @njit
+    def run(x, out, times):
+        for _ in range(times):
+            softmax[x.shape[0]](x, out, B=128)
+
+    x = normal(4, 100)
+    run(x, np.empty_like(x), 100)  # a few, until it is known how long they take
+    shared.clear()
+    run(x, np.empty_like(x), 100)
+
+    assert shared == []
+
+
+def test_launches_in_prange_run_on_the_threads_of_the_loop(shared):
+    @njit(parallel=True)
+    def run(x, y, out):
+        for number in prange(4):
+            product[8, 8](x[number], y, out[number], 32, 32, 16)
+
+    x, y = normal(4, 256, 256), normal(256, 256)
+    out = np.full_like(x, np.nan)
+    run(x, y, out)
+
+    np.testing.assert_allclose(out, x.astype(np.float64) @ y, rtol=1e-4, atol=1e-3)
+    assert shared == []
+
+
+def test_prints_come_in_the_order_of_programs(capsys):
+    @bn.jit
+    def told(x):
+        bn.device_print("x", x[bn.program_id(0)])
+
+    @njit
+    def run(x):
+        told[x.shape[0]](x)
+
+    for _ in range(2):
+        run(np.arange(3))
+        told[3](np.arange(3))
+
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:3] == printed[3:6] == printed[6:9] == printed[9:]
+    assert len({*printed}) == 3
+
+
+def test_interpret_and_debug_are_the_interpreters():
+    @njit
+    def run(x, out):
+        softmax[1](x, out, B=128, interpret=True)
+
+    @njit
+    def checked(x, out):
+        softmax[1](x, out, B=128, debug=True)
+
+    for launch in (run, checked):
+        with pytest.raises(AssertionError, match="ran in the interpreter"):
+            launch(normal(1, 100), normal(1, 100))
