@@ -25,8 +25,8 @@ from blocknumba.nvvm_lower.ops.debug import fail_unless
 from blocknumba.nvvm_lower.ptx.warp import BARRIER, TRAP
 from blocknumba.nvvm_lower.services.address import GRID_AXES, special_register
 from blocknumba.nvvm_lower.target import Target
-from blocknumba.tile_ir.ir.types import Argument, ArrayArgument
 from blocknumba.tile_ir.ir.function import Function, Parameter
+from blocknumba.tile_ir.ir.types import Argument, ArrayArgument
 
 GENERIC_POINTER = f"{I8}*"
 Arguments = tuple[tuple[str, Argument], ...]

@@ -18,9 +18,9 @@ from blocknumba.nvvm_lower.device_function import Arguments
 from blocknumba.nvvm_lower.target import Target
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Origin:
-    """All that the code of a block function is made of.
+    """All that the code of a block function is made of; compared by identity.
 
     kernel, constants, options: of the block function.   arguments, target: of the call.
     """

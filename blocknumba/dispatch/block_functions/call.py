@@ -123,17 +123,12 @@ class CallableKernel:
                     self.__name__, name)
         return code
 
-    def origin(self, code: BlockCode, target: Target) -> Origin:
-        """All that the code for a call was made of."""
-        return Origin(self.kernel, tuple(self.constants.items()), self.options, code.arguments,
-                      target)
-
     def _code_for(self, arguments: tuple[tuple[str, Argument], ...], target: Target) -> BlockCode:
         captured = self.kernel.captures(self.constants).values
         key = arguments, target, captured
         if key not in self._compiled:  # two threads at once would make the same code
-            self._compiled[key] = compile_block_function(
-                self.kernel, self.constants, self.options, arguments, target)
+            self._compiled[key] = compile_block_function(Origin(
+                self.kernel, tuple(self.constants.items()), self.options, arguments, target))
         return self._compiled[key]
 
     def _check_caller(self, caller: Caller) -> None:

@@ -12,16 +12,14 @@ All do without what only a launch can give: tensor maps, clusters, warps that fe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from blocknumba.dispatch.block_functions.cached_text import Origin
 from blocknumba.dispatch.compile.effects import effects
-from blocknumba.dispatch.compile.options import Options
 from blocknumba.dispatch.compile.pipeline import compiling, tile_function
 from blocknumba.dispatch.compile.resources import (
     layout_options, require_registers, require_room, require_shared_memory,
 )
-from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.dispatch.launch.specialize import ALIGNMENT, NARROW_OFFSETS, Specialization
 from blocknumba.errors import UnsupportedError
 from blocknumba.gpu_layout.pipeline import lay_out
@@ -41,36 +39,36 @@ _OF_LAUNCHES = frozenset((
 _OF_GLOBAL_MEMORY = frozenset((Capability.CP_ASYNC,))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class BlockCode:
-    """A block function for given types.
+    """A block function for given types; compared by identity.
 
-    function: the device function.   arguments: (name, attributes) of its last version.
+    origin: what it was made of.   function: the device function.
     program_ids: how many it takes.   stored: names of the arrays that it stores to.
     """
 
+    origin: Origin
     function: DeviceFunction
-    arguments: Arguments
     program_ids: int
     stored: frozenset[str]
 
 
-def compile_block_function(kernel: Kernel, constants: Mapping[str, object], options: Options,
-                           arguments: Arguments, target: Target) -> BlockCode:
+def compile_block_function(origin: Origin) -> BlockCode:
     """Compile a kernel for the types of a call.
 
-    arguments: as only their types are known; see any_array.
+    Its arguments are as only their types are known; see any_array.
     Errors: those of the kernel for these types; UnsupportedError for num_programs; ResourceError
         for more shared memory than a block has without opting in.
     """
-    with compiling(kernel.python_function, target):
-        compilation = _Compilation(kernel, constants, options, target)
-        versions = compilation.versions(arguments)
+    options, target = origin.options, origin.target
+    with compiling(origin.kernel.python_function, target):
+        compilation = _Compilation(origin)
+        versions = compilation.versions(origin.arguments)
         code = CodeOptions(options.num_warps, options.fastmath, lineinfo=options.lineinfo,
                            debug=options.debug)
         function = lower_device_function(versions, target, code)
     tile = compilation.tile
-    return BlockCode(function, arguments, _axes(tile), effects(tile).stored)
+    return BlockCode(origin, function, _axes(tile), effects(tile).stored)
 
 
 def any_array(dtype: DType, rank: int, unit_axis: int | None, wide: bool) -> ArrayArgument:
@@ -111,11 +109,11 @@ class _Compilation:
     tile: its tile IR, of the version that was made last.
     """
 
-    def __init__(self, kernel: Kernel, constants: Mapping[str, object], options: Options,
-                 target: Target):
-        self._kernel, self._constants, self._options = kernel, constants, options
-        self._everywhere = _without(target, _OF_LAUNCHES | _OF_GLOBAL_MEMORY)
-        self._in_global_memory = _without(target, _OF_LAUNCHES)
+    def __init__(self, origin: Origin):
+        self._kernel, self._options = origin.kernel, origin.options
+        self._constants = dict(origin.constants)
+        self._everywhere = _without(origin.target, _OF_LAUNCHES | _OF_GLOBAL_MEMORY)
+        self._in_global_memory = _without(origin.target, _OF_LAUNCHES)
 
     def versions(self, arguments: Arguments) -> tuple[Version, ...]:
         """The versions, the last one for all arguments; one where there are no arrays."""

@@ -49,9 +49,10 @@ def type_of(function: CallableKernel) -> types.Function:
 
 def _python_signature(count: int, keywords: Sequence[str]) -> inspect.Signature:
     """Positional parameters, which have numbers for names, and keywords in their order."""
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return inspect.Signature([inspect.Parameter(name, kind)
-                              for name in (*(f"_{number}" for number in range(count)), *keywords)])
+    positional = [inspect.Parameter(f"_{number}", inspect.Parameter.POSITIONAL_ONLY)
+                  for number in range(count)]
+    return inspect.Signature([*positional, *(
+        inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in keywords)])
 
 
 class _Call:
@@ -89,8 +90,7 @@ class _Call:
                     hint='compile the kernel with lto=True, or make it with link="ir"')
             library.add_linking_file(_ltoir(code.function, self._caller.target))
             return
-        added = _library(self._context.codegen(), code.function,
-                         self._function.origin(code, self._caller.target))
+        added = _library(self._context.codegen(), code)
         if added not in library.linking_libraries:
             self._check_shared_memory(code, library)
             library.add_linking_library(added)
@@ -137,9 +137,10 @@ class _Call:
 
 def _split(sig: object, values: list) -> tuple[list, dict]:
     """Values by position, and those by name."""
-    names = list(sig.pysig.parameters)
-    positional = [value for name, value in zip(names, values) if name.startswith("_")]
-    return positional, dict(zip(names[len(positional):], values[len(positional):]))
+    parameters = list(sig.pysig.parameters.values())
+    count = sum(parameter.kind is parameter.POSITIONAL_ONLY for parameter in parameters)
+    return values[:count], {parameter.name: value for parameter, value
+                            in zip(parameters[count:], values[count:])}
 
 
 def _flags() -> object:
@@ -191,10 +192,11 @@ class _BlockFunctionText(_Text):
 class _TextLibrary(ExternalCodeLibrary):
     """A library whose IR libNVVM compiles together with the caller's."""
 
-    def __init__(self, codegen: object, function: DeviceFunction, origin: Origin):
+    def __init__(self, codegen: object, code: BlockCode):
+        function = code.function
         super().__init__(codegen, function.name)
         own, *scalar_functions = function.nvvm_ir.split(MODULE_END)
-        self._texts = {_BlockFunctionText(own, function.name, origin),
+        self._texts = {_BlockFunctionText(own, function.name, code.origin),
                        *map(_scalar_function, scalar_functions)}
         self.shared_bytes = function.shared_bytes
         self.finalize()
@@ -212,8 +214,8 @@ def _scalar_function(text: str) -> _Text:
 
 
 @functools.cache
-def _library(codegen: object, function: DeviceFunction, origin: Origin) -> _TextLibrary:
-    return _TextLibrary(codegen, function, origin)
+def _library(codegen: object, code: BlockCode) -> _TextLibrary:
+    return _TextLibrary(codegen, code)
 
 
 @functools.cache

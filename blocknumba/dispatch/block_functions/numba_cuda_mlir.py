@@ -60,7 +60,7 @@ def _lower(function: CallableKernel, caller: Caller, lowering: object, args: Seq
     i32 = mlir_types.i32()
     values = [convert(lowering.load_var(variable), i32) for variable in ids]
     values += [arith.constant(i32, 0) for _ in range(3 - len(values))]
-    for variable, (_, argument) in zip(given.values(), code.arguments, strict=True):
+    for variable, (_, argument) in zip(given.values(), code.origin.arguments, strict=True):
         values += _fields(argument, lowering.load_var(variable))
     type_ = ir.FunctionType.get(inputs=[value.type for value in values], results=[])
     callee = get_or_insert_function(code.function.name, type_, lowering.mlir_gpu_module)
