@@ -279,6 +279,12 @@ def _canonical_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tupl
 
 
 _NUMPY = Library("numpy", _read_numpy)
+# of launches on the CPU; a read-only array is looked up by its key each time
+HOST_NUMPY = Library(
+    "numpy", _read_numpy, pointer="{0}.ctypes.data",
+    key="{0}.dtype, {0}.shape, {0}.strides, {0}.flags.writeable",
+    differs="{0}.dtype is not {1} or {0}.shape != {2} or {0}.strides != {3} "
+            "or not {0}.flags.writeable")
 _CUPY = Library(
     "cupy", _read_cupy, "{0}.data.ptr", device="{0}.data.device_id",
     key="{0}.dtype, {0}.shape, {0}._c_contiguous or {0}.strides", marks=_marks_of_cupy,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
 from blocknumba.tracebacks import called
 from blocknumba.wording import shown
+
+if TYPE_CHECKING:
+    from blocknumba.dispatch.launch.native import NativePlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class Call:
     driver: Driver | None
     device: int
 
-    def run(self, grid: Grid, stream: object) -> Plan | None:
+    def run(self, grid: Grid, stream: object) -> Plan | NativePlan | None:
         """Run the call; return its plan if later calls with the same key can use it.
 
         Errors: BlockValueError for a read-only array that the kernel stores to; LaunchError.
@@ -68,7 +72,7 @@ class Call:
             self.require_writable()
             if all(grid):
                 _interpreter()(self.compiled, grid, self.arguments.infos, stream)
-            return None
+            return self._native_plan()
         try:
             return self._launch(self.driver, grid, stream)
         except LaunchError as error:
@@ -82,6 +86,15 @@ class Call:
         """Whether it runs on a GPU and all its arrays are there."""
         return self.driver is not None and all(array.device is not None
                                                for array in self.arguments.arrays.values())
+
+    def _native_plan(self) -> NativePlan | None:
+        """The plan of native code for arrays on the host."""
+        if self.compiled.native is None or any(
+                array.device is not None for array in self.arguments.arrays.values()):
+            return None
+        # here and not above: it imports llvmlite, which launches on a GPU do without
+        from blocknumba.dispatch.launch.native import NativePlan
+        return NativePlan(self.compiled, self.arguments.infos, self.captures)
 
     def plan(self) -> Plan:
         """The launch plan: everything but pointers and numbers.  Only for calls with a driver."""

@@ -48,7 +48,10 @@ class Driver:
 
     api: the module cuda.bindings.driver.
     device_count: GPUs that CUDA_VISIBLE_DEVICES leaves visible.
+    is_host: whether it stands for this machine's processor.
     """
+
+    is_host = False
 
     def __init__(self, api: ModuleType, device_count: int):
         self.api = api

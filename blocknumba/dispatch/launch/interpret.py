@@ -10,7 +10,7 @@ from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.launch.arrays import ArrayInfo, array_info, host_view
 from blocknumba.dispatch.launch.driver import require_driver
 from blocknumba.dispatch.launch.grid import Grid
-from blocknumba.dispatch.launch.native import NativeLauncher
+from blocknumba.dispatch.launch.native import launcher_of
 from blocknumba.dispatch.launch.staging import HostCopies
 from blocknumba.dispatch.launch.streams import StreamOrder
 from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo
@@ -40,17 +40,10 @@ def interpret(compiled: Compiled, grid: Grid, infos: Mapping[str, ArgumentInfo],
         _run(compiled, grid, host | copies, {**infos, **copied})
 
 
-def _launcher(compiled: Compiled) -> NativeLauncher:
-    """The kernel's native code, loaded by its first launch."""
-    if compiled.launcher is None:
-        compiled.launcher = NativeLauncher(compiled.name, compiled.native)
-    return compiled.launcher
-
-
 def _run(compiled: Compiled, grid: Grid, arguments: Mapping[str, np.ndarray | np.generic],
          infos: Mapping[str, ArgumentInfo]) -> None:
     if compiled.native is not None:
-        _launcher(compiled).run(grid, infos)
+        launcher_of(compiled).run(grid, infos)
         return
     if compiled.interpreter is None:
         compiled.interpreter = Interpreter(compiled.tile)

@@ -338,10 +338,14 @@ class Kernel(Named):
         given = dict(zip(signature.positional_names, map(type, arguments)))
         given |= {name: type(value) for name, value in keywords.items()}
         options = self.options.override(changes)
-        driver = find_driver()
-        if (driver is None or SETTINGS.interpret or {"interpret", "device"} & {*changes}
-                or options.interpret or options.device):
+        if SETTINGS.interpret or {"interpret", "device"} & {*changes} or options.interpret:
             return self._run_slowly
+        driver = None if options.device else find_driver()
+        if driver is None:
+            if options.debug or "debug" in changes:
+                return self._run_slowly
+            # here and not above: it imports llvmlite, which launches on a GPU do without
+            from blocknumba.dispatch.launch.native import NATIVE as driver
         link = self._chain.link()
         launcher = generate_launcher(driver, signature, given, tuple(sorted(changes)),
                                      self._miss, link, self._hooks)

@@ -52,10 +52,11 @@ import enum
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, NoneType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from blocknumba.dispatch.launch.arrays import Library, library_of
+from blocknumba.dispatch.launch.arrays import HOST_NUMPY, Library, library_of
 from blocknumba.dispatch.launch.chain import Launch, Link
 from blocknumba.dispatch.launch.driver import Driver, status_of
 from blocknumba.dispatch.launch.grid import are_ints, grid_and_stream, grid_of
@@ -72,6 +73,9 @@ from blocknumba.dispatch.launch.streams import (
 from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir.ir.types import DTYPES, DType, dtype_of
 from blocknumba.tracebacks import GENERATED, leave_out_our_frames
+
+if TYPE_CHECKING:
+    from blocknumba.dispatch.launch.native import NativeDriver
 
 MISSING = object()  # the default of every argument of a launcher: it is never passed on as one
 MAX_PLANS = 1024  # per launcher; shapes that never come back must not fill the memory
@@ -92,7 +96,7 @@ _BITS_OF_NUMBER = "{0} or _repr({0})"
 _EXACT = (int, bool, str, NoneType, FunctionType, BuiltinFunctionType, DType)
 
 
-def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, type],
+def generate_launcher(driver: Driver | NativeDriver, signature: Signature, given: Mapping[str, type],
                       options: Sequence[str], miss: Callable, link: Link,
                       hooks: list) -> Launch | None:
     """A launcher for one call signature; None if some argument must be read anew at each call.
@@ -110,6 +114,8 @@ def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, 
         return None
     libraries = {name: library.name for name, cls in given.items() if (library := library_of(cls))}
     kinds = set(libraries.values())
+    if driver.is_host and kinds - {"numpy"}:
+        return None  # it may be on a device
     if {"cupy", "torch"} <= kinds:
         return None  # two current streams: their order takes events
     if not kinds and driver.device_count > 1:
@@ -121,7 +127,7 @@ def generate_launcher(driver: Driver, signature: Signature, given: Mapping[str, 
          ] if kinds == {"torch"} else [],
         ", ".join(f"{name!r}: {name}" for name in signature.names),
         ", ".join(f"{name!r}: {name}" for name in options),
-        _stream_expression(kinds), driver.device_count > 1)
+        "0" if driver.is_host else _stream_expression(kinds), driver.device_count > 1)
     scope = _scope(driver, signature, given, call, kinds) | {
         "_miss": miss, "_hooks": hooks, "_link": link}
     file = f"{GENERATED}launcher of {signature.kernel}>"
@@ -136,7 +142,7 @@ def _scope(driver: Driver, signature: Signature, given: Mapping[str, type], call
     """The globals of a launcher."""
     formats = "".join(access.format for access in call.accesses.values())
     plans: dict[Key, KeyPlans] = {}
-    readers = [library_of(given[name]) for name in call.arrays]
+    readers = [_library(driver, given[name]) for name in call.arrays]
     scope = {
         "_plans": plans, "_state": ThreadState(readers, len(call.constants)),
         "_kernel": signature.kernel, "_missing": MISSING,
@@ -197,7 +203,7 @@ def _constant_access(name: str, cls: type) -> Access:
 
 
 def _run_time_access(driver: Driver, kernel: str, formal: Formal, cls: type) -> Access | None:
-    name, library = formal.name, library_of(cls)
+    name, library = formal.name, _library(driver, cls)
     if library is not None:
         return _array_access(driver, name, library) if library.is_fast else None
     if cls is int and formal.dtype is None:
@@ -205,6 +211,12 @@ def _run_time_access(driver: Driver, kernel: str, formal: Formal, cls: type) -> 
         return Access(numbers=(kind.format(name),), now=name, format="Q",
                       packed=f"{name} & 0xFFFFFFFFFFFFFFFF")
     return _scalar_access(kernel, name, cls, formal.dtype)
+
+
+def _library(driver: Driver | NativeDriver, cls: type) -> Library | None:
+    """The library whose arrays are of a class; NumPy's are read at once where they stay."""
+    library = library_of(cls)
+    return HOST_NUMPY if driver.is_host and library is not None else library
 
 
 def _array_access(driver: Driver, name: str, library: Library) -> Access:

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
-from collections.abc import Callable, Mapping
+import struct
+from collections.abc import Callable, Mapping, Sequence
 
 from blocknumba.cpu_lower.printing import FIRST_SLOT, printing
 from blocknumba.cpu_lower.pool import pool
+from blocknumba.dispatch.compile.captures import Captures
+from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.native import NativeCode
-from blocknumba.dispatch.launch.grid import Grid
-from blocknumba.dispatch.launch.plan import slot_bits
+from blocknumba.dispatch.launch.grid import Grid, grid_of
+from blocknumba.dispatch.launch.plan import SLOT_BYTES, slot_bits
 from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo
 from blocknumba.errors import BlockAssertionError, BlockError, BlockValueError, ResourceError
 from blocknumba.settings import SETTINGS
+from blocknumba.tile_ir.ir.function import Parameter
 
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
                           ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)
 _MASK_64 = (1 << 64) - 1
 
 
+@functools.cache
 def thread_count() -> int:
     """Threads that a launch may use: NUMBA_NUM_THREADS, else the processors of this process."""
     if SETTINGS.threads:
@@ -27,6 +33,34 @@ def thread_count() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def slot_of(parameter: Parameter, arguments: Mapping[str, ArgumentInfo]) -> int:
+    """The contents of a parameter's slot."""
+    info = arguments[parameter.argument]
+    if parameter.kind == "extent":
+        return info.shape[parameter.axis]
+    if parameter.kind == "stride":
+        return info.strides[parameter.axis] & _MASK_64
+    return slot_bits(info) & _MASK_64
+
+
+class NativeDriver:
+    """This machine's processor, where launchers expect a driver of GPUs."""
+
+    is_host = True
+    device_count = 1
+
+    def current_device(self) -> int:
+        """The only device."""
+        return 0
+
+    def pointer_device(self, pointer: int) -> int:
+        """The device of every pointer."""
+        return 0
+
+
+NATIVE = NativeDriver()
 
 
 class NativeLauncher:
@@ -41,10 +75,14 @@ class NativeLauncher:
 
         Errors: BlockAssertionError, BlockValueError or ResourceError of a program that stopped.
         """
-        code, entry, (x, y, z) = self._code, self._entry, grid
+        self.run_slots(grid, [slot_of(parameter, arguments)
+                              for parameter in self._code.parameters])
+
+    def run_slots(self, grid: Grid, values: Sequence[int]) -> None:
+        """Run all programs of a grid.  values: contents of the slots of the parameters."""
+        entry, (x, y, z), prints = self._entry, grid, self._code.prints
         record = (ctypes.c_int64 * 2)()
-        with printing(code.prints, grid) as printer:
-            values = [self._slot(parameter, arguments) for parameter in code.parameters]
+        with printing(prints, grid) as printer:
             slots = (ctypes.c_uint64 * (FIRST_SLOT + len(values)))(
                 ctypes.addressof(record), printer, *values)
             address = ctypes.addressof(slots)
@@ -52,18 +90,12 @@ class NativeLauncher:
             def run(first: int, stop: int) -> int:
                 return entry(address, first, stop, x, y, z)
             programs = x * y * z
-            # lines of prints come in the order of programs
-            status = run(0, programs) if code.prints else pool(thread_count()).run(run, programs)
+            if programs == 1 or prints:  # their lines come in the order of programs
+                status = run(0, programs)
+            else:
+                status = pool(thread_count()).run(run, programs)
         if status:
             raise self._error(status, grid, *record)
-
-    def _slot(self, parameter, arguments: Mapping[str, ArgumentInfo]) -> int:
-        info = arguments[parameter.argument]
-        if parameter.kind == "extent":
-            return info.shape[parameter.axis]
-        if parameter.kind == "stride":
-            return info.strides[parameter.axis] & _MASK_64
-        return slot_bits(info) & _MASK_64
 
     def _error(self, status: int, grid: Grid, program: int, element: int) -> BlockError:
         stop, (x, y, _) = self._code.stops[status - 1], grid
@@ -82,3 +114,66 @@ class NativeLauncher:
             f"{stop.message or 'assert'}: false in program {where}{told}").at(stop.loc)
 
 
+
+
+def launcher_of(compiled: Compiled) -> NativeLauncher:
+    """A kernel's native code, loaded by its first launch."""
+    if compiled.launcher is None:
+        compiled.launcher = NativeLauncher(compiled.name, compiled.native)
+    return compiled.launcher
+
+
+class NativePlan:
+    """A kernel with the extents and strides of one set of host arrays; see Plan."""
+
+    device = 0
+
+    def __init__(self, compiled: Compiled, arguments: Mapping[str, ArgumentInfo],
+                 captures: Captures):
+        self.compiled, self.captures = compiled, captures
+        self.launcher = launcher_of(compiled)
+        self.slot_count = len(arguments)
+        position = {name: slot for slot, name in enumerate(arguments)}
+        parameters = compiled.native.parameters
+        self.sizes = [slot_of(parameter, arguments) for parameter in parameters]
+        # of the arguments that vary: slot of the parameter, slot of the argument
+        self.varying = [(slot, position[parameter.argument])
+                        for slot, parameter in enumerate(parameters)
+                        if parameter.kind in ("pointer", "value")]
+
+    def buffer(self) -> NativeBuffer:
+        """Arguments and grid of launches of one thread."""
+        return NativeBuffer(self)
+
+    def recover(self, status: int, buffer: NativeBuffer) -> None:
+        """Nothing: a launch that fails has raised its error."""
+
+
+class NativeBuffer:
+    """Arguments and grid of the launches of a plan; see LaunchBuffer."""
+
+    maps = ()
+
+    def __init__(self, plan: NativePlan):
+        self.plan, self.compiled = plan, plan.compiled
+        self.slots = bytearray(max(1, plan.slot_count) * SLOT_BYTES)
+        self.grid: object = None
+        self.stream: int | None = None
+        self._extents: Grid = (1, 1, 1)
+        self._unpack = struct.Struct(f"<{max(1, plan.slot_count)}Q").unpack
+
+    def aim(self, grid: object, stream: int) -> bool:
+        """Set the grid of the launches that follow; whether it has programs."""
+        self._extents = grid_of(grid, self.compiled.name)
+        if not all(self._extents):
+            return False
+        self.grid, self.stream = grid, stream
+        return True
+
+    def submit(self) -> int:
+        """Run the programs; 0.  Errors: as of NativeLauncher.run."""
+        given, values = self._unpack(self.slots), [*self.plan.sizes]
+        for slot, argument in self.plan.varying:
+            values[slot] = given[argument]
+        self.plan.launcher.run_slots(self._extents, values)
+        return 0

@@ -189,6 +189,10 @@ class Plan:
         self.maps = tuple((position, tuple([self._slots[name] for name in maps.arguments]), maps)
                           for position, maps in encoded)
 
+    def buffer(self) -> LaunchBuffer:
+        """Arguments, grid and stream of launches of one thread."""
+        return LaunchBuffer(self)
+
     def launch(self, grid: Grid, stream: int, slots: Sequence[int]) -> None:
         """Launch with arguments given as slot contents, whatever device is current."""
         try:

@@ -108,7 +108,7 @@ class Recent:
         if plan is None or not plan.captures.is_current():
             self.is_current = _never  # the next launch looks for what this one will have made
             return None
-        buffer = LaunchBuffer(plan)
+        buffer = plan.buffer()
         if shares:
             self.overlapping = buffer
         else:
