@@ -186,7 +186,7 @@ def _accesses(driver: Driver, signature: Signature,
     accesses = {}
     for formal in signature.formals:
         cls = given.get(formal.name, type(formal.default))
-        access = (_constant_access(formal.name, cls) if formal.is_constant or cls is NoneType
+        access = (_constant_access(signature.kernel, formal.name, cls) if formal.is_constant or cls is NoneType
                   else _run_time_access(driver, signature.kernel, formal, cls))
         if access is None:
             return None
@@ -194,12 +194,12 @@ def _accesses(driver: Driver, signature: Signature,
     return accesses
 
 
-def _constant_access(name: str, cls: type) -> Access:
+def _constant_access(kernel: str, name: str, cls: type) -> Access:
     if cls in _EXACT or issubclass(cls, (type, enum.Enum, np.dtype)):
         return Access(constant=name)
     if is_identified(cls):
         return Access(constant=f"_id({name})")  # which KeyPlans keeps alive
-    return Access(constant=f"_identify({name}, {name!r})")
+    return Access(constant=f"_identify({name}, {f'{kernel}: argument {name}'!r})")
 
 
 def _run_time_access(driver: Driver, kernel: str, formal: Formal, cls: type) -> Access | None:
