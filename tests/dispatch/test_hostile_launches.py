@@ -60,8 +60,8 @@ FROZEN.flags.writeable = False
 ODD = np.lib.stride_tricks.as_strided(A, (4,), (2,))
 DTYPES = ("bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, "
           "float32, float64, float8_e4m3fn, float8_e5m2")
-OPTIONS = ("debug, device, fastmath, interpret, launch_cooperative_grid, launch_pdl, lineinfo, maxnreg, "
-           "num_ctas, num_stages, num_warps")
+OPTIONS = ("debug, device, fastmath, interpret, launch_cooperative_grid, launch_pdl, lineinfo, "
+           "maxnreg, num_ctas, num_stages, num_warps")
 
 # the call, the error's class, message and hint
 HOSTILE = [

@@ -96,8 +96,8 @@ _BITS_OF_NUMBER = "{0} or _repr({0})"
 _EXACT = (int, bool, str, NoneType, FunctionType, BuiltinFunctionType, DType)
 
 
-def generate_launcher(driver: Driver | NativeDriver, signature: Signature, given: Mapping[str, type],
-                      options: Sequence[str], miss: Callable, link: Link,
+def generate_launcher(driver: Driver | NativeDriver, signature: Signature,
+                      given: Mapping[str, type], options: Sequence[str], miss: Callable, link: Link,
                       hooks: list) -> Launch | None:
     """A launcher for one call signature; None if some argument must be read anew at each call.
 
@@ -186,8 +186,10 @@ def _accesses(driver: Driver, signature: Signature,
     accesses = {}
     for formal in signature.formals:
         cls = given.get(formal.name, type(formal.default))
-        access = (_constant_access(signature.kernel, formal.name, cls) if formal.is_constant or cls is NoneType
-                  else _run_time_access(driver, signature.kernel, formal, cls))
+        kernel = signature.kernel
+        access = (_constant_access(kernel, formal.name, cls)
+                  if formal.is_constant or cls is NoneType
+                  else _run_time_access(driver, kernel, formal, cls))
         if access is None:
             return None
         accesses[formal.name] = access
