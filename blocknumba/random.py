@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from blocknumba.tile_ir.ir.types import float32, int32, int64, uint32, uint64
 from blocknumba.typing.functions.create import cast
-from blocknumba.typing.functions.elementwise import FLOAT_FUNCTIONS, maximum, umulhi
+from blocknumba.typing.functions.elementwise import FLOAT_FUNCTIONS, maximum
 from blocknumba.typing.functions.elementwise import where as choose
 from blocknumba.typing.loops import static_range
 
@@ -35,9 +35,10 @@ def philox(seed, c0, c1, c2, c3, n_rounds=ROUNDS):
     k0, k1 = cast(key, uint32), cast(key >> 32, uint32)
     c0, c1, c2, c3 = cast(c0, uint32), cast(c1, uint32), cast(c2, uint32), cast(c3, uint32)
     for _ in static_range(n_rounds):
-        low, high = c0 * FACTORS[0], c2 * FACTORS[1]
-        c0, c2 = umulhi(c2, FACTORS[1]) ^ c1 ^ k0, umulhi(c0, FACTORS[0]) ^ c3 ^ k1
-        c1, c3 = high, low
+        # both halves of a product from one multiplication
+        low, high = cast(c0, uint64) * FACTORS[0], cast(c2, uint64) * FACTORS[1]
+        c0, c2 = cast(high >> 32, uint32) ^ c1 ^ k0, cast(low >> 32, uint32) ^ c3 ^ k1
+        c1, c3 = cast(high, uint32), cast(low, uint32)
         k0, k1 = k0 + WEYL[0], k1 + WEYL[1]
     return c0, c1, c2, c3
 
