@@ -17,6 +17,7 @@ from cases import cases_of
 TILE_OPS = [name for name, opdef in OPS.items()
             if opdef.infer.__module__.startswith("blocknumba.tile_ir.")]
 SCALAR_OPS = {"program_id", "num_programs", "assume"}  # need no layout
+GPU_OPS = {"inline_asm"}  # no interpreter can run them: tests/typing/test_inline_asm.py
 MAPPED_OPS = {"dot"}  # a layout pass makes others of them
 # a tile pass makes others of them
 LOWERED_OPS = {name for name, opdef in OPS.items()
@@ -40,7 +41,7 @@ def test_every_op_has_numerics(name):
 
 @pytest.mark.parametrize("name", TILE_OPS)
 def test_every_op_has_a_case(name):
-    assert name in CASES and next(cases_of(name), None) is not None
+    assert name in GPU_OPS or name in CASES and next(cases_of(name), None) is not None
 
 
 @pytest.mark.parametrize("name", TILE_OPS)

@@ -2,8 +2,8 @@
 
 from blocknumba.cpu_lower.emitter import ELEMENTS, ROOTS
 from blocknumba.cpu_lower.ops import (
-    atomic, control, create, debug, dot, elementwise, map, memory, reduce, scan, shape,
+    assembly, atomic, control, create, debug, dot, elementwise, map, memory, reduce, scan, shape,
 )
 
-__all__ = ["ELEMENTS", "ROOTS", "atomic", "control", "create", "debug", "dot", "elementwise",
+__all__ = ["ELEMENTS", "ROOTS", "assembly", "atomic", "control", "create", "debug", "dot", "elementwise",
            "map", "memory", "reduce", "scan", "shape"]

@@ -9,6 +9,7 @@ The last three are repeated with other numbers of warps or registers if the code
 from __future__ import annotations
 
 import gc
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -29,20 +30,23 @@ from blocknumba.dispatch.compile.resources import (
 )
 from blocknumba.dispatch.launch.forks import Lock
 from blocknumba.dispatch.launch.specialize import Specialization
-from blocknumba.errors import BlockError, Loc
+from blocknumba.errors import BlockError, BlockValueError, Loc
 from blocknumba.gpu_layout.clusters.partition import partition_blocks
 from blocknumba.gpu_layout.default_warps import MAX_WARPS, default_num_warps, resident_threads
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.emitter import CodeOptions
-from blocknumba.nvvm_lower.kernel import assemble_kernel, lower
+from blocknumba.nvvm_lower.kernel import LoweredKernel, assemble_kernel, lower
 from blocknumba.nvvm_lower.target import Target
-from blocknumba.tile_ir.ir.function import Function
+from blocknumba.nvvm_lower.toolchain import Assembled, ToolchainError
+from blocknumba.tile_ir.ir.function import Function, walk
 from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ops.assembly import inline_asm
 from blocknumba.tile_ir.passes.pipeline import optimise
 from blocknumba.tile_ir.text.printer import text
 from blocknumba.typing.context import Options as TypingOptions
 from blocknumba.typing.frontend import build
 
+_REASON = re.compile(r"(?:error|fatal)\s*:\s*(.+)")
 # Numba's bytecode analysis and type inference keep global state; all after them does not, and
 # libNVVM and nvJitLink release the GIL, so that several threads compile at once
 _ONE_AT_A_TIME = Lock()
@@ -176,10 +180,28 @@ def _machine_code(gpu: Function, specialization: Specialization, num_warps: int,
     with timed("nvvm", times_ms):
         lowered = lower(gpu, target, code)
     with timed("assemble", times_ms):
-        assembled = assemble_kernel(lowered, target, code)
+        assembled = _assembled(gpu, lowered, target, code)
     return MachineCode(text(gpu), lowered.nvvm_ir, assembled, lowered.name, lowered.parameters,
                        lowered.num_warps * target.warp_size, lowered.shared_bytes,
                        lowered.cluster, lowered.remarks)
+
+
+def _assembled(gpu: Function, lowered: LoweredKernel, target: Target,
+               code: CodeOptions) -> Assembled:
+    """Machine code of a kernel.
+
+    Errors: BlockValueError where the assembler refuses the user's own PTX.
+    """
+    try:
+        return assemble_kernel(lowered, target, code)
+    except ToolchainError as error:
+        own = [op for op in walk(gpu.body) if op.opdef is inline_asm]
+        reason = _REASON.search(error.log)
+        if not own or reason is None:
+            raise
+        hint = f"it may be another one of the kernel's {len(own)} texts" if len(own) > 1 else ""
+        raise BlockValueError(f"inline_asm_elementwise: the assembler refuses the text: {reason[1]}",
+                              loc=own[0].loc, hint=hint) from None
 
 
 @contextmanager

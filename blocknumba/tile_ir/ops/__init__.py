@@ -1,6 +1,7 @@
 """The ops of the tile IR: one file per family, with type rules and NumPy numerics."""
 
 from blocknumba.tile_ir.ops import (
+    assembly,
     cast,
     control,
     create,
@@ -18,5 +19,5 @@ from blocknumba.tile_ir.ops import (
 # last: they are registered with the ops above
 from blocknumba.tile_ir import folds  # isort: skip  # noqa: F401
 
-__all__ = ["cast", "control", "create", "debug", "dot", "elementwise", "map", "memory",
+__all__ = ["assembly", "cast", "control", "create", "debug", "dot", "elementwise", "map", "memory",
            "reduce", "scan", "shape", "views"]

@@ -1,0 +1,46 @@
+"""Inline PTX in a kernel."""
+
+from __future__ import annotations
+
+from blocknumba.errors import BlockTypeError, require
+from blocknumba.typing.context import describe, require_numbers
+from blocknumba.typing.function import function
+from blocknumba.typing.static_values import static, static_dtype, static_int
+from blocknumba.typing.values import unwrapped
+
+
+@function
+def inline_asm_elementwise(context, asm, constraints, args, dtype, is_pure, pack):
+    """The results of PTX for each element of args, on a GPU or in the emulator.
+
+    asm: the text, $0, $1 ... being the results' registers and then the operands'.
+    constraints: a letter for each, results first and with "=": "=r,r,f".  h, r and l are 16, 32
+    and 64 bits, f and d float and double.
+    args: a tuple of tiles and scalars, broadcast together.
+    dtype: of the result, or a tuple of them for several.   is_pure: whether the text has no effect
+    but its results; else it runs as often as it is written, in order.
+    pack: elements of each operand that one run of the text takes; elements of less than 32 bits are
+    packed into 32-bit registers.
+    Errors: UnsupportedError on the CPU; constraints that do not fit the operands.
+    Source: Triton's inline_asm_elementwise; PTX ISA.
+    """
+    name = "inline_asm_elementwise"
+    texts = {what: static(f"{name}: {what}", given)
+             for what, given in (("asm", asm), ("constraints", constraints))}
+    for what, given in texts.items():
+        require(isinstance(given, str), "{}: {}: given {}, accepted a text", name, what,
+                describe(given))
+    operands = args if isinstance(args, tuple) else (args,)
+    require(operands, "{}: args: given (), accepted tiles", name)
+    require_numbers(name, *operands)
+    values = [context.value(unwrapped(operand), what=name) for operand in operands]
+    dtypes = dtype if isinstance(dtype, tuple) else (dtype,)
+    count = static_int(f"{name}: pack", pack)
+    require(count > 0 and count & count - 1 == 0, "{}: pack: given {}, accepted a power of two",
+            name, count, error=BlockTypeError)
+    made = context.emit(
+        "inline_asm", *context.broadcast_together(values, name), assembly=texts["asm"],
+        constraints=texts["constraints"],
+        dtypes=tuple(static_dtype(name, each).name for each in dtypes), pack=count,
+        pure=bool(static(f"{name}: is_pure", is_pure)))
+    return made if isinstance(dtype, tuple) or not isinstance(made, tuple) else made[0]

@@ -1,0 +1,134 @@
+"""inline_asm_elementwise: the user's PTX on an emulated GPU and on a real one."""
+
+import numpy as np
+import pytest
+from conftest import EMULATOR, GPU, Device
+
+import blocknumba as bn
+import blocknumba.language as tl
+from blocknumba.errors import BlockError, UnsupportedError
+
+N = 256
+GPUS = (pytest.param(Device(EMULATOR), id="emulator"),
+        pytest.param(Device(GPU), id="gpu", marks=pytest.mark.gpu(emulated="on_gpu")))
+
+
+@pytest.fixture(params=GPUS)
+def on_gpu(request) -> Device:
+    """An emulated GPU, and the GPU where there is one."""
+    return request.param
+
+
+@bn.jit
+def fused(x, y, out, N: tl.constexpr):
+    r = bn.span(0, N)
+    out[r] = tl.inline_asm_elementwise("fma.rn.f32 $0, $1, $2, $3;", "=f,f,f,f",
+                                       [x[r], y[r], 0.5], dtype=tl.float32, is_pure=True, pack=1)
+
+
+def test_each_element_goes_through_the_text(on_gpu):
+    x, y = np.random.default_rng().standard_normal((2, N)).astype(np.float32)
+    out = np.full(N, 77, np.float32)
+
+    on_gpu.run(fused, 1, x, y, out, N=N)
+
+    exact = x.astype(np.float64) * y + 0.5
+    assert np.array_equal(out, exact.astype(np.float32))
+
+
+@bn.jit
+def bytes_of(x, out, high, N: tl.constexpr):
+    r = bn.span(0, N)
+    negated, shifted = tl.inline_asm_elementwise(
+        "{ .reg .b32 t; not.b32 $0, $2; and.b32 t, $2, 0xf0f0f0f0; shr.u32 $1, t, 4; }",
+        "=r,=r,r", args=[x[r]], dtype=(tl.uint8, tl.uint8), is_pure=False, pack=4)
+    out[r] = negated
+    high[r] = shifted
+
+
+def test_narrow_elements_are_packed_into_words(on_gpu):
+    x = np.random.default_rng().integers(0, 256, N).astype(np.uint8)
+    out, high = np.zeros((2, N), np.uint8)
+
+    on_gpu.run(bytes_of, 1, x, out, high, N=N, num_warps=1)
+
+    assert np.array_equal(out, ~x) and np.array_equal(high, x >> 4)
+
+
+@bn.jit
+def bits_of(x, out, halves, N: tl.constexpr):
+    r = bn.span(0, N)
+    out[r] = tl.inline_asm_elementwise("mov.b64 $0, $1;", "=l,d", [x[r]], tl.int64, True, 1)
+    h = x[r].to(tl.float16)
+    halves[r] = tl.inline_asm_elementwise("neg.f16 $0, $1;", "=h,h", [h], tl.float16, True, 1)
+
+
+def test_registers_of_all_sizes(on_gpu):
+    x = np.random.default_rng().standard_normal(N)
+    out, halves = np.zeros(N, np.int64), np.zeros(N, np.float16)
+
+    on_gpu.run(bits_of, 1, x, out, halves, N=N)
+
+    assert np.array_equal(out, x.view(np.int64))
+    assert np.array_equal(halves, -x.astype(np.float16))
+
+
+def test_the_cpu_says_why_it_cannot():
+    x = np.zeros(N, np.float32)
+    for interpret in ({}, {"debug": True}):
+        with pytest.raises(UnsupportedError, match="PTX runs on GPUs and in the emulator") as caught:
+            fused[1](x, x, x, N=N, interpret=True, **interpret)
+        assert caught.value.loc.file == __file__
+
+
+def wrong_letter(x, N: tl.constexpr):
+    r = bn.span(0, N)
+    x[r] = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=x,f", [x[r]], tl.float32, True, 1)
+
+
+def too_few_operands(x, N: tl.constexpr):
+    r = bn.span(0, N)
+    x[r] = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=f,f", [x[r], x[r]], tl.float32, True, 1)
+
+
+def wrong_size(x, N: tl.constexpr):
+    r = bn.span(0, N)
+    x[r] = tl.inline_asm_elementwise("mov.b32 $0, 0;", "=f,d", [x[r]], tl.float32, True, 1)
+
+
+def too_wide_a_pack(x, N: tl.constexpr):
+    r = bn.span(0, N)
+    x[r] = tl.inline_asm_elementwise("mov.b32 $0, $1;", ",".join(["=f"] * 8 + ["f"] * 8), [x[r]],
+                                     tl.float32, True, 8)
+
+
+def no_power_of_two(x, N: tl.constexpr):
+    r = bn.span(0, N)
+    x[r] = tl.inline_asm_elementwise("mov.b32 $0, $1;", "=f,f", [x[r]], tl.float32, True, 3)
+
+
+def no_instruction(x, N: tl.constexpr):
+    r = bn.span(0, N)
+    x[r] = tl.inline_asm_elementwise("bogus.f32 $0, $1;", "=f,f", [x[r]], tl.float32, True, 1)
+
+
+NAME = "inline_asm_elementwise: "
+MISTAKES = [
+    (wrong_letter, NAME + "constraints: given '=x', accepted h, r, l, f, d, and = before those of "
+     "results"),
+    (too_few_operands, NAME + "given 1 operands in the constraints, accepted 2"),
+    (wrong_size, NAME + "given a register of 32 bits for a constraint of 64"),
+    (too_wide_a_pack, NAME + "pack: given 8, accepted what divides the 2 elements of a thread"),
+    (no_instruction, NAME + "the assembler refuses the text: Not a name of any known instruction: "
+     "'bogus'"),
+    (no_power_of_two, NAME + "pack: given 3, accepted a power of two"),
+]
+
+
+@pytest.mark.parametrize("function,message", MISTAKES, ids=[m[0].__name__ for m in MISTAKES])
+def test_every_mistake_has_one_message(function, message):
+    with pytest.raises(BlockError) as caught:
+        bn.compile(bn.jit(function), "f32[::1]", {"N": N}, target="sm_90a", num_warps=4)
+
+    assert caught.value.message == message
+    assert caught.value.loc.file == __file__
