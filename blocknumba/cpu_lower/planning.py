@@ -306,7 +306,8 @@ class Plan:
                 continue
             seen.add(value)
             owner = value.owner
-            if self._data.get(value, True) and not value.type.is_pointer:
+            is_computed = self._data.get(value, True) or not self.is_index(value)
+            if is_computed and not value.type.is_pointer:
                 size = max(size, _computed_bytes(value.type.dtype))
             if value.type.is_pointer:
                 found.append(self._contiguity(value, axes, rank))

@@ -5,5 +5,5 @@ from blocknumba.cpu_lower.ops import (
     assembly, atomic, control, create, debug, dot, elementwise, map, memory, reduce, scan, shape,
 )
 
-__all__ = ["ELEMENTS", "ROOTS", "assembly", "atomic", "control", "create", "debug", "dot", "elementwise",
-           "map", "memory", "reduce", "scan", "shape"]
+__all__ = ["ELEMENTS", "ROOTS", "assembly", "atomic", "control", "create", "debug", "dot",
+           "elementwise", "map", "memory", "reduce", "scan", "shape"]

@@ -200,8 +200,8 @@ def _assembled(gpu: Function, lowered: LoweredKernel, target: Target,
         if not own or reason is None:
             raise
         hint = f"it may be another one of the kernel's {len(own)} texts" if len(own) > 1 else ""
-        raise BlockValueError(f"inline_asm_elementwise: the assembler refuses the text: {reason[1]}",
-                              loc=own[0].loc, hint=hint) from None
+        raise BlockValueError("inline_asm_elementwise: the assembler refuses the text: "
+                              f"{reason[1]}", loc=own[0].loc, hint=hint) from None
 
 
 @contextmanager
