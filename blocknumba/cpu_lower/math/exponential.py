@@ -49,7 +49,7 @@ def times_power(x: Vector, bits: Vector) -> Vector:
     half = bits >> 1
     shift = x.format.fraction
     first = (half << shift).as_float(x.format)
-    return x * first * (bits - half << shift).as_float(x.format)
+    return x * first * ((bits - half) << shift).as_float(x.format)
 
 
 def scaled(r: Vector, bits: Vector) -> Vector:

@@ -41,10 +41,10 @@ def split_normal(x: Vector) -> Split:
     root_half = x.like(math.sqrt(0.5)).as_bits
     # one more than 0 in the exponent where m is from sqrt(1/2) to 1
     above = x.as_bits - root_half + (format_.bias << format_.fraction)
-    m = ((above & (1 << format_.fraction) - 1) + root_half).as_float(format_)
+    m = ((above & ((1 << format_.fraction) - 1)) + root_half).as_float(format_)
     # k + bias is put into the fraction of 2**fraction, which is then subtracted
     ones = 2.0 ** format_.fraction
-    biased = (above >> format_.fraction | x.like(ones).as_bits).as_float(format_)
+    biased = ((above >> format_.fraction) | x.like(ones).as_bits).as_float(format_)
     return Split(m, biased - (ones + format_.bias))
 
 

@@ -41,7 +41,7 @@ def nextafter(x: Vector, y: Vector) -> Vector:
     bits = x.as_bits
     outward = (x < y) ^ (bits < 0)
     moved = (bits + where(outward, bits.like(1), -1)).as_float(x.format)
-    least = with_sign((bits & 0 | 1).as_float(x.format), y)
+    least = with_sign(bits.like(1).as_float(x.format), y)
     value = where(x == y, y, where(x == 0.0, least, moved))
     return where((x != x) | (y != y), x + y, value)
 
@@ -64,7 +64,7 @@ def _exponent(x: Vector) -> Vector:
 
 def _power(exponent: Vector, like: Vector) -> Vector:
     """2 ** exponent of integers."""
-    return (exponent + like.format.bias << like.format.fraction).as_float(like.format)
+    return ((exponent + like.format.bias) << like.format.fraction).as_float(like.format)
 
 
 def fmod(x: Vector, y: Vector) -> Vector:

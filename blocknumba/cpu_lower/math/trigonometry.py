@@ -49,22 +49,23 @@ def reduce_large(size: Vector) -> Angle:
     whole turns.  192 of them times m are the quadrant and 190 bits of the fraction.
     """
     bits = size.as_bits
-    m = (bits & (1 << 52) - 1 | 1 << 52).to_unsigned("i128")
+    m = (bits & ((1 << 52) - 1) | (1 << 52)).to_unsigned("i128")
     start = (bits >> 52) - (1023 + 52) + (64 - 2)  # the first bit; the table has 64 more in front
     word = start >> 6
     shift = (start & 63).to_unsigned("i128")
     words = [size.body.load_constant("two_over_pi", table.TWO_OVER_PI_BITS, "i64", word + i)
              .to_unsigned("i128") for i in range(4)]
-    first, second = words[0] << 64 | words[1], words[2] << 64 | words[3]
-    window = first << shift | (second >> 1) >> 127 - shift
-    below = second << shift >> 64
-    turns = m * window + (m * below >> 64)
+    first, second = (words[0] << 64) | words[1], (words[2] << 64) | words[3]
+    # two shifts, as one by 128 would be undefined
+    window = (first << shift) | ((second >> 1) >> (127 - shift))
+    below = (second << shift) >> 64
+    turns = m * window + ((m * below) >> 64)
     # to the nearest quadrant; the fraction is signed, in units of 2**-126
-    quadrant = turns + (1 << 125) >> 126
+    quadrant = (turns + (1 << 125)) >> 126
     fraction = turns - (quadrant << 126)
     top = fraction.shift_signed(75).to("i64").to("double") * 2.0 ** -51
-    middle = (fraction >> 24 & (1 << 51) - 1).to("i64").to("double") * 2.0 ** -102
-    rest = fma((fraction & (1 << 24) - 1).to("i64").to("double"), 2.0 ** -126, middle)
+    middle = ((fraction >> 24) & ((1 << 51) - 1)).to("i64").to("double") * 2.0 ** -102
+    rest = fma((fraction & ((1 << 24) - 1)).to("i64").to("double"), 2.0 ** -126, middle)
     high = top + rest
     return _times_half_pi(high, rest - (high - top), quadrant.to("i64"))
 
@@ -95,7 +96,7 @@ def cosine(angle: Angle) -> Double:
 
 def _negated(x: Vector, bits: Vector) -> Vector:
     """x with its sign changed where bit 1 of an integer is set."""
-    sign = bits << x.format.bits - 2 & x.format.sign
+    sign = (bits << (x.format.bits - 2)) & x.format.sign
     return (x.as_bits ^ sign).as_float(x.format)
 
 
