@@ -79,7 +79,7 @@ def _is_pole(x: Vector) -> Vector:
     return (x <= 0.0) & (rounded("rint", x) == x)
 
 
-@elementwise("gamma", float32=1, float64=5)
+@elementwise("gamma", float32=1, float64=6)
 def gamma(x: Vector) -> Vector:
     return _gamma(x.to("double")).to(x.scalar)
 
@@ -106,7 +106,7 @@ def _large_gamma(x: Vector) -> Vector:
     return where(negative, reflected, power)
 
 
-@elementwise("lgamma", float32=1, float64=2)
+@elementwise("lgamma", float32=1, float64=3)
 def lgamma(x: Vector) -> Vector:
     return _lgamma(x.to("double")).to(x.scalar)
 
