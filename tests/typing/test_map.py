@@ -439,6 +439,21 @@ def test_debug_is_quiet_where_the_mask_is_false():
     assert found.tolist() == [n + 1 if 0 <= n <= 5 else 0 for n in range(-4, 12)]
 
 
+def test_a_function_is_not_called_in_a_loop_without_iterations():
+    @bn.jit
+    def kernel(x, out, n, B: bn.constexpr):
+        r = bn.block(0, B)
+        y, total = x[r], bn.zeros((B,), bn.int32)
+        for _ in range(n):
+            total += bn.map(outer, y)
+        out[r] = total
+
+    x, found = np.full(4, 6, np.int32), np.full(4, 77, np.int32)
+    kernel[1](x, found, 0, B=4, interpret=True, debug=True)
+
+    assert found.tolist() == [0] * 4
+
+
 def test_debug_knows_which_elements_were_loaded():
     @bn.jit
     def kernel(x, out, B: bn.constexpr):

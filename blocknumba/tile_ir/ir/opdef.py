@@ -16,6 +16,8 @@ NO_TRAITS: Traits = frozenset()
 PURE: Traits = frozenset(("pure",))
 # element i of the result depends on element i of the operands only
 ELEMENTWISE: Traits = frozenset(("elementwise",))
+# pure, but for some operands it raises or does not end: it is not done where the program does not
+PARTIAL: Traits = frozenset(("partial",))
 TERMINATOR: Traits = frozenset(("terminator",))  # ends a region
 READS: Traits = frozenset(("reads",))  # reads global memory
 WRITES: Traits = frozenset(("writes",))  # writes global memory

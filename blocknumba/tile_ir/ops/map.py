@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from blocknumba.errors import BlockValueError, require
-from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, PURE, op
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, PARTIAL, PURE, op
 from blocknumba.tile_ir.ir.types import DTYPES, DType, TileType, bool_
 
 _SPELLING = re.compile(r"function ([\w.]+)\(([\w, ]*)\): ([\w, ]+)")
@@ -106,7 +106,7 @@ class ScalarFunction:
         return self.body
 
 
-@op(PURE | ELEMENTWISE)
+@op(PURE | PARTIAL | ELEMENTWISE)
 def map_(mask, *tiles, function) -> tuple[TileType, ...]:
     """The results of function for the elements of tiles where mask is true; elsewhere 0.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
-from blocknumba.tile_ir.ir.opdef import PURE, READS, WRITES
+from blocknumba.tile_ir.ir.opdef import PARTIAL, PURE, READS, WRITES
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
 from blocknumba.tile_ir.ir.uses import is_loop
 from blocknumba.tile_ir.passes.contract import declared
@@ -100,6 +100,7 @@ def hoist_invariants(fn: Function, _: object = None) -> Function:
 
     They are then computed even if the loop makes no iteration, which a pure op allows: it has no
     effect, and does not trap.  Loads stay: they may be out of bounds, or the memory may change.
+    So do partial ops.
     Ops in a branch of the loop stay too: most iterations may not need them.
     """
     if not any(map(is_loop, walk(fn.body))):
@@ -124,7 +125,8 @@ def _invariants(region: Region, inside: set[Value]) -> list[Op]:
     found = []
     inside.update(region.args)
     for op in region.ops:
-        if op.opdef.has(PURE) and not op.regions and inside.isdisjoint(op.operands):
+        is_total = op.opdef.has(PURE) and not op.opdef.has(PARTIAL)
+        if is_total and not op.regions and inside.isdisjoint(op.operands):
             found.append(op)
             continue
         inside.update(op.results)
