@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("numba.cuda")
 
-from scalar_function_cases import CASES, PEER, SUBJECT, cases  # noqa: E402
+from scalar_function_cases import CASES, FAST, PEER, SUBJECT, cases  # noqa: E402
 from measure import CLOCK, gpu_timer, interleaved, median_ratio, medians  # noqa: E402
 
 ROUNDS, REPEATS = 20, 5
@@ -29,6 +29,8 @@ if __name__ == "__main__":
     for title, compared in cases():
         compared.check()
         taken = interleaved(compared.runs, gpu_timer(), ROUNDS, REPEATS)
-        times = ", ".join(f"{who} {1e6 * seconds:.0f} us with {compared.chosen[who]}"
-                          for who, seconds in medians(taken).items())
-        print(f"{title}: {times}; {PEER} / {SUBJECT} {median_ratio(taken, PEER, SUBJECT):.3f}")
+        for who, seconds in medians(taken).items():
+            print(f"{title}: {who}: {1e6 * seconds:.0f} us with {compared.chosen[who]}")
+        for suffix in ("", FAST):
+            ratio = median_ratio(taken, PEER + suffix, SUBJECT + suffix)
+            print(f"{title}: {PEER} / {SUBJECT}{suffix}: {ratio:.3f}")

@@ -1,4 +1,8 @@
-"""Scalar functions on every element: bn.map, and the same functions in kernels of numba-cuda."""
+"""Scalar functions on every element: bn.map, and the same functions in kernels of numba-cuda.
+
+numba-cuda contracts a multiplication and an addition into one instruction, unless told otherwise;
+bn.map rounds twice, as NumPy does, unless the kernel has fastmath=True.  So each has two kernels.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,8 @@ from numba import cuda
 import blocknumba as bn
 
 SUBJECT, PEER = "blocknumba", "numba-cuda"
+FAST = ", fastmath"
+EXACT_OR_FAST = {"": False, FAST: True}
 # what numba-cuda needs to compute in float32; bn.map takes plain numbers too
 ZERO, ONE, TWO, FOUR, CLOSE = map(np.float32, (0, 1, 2, 4, 1e-6))
 WIDTH, HEIGHT, LIMIT = 4096, 4096, 256
@@ -56,7 +62,6 @@ def mandelbrot(counts, ROWS: bn.constexpr, COLUMNS: bn.constexpr):
     counts[r, c] = bn.map(escape, cx, cy, LIMIT)
 
 
-@cuda.jit
 def mandelbrot_of_threads(counts):
     column, row = cuda.grid(2)
     if row < counts.shape[0] and column < counts.shape[1]:
@@ -71,16 +76,20 @@ def kepler(mean, eccentricity, angle, SIZE: bn.constexpr):
     angle[r] = bn.map(anomaly, mean[r], eccentricity[r])
 
 
-@cuda.jit
 def kepler_of_threads(mean, eccentricity, angle):
     i = cuda.grid(1)
     if i < angle.size:
         angle[i] = anomaly(mean[i], eccentricity[i])
 
 
+OF_THREADS = {(function, fast): cuda.jit(fastmath=fast)(function)
+              for function in (mandelbrot_of_threads, kepler_of_threads)
+              for fast in EXACT_OR_FAST.values()}
+
+
 @dataclass(frozen=True)
 class Case:
-    """Work done by both.
+    """Work done by all.
 
     runs: who -> a function that does it and returns the array that it is in.
     chosen: who -> the tile or block of its fastest kernel.
@@ -90,36 +99,44 @@ class Case:
     chosen: Mapping[str, object]
 
     def check(self) -> None:
-        """Run both.  Errors: AssertionError where one element in 1000 is another one's."""
-        first, second = (run().copy_to_host() for run in self.runs.values())
-        close = np.isclose(first, second, rtol=1e-4, atol=1e-5)
-        assert close.mean() > 0.999, f"{(~close).sum()} of {close.size} elements differ"
+        """Run all.  Errors: AssertionError where one element in 50 is another one's.
+
+        Near the border of the set, how a product is rounded changes the count.
+        """
+        first, *others = (run().copy_to_host() for run in self.runs.values())
+        for other in others:
+            close = np.isclose(first, other, rtol=1e-4, atol=1e-5)
+            assert close.mean() > 0.98, f"{(~close).sum()} of {close.size} elements differ"
 
 
-def _case(ours: Callable[[object], Run], tiles: tuple, theirs: Callable[[object], Run],
-          blocks: tuple) -> Case:
+def _case(ours: Callable[[object, bool], Run], tiles: tuple,
+          theirs: Callable[[object, bool], Run], blocks: tuple) -> Case:
     """The fastest kernel of each, over tiles and blocks."""
     runs, chosen = {}, {}
-    for who, make, shapes in ((SUBJECT, ours, tiles), (PEER, theirs, blocks)):
-        candidates = {make(shape): shape for shape in shapes}
-        runs[who] = fastest(candidates, gpu_timer())
-        chosen[who] = candidates[runs[who]]
+    for name, make, shapes in ((SUBJECT, ours, tiles), (PEER, theirs, blocks)):
+        for suffix, fast in EXACT_OR_FAST.items():
+            candidates = {make(shape, fast): shape for shape in shapes}
+            run = runs[name + suffix] = fastest(candidates, gpu_timer())
+            chosen[name + suffix] = candidates[run]
     return Case(runs, chosen)
 
 
 def mandelbrot_case() -> Case:
     """A picture of 4096 x 4096 points, at most 256 iterations each."""
-    found = {who: cuda.device_array((HEIGHT, WIDTH), np.int32) for who in (SUBJECT, PEER)}
+    found = {(who, fast): cuda.device_array((HEIGHT, WIDTH), np.int32)
+             for who in (SUBJECT, PEER) for fast in EXACT_OR_FAST.values()}
 
-    def ours(tile: tuple[int, int]) -> Run:
+    def ours(tile: tuple[int, int], fast: bool) -> Run:
         rows, columns = tile
         launch = mandelbrot[bn.cdiv(HEIGHT, rows), bn.cdiv(WIDTH, columns)]
-        return partial(_run, launch, (found[SUBJECT],), {"ROWS": rows, "COLUMNS": columns})
+        return partial(_run, launch, (found[SUBJECT, fast],),
+                       {"ROWS": rows, "COLUMNS": columns, "fastmath": fast})
 
-    def theirs(block: tuple[int, int]) -> Run:
+    def theirs(block: tuple[int, int], fast: bool) -> Run:
         rows, columns = block
         grid = bn.cdiv(WIDTH, columns), bn.cdiv(HEIGHT, rows)
-        return partial(_run, mandelbrot_of_threads[grid, (columns, rows)], (found[PEER],), {})
+        launch = OF_THREADS[mandelbrot_of_threads, fast][grid, (columns, rows)]
+        return partial(_run, launch, (found[PEER, fast],), {})
 
     return _case(ours, TILES, theirs, BLOCKS)
 
@@ -129,20 +146,21 @@ def newton_case() -> Case:
     rng = np.random.default_rng(0)
     mean = cuda.to_device(rng.uniform(-np.pi, np.pi, COUNT).astype(np.float32))
     eccentricity = cuda.to_device(rng.uniform(0, 0.95, COUNT).astype(np.float32))
-    found = {who: cuda.device_array(COUNT, np.float32) for who in (SUBJECT, PEER)}
+    found = {(who, fast): cuda.device_array(COUNT, np.float32)
+             for who in (SUBJECT, PEER) for fast in EXACT_OR_FAST.values()}
 
-    def ours(size: int) -> Run:
-        return partial(_run, kepler[bn.cdiv(COUNT, size)], (mean, eccentricity, found[SUBJECT]),
-                       {"SIZE": size})
+    def ours(size: int, fast: bool) -> Run:
+        return partial(_run, kepler[bn.cdiv(COUNT, size)],
+                       (mean, eccentricity, found[SUBJECT, fast]), {"SIZE": size, "fastmath": fast})
 
-    def theirs(size: int) -> Run:
-        return partial(_run, kepler_of_threads[bn.cdiv(COUNT, size), size],
-                       (mean, eccentricity, found[PEER]), {})
+    def theirs(size: int, fast: bool) -> Run:
+        launch = OF_THREADS[kepler_of_threads, fast][bn.cdiv(COUNT, size), size]
+        return partial(_run, launch, (mean, eccentricity, found[PEER, fast]), {})
 
     return _case(ours, SIZES, theirs, SIZES)
 
 
-def _run(launch: Callable, arrays: tuple, named: Mapping[str, int]) -> object:
+def _run(launch: Callable, arrays: tuple, named: Mapping[str, object]) -> object:
     """Launch, and return the last array."""
     launch(*arrays, **named)
     return arrays[-1]
