@@ -21,7 +21,9 @@ import blocknumba as bn
 
 ROUNDS, SAMPLE_SECONDS = 30, 5e-3
 ALONE, CALLED, LINKED = "alone", "in @cuda.jit", "in @cuda.jit, LTO"
-SIZE = 4096
+# rows and columns of products: a launch of numba-cuda takes some 40 us of the host
+SIZE, WIDE = 4096, 16384
+ROWS = 1 << 16
 
 
 @bn.jit
@@ -104,17 +106,18 @@ def _by_tiles(function: Callable) -> Callable:
 CALLERS = {(2, 1): _by_rows, (3, 2): _by_tiles}
 
 
-def product_case(rows: int, columns: int, depth: int, k: int, **options: int) -> Case:
-    """float16 (SIZE, k) @ (k, SIZE) in float32."""
+def product_case(rows: int, columns: int, depth: int, k: int, size: int = SIZE,
+                 **options: int) -> Case:
+    """float16 (size, k) @ (k, size) in float32."""
     random = np.random.default_rng(0)
     a, b = (random.standard_normal(shape, np.float32).astype(np.float16)
-            for shape in ((SIZE, k), (k, SIZE)))
+            for shape in ((size, k), (k, size)))
     return Case(product, {"ROWS": rows, "COLUMNS": columns, "DEPTH": depth}, options,
-                (a, b, np.zeros((SIZE, SIZE), np.float32)), (SIZE // rows, SIZE // columns),
+                (a, b, np.zeros((size, size), np.float32)), (size // rows, size // columns),
                 lambda a, b, _: a.astype(np.float32) @ b.astype(np.float32), 1e-4)
 
 
-def rows_case(kernel: bn.Kernel, columns: int, block: int, of_rows: Callable, rows: int = 8192,
+def rows_case(kernel: bn.Kernel, columns: int, block: int, of_rows: Callable, rows: int = ROWS,
               scalar: bool = False) -> Case:
     """Rows of float32, one block each."""
     x = np.random.default_rng(1).standard_normal((rows, columns), np.float32)
@@ -128,7 +131,8 @@ def _softmax(x: np.ndarray, _: np.ndarray) -> np.ndarray:
 
 
 CASES = {
-    "product, tiles 64 x 64, one step of 64": lambda: product_case(64, 64, 64, 64, num_warps=4),
+    "product, tiles 64 x 64, one step of 64": lambda: product_case(64, 64, 64, 64, WIDE,
+                                                                   num_warps=4),
     "product, tiles 64 x 64, depth 4096": lambda: product_case(64, 64, 64, 4096, num_warps=4),
     "the same, 4 stages of 32": lambda: product_case(64, 64, 32, 4096, num_warps=4, num_stages=4),
     "product, tiles 128 x 64, depth 4096": lambda: product_case(128, 64, 32, 4096, num_warps=4),
