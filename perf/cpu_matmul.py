@@ -3,6 +3,7 @@
 Both take turns in one process, with the same number of threads; each process measures all sizes.
 A ratio is the peer's time over ours in one round; the table has its median and quartiles over all
 rounds of all processes.  The peer runs the kernel that is fastest on this machine, and is named.
+On a machine that others use, --processor-time counts the seconds of the process, not of the wall.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ import os
 import statistics
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from measure import host_timer, interleaved
+from measure import Run, host_timer, interleaved
 
 import blocknumba as bn
 
@@ -62,7 +65,7 @@ def operands(dtype: str, *shapes: tuple[int, ...]) -> list[np.ndarray]:
     return [generator.standard_normal(shape).astype(dtype) for shape in shapes]
 
 
-def square(dtype: str, size: int, order: str) -> dict[str, object]:
+def square(dtype: str, size: int, order: str) -> dict[str, Run]:
     """Runs of a product of size x size matrices; order: of both operands in memory."""
     x, w = (np.asarray(a, order=order) for a in operands(dtype, (size, size), (size, size)))
     ours, theirs = np.full((2, size, size), np.nan, dtype)
@@ -79,7 +82,7 @@ def square(dtype: str, size: int, order: str) -> dict[str, object]:
     return {"ours": run_ours, "NumPy": lambda: np.matmul(x, w, out=theirs)}
 
 
-def small(dtype: str, size: int) -> dict[str, object]:
+def small(dtype: str, size: int) -> dict[str, Run]:
     """Runs of many products of size x size matrices, by masks of the next power of two."""
     x, w = operands(dtype, *[(BATCH, size, size)] * 2)
     ours, theirs = np.full((2, BATCH, size, size), np.nan, dtype)
@@ -93,7 +96,15 @@ def small(dtype: str, size: int) -> dict[str, object]:
     return {"ours": run_ours, "NumPy": lambda: np.matmul(x, w, out=theirs)}
 
 
-def measure() -> dict[str, list[list[float]]]:
+def processor_timer(run: Run, repeats: int) -> float:
+    """Seconds that one run takes of all processors together."""
+    start = time.process_time()
+    for _ in range(repeats):
+        run()
+    return (time.process_time() - start) / repeats
+
+
+def measure(timer: Callable[[Run, int], float]) -> dict[str, list[list[float]]]:
     """Seconds of each round, (ours, NumPy), by the name of a row."""
     rows = {f"{dtype} {size} {order}": square(dtype, size, order)
             for dtype in LARGE for size in SIZES for order in ("C", "F")
@@ -103,7 +114,7 @@ def measure() -> dict[str, list[list[float]]]:
     found = {}
     for name, runs in rows.items():
         rounds = max(5, min(60, int(SECONDS / host_timer(runs["NumPy"], 2))))
-        samples = interleaved(runs, host_timer, rounds, repeats=1)
+        samples = interleaved(runs, timer, rounds, repeats=1)
         found[name] = [list(pair) for pair in zip(samples["ours"], samples["NumPy"], strict=True)]
     return found
 
@@ -126,11 +137,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--processes", type=int, default=5)
+    parser.add_argument("--processor-time", action="store_true")
     parser.add_argument("--in-this-process", choices=("measure", "numpy"))
     given = parser.parse_args()
-    if given.in_this_process:
-        print(json.dumps(measure() if given.in_this_process == "measure" else speed_of_numpy()))
+    timer = processor_timer if given.processor_time else host_timer
+    if given.in_this_process == "measure":
+        print(json.dumps(measure(timer)))
         return
+    if given.in_this_process:
+        print(json.dumps(speed_of_numpy()))
+        return
+    options = ["--in-this-process=measure", *["--processor-time"][:given.processor_time]]
     seconds = {kernel: json.loads(child(given.threads, kernel, "--in-this-process=numpy"))
                for kernel in KERNELS}
     best = min(seconds, key=seconds.get)
@@ -138,7 +155,7 @@ def main() -> None:
     print(f"NumPy {np.__version__}, OpenBLAS kernel {best or core_name()}, "
           f"{given.threads} threads, {given.processes} processes\n")
     print("| product | NumPy / ours | quartiles | ours, GFLOP/s |\n|---|---|---|---|")
-    runs = [json.loads(child(given.threads, best, "--in-this-process=measure"))
+    runs = [json.loads(child(given.threads, best, *options))
             for _ in range(given.processes)]
     for name in runs[0]:
         pairs = [pair for run in runs for pair in run[name]]
