@@ -8,7 +8,7 @@
 
 All of b is copied before the first block: then it is read along its rows, which the processor
 prefetches, and no two of its rows meet in one set of a cache.  Both operands may have any strides.
-Speed: 0.9 of OpenBLAS's or more with tiles of (256, 512, 256) float32 or (256, 256, 128) float64.
+Speed: about OpenBLAS's, with tiles of (256, 512, 128) float32 or (256, 256, 64) float64.
 """
 
 from __future__ import annotations
