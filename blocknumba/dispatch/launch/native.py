@@ -70,16 +70,20 @@ class NativeLauncher:
         self._name, self._code = name, code
         self._entry: Callable[..., int] = _ENTRY(code.loaded.address(code.symbol))
 
-    def run(self, grid: Grid, arguments: Mapping[str, ArgumentInfo]) -> None:
+    def run(self, grid: Grid, arguments: Mapping[str, ArgumentInfo], alone: bool = False) -> None:
         """Run all programs of a grid on arguments in host memory.
 
+        alone: on the calling thread.
         Errors: BlockAssertionError, BlockValueError or ResourceError of a program that stopped.
         """
         self.run_slots(grid, [slot_of(parameter, arguments)
-                              for parameter in self._code.parameters])
+                              for parameter in self._code.parameters], alone)
 
-    def run_slots(self, grid: Grid, values: Sequence[int]) -> None:
-        """Run all programs of a grid.  values: contents of the slots of the parameters."""
+    def run_slots(self, grid: Grid, values: Sequence[int], alone: bool = False) -> None:
+        """Run all programs of a grid.
+
+        values: contents of the slots of the parameters.  alone: on the calling thread.
+        """
         entry, (x, y, z), prints = self._entry, grid, self._code.prints
         record = (ctypes.c_int64 * 2)()
         with printing(prints, grid) as printer:
@@ -90,7 +94,7 @@ class NativeLauncher:
             def run(first: int, stop: int) -> int:
                 return entry(address, first, stop, x, y, z)
             programs = x * y * z
-            if programs == 1 or prints:  # their lines come in the order of programs
+            if programs == 1 or alone or prints:  # their lines come in the order of programs
                 status = run(0, programs)
             else:
                 status = pool(thread_count()).run(run, programs)

@@ -24,7 +24,7 @@ import llvmlite.binding as llvm
 from blocknumba.cpu_lower.printing import FIRST_SLOT
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.launch.grid import MAX_X, MAX_YZ, Grid
-from blocknumba.dispatch.launch.native import NativeLauncher
+from blocknumba.dispatch.launch.native import NativeLauncher, launcher_of
 from blocknumba.dispatch.launch.plan import LaunchConfig, LaunchShape
 from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo
 from blocknumba.tile_ir.ir.function import Parameter
@@ -38,8 +38,8 @@ Miss = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 8)
 # reasons: the key is unknown; native code cannot launch this, whatever it knows; it is long
 # enough to be shared among threads
 UNKNOWN_KEY, CANNOT, SHARE = 0, 1, 2
-# outcomes: an error is kept for the thread; the version can now be found; it runs where it is
-DONE, FAILED, LOOK_AGAIN, RUN_HERE = 0, 1, 2, 3
+# outcomes: it is done; an error is kept for the thread; the version can now be found
+DONE, FAILED, LOOK_AGAIN = 0, 1, 2
 
 
 class VersionStruct(ctypes.Structure):
@@ -109,11 +109,9 @@ class CpuCode:
     def of(compiled: Compiled) -> CpuCode:
         """The code of a kernel that was compiled for this processor."""
         native = compiled.native
-        if compiled.launcher is None:
-            compiled.launcher = NativeLauncher(compiled.name, native)
         is_silent = not native.prints and all(stop.kind == "memory" for stop in native.stops)
         return CpuCode(native.loaded.address(native.symbol), native.parameters,
-                       compiled.launcher, is_silent)
+                       launcher_of(compiled), is_silent)
 
 
 class Version:
@@ -145,13 +143,13 @@ class Version:
     def share(self, grid: Grid, arguments: Mapping[str, ArgumentInfo]) -> int:
         """Run a launch on the CPU on several threads; see Miss.
 
-        A thread that Python did not start is one of a parallel loop, whose others are busy.
+        A thread that Python did not start is one of a parallel loop, whose others are busy: there
+        it runs alone.
         Errors: those of a program that stopped.
         """
-        if self._code.is_silent and isinstance(threading.current_thread(), threading._DummyThread):
-            return RUN_HERE
+        alone = isinstance(threading.current_thread(), threading._DummyThread)
         begin = time.perf_counter()
-        self._code.launcher.run(grid, arguments)
+        self._code.launcher.run(grid, arguments, alone)
         spent = time.perf_counter() - begin
         if self._code.is_silent:  # so that launches take long enough for that
             wanted = math.ceil(math.prod(grid) * WORTH_SHARING_S / spent)
@@ -374,8 +372,8 @@ cpu:
   %shared = or i1 %always, %wanted
   br i1 %shared, label %miss, label %here
 here:
-  %own = phi ptr [ %version, %cpu ], [ %met, %back ]
-  %failed = call i32 @blocknumba_run_here(ptr %own, ptr %record, i32 %x.32, i32 %y.32, i32 %z.32)
+  %failed = call i32 @blocknumba_run_here(ptr %version, ptr %record, i32 %x.32, i32 %y.32,
+                                          i32 %z.32)
   %cpu.done = icmp eq i32 %failed, 0
   br i1 %cpu.done, label %done, label %miss
 gpu:
@@ -386,8 +384,6 @@ gpu:
 done:
   ret i32 {DONE}
 miss:
-  %met = phi ptr [ null, %entry ], [ null, %find ], [ %version, %cpu ], [ %own, %here ],
-                 [ %version, %gpu ]
   %reason = phi i64 [ {CANNOT}, %entry ], [ {UNKNOWN_KEY}, %find ], [ {SHARE}, %cpu ],
                     [ {CANNOT}, %here ], [ {CANNOT}, %gpu ]
   %miss.at = getelementptr %table, ptr %table, i32 0, i32 2
@@ -399,10 +395,7 @@ miss:
   %outcome = call i32 %missed(i64 %number, i64 %record.64, i64 %key.64, i64 %x, i64 %y, i64 %z,
                               i64 %stream, i64 %reason)
   %again = icmp eq i32 %outcome, {LOOK_AGAIN}
-  br i1 %again, label %find, label %back
-back:
-  %by.this.thread = icmp eq i32 %outcome, {RUN_HERE}
-  br i1 %by.this.thread, label %here, label %over
+  br i1 %again, label %find, label %over
 over:
   ret i32 %outcome
 }}

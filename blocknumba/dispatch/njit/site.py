@@ -33,6 +33,7 @@ from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
 from blocknumba.tracebacks import leave_out_our_frames
 
+
 @dataclass(frozen=True, slots=True)
 class Description:
     """Properties of a launch in a function of Numba's besides its kernel.
@@ -103,7 +104,7 @@ class Site:
         if reason == UNKNOWN_KEY and self._add(key, _cpu_code(call)):
             return LOOK_AGAIN
         plan = call.run(grid_of(grid, self._name), None if stream == SEVERAL_STREAMS else stream)
-        if reason == UNKNOWN_KEY and plan is not None:
+        if reason == UNKNOWN_KEY and plan is not None and call.compiled.machine is not None:
             self._add(key, self._gpu_code(call, plan))
         return DONE
 
@@ -131,8 +132,8 @@ class Site:
                 if len(self._versions) == MAX_VERSIONS:
                     self._versions.clear()
                 version = Version(key, layout.slots(code.parameters), code)
-                self._versions[key] = version
                 self._table.add(version)
+                self._versions[key] = version  # now other threads may look again
         return True
 
     def _gpu_code(self, call: Call, plan: Plan) -> GpuCode | None:

@@ -147,9 +147,10 @@ def shared(monkeypatch):
     """Grids of the launches that several threads may run."""
     grids, run = [], NativeLauncher.run
 
-    def counted(self, grid, arguments):
-        grids.append(grid)
-        run(self, grid, arguments)
+    def counted(self, grid, arguments, alone=False):
+        if not alone:
+            grids.append(grid)
+        run(self, grid, arguments, alone)
     monkeypatch.setattr(NativeLauncher, "run", counted)
     return grids
 
@@ -191,6 +192,24 @@ def test_launches_in_prange_run_on_the_threads_of_the_loop(shared):
 
     np.testing.assert_allclose(out, x.astype(np.float64) @ y, rtol=1e-4, atol=1e-3)
     assert shared == []
+
+
+def test_functions_that_prange_calls_launch_on_their_threads(shared):
+    @njit
+    def inner(x, y, out):
+        product[8, 8](x, y, out, 32, 32, 16)
+
+    @njit(parallel=True)
+    def run(x, y, out):
+        for number in prange(16):
+            inner(x[number], y, out[number])
+
+    x, y = normal(16, 256, 256), normal(256, 256)
+    out = np.full_like(x, np.nan)
+    run(x, y, out)
+
+    np.testing.assert_allclose(out, x.astype(np.float64) @ y, rtol=1e-4, atol=1e-3)
+    assert len(shared) < 16  # those of the thread that called, if it takes part
 
 
 def test_prints_come_in_the_order_of_programs(capsys):
