@@ -8,6 +8,7 @@ import numpy as np
 
 import blocknumba as bn
 
+from blocknumba.cpu_lower.target import host
 from blocknumba.dispatch.launch.driver import find_driver
 from blocknumba.settings import SETTINGS
 
@@ -65,10 +66,10 @@ def run(_: argparse.Namespace) -> int:
 def _device() -> str:
     """Name of the device that kernels of NumPy arrays run on."""
     driver = find_driver()
-    if driver is None:
-        return "the CPU: no CUDA device was found"
     if SETTINGS.interpret:
-        return "the CPU: BLOCKNUMBA_INTERPRET is set"
+        return "the interpreter: BLOCKNUMBA_INTERPRET is set"
+    if driver is None:
+        return f"the CPU, natively: no CUDA device was found; {host()}"
     return driver.device_name(driver.current_device())
 
 
