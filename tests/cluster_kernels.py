@@ -109,5 +109,6 @@ def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, o
     keywords: BLOCKS says how many a program has.
     """
     with mock.patch.object(pipeline, "optimise",
-                           lambda fn: with_rank(optimise(fn), keywords["BLOCKS"])):
+                           lambda fn, **options: with_rank(
+                               optimise(fn, **options), keywords["BLOCKS"])):
         return emulated_gpu.launch(kernel, grid, arguments, keywords, target, seed)

@@ -26,6 +26,7 @@ from blocknumba.gpu_layout.spec import LAID_OUT, MAPPED, READY
 from blocknumba.tile_ir.ir import verifier
 from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.passes.contract import Observer, Pass, Pipeline, run_passes
+from blocknumba.tile_ir.passes.pipeline import lower_accesses
 
 MAX_RETRIES = 8  # with less shared memory for tiles in flight
 
@@ -40,6 +41,8 @@ MAPPING_PASSES = Pipeline((
     map_dots,
     # after both: TMA copies what they stage
     specialize_warps,
+    # after all that read views, before all that read addresses
+    lower_accesses,
     # after specialize_warps: cp.async for the loads that are left
     pipeline_loops,
 ))

@@ -79,4 +79,4 @@ def tile_of(kernel, types: tuple[str, ...], constants: dict[str, object]) -> Fun
     specialization, _ = kernel.specialize(arguments, constants, kernel.options, TARGETS["sm_90a"],
                                           disjoint=True)
     tile = build(kernel.python_function, dict(specialization.arguments), constants, Options())
-    return optimise(tile)
+    return optimise(tile, keep_views=True)

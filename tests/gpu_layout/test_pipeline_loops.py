@@ -18,6 +18,7 @@ from blocknumba.gpu_layout.dots.map_dots import map_dots
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
+from blocknumba.tile_ir.passes.pipeline import lower_accesses
 from blocknumba.tile_ir.text.parser import parse
 from blocknumba.tile_ir.text.printer import text
 
@@ -33,7 +34,8 @@ def launches(cases):
 
 def planned(kernel, types, constants, options=OPTIONS):
     """The pipelining of a kernel, with its dots mapped."""
-    return pipelining_of(map_dots(tile_of(kernel, types, constants), options), options)
+    mapped = map_dots(tile_of(kernel, types, constants), options)
+    return pipelining_of(lower_accesses(mapped), options)
 
 
 def stages(plan):
@@ -160,7 +162,7 @@ def test_a_loop_that_stays_as_it_is_is_not_touched():
 
 
 def test_a_pass_changes_nothing_it_was_given():
-    fn = map_dots(tile_of(matmul, F16, PRODUCT), OPTIONS)
+    fn = lower_accesses(map_dots(tile_of(matmul, F16, PRODUCT), OPTIONS))
     before = text(fn)
 
     pipeline_loops(fn, OPTIONS)

@@ -16,6 +16,7 @@ from blocknumba.gpu_layout.async_copies import pipelining
 from blocknumba.gpu_layout.async_copies.pipelining import pipelining_of
 from blocknumba.gpu_layout.dots.map_dots import map_dots
 from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.tile_ir.passes.pipeline import lower_accesses
 
 OPTIONS = LayoutOptions(arrays_are_disjoint=True)
 BFLOAT16, FLOAT8 = np.dtype(ml_dtypes.bfloat16), np.dtype(ml_dtypes.float8_e4m3fn)
@@ -124,6 +125,7 @@ CONSTANTS = {"BM": 128, "BN": 128, "BK": 32, "SUM": bn.float32, "PRECISION": "ie
 def k_slices(types=F16, **constants):
     """The number of k slices of a kernel's dot; 0 if its operands are not read ahead."""
     fn = map_dots(tile_of(product, types, {**CONSTANTS, **constants}), OPTIONS)
+    fn = lower_accesses(fn)
     (pipeline,) = pipelining_of(fn, OPTIONS).pipelines
     return pipeline.prefetch.k_slices if pipeline.prefetch is not None else 0
 

@@ -12,7 +12,11 @@ from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.ir.types import (
     Argument, ArrayArgument, ScalarArgument, dtype_of, int32, int64,
 )
-from blocknumba.tile_ir.passes.pipeline import optimise
+from blocknumba.tile_ir.ir.verifier import TILE
+from blocknumba.tile_ir.passes.contract import run_passes
+from blocknumba.tile_ir.passes.lower_views import has_views, lower_views
+from blocknumba.tile_ir.passes.pipeline import TILE_PASSES, optimise
+from blocknumba.tile_ir.passes.simplify_masks import simplify_masks
 from blocknumba.typing.frontend import build
 
 ROWS, COLUMNS, STRIDE = 37, 72, 80  # of the matrix x; its rows are padded
@@ -26,6 +30,7 @@ class Case:
     shape, strides: of x, in elements.  numbers: further arguments, int32 unless they are int64.
     alignment: of the arrays, in bytes.  wide: positions have 64 bits.
     positive: whether it is known that numbers are.
+    views: whether its accesses are left as they are on views.
     """
 
     function: object
@@ -37,9 +42,10 @@ class Case:
     alignment: int = 16
     wide: bool = False
     positive: bool = False
+    views: bool = False
 
     def __str__(self) -> str:
-        return self.function.__name__
+        return self.function.__name__ + "-views" * self.views
 
     def arrays(self) -> dict[str, np.ndarray]:
         """x with a different number in every element, and out, of the same shape, with zeros."""
@@ -61,7 +67,11 @@ class Case:
             dtype = int64 if isinstance(number, np.int64) else int32
             arguments[name] = ScalarArgument(dtype, 1 if number == 1 else None, _power(number),
                                              1 if self.positive else None)
-        return optimise(build(self.function, arguments), verify=True)
+        built = build(self.function, arguments)
+        if not (self.views and has_views(built)):
+            return optimise(built, verify=True)
+        passes = (p for p in TILE_PASSES if p not in (lower_views, simplify_masks))
+        return run_passes(built, passes, level=TILE)
 
     def run(self, fn: Function) -> np.ndarray:
         """out after a launch."""
@@ -103,6 +113,11 @@ def persistent(x, out):
 def slices(x, out):
     m, n = bn.program_id(0) * 16, bn.program_id(1) * 32
     out[m : m + 16, n : n + 32] = x[m : m + 16, n : n + 32]
+
+
+def tiles_of_indices(x, out):
+    r, c = bn.program_id(0) * 16 + bn.arange(0, 16), bn.program_id(1) * 32 + bn.arange(0, 32)
+    out[r[:, None], c] = x[r[:, None], c]
 
 
 def transposed_view(x, out):

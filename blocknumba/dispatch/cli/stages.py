@@ -123,7 +123,7 @@ class Stages:
                       TypingOptions(debug=specialization.options.debug,
                                     target=str(specialization.target or "")))
         seen = _Observed(typed)
-        optimised = optimise(typed, observer=seen)
+        optimised = optimise(typed, keep_views=True, observer=seen)
         machine, target = compiled.machine, specialization.target
         warps = machine.threads // target.warp_size - compiled.stats.producers
         tile_passes, seen.runs = seen.runs, []

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import CONTROL, READS, WRITES
+from blocknumba.tile_ir.ir.types import ViewType
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def _follow(op: Op, origins: dict[Value, frozenset[str]]) -> bool:
             found |= _origins(region.terminator, origins)
     news = False
     for target in targets:
-        if target.type.is_pointer and not found <= origins.get(target, frozenset()):
+        if _has_origins(target) and not found <= origins.get(target, frozenset()):
             origins[target] = origins.get(target, frozenset()) | found
             news = True
     return news
@@ -55,4 +56,9 @@ def _follow(op: Op, origins: dict[Value, frozenset[str]]) -> bool:
 def _origins(op: Op, origins: dict[Value, frozenset[str]]) -> frozenset[str]:
     """The arguments that the pointers among an op's operands may come from."""
     return frozenset().union(*(origins.get(value, frozenset()) for value in op.operands
-                               if value.type.is_pointer))
+                               if _has_origins(value)))
+
+
+def _has_origins(value: Value) -> bool:
+    """Whether a value is a pointer or a view."""
+    return value.type.is_pointer or isinstance(value.type.dtype, ViewType)

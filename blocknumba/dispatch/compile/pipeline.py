@@ -89,7 +89,7 @@ def tile_function(function: FunctionType, specialization: Specialization,
                      TypingOptions(debug=specialization.options.debug,
                                    target=str(specialization.target or "")))
     with timed("tile", times_ms):
-        return optimise(tile)
+        return optimise(tile, keep_views=specialization.target is not None)
 
 
 def _compile(function: FunctionType, specialization: Specialization,

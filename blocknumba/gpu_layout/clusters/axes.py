@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, attribute
+from blocknumba.tile_ir.ops.views import Placement, placements
 
 ROWS, COLUMNS = -2, -1  # of a dot
 
@@ -112,6 +113,36 @@ def _axis_after_split(op: Op, _operand: int, axis: int) -> Axis:
     return axis if axis < len(op.results[0].type.shape) else None
 
 
+# elements of views -----------------------------------------------------------------------------
+def _axis_after_elements(op: Op, operand: int, axis: int) -> Axis:
+    places, shape = _placed(op)
+    own = op.operands[operand].type.shape
+    moved = places[operand - 1].first_of(own) + axis
+    return moved if shape[moved] == own[axis] else None
+
+
+def _axes_before_elements(op: Op, axis: int) -> tuple[Axis, ...]:
+    """Views and scalars are whole; tiles of indices are sharded where they vary along the axis."""
+    axes: list[Axis] = [None]
+    for index, place in zip(op.indices, _placed(op)[0], strict=True):
+        own = axis - place.first_of(index.type.shape)
+        varies = 0 <= own < len(index.type.shape) and index.type.shape[own] > 1
+        axes.append(own if varies else None)
+    return tuple(axes)
+
+
+def sharded_span(op: Op, axis: int) -> int | None:
+    """The number of the index of `elements` that is a span along an axis; None if none is."""
+    spans = (number for number, (size, place) in enumerate(
+        zip(attribute(op, "sizes"), _placed(op)[0], strict=True))
+        if size is not None and place.first == axis)
+    return next(spans, None)
+
+
+def _placed(op: Op) -> tuple[list[Placement], tuple[int, ...]]:
+    return placements([index.type.shape for index in op.indices], attribute(op, "sizes"))
+
+
 # dots ------------------------------------------------------------------------------------------
 def _axis_after_dot(op: Op, operand: int, axis: int) -> Axis:
     """The rows of a dot are those of its first operand and of its accumulator."""
@@ -130,7 +161,7 @@ _FORWARD: dict[str, Forward] = {
     "broadcast": _same, "reshape": _axis_after_reshape, "transpose": _axis_after_transpose,
     "join": _same, "split": _axis_after_split,
     "reduce": _axis_after_reduce, "arg_reduce": _axis_after_reduce,
-    "dot": _axis_after_dot,
+    "dot": _axis_after_dot, "elements": _axis_after_elements,
 }
 _BACKWARD: dict[str, Backward] = {
     "load": _each, "store": _each, "atomic_rmw": _each, "atomic_cas": _each,
@@ -138,5 +169,5 @@ _BACKWARD: dict[str, Backward] = {
     "reshape": _axis_before_reshape, "transpose": _axis_before_transpose,
     "join": _each, "split": _each,
     "reduce": _axis_before_reduce, "arg_reduce": _axis_before_reduce,
-    "dot": _axes_before_dot,
+    "dot": _axes_before_dot, "elements": _axes_before_elements,
 }

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.clusters.axes import (
-    ROWS, Axis, NotPartitionable, axes_of_operands, axis_of_result,
+    ROWS, Axis, NotPartitionable, axes_of_operands, axis_of_result, sharded_span,
 )
 from blocknumba.gpu_layout.ops import cta_rank
 from blocknumba.gpu_layout.options import LayoutOptions
@@ -33,6 +33,7 @@ from blocknumba.tile_ir.ops.create import arange
 from blocknumba.tile_ir.ops.debug import print_
 from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.memory import load
+from blocknumba.tile_ir.ops.views import elements
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.passes.cse import cse, hoist_invariants
 from blocknumba.tile_ir.passes.dce import dce
@@ -301,6 +302,8 @@ class _Partitioner(Rebuilder):
                 attrs["shape"] = self._type(op.result, axis).shape
             operands = [self._value(operand, own_axis) for operand, own_axis
                         in zip(op.operands, axes_of_operands(op, axis), strict=True)]
+            if op.opdef is elements:
+                self._shard_span(op, axis, operands, attrs)
             made = self.builder.emit(op.opdef, *operands, **attrs)
         self._bind(op.results, (axis,) * len(op.results), made)
 
@@ -310,6 +313,18 @@ class _Partitioner(Rebuilder):
         first = emit(OPS["mul"], self._rank, self.builder.constant(size, int32))
         within = emit(arange, start=attribute(op, "start"), size=size)
         return emit(OPS["add"], within, emit(OPS["splat"], first, shape=(size,)))
+
+    def _shard_span(self, op: Op, axis: int, operands: list[Value], attrs: dict) -> None:
+        """Let the span along an axis of `elements` be a shard of it: rank * size further on."""
+        number = sharded_span(op, axis)
+        if number is None:
+            return
+        emit, sizes, start = self.builder.emit, list(attrs["sizes"]), operands[1 + number]
+        sizes[number] //= self._blocks
+        attrs["sizes"] = tuple(sizes)
+        first = emit(OPS["mul"], self._rank, self.builder.constant(sizes[number], int32))
+        first = emit(OPS["cast"], first, dtype=start.type.dtype.name)
+        operands[1 + number] = emit(OPS["add"], start, first)
 
     # control flow ------------------------------------------------------------------------------
     def _loop(self, loop: Op) -> None:

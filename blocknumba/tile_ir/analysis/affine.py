@@ -11,47 +11,17 @@ A program in which it overflows accesses other addresses than its author meant.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from blocknumba.tile_ir.analysis.polynomial import Atom, Polynomial
+from blocknumba.tile_ir.analysis.accesses import Access, access
+from blocknumba.tile_ir.analysis.polynomial import ONE, AffineExpression, Atom, Polynomial
 from blocknumba.tile_ir.ir.function import Function, Op, Parameter, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.tensor_map import Number
 from blocknumba.tile_ir.ir.types import DType, TileType, int32
 from blocknumba.tile_ir.ir.uses import carried, is_loop
+from blocknumba.tile_ir.ops.views import elements
 
 MAX_TERMS = 16  # of an expression; longer ones are slow, and no analysis uses them
-
-ONE = Polynomial.constant(1)
-
-
-@dataclass(frozen=True, slots=True)
-class AffineExpression:
-    """base + sum(steps[axis] * index[axis]).
-
-    base, steps: polynomials in scalars; a step is 0 along an axis of extent 1.
-    origin: of a pointer, the parameter whose elements it counts; None for an integer.
-    """
-
-    base: Polynomial
-    steps: tuple[Polynomial, ...] = ()
-    origin: Value | None = None
-
-    @property
-    def is_uniform(self) -> bool:
-        """Whether all elements of the tile are equal."""
-        return not any(self.steps)
-
-    def __add__(self, other: AffineExpression) -> AffineExpression:
-        steps = tuple(a + b for a, b in zip(self.steps, other.steps, strict=True))
-        return AffineExpression(self.base + other.base, steps, self.origin)
-
-    def __sub__(self, other: AffineExpression) -> AffineExpression:
-        steps = tuple(a - b for a, b in zip(self.steps, other.steps, strict=True))
-        return AffineExpression(self.base - other.base, steps, self.origin)
-
-    def times(self, factor: Polynomial) -> AffineExpression:
-        return AffineExpression(self.base * factor, tuple(step * factor for step in self.steps))
 
 
 class AffineExpressions:
@@ -70,6 +40,7 @@ class AffineExpressions:
         self._found: dict[Value, AffineExpression | str] = {}
         self._atoms: dict[Value, Atom] = {}
         self._narrow: set[Polynomial] = set()
+        self._accesses: dict[Op, Access | str] = {}
         for arg in fn.body.args:
             pointer = AffineExpression(Polynomial(), (), arg)
             self._record(arg, pointer if arg.type.is_pointer else None)
@@ -122,7 +93,16 @@ class AffineExpressions:
             for value in op.results:
                 self._record(value, self._expression(op))
 
+    def access(self, op: Op) -> Access | str:
+        """The access of `elements`, or the reason, a sentence, why it is not affine."""
+        if op not in self._accesses:
+            self._accesses[op] = access(op, self._found.__getitem__)
+        return self._accesses[op]
+
     def _expression(self, op: Op) -> AffineExpression | str:
+        if op.opdef is elements:
+            found = self.access(op)
+            return found if isinstance(found, str) else found.pointer
         rule = RULES.get(op.name)
         if rule is None:
             return self._wrapped(op) if op.name == "mod" else _reason(op)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from blocknumba.tile_ir.analysis.axis import Axis, AxisInfo, power_of_two_in, unit_of, unknown
-from blocknumba.tile_ir.analysis.axis_rules import RULES, of_unknown_op
+from blocknumba.tile_ir.analysis.axis_rules import RULES, of_elements, of_unknown_op
 from blocknumba.tile_ir.analysis.ranges import Ranges
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
 from blocknumba.tile_ir.ir.uses import carried
+from blocknumba.tile_ir.ops.views import elements
 
 
 class AxisInfos:
@@ -43,6 +44,9 @@ class AxisInfos:
         for op in region.ops:
             if op.regions:
                 self._control(op)
+                continue
+            if op.opdef is elements:
+                self._found[op.results[0]] = of_elements(self, op)
                 continue
             rule = RULES.get(op.name, of_unknown_op)
             for value in op.results:

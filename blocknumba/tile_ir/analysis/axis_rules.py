@@ -16,6 +16,7 @@ from blocknumba.tile_ir.analysis.ranges import Ranges
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, attribute
 from blocknumba.tile_ir.ir.types import BOOL
+from blocknumba.tile_ir.ops.views import known_stride, placements
 
 
 class Infos(Protocol):
@@ -435,3 +436,31 @@ def _(infos: Infos, op: Op) -> AxisInfo:
     divisibility = _every(x) if keeps else 1
     kept = x.axes[:dropped] + x.axes[dropped + 1:] or (Axis(),)
     return AxisInfo(tuple(Axis(1, divisibility, axis.constancy) for axis in kept))
+
+
+# elements of views ----------------------------------------------------------------------------
+
+def of_elements(infos: Infos, op: Op) -> AxisInfo:
+    """Info of pointers to elements: they rise by 1 where an index of unit stride does alone.
+
+    Nothing is said of their divisibility: widths are chosen when `lower_views` has made addresses.
+    """
+    sizes = attribute(op, "sizes")
+    places, shape = placements([index.type.shape for index in op.indices], sizes)
+    runs, constant = [1] * len(shape), list(shape)
+    for axis, (index, size, place) in enumerate(zip(op.indices, sizes, places, strict=True)):
+        if size is not None:
+            along = {place.first: Axis(size)}
+        elif index.type.shape:
+            own, first = index.type.shape, place.first_of(index.type.shape)
+            along = {first + number: info for number, (info, extent) in enumerate(
+                zip(infos[index].axes, own, strict=True)) if extent > 1}
+        else:
+            continue
+        has_unit_stride = known_stride(op.view, axis) == 1
+        for tile_axis, info in along.items():
+            run = info.contiguity if has_unit_stride else 1
+            runs[tile_axis] = max(min(runs[tile_axis], info.constancy),
+                                  min(constant[tile_axis], run))
+            constant[tile_axis] = min(constant[tile_axis], info.constancy)
+    return AxisInfo(tuple(Axis(run, 1, length) for run, length in zip(runs, constant)) or (Axis(),))

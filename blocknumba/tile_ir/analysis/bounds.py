@@ -8,12 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from blocknumba.tile_ir.analysis.affine import RULES, AffineExpression, AffineExpressions, is_index
-from blocknumba.tile_ir.analysis.polynomial import Atom, Monomial, Polynomial
+from blocknumba.tile_ir.analysis.affine import RULES, AffineExpressions, is_index
+from blocknumba.tile_ir.analysis.polynomial import (
+    AffineExpression, Atom, Monomial, Polynomial,
+)
 from blocknumba.tile_ir.analysis.ranges import Range, Ranges
 from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Op, Region, Value
 from blocknumba.tile_ir.ir.types import int32
+from blocknumba.tile_ir.ops.views import elements
 
 NO_BOUND = "the mask is more than bounds of indices"
 
@@ -32,6 +35,9 @@ def conditions(expressions: AffineExpressions, ranges: Ranges,
         return NO_BOUND
     if op.name == "and":
         return _all(expressions, ranges, op)
+    if op.opdef is elements:
+        access = expressions.access(op)
+        return access if isinstance(access, str) else list(access.bounds)
     if op.name in _REARRANGED:
         inner = conditions(expressions, ranges, op.x)
         if isinstance(inner, str):

@@ -5,31 +5,34 @@
       box:      axis of stride 1   extent 32  start 0       bound n
                 axis of stride s   extent 64  start 64 * p  no bound
 
-A Matcher divides the address of the tile's first element by the strides (`decompositions`), and
-compares the constraints of the mask with the starts that this gives.
+The axes of a view are known (`accesses`); of a pointer, the address of the tile's first element is
+divided by the strides (`decompositions`).  A Matcher compares the starts with the constraints of
+the mask.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
-from math import gcd, prod
+from math import prod
 
-from blocknumba.tile_ir.analysis.affine import ONE, AffineExpression, AffineExpressions
+from blocknumba.tile_ir.analysis.accesses import SourceAxis
+from blocknumba.tile_ir.analysis.affine import AffineExpressions
 from blocknumba.tile_ir.analysis.axis import MAX_DIVISIBILITY, power_of_two_in
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.analysis.bounds import LowerBounds, conditions, fits_32_bits, assumptions
-from blocknumba.tile_ir.analysis.polynomial import Atom, Monomial, Polynomial
+from blocknumba.tile_ir.analysis.decompositions import Line, decompositions
+from blocknumba.tile_ir.analysis.polynomial import ONE, AffineExpression, Atom, Polynomial
 from blocknumba.tile_ir.analysis.provenance import plannable
 from blocknumba.tile_ir.folds.patterns import number, same_number, zero_of
-from blocknumba.tile_ir.ir.function import Function, Op, Parameter, Value
+from blocknumba.tile_ir.ir.function import Function, Op, Value
 from blocknumba.tile_ir.ir.opdef import OPS, attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder
 from blocknumba.tile_ir.ir.tensor_map import MAX_RANK, STRIDE_ALIGNMENT, UNBOUNDED, Number, Product
 from blocknumba.tile_ir.ir.types import int32, int64
 from blocknumba.tile_ir.ops.memory import load
+from blocknumba.tile_ir.ops.views import elements
 
 ALIGNMENT = STRIDE_ALIGNMENT  # also of the pointer, and of starts along the axis of unit stride
 MAX_AXES = MAX_RANK
@@ -102,130 +105,16 @@ class Box:
                         if stride.numbers))
 
 
-AtLaunch = Callable[[Atom], Parameter | None]
+def _known_lines(lines: Sequence[Line], axes: Sequence[SourceAxis]) -> list[Line]:
+    """Lines along the tile, that of unit stride first, then those that scalars index.
 
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """An axis of an array, found from the tile's addresses.
-
-    stride: elements, known at launch.
-    tile_axis: the axis of the tile that runs along it; None where a scalar indexes it.
-    extent: of the tile along it.
-    inside: the mask holds where the index in the tile is below it; None without such a mask.
-    start: of the tile along it; None until it is known.
+    axes: of the array.  One index at the start of an axis needs no line.
     """
-
-    stride: Polynomial
-    tile_axis: int | None = None
-    extent: int = 1
-    inside: Polynomial | None = None
-    start: Polynomial | None = None
-
-
-def decompositions(lines: Sequence[Line], first: Polynomial, argument: str, at_launch: AtLaunch,
-               ) -> Iterator[list[Line]]:
-    """Decompositions of the address of a tile's first element into a sum of start * stride.
-
-    lines: those along the axes of the tile, of which one has unit stride.
-    first: the address, in elements from the first of the array, whose name is argument.
-    at_launch: the launch parameter that a scalar is, if it is one.
-    Each decomposition has all lines with their starts, also those that scalars index.
-    First come starts by division: a stride divides the terms that belong to it.  Then come starts
-    that the mask suggests, which holds where index < extent - start.
-    """
-    for *starts, apart in product(*(_guesses(line, at_launch) for line in lines), (False, True)):
-        guessed = [replace(line, start=start) for line, start in zip(lines, starts, strict=True)]
-        complete = _completed(guessed, first, _Scalars(argument, at_launch, apart))
-        if complete is not None:
-            yield complete
-
-
-def _guesses(line: Line, at_launch: AtLaunch) -> list[Polynomial | None]:
-    """Candidates for a line's start: None (by division), then those that the mask suggests."""
-    if line.inside is None:
-        return [None]
-    extents = [Polynomial(((monomial, number),)) for monomial, number in line.inside.terms
-               if not monomial or (len(monomial) == number == 1 and at_launch(monomial[0]))]
-    return [None, *(extent - line.inside for extent in extents)]
-
-
-def _completed(lines: list[Line], first: Polynomial, scalars: _Scalars) -> list[Line] | None:
-    """The lines with all their starts; None where they do not add up to the address."""
-    rest = first
-    for line in lines:
-        if line.start is not None:
-            rest = rest - line.start * line.stride
-    complete = []
-    for line in sorted(lines, key=_specificity, reverse=True):
-        if line.start is None and line.stride != ONE:
-            start, rest = rest.divided(line.stride)
-            line = replace(line, start=start)
-        complete.append(line)
-    unit = complete.pop()
-    indexed, rest = scalars.lines(rest, numbers=unit.start is not None)
-    if unit.start is None:
-        unit, rest = replace(unit, start=rest), Polynomial()
-    complete.sort(key=lambda line: line.tile_axis, reverse=True)
-    return None if rest else [unit, *complete, *indexed]
-
-
-def _specificity(line: Line) -> tuple[int, int]:
-    """Sort key of strides: a term that two strides divide belongs to the more specific one."""
-    ((monomial, number),) = line.stride.terms
-    return len(monomial), number
-
-
-@dataclass(frozen=True, slots=True)
-class _Scalars:
-    """Search for lines that scalars index.
-
-    argument: the array.  at_launch: the launch parameter that a scalar is, if it is one.
-    apart: whether each term of an index makes a line of its own; sums may not fit 32 bits.
-    """
-
-    argument: str
-    at_launch: AtLaunch
-    apart: bool
-
-    def lines(self, rest: Polynomial, *, numbers: bool) -> tuple[list[Line], Polynomial]:
-        """Lines, and the terms of the address that belong to none.
-
-        A term of the address is a product of a stride, known at launch, and of an index that the
-        kernel computes.
-        numbers: whether strides may be numbers.
-        """
-        found = []
-        for stride in self._strides_in(rest):
-            start, rest = rest.divided(stride)
-            if start:
-                found.append(Line(stride, start=start))
-        groups: dict[tuple[Monomial, int], list[tuple[Monomial, int]]] = {}
-        left = []
-        for monomial, coefficient in rest.terms:
-            known = tuple(atom for atom in monomial if self.at_launch(atom))
-            computed = tuple(atom for atom in monomial if not self.at_launch(atom))
-            if computed and (known or numbers):
-                key = known, coefficient if self.apart or not known else 0
-                groups.setdefault(key, []).append((computed, coefficient))
-            else:
-                left.append((monomial, coefficient))
-        for (known, _), terms in groups.items():
-            factor = gcd(*(coefficient for _, coefficient in terms))
-            start = Polynomial.sum(
-                (computed, coefficient // factor) for computed, coefficient in terms)
-            found.append(Line(Polynomial(((known, factor),)), start=start))
-        return found, Polynomial(tuple(left))
-
-    def _strides_in(self, rest: Polynomial) -> list[Polynomial]:
-        """The strides of the array that occur in an address."""
-        atoms = dict.fromkeys(atom for monomial, _ in rest.terms for atom in monomial)
-        found = []
-        for atom in atoms:
-            parameter = self.at_launch(atom)
-            if parameter and parameter.kind == "stride" and parameter.argument == self.argument:
-                found.append(Polynomial.of(atom))
-        return found
+    starts = {axis.tile_axis: axis.start for axis in axes}
+    along = [replace(line, start=starts[line.tile_axis]) for line in lines]
+    along.sort(key=lambda line: (line.stride != ONE, -line.tile_axis))
+    return along + [Line(axis.stride, start=axis.start) for axis in axes
+                    if axis.tile_axis is None and axis.start]
 
 
 NOT_BOUNDS = "the mask is not the array's bounds"
@@ -237,6 +126,7 @@ class Matcher:
 
     infos, expressions: of the function.  assumed: lower bounds of scalars, by assumptions.
     pointer, expression: of the elements.  constraints: positive where the mask holds.
+    known: the axes of the view that is accessed; None where pointers are.
     """
 
     infos: AxisInfos
@@ -245,6 +135,7 @@ class Matcher:
     pointer: Value
     expression: AffineExpression
     constraints: Sequence[AffineExpression]
+    known: tuple[SourceAxis, ...] | None = None
 
     def box(self) -> Box | str:
         """The box, or the reason why there is none."""
@@ -256,13 +147,22 @@ class Matcher:
         if isinstance(lines, str):
             return lines
         reasons = []
-        for complete in decompositions(lines, self.expression.base, argument,
-                                       self.expressions.parameter):
+        for complete in self._complete(lines, argument):
             axes = self._axes(complete)
             if not isinstance(axes, str):
                 return Box(argument, origin, axes)
             reasons.append(axes)
         return reasons[0] if reasons else NOT_BOUNDS
+
+    def _complete(self, lines: list[Line], argument: str) -> Iterator[list[Line]]:
+        """The lines along the tile with their starts, and those that scalars index.
+
+        Those of a view are known; what is guessed of an address comes after them.
+        """
+        if self.known is not None:
+            yield _known_lines(lines, self.known)
+        yield from decompositions(lines, self.expression.base, argument,
+                                  self.expressions.parameter)
 
     def _lines(self) -> list[Line] | str:
         """The axes of the array along those of the tile, with their bounds by the mask."""
@@ -450,8 +350,10 @@ class Boxes:
             constraints = conditions(self._expressions, self._infos.ranges, mask)
         if isinstance(constraints, str):
             return constraints
+        known = self._expressions.access(pointer.owner).axes if (
+            pointer.owner is not None and pointer.owner.opdef is elements) else None
         return Matcher(self._infos, self._expressions, self._assumed, pointer, expression,
-                       constraints).box()
+                       constraints, known).box()
 
     def is_plannable(self, start: Polynomial) -> bool:
         """Whether a start depends on nothing that the kernel loads or computes in tiles."""

@@ -1,4 +1,4 @@
-"""Sums of products of scalars, with integer coefficients: the algebra of index arithmetic."""
+"""Sums of products of scalars, and affine expressions of them: the algebra of index arithmetic."""
 
 from __future__ import annotations
 
@@ -115,3 +115,35 @@ def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
             return None
         left.remove(atom)
     return tuple(left)
+
+
+ONE = Polynomial.constant(1)
+
+
+@dataclass(frozen=True, slots=True)
+class AffineExpression:
+    """base + sum(steps[axis] * index[axis]).
+
+    base, steps: polynomials in scalars; a step is 0 along an axis of extent 1.
+    origin: of a pointer, the parameter whose elements it counts; None for an integer.
+    """
+
+    base: Polynomial
+    steps: tuple[Polynomial, ...] = ()
+    origin: Value | None = None
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether all elements of the tile are equal."""
+        return not any(self.steps)
+
+    def __add__(self, other: AffineExpression) -> AffineExpression:
+        steps = tuple(a + b for a, b in zip(self.steps, other.steps, strict=True))
+        return AffineExpression(self.base + other.base, steps, self.origin)
+
+    def __sub__(self, other: AffineExpression) -> AffineExpression:
+        steps = tuple(a - b for a, b in zip(self.steps, other.steps, strict=True))
+        return AffineExpression(self.base - other.base, steps, self.origin)
+
+    def times(self, factor: Polynomial) -> AffineExpression:
+        return AffineExpression(self.base * factor, tuple(step * factor for step in self.steps))

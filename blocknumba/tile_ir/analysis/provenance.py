@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Traits, Value, walk
 from blocknumba.tile_ir.ir.opdef import PURE, READS, WRITES
+from blocknumba.tile_ir.ir.types import ViewType
 from blocknumba.tile_ir.ir.uses import carried, controls, is_loop
 
 Origins = frozenset[str]
@@ -75,8 +76,8 @@ def _visit_loop(loop: Op, found: dict[Value, Origins]) -> None:
 
 
 def _join(target: Value, sources: Sequence[Value], found: dict[Value, Origins]) -> None:
-    """A pointer made from sources has the origins of all of them."""
-    if target.type.is_pointer:
+    """A pointer, or a view, made from sources has the origins of all of them."""
+    if target.type.is_pointer or isinstance(target.type.dtype, ViewType):
         found[target] = frozenset().union(*(found.get(value, ()) for value in sources))
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from blocknumba.errors import BlockTypeError, require
+from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.opdef import PURE, op
 from blocknumba.tile_ir.ir.types import PointerType, TileType, ViewType, bool_
 from blocknumba.tile_ir.ops.create import require_shape
@@ -167,6 +168,10 @@ class Placement:
     rank: int
     group: int
 
+    def first_of(self, own: tuple) -> int:
+        """The axis of the tile that the first one of an index with these axes becomes."""
+        return self.first + self.group - len(own)
+
     def shape(self, own: tuple[int, ...]) -> tuple[int, ...]:
         """The shape, of the rank of the tile, that an index of a shape is placed with."""
         own = (1,) * (self.group - len(own)) + own
@@ -243,3 +248,18 @@ def _(view, *indices, sizes, nonnegative):
         inside = inside & (index >= 0) & (index < columns[1 + axis])
     programs = len(address)
     return np.broadcast_to(address, (programs, *shape)), np.broadcast_to(inside, (programs, *shape))
+
+
+def known_stride(view_: Value, axis: int) -> int | None:
+    """The stride of an axis of a view, if it is known at compile time."""
+    made = view_.owner
+    if made.opdef is view:
+        return made.attrs["strides"][axis]
+    if made.opdef is view_permute:
+        return known_stride(made.view, made.attrs["axes"][axis])
+    if made.opdef is view_select:
+        return known_stride(made.view, axis + (axis >= made.attrs["axis"]))
+    found = known_stride(made.view, axis)
+    if found is not None and made.opdef is view_reverse and made.attrs["axis"] == axis:
+        return -found
+    return found

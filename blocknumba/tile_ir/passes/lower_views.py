@@ -18,7 +18,7 @@ from functools import partial, reduce
 
 from blocknumba.tile_ir.folds.patterns import filled, number, splatted
 from blocknumba.tile_ir.ir.builder import Builder
-from blocknumba.tile_ir.ir.function import Function, Op, Value
+from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import OPS, attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
 from blocknumba.tile_ir.ir.types import DType, TileType, bool_, int32, int64
@@ -32,6 +32,11 @@ from blocknumba.tile_ir.passes.contract import declared
 def lower_views(fn: Function, _: object = None) -> Function:
     """Make pointers of the elements of views, and masks of their bounds."""
     return rebuild(fn, _Lowering())
+
+
+def has_views(fn: Function) -> bool:
+    """Whether something of a function is a view."""
+    return any(op.opdef is views.view for op in walk(fn.body))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from blocknumba.tile_ir.ir.function import Function
+from blocknumba.tile_ir.ir.function import Function, walk
 from blocknumba.tile_ir.ir.verifier import TILE
+from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.passes.canonicalize import accumulate_dots, canonicalize
-from blocknumba.tile_ir.passes.contract import Observer, Pipeline, run_passes
+from blocknumba.tile_ir.passes.contract import Observer, Pipeline, declared, run_passes
 from blocknumba.tile_ir.passes.cse import cse, hoist_invariants
 from blocknumba.tile_ir.passes.dce import dce
-from blocknumba.tile_ir.passes.lower_views import lower_views
+from blocknumba.tile_ir.passes.lower_views import has_views, lower_views
 from blocknumba.tile_ir.passes.scalar_remainders import scalar_remainders
 from blocknumba.tile_ir.passes.simplify_masks import simplify_masks
 
@@ -31,9 +32,23 @@ TILE_PASSES = Pipeline((
 ))
 
 
-def optimise(fn: Function, *, verify: bool = False, observer: Observer | None = None) -> Function:
+def optimise(fn: Function, *, keep_views: bool = False, verify: bool = False,
+             observer: Observer | None = None) -> Function:
     """The function after all machine-independent passes.
 
+    keep_views: leave the views of a function with dots to `lower_accesses`: what maps dots, and
+        what gives loads to TMA, reads them.
     verify: check the function after each pass.  observer: see run_passes.
     """
-    return run_passes(fn, TILE_PASSES, level=TILE if verify else None, observer=observer)
+    passes = tuple(TILE_PASSES)
+    if keep_views and has_views(fn) and any(op.opdef is dot for op in walk(fn.body)):
+        passes = tuple(pass_ for pass_ in passes if pass_ not in (lower_views, simplify_masks))
+    return run_passes(fn, passes, level=TILE if verify else None, observer=observer)
+
+
+@declared(reads=("ops",), writes=("ops",))
+def lower_accesses(fn: Function, _: object = None) -> Function:
+    """Make pointers and masks of the views that are left, and rewrite them as others are."""
+    if not has_views(fn):
+        return fn
+    return run_passes(fn, TILE_PASSES[tuple(TILE_PASSES).index(lower_views):])

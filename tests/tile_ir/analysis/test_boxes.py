@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import box_kernels as kernels
 import numpy as np
 import pytest
 from box_kernels import Case
 from tensor_copies import accesses, described, with_copies
 
+from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.analysis.boxes import Boxes
 from blocknumba.tile_ir.folds.patterns import number
 from blocknumba.tile_ir.ir.function import Value
@@ -34,6 +37,7 @@ BOXES = [
     (Case(kernels.loop_of_spans, LOOP), ARRAY_BOX),
     (Case(kernels.persistent), ARRAY_BOX),
     (Case(kernels.slices), ARRAY_BOX),
+    (Case(kernels.tiles_of_indices), ARRAY_BOX),
     (Case(kernels.before_the_array), ARRAY_BOX),
     (Case(kernels.transposed_view), ["0:32 * 1 < x.extent1", "1:16 * x.stride0 < x.extent0"]),
     (Case(kernels.batch_of_matrices, **BATCH),
@@ -101,6 +105,10 @@ NOT_BOXES = [
      "along axis 0 the start of the tile may not fit 32 bits"),
 ]
 
+# an access has the same box, for the same reason, as the addresses that it is lowered to
+BOXES += [(replace(case, views=True), expected) for case, expected in BOXES]
+NOT_BOXES += [(replace(case, views=True), reason) for case, reason in NOT_BOXES]
+
 LOADS = """kernel f(
   %x: ptr<float16> = pointer(x) {divisibility=16}
   %n: int32 = extent(x, 0) {minimum=0}
@@ -151,6 +159,17 @@ def test_a_load_of_what_lies_inside_of_an_array_is_a_box(case, expected):
     found = Boxes(fn).box_of(load)
 
     assert described(found) == expected
+
+
+@pytest.mark.parametrize("case", [case for case, _ in BOXES if case.views], ids=str)
+def test_elements_of_a_view_rise_along_the_axes_along_which_their_addresses_do(case):
+    runs = []
+    for fn in (case.kernel(), replace(case, views=False).kernel()):
+        infos = AxisInfos(fn)
+        runs.append([[axis.contiguity for axis in infos[access.pointer].axes]
+                     for access in accesses(fn)])
+
+    assert runs[0] == runs[1]
 
 
 @pytest.mark.parametrize(("case", "expected"), NOT_BOXES, ids=_name)
