@@ -86,7 +86,7 @@ def small(dtype: str, size: int) -> dict[str, Run]:
     """Runs of many products of size x size matrices, by masks of the next power of two."""
     x, w = operands(dtype, *[(BATCH, size, size)] * 2)
     ours, theirs = np.full((2, BATCH, size, size), np.nan, dtype)
-    extent, batch = bn.next_power_of_2(size), 64
+    extent, batch = bn.next_power_of_2(size), 16
 
     def run_ours() -> None:
         small_products[BATCH // batch](x, w, ours, B=batch, N=extent)
