@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +23,8 @@ class NativeKernel:
 
     def __init__(self, kernel: Kernel, signature: object, constants: Mapping[str, object]):
         specialization, values = specialized(kernel, signature, constants, "sm_80", {})
-        tile = tile_function(kernel.__wrapped__, specialization, values, {})
+        for_cpu = replace(specialization, target=None)
+        tile = tile_function(kernel.__wrapped__, for_cpu, values, {})
         self.lowered: LoweredKernel = lower(tile, host(), disjoint=True)
         self._loaded = Loaded(assemble(self.lowered.llvm_ir, host()), host())
         self._call = ctypes.CFUNCTYPE(
