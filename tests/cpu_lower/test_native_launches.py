@@ -120,6 +120,16 @@ def test_prints_come_in_the_order_of_programs(capsys):
     assert [line.rpartition(" ")[2] for line in lines] == list("01234567")
 
 
+def test_stats_tell_of_versions_and_masks():
+    compiled = native(copy_rows, np.ones((2, 99), np.float32), np.zeros(2, np.float32), 99,
+                      BLOCK=64, grid=2)
+
+    stats = compiled.stats
+    assert stats.versions == 1
+    assert stats.masked >= 1 and stats.vector_loads >= 1
+    assert stats.gathers == 0
+
+
 def test_debug_runs_in_the_interpreter():
     compiled = copy_rows[1](np.ones(4, np.float32), np.zeros(1, np.float32), 4, BLOCK=4,
                             device="cpu", debug=True)

@@ -97,7 +97,7 @@ def _number(loc: Loc, numbers: dict[Loc, int]) -> int:
 
 
 if TYPE_CHECKING:
-    from blocknumba.dispatch.compile.native import NativeCode
+    from blocknumba.dispatch.compile.native import NativeCode, NativeStats
     from blocknumba.tile_ir.interpreter import Interpreter
 
 
@@ -176,11 +176,15 @@ class Compiled:
 
     @cached_property
     @without_our_frames
-    def stats(self) -> Stats:
+    def stats(self) -> Stats | NativeStats:
         """Registers, spills, shared memory, occupancy; what became of loads and products.
+
+        Of native code: its versions and how it accesses memory.
 
         Errors: BlockValueError when it was compiled for the interpreter.
         """
+        if self.native is not None:
+            return self.native.stats
         machine = self._require_machine("stats")
         return Stats.of(self.name, self.specialization, machine, lambda: self.ptx)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
 
 from blocknumba.cpu_lower.printing import PrintOp
@@ -22,6 +23,26 @@ class StopReason:
     message: str
     shape: tuple[int, ...]
     loc: Loc
+
+
+@dataclass(frozen=True, slots=True)
+class NativeStats:
+    """Facts on native code.
+
+    device: the processor and its vectors.  code_bytes: of the object file.
+    versions: regions that were written twice, with and without masks.
+    vector_loads, vector_stores: accesses of whole vectors in the source, in all versions.
+    masked: loads and stores of vectors under a mask.  gathers: loads and stores of elements that
+        are not side by side.
+    """
+
+    device: str
+    code_bytes: int
+    versions: int
+    vector_loads: int
+    vector_stores: int
+    masked: int
+    gathers: int
 
 
 @dataclass(frozen=True)
@@ -51,3 +72,13 @@ class NativeCode:
     def assembly(self) -> str:
         """The code in the processor's assembly language."""
         return assembly_text(self.llvm_ir, host())
+
+    @property
+    def stats(self) -> NativeStats:
+        """Facts on the code, counted in its LLVM IR."""
+        text = self.llvm_ir
+        return NativeStats(
+            str(host()), len(self.code), self.versions,
+            text.count("= load <"), text.count("  store <"),
+            len(re.findall(r"call [^@]*@llvm\.masked\.(?:load|store)", text)),
+            len(re.findall(r"call [^@]*@llvm\.masked\.(?:gather|scatter)", text)))
