@@ -14,7 +14,6 @@ from blocknumba.dispatch.launch.native import launcher_of
 from blocknumba.dispatch.launch.staging import HostCopies
 from blocknumba.dispatch.launch.streams import StreamOrder
 from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo
-from blocknumba.tile_ir.interpreter import Interpreter
 
 
 def interpret(compiled: Compiled, grid: Grid, infos: Mapping[str, ArgumentInfo],
@@ -46,5 +45,7 @@ def _run(compiled: Compiled, grid: Grid, arguments: Mapping[str, np.ndarray | np
         launcher_of(compiled).run(grid, infos)
         return
     if compiled.interpreter is None:
+        # here and not above: native code does without
+        from blocknumba.tile_ir.interpreter import Interpreter
         compiled.interpreter = Interpreter(compiled.tile)
     compiled.interpreter.run(grid, arguments, debug=compiled.specialization.options.debug)
