@@ -1,0 +1,120 @@
+"""Scans and random numbers next to Triton, on one GPU.
+
+    python perf/bench_scans.py [--output FILE]
+
+Both run the same kernel with the fastest of 4, 8 and 16 warps of their own, and take turns; the
+ratio is Triton's time divided by ours, the median over rounds.  Results are compared first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import torch
+import triton
+import triton.language as tl
+from measure import Run, fastest, gpu_timer, interleaved, median_ratio, medians
+
+import blocknumba as bn
+
+ROUNDS, REPEATS = 20, 10
+WARPS = (4, 8, 16)
+ELEMENTS = 1 << 26  # of a matrix: five times the L2 cache
+COLUMNS = (1024, 4096, 16384, 32768)
+RANDOM_BLOCK = 1024
+SUBJECT, PEER = "blocknumba", "Triton"
+
+
+@triton.jit
+def their_cumsum(x, y, COLUMNS: tl.constexpr):
+    offsets = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    tl.store(y + offsets, tl.cumsum(tl.load(x + offsets), 0))
+
+
+@bn.jit
+def our_cumsum(x, y, COLUMNS: bn.constexpr):
+    row, columns = bn.program_id(0), bn.span(0, COLUMNS)
+    y[row, columns] = bn.cumsum(x[row, columns])
+
+
+@triton.jit
+def their_random(y, seed, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + offsets, tl.rand(seed, offsets))
+
+
+@bn.jit
+def our_random(y, seed, BLOCK: bn.constexpr):
+    r = bn.block(0, BLOCK)
+    y[r] = bn.rand(seed, r.index)
+
+
+def cumsum_runs(columns: int) -> Mapping[str, Run]:
+    """Cumulative sums of the rows of a float32 matrix.
+
+    Errors: AssertionError where a sum is farther from float64's than rounding takes it.
+    """
+    rows = ELEMENTS // columns
+    x = torch.randn(rows, columns, device="cuda")
+    ours, theirs = torch.full((2, rows, columns), torch.nan, device="cuda")
+
+    def with_warps(kernel: Callable, y: torch.Tensor) -> Run:
+        return _fastest(lambda warps: kernel(y, warps))
+    runs = {
+        SUBJECT: with_warps(lambda y, warps: our_cumsum[rows](
+            x, y, COLUMNS=columns, num_warps=warps), ours),
+        PEER: with_warps(lambda y, warps: their_cumsum[(rows,)](
+            x, y, COLUMNS=columns, num_warps=warps), theirs)}
+    expected = torch.cumsum(x.double(), 1)
+    for y in (ours, theirs):
+        torch.testing.assert_close(y.double(), expected, rtol=1e-4, atol=1e-3)
+    return runs
+
+
+def random_runs() -> Mapping[str, Run]:
+    """Uniform numbers.   Errors: AssertionError unless both make the same bits."""
+    ours, theirs = torch.full((2, ELEMENTS), torch.nan, device="cuda")
+    programs = ELEMENTS // RANDOM_BLOCK
+    runs = {
+        SUBJECT: _fastest(lambda warps: our_random[programs](
+            ours, 7, BLOCK=RANDOM_BLOCK, num_warps=warps)),
+        PEER: _fastest(lambda warps: their_random[(programs,)](
+            theirs, 7, BLOCK=RANDOM_BLOCK, num_warps=warps))}
+    assert torch.equal(ours, theirs), "other random numbers than Triton's"
+    return runs
+
+
+def _fastest(run: Callable[[int], object]) -> Run:
+    return fastest([lambda warps=warps: run(warps) for warps in WARPS], gpu_timer())
+
+
+def cases() -> Iterator[tuple[str, Mapping[str, Run]]]:
+    """The work of each row of the table."""
+    for columns in COLUMNS:
+        yield f"cumsum f32 {columns}", cumsum_runs(columns)
+    yield "rand f32", random_runs()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path)
+    arguments, found = parser.parse_args(), {}
+    for name, runs in cases():
+        samples = interleaved(runs, gpu_timer(), ROUNDS, REPEATS)
+        times = {who: seconds * 1e6 for who, seconds in medians(samples).items()}
+        ratio = median_ratio(samples, PEER, SUBJECT)
+        found[name] = {"us": times, f"{PEER} / {SUBJECT}": ratio}
+        print(f"{name:20} {SUBJECT} {times[SUBJECT]:7.1f} us  {PEER} {times[PEER]:7.1f} us  "
+              f"{PEER} / {SUBJECT} {ratio:.3f}", flush=True)
+    if arguments.output:
+        card = torch.cuda.get_device_name()
+        versions = {"torch": torch.__version__, "triton": triton.__version__}
+        arguments.output.write_text(json.dumps({"card": card, **versions, "cases": found},
+                                               indent=1))
+
+
+if __name__ == "__main__":
+    main()
