@@ -12,6 +12,7 @@ from blocknumba.nvvm_lower.kernel import assemble_kernel, lower, symbol
 from blocknumba.nvvm_lower.target import TARGETS, Capability
 from blocknumba.tile_ir.ir.function import walk
 from blocknumba.tile_ir.ir.opdef import OPS, TERMINATOR
+from blocknumba.tile_ir.ops import views
 
 ADD = elementwise_kernel("%result = add %a, %b : tile<1024xfloat32>", "float32", "float32",
                          multiple=16)
@@ -53,7 +54,9 @@ store %oq, %y, %mask""")
 
 
 def test_every_op_has_a_code_face():
-    replaced = {"dot", "stage", "shared_tile"}  # map_dots and stage_conversions leave none
+    # map_dots and stage_conversions leave none, and views are lowered to pointers
+    replaced = {"dot", "stage", "shared_tile", *(
+        name for name, op in OPS.items() if op.infer.__module__ == views.__name__)}
     wanted = {name for name, op in OPS.items() if not op.has(TERMINATOR)} - replaced
 
     assert wanted <= set(CODE), f"no code: {sorted(wanted - set(CODE))}"

@@ -28,7 +28,7 @@ from blocknumba.dispatch.compile.native import NativeCode, StopReason
 from blocknumba.dispatch.compile.resources import (
     layout_options, require_memory, require_registers, require_room, require_shared_memory,
 )
-from blocknumba.dispatch.launch.forks import Lock
+from blocknumba.dispatch.launch.forks import Lock, renew_in_children
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.errors import BlockError, BlockValueError, Loc
 from blocknumba.gpu_layout.clusters.partition import partition_blocks
@@ -214,7 +214,9 @@ def _in_turn() -> Iterator[None]:
     with ExitStack() as held:
         for name in _OTHER_COMPILERS:
             if name in sys.modules:
-                held.enter_context(sys.modules[name].global_compiler_lock)
+                lock = sys.modules[name].global_compiler_lock
+                renew_in_children(lock)
+                held.enter_context(lock)
         held.enter_context(_ONE_AT_A_TIME)
         yield
 

@@ -36,13 +36,29 @@ class Lock:
 
     def renew(self) -> None:
         """Forget a thread that is not there any more."""
-        if self._lock.acquire(blocking=False):
-            self._lock.release()
-        else:
-            self._lock = threading.RLock()
+        _renew(self)
 
 
-_LOCKS: weakref.WeakSet[Lock] = weakref.WeakSet()
+_LOCKS: weakref.WeakSet = weakref.WeakSet()  # of what holds an RLock as _lock
+
+
+def renew_in_children(holder: object) -> None:
+    """Treat a lock of Numba's compilers as ours: in the child of a fork nobody else holds it.
+
+    holder: has the lock, an RLock, as _lock; or it is made of such holders, as numba-cuda's is.
+    """
+    if hasattr(holder, "_lock"):
+        _LOCKS.add(holder)
+        return
+    for part in vars(holder).values():
+        renew_in_children(part)
+
+
+def _renew(holder: Lock) -> None:
+    if holder._lock.acquire(blocking=False):
+        holder._lock.release()
+    else:
+        holder._lock = threading.RLock()
 
 
 class Compilations:
@@ -91,8 +107,8 @@ class Compilations:
             del self._running[thread]
         if others and self._collects_garbage:
             gc.enable()
-        for lock in list(_LOCKS):
-            lock.renew()
+        for holder in list(_LOCKS):
+            _renew(holder)
 
     def _others(self) -> set[int]:
         return self._running.keys() - {threading.get_ident()}
