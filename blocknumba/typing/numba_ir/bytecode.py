@@ -235,7 +235,7 @@ class _Interpreter(SequenceInterpreter):
 
     def op_MAKE_FUNCTION(self, inst, name, code, closure, annotations,  # noqa: N802
                          annotate, kwdefaults, defaults, res):
-        """A nested function; all its cells are read when it is called, for now."""
+        """A nested function; all its cells are read when it is called, until more is known."""
         inner = self._definition(code).value
         given = self._items(defaults)
         named = dict(self._definition(kwdefaults).items) if kwdefaults else {}
