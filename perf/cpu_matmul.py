@@ -33,7 +33,7 @@ SECONDS = 0.5  # of measuring one size in one process, about
 BATCH = 4096  # of small products
 
 
-@bn.jit
+@bn.jit(device="cpu")
 def matmul(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
     m, n = bn.block(0, BM), bn.block(1, BN)
     sums = bn.zeros((BM, BN), out.dtype)
@@ -42,7 +42,7 @@ def matmul(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
     out[m, n] = sums
 
 
-@bn.jit
+@bn.jit(device="cpu")
 def small_products(x, w, out, B: bn.constexpr, N: bn.constexpr):
     """out[i] = x[i] @ w[i] of matrices of at most N x N; B of them a program."""
     b, r = bn.block(0, B), bn.span(0, N)
@@ -122,6 +122,7 @@ def measure(timer: Callable[[Run, int], float]) -> dict[str, list[list[float]]]:
 def child(threads: int, kernel: str, *arguments: str) -> str:
     """What this script prints in a process of its own."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive",
+                   "OPENBLAS_THREAD_TIMEOUT": "4",  # sleep once the work is done
                    "NUMBA_NUM_THREADS": str(threads), "OPENBLAS_CORETYPE": kernel}
     return subprocess.run([sys.executable, __file__, *arguments], env=environment, check=True,
                           capture_output=True, text=True).stdout

@@ -51,6 +51,7 @@ class CachedText(str):
 
     def __reduce__(self) -> tuple:
         """Errors: PicklingError where no later process could tell whether the text is current."""
+        self.origin.kernel.require_name()
         name, digest = self.origin.kernel.signature.kernel, self.origin.digest()
         if digest is None:
             raise pickle.PicklingError(

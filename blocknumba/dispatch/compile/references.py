@@ -111,6 +111,14 @@ class Named:
             _REFERRED[made] = weakref.ref(self)
         return _REFERENCES[self]
 
+    def require_name(self) -> None:
+        """Errors: PicklingError for one that is not found by its name."""
+        if found(self.__module__, self.__qualname__) is not self:
+            raise pickle.PicklingError(
+                f"{self.__name__}: a kernel is pickled by its name, and {self.__module__}."
+                f"{self.__qualname__} is not this one; define it at the top level of a module, or "
+                "use cloudpickle")
+
     def __copy__(self) -> Named:
         return self
 
@@ -119,13 +127,9 @@ class Named:
 
     def __reduce_ex__(self, protocol: int) -> tuple | str:
         """Errors: PicklingError for one that is not found by its name."""
-        name = f"{self.__module__}.{self.__qualname__}"
-        is_found = found(self.__module__, self.__qualname__) is self
         # nothing says which of the two asks, but cloudpickle does not before it is loaded
-        if not is_found and "cloudpickle" not in sys.modules:
-            raise pickle.PicklingError(
-                f"{self.__name__}: a kernel is pickled by its name, and {name} is not this one; "
-                "define it at the top level of a module, or use cloudpickle")
+        if "cloudpickle" not in sys.modules:
+            self.require_name()
         if protocol < 4:  # no names with dots
             return self.__qualname__
         return _referred, (self._reference,)
