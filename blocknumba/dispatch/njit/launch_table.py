@@ -181,24 +181,48 @@ class Table:
 
 
 LAUNCH = "blocknumba_launch"
+def _types(struct: type[ctypes.Structure]) -> str:
+    """The LLVM types of the fields of a structure."""
+    return ", ".join(_type(kind) for _, kind in struct._fields_)
+
+
+def _type(kind: type) -> str:
+    if issubclass(kind, ctypes.Array):
+        return f"[{kind._length_} x {_type(kind._type_)}]"
+    return "i64" if kind in (ctypes.c_int64, ctypes.c_uint64) else "ptr"
+
+
+def _index(struct: type[ctypes.Structure], field: str) -> int:
+    """The number by which LLVM knows a field."""
+    return [name for name, _ in struct._fields_].index(field)
+
+
+def _load(struct: type[ctypes.Structure], field: str, value: str) -> str:
+    """A value that is read from a field of %version or %table."""
+    name = "version" if struct is VersionStruct else "table"
+    return (f"  %{value}.at = getelementptr %{name}, ptr %{name}, i32 0, "
+            f"i32 {_index(struct, field)}\n"
+            f"  %{value} = load {_type(dict(struct._fields_)[field])}, ptr %{value}.at")
+
+
+_VERSIONS = _index(TableStruct, "versions")
 _CODE = f"""
-%version = type {{ ptr, ptr, i64, i64, ptr, i64, ptr, ptr, i64, ptr, i64 }}
-%table = type {{ i64, i64, ptr, i64, [{MAX_VERSIONS} x ptr] }}
+%version = type {{ {_types(VersionStruct)} }}
+%table = type {{ {_types(TableStruct)} }}
 %config = type {{ i32, i32, i32, [3 x i32], i32, i64, ptr, i32 }}
 
 ; The version with a key; null if there is none.
 define internal ptr @blocknumba_find(ptr %table, ptr %key) {{
 entry:
   %count = load atomic i64, ptr %table acquire, align 8
-  %words.at = getelementptr %table, ptr %table, i32 0, i32 1
-  %words = load i64, ptr %words.at
+{_load(TableStruct, 'words', 'words')}
   br label %versions
 versions:
   %v = phi i64 [ 0, %entry ], [ %v.next, %different ]
   %more = icmp slt i64 %v, %count
   br i1 %more, label %compare, label %none
 compare:
-  %version.at = getelementptr %table, ptr %table, i32 0, i32 4, i64 %v
+  %version.at = getelementptr %table, ptr %table, i32 0, i32 {_VERSIONS}, i64 %v
   %version = load ptr, ptr %version.at
   %other = load ptr, ptr %version
   br label %next
@@ -232,16 +256,14 @@ entry:
   %places = alloca [{MAX_PARAMETERS} x ptr]
   %config = alloca %config
   %device = alloca i32
-  %current.at = getelementptr %version, ptr %version, i32 0, i32 4
-  %current = load ptr, ptr %current.at
+{_load(VersionStruct, 'current_device', 'current')}
   %one = icmp eq ptr %current, null
   br i1 %one, label %pack, label %ask
 ask:
   %asked = call i32 %current(ptr %device)
   %answer = load i32, ptr %device
   %here = sext i32 %answer to i64
-  %wanted.at = getelementptr %version, ptr %version, i32 0, i32 3
-  %wanted = load i64, ptr %wanted.at
+{_load(VersionStruct, 'device', 'wanted')}
   %right = icmp eq i64 %here, %wanted
   %answered = icmp eq i32 %asked, 0
   %is.there = and i1 %right, %answered
@@ -249,12 +271,9 @@ ask:
 elsewhere:
   ret i32 -1
 pack:
-  %count.at = getelementptr %version, ptr %version, i32 0, i32 5
-  %count = load i64, ptr %count.at
-  %slots.at = getelementptr %version, ptr %version, i32 0, i32 6
-  %slots = load ptr, ptr %slots.at
-  %fixed.at = getelementptr %version, ptr %version, i32 0, i32 9
-  %fixed = load ptr, ptr %fixed.at
+{_load(VersionStruct, 'count', 'count')}
+{_load(VersionStruct, 'slots', 'slots')}
+{_load(VersionStruct, 'fixed', 'fixed')}
   br label %parameters
 parameters:
   %p = phi i64 [ 0, %pack ], [ %p.next, %parameter ]
@@ -273,11 +292,9 @@ parameter:
   %p.next = add i64 %p, 1
   br label %parameters
 packed:
-  %template.at = getelementptr %version, ptr %version, i32 0, i32 7
-  %template = load ptr, ptr %template.at
+{_load(VersionStruct, 'config', 'template')}
   %copied = load %config, ptr %template
-  %cluster.at = getelementptr %version, ptr %version, i32 0, i32 8
-  %cluster = load i64, ptr %cluster.at
+{_load(VersionStruct, 'cluster', 'cluster')}
   %cluster.32 = trunc i64 %cluster to i32
   %blocks = mul i32 %x, %cluster.32
   %with.x = insertvalue %config %copied, i32 %blocks, 0
@@ -285,10 +302,8 @@ packed:
   %with.z = insertvalue %config %with.y, i32 %z, 2
   %whole = insertvalue %config %with.z, i64 %stream, 5
   store %config %whole, ptr %config
-  %run.at = getelementptr %version, ptr %version, i32 0, i32 1
-  %run = load ptr, ptr %run.at
-  %handle.at = getelementptr %version, ptr %version, i32 0, i32 2
-  %handle = load i64, ptr %handle.at
+{_load(VersionStruct, 'run', 'run')}
+{_load(VersionStruct, 'handle', 'handle')}
   %status = call i32 %run(ptr %config, i64 %handle, ptr %places, ptr null)
   ret i32 %status
 }}
@@ -301,10 +316,8 @@ entry:
   store ptr %told, ptr %arguments
   %printer.at = getelementptr i64, ptr %arguments, i64 1
   store i64 0, ptr %printer.at
-  %count.at = getelementptr %version, ptr %version, i32 0, i32 5
-  %count = load i64, ptr %count.at
-  %slots.at = getelementptr %version, ptr %version, i32 0, i32 6
-  %slots = load ptr, ptr %slots.at
+{_load(VersionStruct, 'count', 'count')}
+{_load(VersionStruct, 'slots', 'slots')}
   br label %parameters
 parameters:
   %p = phi i64 [ 0, %entry ], [ %p.next, %parameter ]
@@ -326,8 +339,7 @@ packed:
   %z.64 = zext i32 %z to i64
   %xy = mul i64 %x.64, %y.64
   %programs = mul i64 %xy, %z.64
-  %run.at = getelementptr %version, ptr %version, i32 0, i32 1
-  %run = load ptr, ptr %run.at
+{_load(VersionStruct, 'run', 'run')}
   %status = call i32 %run(ptr %arguments, i64 0, i64 %programs, i32 %x, i32 %y, i32 %z)
   ret i32 %status
 }}
@@ -356,15 +368,13 @@ find:
   %unknown = icmp eq ptr %version, null
   br i1 %unknown, label %miss, label %known
 known:
-  %config.at = getelementptr %version, ptr %version, i32 0, i32 7
-  %config = load ptr, ptr %config.at
+{_load(VersionStruct, 'config', 'config')}
   %is.cpu = icmp eq ptr %config, null
   br i1 %is.cpu, label %cpu, label %gpu
 cpu:
   %xy = mul i64 %x, %y
   %programs = mul i64 %xy, %z
-  %share.at = getelementptr %version, ptr %version, i32 0, i32 10
-  %share = load i64, ptr %share.at
+{_load(VersionStruct, 'share_from', 'share')}
   %always = icmp eq i64 %share, 0
   %many = icmp sge i64 %programs, %share
   %may = icmp ne i64 %may.share, 0
@@ -386,10 +396,8 @@ done:
 miss:
   %reason = phi i64 [ {CANNOT}, %entry ], [ {UNKNOWN_KEY}, %find ], [ {SHARE}, %cpu ],
                     [ {CANNOT}, %here ], [ {CANNOT}, %gpu ]
-  %miss.at = getelementptr %table, ptr %table, i32 0, i32 2
-  %missed = load ptr, ptr %miss.at
-  %number.at = getelementptr %table, ptr %table, i32 0, i32 3
-  %number = load i64, ptr %number.at
+{_load(TableStruct, 'miss', 'missed')}
+{_load(TableStruct, 'number', 'number')}
   %record.64 = ptrtoint ptr %record to i64
   %key.64 = ptrtoint ptr %key to i64
   %outcome = call i32 %missed(i64 %number, i64 %record.64, i64 %key.64, i64 %x, i64 %y, i64 %z,
