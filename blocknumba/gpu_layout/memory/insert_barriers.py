@@ -24,10 +24,11 @@ from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import READS, WRITES, attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
-from blocknumba.tile_ir.ops.memory import atomic_rmw
+from blocknumba.tile_ir.ops.memory import atomic_cas, atomic_rmw
 from blocknumba.tile_ir.passes.contract import declared
 
 PROGRAM, WARP = "program", "warp"
+RELEASES = ("release", "acq_rel")  # semantics of atomics
 ORDERED_ATOMICS = ("exchange",)  # kinds of atomic_rmw whose last one wins
 
 
@@ -66,7 +67,8 @@ def insert_barriers(fn: Function, options: LayoutOptions) -> Function:
     Two accesses depend on each other if at least one writes and they may touch the same bytes: in
     shared memory by offsets, in global memory by the arrays that the pointers come from.  No
     barrier is needed where every thread depends on itself only, or between atomics that commute.
-    A barrier within each warp suffices where a warp reads only what it wrote itself.
+    A barrier within each warp suffices where a warp reads only what it wrote itself.  Before an
+    atomic that releases there is always a barrier of all: it publishes the accesses of all threads.
     """
     found = _Finder(fn, options)
 
@@ -105,6 +107,9 @@ class _Finder:
                 pending = self._control(op, pending)
                 continue
             if op.opdef is barrier and attribute(op, "scope") == PROGRAM:
+                pending = {}
+            if op.opdef in (atomic_rmw, atomic_cas) and attribute(op, "semantics") in RELEASES:
+                self.barriers[op] = PROGRAM
                 pending = {}
             pending = self._after(op, pending)
         return pending

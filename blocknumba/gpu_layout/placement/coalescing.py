@@ -24,10 +24,35 @@ from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, PURE, READS, WRITES
 from blocknumba.tile_ir.ir.uses import carried, is_loop
+from blocknumba.tile_ir.ops.memory import atomic_rmw
 
 VECTOR_BYTES = 16  # PTX ISA, 'ld': the widest access of one thread
 LINE_BYTES = 128  # CUDA Best Practices Guide, 'Coalesced Access': one L1 wavefront
 WRITE_FACTOR = 2  # stores go through to L2, at half the rate
+SECTOR_BYTES = 32  # CUDA Best Practices Guide, 'Coalesced Access': L2 updates one at a time
+
+# Bytes that one instruction adds to neighbours in global memory, of which each is updated by
+# itself; other updates, and those in other memory than global, are of single elements.
+# Source: PTX ISA, "atom": .vec_32_bit of .f32, .f16x2, .bf16x2; then .f16x2, .bf16x2.
+_ADDED_BYTES = {
+    "float32": (("atom_vector", VECTOR_BYTES),),
+    "float16": (("atom_vector", VECTOR_BYTES), ("mma", 4)),
+    "bfloat16": (("atom_vector", VECTOR_BYTES), ("atom_bf16", 4)),
+}
+
+
+def atomic_width(op: Op, features: frozenset[str], is_global: bool = True) -> int:
+    """The number of neighbouring elements that one instruction of an atomic op may update.
+
+    features: of the target.   is_global: whether the pointers are known to be of global memory.
+    """
+    dtype = op.pointer.type.dtype.pointee
+    if op.opdef is not atomic_rmw or op.attrs["kind"] != "add":
+        return 1
+    for feature, size_bytes in _ADDED_BYTES.get(dtype.name, ()):
+        if feature in features and (is_global or feature != "atom_vector"):
+            return size_bytes // dtype.bytes
+    return 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +141,10 @@ class Accesses:
         axis = access.order[0]
         vector = min(access.width, contiguous_registers(layout, axis))
         instructions = register_count(layout) // vector
+        if op.opdef.has(READS) and op.opdef.has(WRITES):
+            return instructions * (1 + WRITE_FACTOR * self._pieces(access, layout, SECTOR_BYTES))
         factor = WRITE_FACTOR if op.opdef.has(WRITES) else 1
-        return instructions * (1 + factor * self._lines(access, layout))
+        return instructions * (1 + factor * self._pieces(access, layout, LINE_BYTES))
 
     def _access(self, op: Op) -> _Access:
         pointer = op.pointer
@@ -130,6 +157,8 @@ class Accesses:
             )
         )
         limit = max(1, VECTOR_BYTES // pointer.type.dtype.pointee.bytes)
+        if op.opdef.has(READS) and op.opdef.has(WRITES):
+            limit = atomic_width(op, self._options.features)
         width = min(limit, self._infos.access_width(pointer, None, order[0]))
         # a store's value, or an async_copy's buffer, is laid out as the pointers are
         value = op.result if op.results else op.value if op.name == "store" else op.buffer
@@ -138,9 +167,9 @@ class Accesses:
     def _axes(self, access: _Access) -> tuple[Axis, ...]:
         return self._infos[access.base].axes
 
-    def _lines(self, access: _Access, layout: LinearLayout) -> int:
-        """Distinct cache lines of one instruction: lane bits that leave the line of lane 0."""
-        near = LINE_BYTES // access.element_bytes
+    def _pieces(self, access: _Access, layout: LinearLayout, size_bytes: int) -> int:
+        """Distinct lines or sectors of one instruction: lane bits that leave that of lane 0."""
+        near = size_bytes // access.element_bytes
         same, first_bit = 0, 0
         for axis, along in reversed(list(enumerate(self._axes(access)))):
             run = min(access.shape[axis], max(min(along.contiguity, near), along.constancy))

@@ -2,9 +2,9 @@
 
 from blocknumba.nvvm_lower.emitter import CODE
 from blocknumba.nvvm_lower.ops import (
-    assembly, asynchronous, cast, control, create, debug, dot, elementwise, layout, map, memory,
-    reduce, scan, shape,
+    assembly, asynchronous, atomic, cast, control, create, debug, dot, elementwise, layout, map,
+    memory, reduce, scan, shape,
 )
 
-__all__ = ["CODE", "assembly", "asynchronous", "cast", "control", "create", "debug", "dot",
-           "elementwise", "layout", "map", "memory", "reduce", "scan", "shape"]
+__all__ = ["CODE", "assembly", "asynchronous", "atomic", "cast", "control", "create", "debug",
+           "dot", "elementwise", "layout", "map", "memory", "reduce", "scan", "shape"]

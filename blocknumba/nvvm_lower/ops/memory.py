@@ -1,4 +1,4 @@
-"""Code of accesses to global memory: loads, stores and atomics.
+"""Code of accesses to global memory: loads and stores.
 
 Code of loads and stores, also of vectors that a bound cuts ("guarded" accesses).
 
@@ -12,27 +12,25 @@ branch, to move its elements one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
 from blocknumba.gpu_layout.layouts.registers import contiguous_registers, replication
-from blocknumba.nvvm_lower.elements import element_bits, memory_type, register_type, zero
+from blocknumba.nvvm_lower.elements import element_bits, memory_type, register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count
 from blocknumba.nvvm_lower.llvm import I1, I64
-from blocknumba.nvvm_lower.ops.elementwise import element_code
-from blocknumba.nvvm_lower.ptx import atomic as ptx, memory
 from blocknumba.nvvm_lower.services import global_memory
 from blocknumba.nvvm_lower.services.address import element_pointer, moved_pointer
-from blocknumba.nvvm_lower.services.floats import of_bits, to_bits
-from blocknumba.nvvm_lower.services.global_memory import Hints, byte_address
+from blocknumba.nvvm_lower.services.global_memory import Hints
 from blocknumba.nvvm_lower.services.words import pack, unpack, words_of
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.remarks import BY_THREADS, Remark
 from blocknumba.tile_ir.ir.types import DType, int32
-from blocknumba.tile_ir.ops.memory import atomic_cas, atomic_rmw, load, offset, store
+from blocknumba.tile_ir.ops.memory import load, offset, store
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +85,25 @@ def guarded_load(emitter: Emitter, dtype: DType, pointers: Registers, masks: Reg
 def guarded_store(emitter: Emitter, dtype: DType, pointers: Registers, values: Registers,
           masks: Registers, widths: Widths, hints: Hints) -> None:
     """Write values to pointers where masks are true."""
-    body, vector = emitter.body, widths.vector
+    vector = widths.vector
     for first in range(0, len(masks), vector):
         global_memory.store(emitter, dtype, pointers[first:first + vector],
                             values[first:first + vector], _whole(masks, first, vector), vector,
                             hints)
-    cut, after = body.new_label("cut"), body.new_label("after")
-    body.branch_if(_is_cut(emitter, masks, vector), cut, after)
-    body.begin_block(cut)
-    with body.scope():
-        remaining = _not_moved(masks, widths)
+    with cut_vectors(emitter, masks, widths) as remaining:
         global_memory.store(emitter, dtype, *_at(remaining, pointers, values, masks),
                             widths.uniform, hints)
+
+
+@contextmanager
+def cut_vectors(emitter: Emitter, masks: Registers, widths: Widths) -> Iterator[list[int]]:
+    """Write code that only threads with a cut vector execute, for the registers it is given."""
+    body = emitter.body
+    cut, after = body.new_label("cut"), body.new_label("after")
+    body.branch_if(_is_cut(emitter, masks, widths.vector), cut, after)
+    body.begin_block(cut)
+    with body.scope():
+        yield _not_moved(masks, widths)
     body.branch(after)
     body.begin_block(after)
 
@@ -234,127 +239,3 @@ def _width(op: Op, width_along: Callable[[int], int]) -> int:
               for axis in range(len(pointer.shape)))
     limit = max(1, VECTOR_BYTES // pointer.dtype.pointee.bytes)
     return min(max(widths), limit, count(pointer))
-
-
-_OPERATION = {"add": "add", "max": "max", "min": "min", "and": "and", "or": "or", "xor": "xor",
-              "exchange": "exch"}
-_COMBINE = {"add": "add", "max": "maximum", "min": "minimum"}
-
-
-def update(emitter: Emitter, kind: str, dtype: DType, address: str, value: str, predicate: str,
-           scope: str, wants_old: bool) -> str:
-    """Replace the element at address by kind(element, value) where predicate (an i1) holds.
-
-    The result, 0 where it does not, is the old element; without wants_old it is meaningless.
-    """
-    operation, type_ = _OPERATION[kind], _ptx_type(kind, dtype)
-    if (operation, type_) not in ptx.OPERATIONS:
-        return _by_swapping(emitter, kind, dtype, address, value, predicate, scope)
-    row = ptx.update(operation, type_, scope, emitter.space)
-    if row.needs is not None and not emitter.target.has(row.needs):
-        return _by_swapping(emitter, kind, dtype, address, value, predicate, scope)
-    address = byte_address(emitter, dtype, address)
-    in_bits = row.results[0] != register_type(dtype)
-    word = to_bits(emitter, dtype, value) if in_bits else value
-    if not wants_old and kind != "exchange":
-        emitter.assembly(ptx.reduce(operation, type_, scope, emitter.space), address,
-                         emitter.flag(predicate), word)
-        return value
-    nothing = "0" if in_bits else zero(dtype)
-    (old,) = emitter.assembly(row, address, emitter.flag(predicate), word, nothing)
-    return of_bits(emitter, dtype, old) if in_bits else old
-
-
-def swap_if_equal(emitter: Emitter, dtype: DType, address: str, compare: str, value: str,
-                  predicate: str, scope: str) -> str:
-    """Replace the element at address by value where its bits are compare's; the old element."""
-    row = ptx.compare_and_swap(f"b{dtype.bits}", scope, emitter.space)
-    (old,) = emitter.assembly(
-        row, byte_address(emitter, dtype, address), emitter.flag(predicate),
-        to_bits(emitter, dtype, compare), to_bits(emitter, dtype, value), "0")
-    return of_bits(emitter, dtype, old)
-
-
-def _ptx_type(kind: str, dtype: DType) -> str:
-    """The PTX type of an operation on a dtype; there may be no such instruction."""
-    if kind in ("and", "or", "xor", "exchange"):
-        return f"b{dtype.bits}"
-    if dtype.is_float:
-        short = "bf16" if dtype.name == "bfloat16" else f"f{dtype.bits}"
-        return f"noftz.{short}" if dtype.bits == 16 else short
-    # addition is the same for both signs, and PTX has no s64 one
-    return f"s{dtype.bits}" if dtype.is_signed and kind != "add" else f"u{dtype.bits}"
-
-
-def _by_swapping(emitter: Emitter, kind: str, dtype: DType, address: str, value: str,
-                 predicate: str, scope: str) -> str:
-    """Read, combine, and compare-and-swap the result until no other thread came between."""
-    body, type_ = emitter.body, memory_type(dtype)
-    combine = element_code(_COMBINE[kind], dtype)
-    address = byte_address(emitter, dtype, address)
-    access = memory.Access(emitter.space, type_, 1, predicated=True, volatile=True)
-    flag = emitter.flag(predicate)
-    (first,) = emitter.assembly(memory.load(access), address, flag, "0")
-    again, done = body.new_label("swap"), body.new_label("swapped")
-    before = body.block
-    body.branch(again)
-    body.begin_block(again)
-    expected = body.phi(type_)
-    expected.add(first, before)
-    with body.scope():
-        new = combine(emitter, dtype, of_bits(emitter, dtype, expected.name), value)
-        row = ptx.compare_and_swap(f"b{dtype.bits}", scope, emitter.space)
-        (seen,) = emitter.assembly(row, address, flag, expected.name, to_bits(emitter, dtype, new),
-                                   expected.name)
-    expected.add(seen, body.block)
-    body.branch_if(body.compare("icmp eq", type_, seen, expected.name), done, again)
-    body.begin_block(done)
-    return of_bits(emitter, dtype, body.select(predicate or "true", type_, seen, "0"))
-
-
-_RELEASES, _ACQUIRES = ("release", "acq_rel"), ("acquire", "acq_rel")
-
-
-@code(atomic_rmw)
-def _(emitter: Emitter, op: Op, pointers: Registers, values: Registers,
-      masks: Registers | None = None) -> Registers:
-    dtype, scope, is_used = op.result.type.dtype, attribute(op, "scope"), op.result in emitter.used
-    _order_before(emitter, op)
-    old = [update(emitter, op.attrs["kind"], dtype, address, value, predicate, scope,
-                          is_used)
-           for address, value, predicate in zip(
-               pointers, values, _predicates(emitter, op, len(pointers), masks), strict=True)]
-    _order_after(emitter, op)
-    return old
-
-
-@code(atomic_cas)
-def _(emitter: Emitter, op: Op, pointers: Registers, compares: Registers, values: Registers,
-      masks: Registers | None = None) -> Registers:
-    dtype, scope = op.result.type.dtype, attribute(op, "scope")
-    _order_before(emitter, op)
-    old = [swap_if_equal(emitter, dtype, address, compare, value, predicate, scope)
-           for address, compare, value, predicate in zip(
-               pointers, compares, values, _predicates(emitter, op, len(pointers), masks),
-               strict=True)]
-    _order_after(emitter, op)
-    return old
-
-
-def _predicates(emitter: Emitter, op: Op, count: int, masks: Registers | None) -> Registers:
-    return global_memory.with_predicate(emitter, masks or global_memory.always(count),
-                                        does_work(emitter, op.pointer))
-
-
-def _order_before(emitter: Emitter, op: Op) -> None:
-    """Release: the accesses of all threads of the program come first (barrier, then fence)."""
-    if attribute(op, "semantics") in _RELEASES:
-        emitter.barrier()
-        emitter.assembly(ptx.fence(attribute(op, "scope")))
-
-
-def _order_after(emitter: Emitter, op: Op) -> None:
-    """Acquire: the accesses of all threads of the program come after (fence, then barrier)."""
-    if attribute(op, "semantics") in _ACQUIRES:
-        emitter.assembly(ptx.fence(attribute(op, "scope")))
-        emitter.barrier()

@@ -1,20 +1,23 @@
-"""Inline PTX of atomic read-modify-write on memory, relaxed; fences give it an order."""
+"""Inline PTX of atomic read-modify-write on memory."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import cache
 
 from blocknumba.nvvm_lower.ptx.assembly import POINTER, Assembly
-from blocknumba.nvvm_lower.ptx.memory import in_space
+from blocknumba.nvvm_lower.ptx.memory import in_space, listed
 from blocknumba.nvvm_lower.target import Capability
 
 SCOPES = ("cta", "gpu", "sys")
+SEMANTICS = ("relaxed", "acquire", "release", "acq_rel")
 
 # (operation, PTX type) -> LLVM type of its register.  Source: PTX ISA, "atom", table of types.
 OPERATIONS: dict[tuple[str, str], str] = {
     **{("add", t): r for t, r in (("u32", "i32"), ("u64", "i64"), ("f32", "float"),
                                   ("f64", "double"), ("noftz.f16", "i16"),
-                                  ("noftz.bf16", "i16"))},
+                                  ("noftz.bf16", "i16"), ("noftz.f16x2", "i32"),
+                                  ("noftz.bf16x2", "i32"))},
     **{(op, t): r for op in ("min", "max") for t, r in (("s32", "i32"), ("u32", "i32"),
                                                        ("s64", "i64"), ("u64", "i64"))},
     **{(op, t): r for op in ("and", "or", "xor", "exch") for t, r in (("b32", "i32"),
@@ -23,48 +26,93 @@ OPERATIONS: dict[tuple[str, str], str] = {
 CAS_TYPES = {"b16": "i16", "b32": "i32", "b64": "i64"}
 
 
-def _needs(type_: str) -> Capability | None:
-    return Capability.ATOM_BF16 if type_ == "noftz.bf16" else None
+# Types of which one instruction updates several words, in global memory, each by itself.
+# Source: PTX ISA, "atom", .vec_32_bit.
+VECTOR_TYPES = ("f32", "noftz.f16x2", "noftz.bf16x2")
+VECTOR_WORDS = (2, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One update of memory: words[i] becomes operation(words[i], values[i]).
+
+    operation, type: a key of OPERATIONS.   scope: one of SCOPES.
+    space: "global", or "generic", which may be any.
+    semantics: one of SEMANTICS.   count: words side by side, aligned together.
+    """
+
+    operation: str
+    type: str
+    scope: str
+    space: str = "global"
+    semantics: str = "relaxed"
+    count: int = 1
+
+    @property
+    def register(self) -> str:
+        """The LLVM type of a word."""
+        return OPERATIONS[self.operation, self.type]
+
+    @property
+    def needs(self) -> Capability | None:
+        """The capability that the instruction needs."""
+        if self.count > 1:
+            return Capability.ATOM_VECTOR
+        return Capability.ATOM_BF16 if "bf16" in self.type else None
+
+    @property
+    def modifiers(self) -> str:
+        """Modifiers of the instruction: "relaxed.gpu.global.add.noftz.v4.f16x2"."""
+        type_ = self.type
+        if self.count > 1:
+            *rounding, element = type_.split(".")
+            type_ = ".".join((*rounding, f"v{self.count}", element))
+        return f"{self.semantics}.{self.scope}{in_space(self.space)}.{self.operation}.{type_}"
+
+    def of_one_element(self) -> Update:
+        """The same of one element: of half a word of two."""
+        return replace(self, count=1, type=self.type.removesuffix("x2"))
 
 
 @cache
-def update(operation: str, type_: str, scope: str, space: str = "global") -> Assembly:
-    """Replace a word by operation(word, value), if the predicate is not 0.
+def update(form: Update) -> Assembly:
+    """Replace words by operation(word, value), if the predicate is not 0.
 
-    Operands: address, predicate, value, the result when the predicate is 0.
-    Result: the old word.
+    Operands: address, predicate, values, the results when the predicate is 0.
+    Results: the old words.
     """
-    register = OPERATIONS[operation, type_]
-    name = f"atom.relaxed.{scope}{in_space(space)}.{operation}.{type_}"
+    count, register, name = form.count, form.register, f"atom.{form.modifiers}"
+    text = f"@p {name} {listed(0, count)}, [${count}], {listed(count + 2, count)};"
     return Assembly(
-        name, f"{{ .reg .pred p; setp.ne.b32 p, $2, 0; @p {name} $0, [$1], $3; }}", (register,),
-        (POINTER[space], "i32", register, register), "atom", tied=((3, 0),), needs=_needs(type_),
-        has_effect=True, touches_memory=True)
-
-
-@cache
-def reduce(operation: str, type_: str, scope: str, space: str = "global") -> Assembly:
-    """Replace a word by operation(word, value), if the predicate is not 0; no result.
-
-    Operands: address, predicate, value.
-    """
-    register = OPERATIONS[operation, type_]
-    name = f"red.relaxed.{scope}{in_space(space)}.{operation}.{type_}"
-    return Assembly(
-        name, f"{{ .reg .pred p; setp.ne.b32 p, $1, 0; @p {name} [$0], $2; }}", (),
-        (POINTER[space], "i32", register), "red", needs=_needs(type_), has_effect=True,
+        name, f"{{ .reg .pred p; setp.ne.b32 p, ${count + 1}, 0; {text} }}", (register,) * count,
+        (POINTER[form.space], "i32", *[register] * (2 * count)), "atom",
+        tied=tuple((2 + count + i, i) for i in range(count)), needs=form.needs, has_effect=True,
         touches_memory=True)
 
 
 @cache
-def compare_and_swap(type_: str, scope: str, space: str = "global") -> Assembly:
+def reduce(form: Update) -> Assembly:
+    """Replace words by operation(word, value), if the predicate is not 0; no result.
+
+    Operands: address, predicate, values.   The form's semantics are not to acquire.
+    """
+    count, name = form.count, f"red.{form.modifiers}"
+    return Assembly(
+        name, f"{{ .reg .pred p; setp.ne.b32 p, $1, 0; @p {name} [$0], {listed(2, count)}; }}", (),
+        (POINTER[form.space], "i32", *[form.register] * count), "red", needs=form.needs,
+        has_effect=True, touches_memory=True)
+
+
+@cache
+def compare_and_swap(type_: str, scope: str, space: str = "global",
+                     semantics: str = "relaxed") -> Assembly:
     """Replace a word by value if it equals compare and the predicate is not 0.
 
     Operands: address, predicate, compare, value, the result when the predicate is 0.
     Result: the old word.
     """
     register = CAS_TYPES[type_]
-    name = f"atom.relaxed.{scope}{in_space(space)}.cas.{type_}"
+    name = f"atom.{semantics}.{scope}{in_space(space)}.cas.{type_}"
     return Assembly(
         name, f"{{ .reg .pred p; setp.ne.b32 p, $2, 0; @p {name} $0, [$1], $3, $4; }}",
         (register,), (POINTER[space], "i32", register, register, register), "atom", tied=((4, 0),),
@@ -80,12 +128,17 @@ def fence(scope: str) -> Assembly:
 
 def rows() -> list[Assembly]:
     """Every atomic, for tests."""
+    plain = [Update(*operation, scope, space)
+             for operation in OPERATIONS for scope in SCOPES for space in POINTER]
+    ordered = [Update("add", "u32", scope, space, semantics)
+               for scope in SCOPES for space in POINTER for semantics in SEMANTICS[1:]]
+    vectors = [Update("add", type_, scope, count=count)
+               for type_ in VECTOR_TYPES for scope in SCOPES for count in VECTOR_WORDS]
     return [
-        *(update(*operation, scope, space)
-          for operation in OPERATIONS for scope in SCOPES for space in POINTER),
-        *(reduce(*operation, scope, space)
-          for operation in OPERATIONS for scope in SCOPES for space in POINTER
-          if operation[0] != "exch"),
-        *(compare_and_swap(type_, scope, space)
-          for type_ in CAS_TYPES for scope in SCOPES for space in POINTER),
+        *map(update, plain + ordered + vectors),
+        *(reduce(form) for form in plain + ordered + vectors
+          if form.operation != "exch" and form.semantics in ("relaxed", "release")),
+        *(compare_and_swap(type_, scope, space, semantics)
+          for type_ in CAS_TYPES for scope in SCOPES for space in POINTER
+          for semantics in SEMANTICS),
         *map(fence, SCOPES)]

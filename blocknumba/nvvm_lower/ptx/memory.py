@@ -78,7 +78,7 @@ def in_space(space: str) -> str:
     return "" if space == "generic" else f".{space}"
 
 
-def _list(first: int, count: int) -> str:
+def listed(first: int, count: int) -> str:
     """Operands first, first+1, ... as a vector, or the only one."""
     names = ", ".join(f"${first + i}" for i in range(count))
     return names if count == 1 else f"{{{names}}}"
@@ -94,7 +94,7 @@ def load(access: Access) -> Assembly:
     count, guarded = access.count, access.predicated
     operands = [access.address]
     policy = f", ${count + 1 + guarded * (1 + count)}" if access.has_policy else ""
-    text = f"ld{access.modifiers} {_list(0, count)}, [${count}]{policy};"
+    text = f"ld{access.modifiers} {listed(0, count)}, [${count}]{policy};"
     if guarded:
         operands += ["i32", *[access.register] * count]
         text = f"{{ .reg .pred p; setp.ne.b32 p, ${count + 1}, 0; @p {text} }}"
@@ -115,7 +115,7 @@ def store(access: Access) -> Assembly:
     count, guarded = access.count, access.predicated
     operands = [access.address, *["i32"] * guarded, *[access.register] * count]
     policy = f", ${len(operands)}" if access.has_policy else ""
-    text = f"st{access.modifiers} [$0], {_list(1 + guarded, count)}{policy};"
+    text = f"st{access.modifiers} [$0], {listed(1 + guarded, count)}{policy};"
     if guarded:
         text = f"{{ .reg .pred p; setp.ne.b32 p, $1, 0; @p {text} }}"
     return Assembly(
