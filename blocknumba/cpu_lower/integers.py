@@ -80,6 +80,21 @@ def remainder(dtype: DType, x: Vector, y: Vector) -> Vector:
     return where(((rest ^ safe) < 0) & (rest != 0), rest + safe, rest)
 
 
+def truncating_divide(dtype: DType, x: Vector, y: Vector) -> Vector:
+    """x / y towards zero; 0 where y is 0; the lowest integer divided by -1 is itself."""
+    if not dtype.is_signed:
+        return floor_divide(dtype, x, y)
+    safe = where(y == -1, 1, where(y == 0, 1, y))
+    return where(y == 0, 0, where(y == -1, 0 - x, _SIGNED_DIVISION(dtype, x, safe)))
+
+
+def truncating_remainder(dtype: DType, x: Vector, y: Vector) -> Vector:
+    """x - truncating_divide(x, y) * y, of x's sign; 0 where y is 0."""
+    if not dtype.is_signed:
+        return remainder(dtype, x, y)
+    return _SIGNED_REST(dtype, x, where(y == -1, 1, where(y == 0, 1, y)))
+
+
 def shift_left(dtype: DType, x: Vector, y: Vector) -> Vector:
     """x << y; 0 when y is not in [0, bits)."""
     is_inside = _UNSIGNED_LESS(dtype, y, y.like(dtype.bits))
@@ -148,5 +163,6 @@ INTEGRAL: dict[str, Code] = {
     "neg": negate, "absolute": absolute,
     "minimum": intrinsic("smin", "umin"), "maximum": intrinsic("smax", "umax"),
     "floordiv": floor_divide, "mod": remainder, "power": power,
+    "truncdiv": truncating_divide, "truncmod": truncating_remainder,
     "shl": shift_left, "shr": shift_right, "umulhi": multiply_high,
     "popc": intrinsic("ctpop"), "clz": intrinsic("ctlz", None, "i1 false"), "ffs": first_set}

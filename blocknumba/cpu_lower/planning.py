@@ -22,9 +22,9 @@ from blocknumba.tile_ir.ir.types import DType, PointerType
 
 FREE = frozenset(("arange", "splat", "broadcast", "transpose", "reshape", "extract", "hint",
                   "constant", "undefined", "program_id", "num_programs", "bitcast", "split"))
-COSTS = {"div": 6, "sqrt": 8, "rsqrt": 12, "floordiv": 10, "mod": 10, "power": 60, "exp": 14,
-         "exp2": 12, "log": 16, "log2": 16, "tanh": 24, "erf": 30, "sin": 40, "cos": 40,
-         "tan": 50, "fma": 1, "select": 1, "load": 2}
+COSTS = {"div": 6, "sqrt": 8, "rsqrt": 12, "floordiv": 10, "mod": 10, "truncdiv": 8,
+         "truncmod": 8, "power": 60, "exp": 14, "exp2": 12, "log": 16, "log2": 16, "tanh": 24,
+         "erf": 30, "sin": 40, "cos": 40, "tan": 50, "fma": 1, "select": 1, "load": 2}
 MATHEMATICAL = 30  # what is not in COSTS and not one instruction
 ONE_INSTRUCTION = frozenset(("add", "sub", "mul", "neg", "absolute", "and", "or", "xor", "invert",
                              "minimum", "maximum", "fmin", "fmax", "eq", "ne", "lt", "le", "gt",

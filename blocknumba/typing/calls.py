@@ -64,10 +64,10 @@ def apply_operator(context: Context, function: Callable, operands: tuple) -> obj
 
 def _apply_unary(context: Context, function: Callable, x: object) -> object:
     if function is operator.not_:
-        return elementwise.logical_not(context, x)
+        return context.emit("invert", context.dialect.truth(context, x, "not"))
     if function is operator.pos:
         return elementwise.positive(context, x)
-    return elementwise.unary(context, _UNARY[function], x)
+    return context.dialect.unary(context, _UNARY[function], x)
 
 
 def _apply_binary(context: Context, function: Callable, x: object, y: object) -> object:
@@ -91,7 +91,7 @@ def _apply_binary(context: Context, function: Callable, x: object, y: object) ->
             return shift_span(context, y, x)
     if isinstance(x, tuple) or isinstance(y, tuple):
         return _apply_to_tuples(context, function, x, y)
-    return elementwise.binary(context, BINARY[function], x, y)
+    return context.dialect.binary(context, BINARY[function], x, y)
 
 
 def _contains(context: Context, items: tuple, x: object) -> object:
@@ -152,7 +152,7 @@ def call(context: Context, callee: object, arguments: tuple, keywords: dict[str,
         return _call_function(context, spelled, arguments, keywords)
     if is_operator(callee) and not keywords:
         return apply_operator(context, callee, arguments)
-    if (builtin := _lookup_builtin(callee)) is not None:
+    if (builtin := _lookup_builtin(context, callee)) is not None:
         return _call_function(context, builtin, arguments, keywords)
     if (dtype := _as_dtype(callee)) is not None and len(arguments) == 1 and not keywords:
         return create.convert_scalar(context, arguments[0], dtype)
@@ -193,7 +193,7 @@ def _call_function(context: Context, function: BlockFunction, arguments: tuple,
 def _bool(context: Context, x: object = False) -> object:
     if isinstance(x, tuple) or x is None or isinstance(x, str):
         return bool(x)
-    return elementwise.truth(context, x)
+    return context.dialect.truth(context, x, "a condition")
 
 def _int(context: Context, x: object = 0) -> object:
     """A scalar as a Python int; a tile in int32, or in int64 where its ints need it."""
@@ -343,9 +343,9 @@ def _lookup(callee: object) -> BlockFunction | None:
     except TypeError:  # unhashable
         return None
 
-def _lookup_builtin(callee: object) -> BlockFunction | None:
+def _lookup_builtin(context: Context, callee: object) -> BlockFunction | None:
     try:
-        return _BUILTINS.get(callee)
+        return context.dialect.builtins.get(callee) or _BUILTINS.get(callee)
     except TypeError:
         return None
 

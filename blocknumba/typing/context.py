@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from blocknumba.errors import BlockTypeError, BlockValueError, require
+from blocknumba.errors import BlockTypeError, BlockValueError, Loc, require
 from blocknumba.tile_ir import ops  # noqa: F401  fills the registry
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import OpDef, Value
@@ -16,6 +16,7 @@ from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import DType, PointerType, dtype_of, int32, int64
 from blocknumba.tile_ir.ops.shape import common_shape
 from blocknumba.typing import promotion
+from blocknumba.typing.dialect import NUMPY_NAME, Dialect, dialect
 from blocknumba.typing.values import Array, Number, Reference, Span, Structure
 from blocknumba.wording import MAX_ITEMS, shown
 
@@ -34,11 +35,13 @@ class Options:
         can be found; else it is what the other paths assign.
     target: the GPU, such as "sm_90a", for whose types scalar functions are compiled; "" for the
         CPU.
+    dialect: name of the dialect of the kernel's own function.
     """
 
     debug: bool = False
     watched: bool = False
     target: str = ""
+    dialect: str = NUMPY_NAME
 
 
 class Context:
@@ -48,6 +51,7 @@ class Context:
     is_inference: what is emitted is thrown away: only the types of the results matter.
     nonnegative: int parameters and loop variables that are at least 0.
     scalar_functions: those that the kernel maps over tiles.
+    dialect: of the statement that is evaluated; root: of code that no call was inlined for.
     call: (function, values) -> what a user's function returns for them, its ops emitted at the
         insertion point.  The front end provides it.
     """
@@ -59,6 +63,20 @@ class Context:
         self.builder, self.options, self.wide = builder, options, wide
         self.scalar_functions, self.is_inference = scalar_functions, is_inference
         self.nonnegative: set[Value] = set()
+        self.root = self.dialect = dialect(options.dialect)
+
+    def enter(self, location: Loc, of_call: Dialect | None) -> None:
+        """Go to a statement: its location is that of ops and errors, its dialect that of rules.
+
+        of_call: the dialect of the inlined call that it is in, if any.
+        """
+        self.builder.loc = location
+        self.dialect = of_call or self.root
+
+    def settled(self, value: object) -> object:
+        """The value of an expression as a variable of the dialect holds it."""
+        settle = self.dialect.settled
+        return value if settle is None else settle(self, value)
 
     @property
     def index_dtype(self) -> DType:

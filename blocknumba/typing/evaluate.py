@@ -72,8 +72,9 @@ def _of_tile(context: Context, value: Value | Number, name: str) -> object:
         return value
     if name in _TILE_ATTRIBUTES:
         return _TILE_ATTRIBUTES[name](context, unwrapped(value))
-    if name in _METHODS:
-        return BoundMethod(_METHODS[name], value)
+    method = context.dialect.methods.get(name) or _METHODS.get(name)
+    if method is not None:
+        return BoundMethod(method, value)
     raise UnsupportedError(
         f"{describe(value)} has no attribute {name!r}, accepted "
         f"{', '.join(sorted(_TILE_ATTRIBUTES))} "
@@ -86,7 +87,7 @@ def _of_structure(context: Context, value: Structure, name: str) -> object:
     if name in getters:
         return getters[name](context, value)
     if isinstance(value, Array) and name.startswith("atomic_") and name in _METHODS:
-        return BoundMethod(_METHODS[name], value)
+        return BoundMethod(context.dialect.methods.get(name) or _METHODS[name], value)
     accepted = f", accepted {', '.join(sorted(getters))}" if getters else ""
     methods = _METHODS if isinstance(value, Array) else ()
     hint = (f"{loading_hint(value)}; it is a tile, and has {name}" if name in methods
@@ -174,13 +175,13 @@ def evaluate(context: Context, node: object, read: Read) -> object:
     Errors: whatever is wrong with it, without a location.
     """
     if isinstance(node, ir.Var):
-        return read(node)
+        return context.settled(read(node))
     if isinstance(node, ir.Expr):
         handler = _HANDLERS.get(node.op)
         if handler is None:
             raise UnsupportedError(f"{_LITERALS.get(node.op, node.op)}: not supported in a kernel",
                                    hint=_TUPLE_HINT if node.op in _LITERALS else "")
-        return handler(context, node, read)
+        return context.settled(handler(context, node, read))
     if node.value is ir.UNDEFINED:
         raise BlockNameError(f"name {node.name!r} is not defined",
                              hint=did_you_mean(node.name, getattr(node, "known", ())))

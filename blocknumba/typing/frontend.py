@@ -17,6 +17,7 @@ from blocknumba.tile_ir.ir.types import (
     Argument, ArrayArgument, DType, PointerType, ScalarArgument, TileType, int32, int64,
 )
 from blocknumba.typing.context import Context, Options
+from blocknumba.typing.dialect import NUMPY_NAME, TRITON_NAME, dialect
 from blocknumba.typing.function import BlockFunction, bare
 from blocknumba.typing.inference import BlockTypingContext, Inferer, keep_live_edges
 from blocknumba.typing.numba_ir.bytecode import Source, source_of
@@ -122,8 +123,10 @@ def build(python_function: types.FunctionType, argument_types: Mapping[str, Argu
 
 def _build(python_function: types.FunctionType, argument_types: Mapping[str, Argument],
            constants: Mapping[str, object] | None, options: Options) -> Function:
-    source = source_of(python_function)
+    source = source_of(python_function, dialect(options.dialect))
     constants = bind_constants(source, argument_types, constants or {})
+    if options.dialect == TRITON_NAME:
+        argument_types, constants = _with_known_ones(argument_types, constants)
     wide = is_wide(argument_types)
     parameters = Parameters(argument_types, source.arguments)
 
@@ -140,6 +143,15 @@ def _build(python_function: types.FunctionType, argument_types: Mapping[str, Arg
                     remarks=tuple(context.scalar_functions.remarks))
 
 
+def _with_known_ones(arguments: Mapping[str, Argument], constants: Mapping[str, object],
+                     ) -> tuple[dict[str, Argument], dict[str, object]]:
+    """Arguments and constants, the ints whose value is known being constants, as in Triton."""
+    known = {name: int(argument.value) for name, argument in arguments.items()
+             if isinstance(argument, ScalarArgument) and argument.value is not None}
+    rest = {name: argument for name, argument in arguments.items() if name not in known}
+    return rest, {**constants, **known}
+
+
 def _inferred(source: Source, argument_types: Mapping[str, Argument],
               constants: Mapping[str, object], stand_ins: Mapping[str, object],
               context: Context) -> Inferer:
@@ -147,7 +159,8 @@ def _inferred(source: Source, argument_types: Mapping[str, Argument],
 
     stand_ins: of the arguments, by name.  context: where it will be emitted.
     """
-    specializer = Specializer(source, argument_types, constants, context.options.watched)
+    specializer = Specializer(source, argument_types, constants, context.root,
+                              context.options.watched)
     specializer.run()
     while True:
         inferer = _inferer(specializer.result(), source, stand_ins, context)
@@ -170,6 +183,7 @@ def _inferer(blocks: dict[int, ir.Block], source: Source, stand_ins: Mapping[str
                                 source.arguments)
     emission = Context(Builder(folding=False), context.options, context.wide,
                        context.scalar_functions, is_inference=True)
+    emission.root = context.root
     emission.call = partial(call_in_place, emission)
     return Inferer(BlockTypingContext(), function_ir, graph, stand_ins, emission)
 
@@ -185,7 +199,8 @@ def call_in_place(context: Context, function: object, values: Sequence[Value]) -
 
     Errors: as of build; the location of the call is that of the builder.
     """
-    site, returned = context.builder.loc, []
+    site, returned, root, own = context.builder.loc, [], context.root, context.dialect
+    context.root = own
     if isinstance(function, LocalFunction):
         function = function.settled()
     keep = BlockFunction(lambda _, value: returned.append(value), "return")
@@ -193,15 +208,15 @@ def call_in_place(context: Context, function: object, values: Sequence[Value]) -
     arguments = dict(zip(caller.__code__.co_varnames[2:], values))
     stand_ins = {name: Value(value.type) for name, value in arguments.items()}
     try:
-        inferer = _inferred(source_of(caller), {}, {"function": function, "keep": keep}, stand_ins,
-                            context)
+        inferer = _inferred(source_of(caller, dialect(NUMPY_NAME)), {},
+                            {"function": function, "keep": keep}, stand_ins, context)
         returned.clear()
         _emit(context, inferer, arguments)
     except BlockError as error:
         error.loc = _within(error.loc, site, caller)
         raise
     finally:
-        context.builder.loc = site
+        context.builder.loc, context.root, context.dialect = site, root, own
     return returned[-1]
 
 

@@ -16,7 +16,11 @@ class BlockFunction:
 
     rule: (context, ...) -> value; it emits the ops of a call.  Type inference runs it too, on
     stand-ins of the arguments, so that what a call means is written once.
+    fold: what is known of the arguments -> what is known of the result at compile time; None
+        where nothing ever is.
     """
+
+    fold: Callable | None = None
 
     def __init__(self, rule: Callable, name: str):
         self.rule = rule

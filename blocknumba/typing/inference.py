@@ -11,13 +11,14 @@ from numba.core.typing.context import BaseContext
 
 from blocknumba.errors import BlockError, BlockNameError, BlockTypeError
 from blocknumba.typing.context import Context, describe
+from blocknumba.typing.dialect import Dialect
 from blocknumba.typing.evaluate import UNDEFINED, evaluate, execute
 from blocknumba.typing.numba_ir import renaming
 from blocknumba.typing.numba_ir.graph import Graph, Label, successors
 from blocknumba.typing.numba_ir.inlining import OPEN
 from blocknumba.typing.numba_ir.ssa import is_phi, phis
 from blocknumba.typing.numba_types import (
-    ConstantType, RuntimeType, StructureType, joined, stand_in, type_of, widened,
+    ConstantType, RuntimeType, StructureType, joined, named, stand_in, type_of, widened,
 )
 from blocknumba.typing.sequences import YIELDED
 from blocknumba.typing.values import Number
@@ -205,13 +206,13 @@ class _LiveNetwork(ConstraintNetwork):
             raise _Unknown
         if self._operands.get(id(statement)) == operands:
             return
-        inferer.emission.builder.loc = statement.loc.location
+        inferer.emission.enter(statement.loc.location, statement.loc.dialect)
         try:
             if node is None:
                 execute(inferer.emission, statement, inferer.read)
             elif isinstance(node, ir.Arg):
-                inferer.assign(statement.target.name, type_of(inferer.parameters[node.name]),
-                               statement.loc)
+                value = inferer.emission.settled(inferer.parameters[node.name])
+                inferer.assign(statement.target.name, type_of(value), statement.loc)
             else:
                 value = evaluate(inferer.emission, node, inferer.read)
                 inferer.assign(statement.target.name, type_of(value), statement.loc)
@@ -231,7 +232,7 @@ class _LiveNetwork(ConstraintNetwork):
             part = inferer.typevars[value.name].type
             if part is None:
                 continue
-            together = part if whole is None else joined(whole, part)
+            together = part if whole is None else _joined(statement, inferer, whole, part)
             if together is None:
                 raise _type_change(statement, inferer, whole, part, value)
             whole = together
@@ -240,7 +241,9 @@ class _LiveNetwork(ConstraintNetwork):
             in_loop = label in inferer.graph.loops
             # a number that not all paths assign must not be there on the others
             is_watched = not is_assigned and inferer.emission.options.watched
-            whole = widened(whole) if in_loop or is_watched else whole
+            if in_loop or is_watched:
+                named_dtype = _dialect(statement, inferer).named_dtype
+                whole = widened(whole) if named_dtype is None else named(whole, named_dtype)
             inferer.assign(name, whole, statement.loc)
 
     def _targets(self, block: ir.Block, inferer: Inferer) -> tuple[Label, ...]:
@@ -252,6 +255,23 @@ class _LiveNetwork(ConstraintNetwork):
             if isinstance(of, ConstantType):
                 return (last.truebr if of.value else last.falsebr,)
         return successors(block)
+
+
+def _dialect(statement: ir.Stmt, inferer: Inferer) -> Dialect:
+    return statement.loc.dialect or inferer.emission.root
+
+
+def _joined(phi: ir.Assign, inferer: Inferer, whole: types.Type,
+            part: types.Type) -> types.Type | None:
+    """The type of a variable that has either, as its dialect has it; None if there is none."""
+    named_dtype = _dialect(phi, inferer).named_dtype
+    if named_dtype is None or whole == part:
+        return joined(whole, part)
+    together = joined(*(named(of, named_dtype) for of in (whole, part)))
+    if isinstance(together, RuntimeType) and any(
+            isinstance(of, RuntimeType) and of != together for of in (whole, part)):
+        return None  # a variable keeps its dtype
+    return together
 
 
 def _type_change(phi: ir.Assign, inferer: Inferer, first: types.Type, second: types.Type,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from numba.core import types
@@ -115,6 +116,16 @@ def widened(of: types.Type) -> types.Type:
             return runtime_type(TileType(promotion.strong_dtype(of.value)))
     if isinstance(of, StructureType) and of.kind is tuple:
         return StructureType(of.kind, of.static, tuple([widened(part) for part in of.parts]))
+    return of
+
+
+def named(of: types.Type, dtype_of_number: Callable) -> types.Type:
+    """A type, that of a number known at compile time being of run time, of the dtype it gets."""
+    if isinstance(of, ConstantType) and promotion.is_literal(of.value):
+        return runtime_type(TileType(dtype_of_number(of.value)))
+    if isinstance(of, StructureType) and of.kind is tuple:
+        parts = tuple([named(part, dtype_of_number) for part in of.parts])
+        return StructureType(of.kind, of.static, parts)
     return of
 
 

@@ -6,8 +6,8 @@ from collections.abc import Set
 
 from blocknumba.tile_ir.ir.function import Value
 
-_ALL = frozenset(("add", "mul", "floordiv", "minimum", "splat", "broadcast", "reshape", "transpose",
-                  "hint", "shr"))
+_ALL = frozenset(("add", "mul", "floordiv", "truncdiv", "minimum", "splat", "broadcast", "reshape",
+                  "transpose", "hint", "shr"))
 _ANY = frozenset(("maximum", "and"))
 _PROGRAM = frozenset(("program_id", "num_programs"))
 _MAX_DEPTH = 24
@@ -37,6 +37,8 @@ def is_nonnegative(value: Value, known: Set[Value], depth: int = 0) -> bool:
         return source.kind == "bool" or is_nonnegative(op.x, known, depth + 1)
     if op.name == "mod":
         return is_nonnegative(op.y, known, depth + 1)
+    if op.name == "truncmod":
+        return is_nonnegative(op.x, known, depth + 1)
     if op.name == "select":
         return all(is_nonnegative(v, known, depth + 1) for v in (op.x, op.y))
     if op.name == "reduce" and op.attrs["kind"] in ("sum", "max", "min", "prod"):

@@ -12,7 +12,6 @@ from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.evaluate import UNDEFINED, evaluate, execute
-from blocknumba.typing.functions.elementwise import truth
 from blocknumba.typing.numba_ir import idioms, renaming
 from blocknumba.typing.numba_ir.graph import Graph, Label, Loop
 from blocknumba.typing.numba_ir.idioms import assertion_text
@@ -53,7 +52,8 @@ class Translator:
     def condition(self, last: ir.Branch) -> Value:
         """The condition of a branch, a scalar bool."""
         with self._at(last):
-            return truth(self.context, self.env[last.cond.name])
+            return self.context.dialect.truth(self.context, self.env[last.cond.name],
+                                              "a condition")
 
     def leave(self, last: ir.Stmt) -> None:
         """Check the end of a path: a kernel returns nothing."""
@@ -146,7 +146,7 @@ class Translator:
                 return
             node, name = statement.value, statement.target.name
             if isinstance(node, ir.Arg):
-                self.env[name] = self._parameters[node.name]
+                self.env[name] = self.context.settled(self._parameters[node.name])
                 return
             value = self.env[name] = evaluate(self.context, node, self._read)
         _name(value, name)
@@ -175,7 +175,7 @@ class _Place:
         self._context, self._loc = context, statement.loc
 
     def __enter__(self) -> None:
-        self._context.builder.loc = self._loc.location
+        self._context.enter(self._loc.location, self._loc.dialect)
 
     def __exit__(self, kind, error, traceback) -> None:
         if isinstance(error, BlockError):

@@ -97,12 +97,18 @@ def _bits_of(x: int, dtype: DType) -> int:
     return x % (1 << dtype.bits)
 
 
+def _truncated(x: int, y: int) -> int:
+    return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+
+
 INTEGER: dict[str, Callable[..., int]] = {
     "add": lambda x, y, d: x + y,
     "sub": lambda x, y, d: x - y,
     "mul": lambda x, y, d: x * y,
     "floordiv": lambda x, y, d: x // y if y else 0,
     "mod": lambda x, y, d: x % y if y else 0,
+    "truncdiv": lambda x, y, d: _truncated(x, y) if y else 0,
+    "truncmod": lambda x, y, d: x - _truncated(x, y) * y if y else 0,
     "neg": lambda x, d: -x,
     "absolute": lambda x, d: abs(x),
     "minimum": lambda x, y, d: min(x, y),

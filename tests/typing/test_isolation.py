@@ -11,6 +11,7 @@ from launching import kernel_of
 
 import blocknumba as bn
 
+from blocknumba.typing.dialect import dialect
 from blocknumba.typing.numba_ir.bytecode import source_of
 
 
@@ -40,10 +41,10 @@ def test_the_language_is_imported_without_numba():
 
 
 def test_numba_ir_is_made_once_and_not_changed():
-    source = source_of(mixed)
+    source = source_of(mixed, dialect("numpy"))
     before = [str(s) for block in source.blocks.values() for s in block.body]
 
     kernel_of(mixed, x=np.zeros(4, np.float32), out=np.zeros(4, np.float32))
 
-    assert source_of(mixed) is source
+    assert source_of(mixed, dialect("numpy")) is source
     assert [str(s) for block in source.blocks.values() for s in block.body] == before

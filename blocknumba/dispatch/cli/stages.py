@@ -121,7 +121,8 @@ class Stages:
         compiled = kernel.compile(specialization, constants)
         typed = build(function, dict(specialization.arguments), constants,
                       TypingOptions(debug=specialization.options.debug,
-                                    target=str(specialization.target or "")))
+                                    target=str(specialization.target or ""),
+                                    dialect=specialization.options.dialect))
         seen = _Observed(typed)
         optimised = optimise(typed, keep_views=True, observer=seen)
         machine, target = compiled.machine, specialization.target

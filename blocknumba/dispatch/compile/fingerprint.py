@@ -25,6 +25,7 @@ from blocknumba.dispatch.launch.specialize import Specialization, is_transparent
 from blocknumba.dispatch.launch.watching import MISSING, REGISTRATIONS, Read
 from blocknumba.settings import SETTINGS
 from blocknumba.tile_ir.ir.types import DType
+from blocknumba.typing.dialect import declared_dialect
 from blocknumba.typing.function import BlockFunction, python_function
 from blocknumba.typing.numba_ir.written import written_code
 from blocknumba.typing.static_values import constexpr
@@ -145,6 +146,7 @@ class _Writer:
         """A value that a kernel may read.  Errors: Unknowable."""
         inner = python_function(value)
         if inner is not None:
+            self.add("dialect", declared_dialect(value))
             self._function(inner)
             return
         for classes, write in _WRITERS:

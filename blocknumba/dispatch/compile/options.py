@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 
 from blocknumba.errors import BlockTypeError, BlockValueError, require, require_known
+from blocknumba.typing.dialect import NUMPY_NAME
 
 MAX_WARPS = 32  # 1024 threads per block.  Source: CUDA Programming Guide, compute capabilities
 MAX_CTAS = 16  # non-portable cluster size.  Source: CUDA Programming Guide, compute capabilities
@@ -36,6 +37,7 @@ class Options:
         Source: CUDA Programming Guide, "Programmatic Dependent Launch".
     device: "cpu" runs natively on the CPU even where there is a GPU; None: on the GPU, if any.
     interpret: run in the interpreter, on the CPU, even where there is a GPU.
+    dialect: name of the dialect that the kernel's function is in; its decorator's choice.
     """
 
     num_warps: int | None = None
@@ -49,6 +51,7 @@ class Options:
     launch_pdl: bool = False
     device: str | None = None
     interpret: bool = False
+    dialect: str = NUMPY_NAME
 
     def __post_init__(self):
         if self.num_warps is not None:
@@ -74,7 +77,7 @@ class Options:
         return replace(self, **changes) if changes else self
 
 
-OPTION_NAMES = frozenset(field.name for field in fields(Options))
+OPTION_NAMES = frozenset(field.name for field in fields(Options)) - {"dialect"}
 
 
 def require_options(what: str, given: Iterable[str]) -> None:

@@ -87,7 +87,8 @@ def tile_function(function: FunctionType, specialization: Specialization,
     with _in_turn(), timed("typing", times_ms):
         tile = build(function, dict(specialization.arguments), constants,
                      TypingOptions(debug=specialization.options.debug,
-                                   target=str(specialization.target or "")))
+                                   target=str(specialization.target or ""),
+                                   dialect=specialization.options.dialect))
     with timed("tile", times_ms):
         return optimise(tile, keep_views=specialization.target is not None)
 

@@ -60,7 +60,7 @@ class Kernel(Named):
         if vars(function):  # inspect would follow what functools.wraps left there
             self.__signature__ = own_signature(function)
         self.python_function = function
-        self.signature: Signature = read_signature(function)
+        self.signature: Signature = read_signature(function, options.dialect)
         self.options = options
         self._launchers: dict[tuple, Launch] = {}
         # called by launches; replaced as call signatures are met
@@ -78,6 +78,11 @@ class Kernel(Named):
         self._compiling: dict[Specialization, Lock] = {}
         self._lock = Lock()
         self._hooks: list[Callable[[LaunchEvent], Callable[[], object] | None]] = []
+
+    @property
+    def __dialect__(self) -> str:
+        """The name of the dialect that its function is in."""
+        return self.options.dialect
 
     @property
     def py_func(self) -> FunctionType:

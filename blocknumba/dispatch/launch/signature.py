@@ -17,6 +17,7 @@ from blocknumba.errors import BlockTypeError, BlockValueError, Loc, require
 from blocknumba.tile_ir.ir.types import (
     DTYPES, DType, bool_, dtype_of, float64, int32, int64, uint64,
 )
+from blocknumba.typing.dialect import NUMPY_NAME, TRITON_NAME
 from blocknumba.typing.function import own_signature
 from blocknumba.typing.numba_ir.written import written_code
 from blocknumba.wording import did_you_mean, shown
@@ -135,7 +136,8 @@ class Formal:
     is_weak: annotated with `float`: numbers are converted to Python's floats, of dtype float64.
     default: value when it is not passed; REQUIRED when there is none.
     keyword_only: after a * in the signature.
-    is_divisor: the code takes remainders by it directly, as in `x % M`.
+    is_divisor: the code takes remainders by it directly, as in `x % M`; or the sign of ints
+        decides about its divisions, as in Triton's dialect, where they truncate.
     """
 
     name: str
@@ -216,7 +218,7 @@ class Signature:
         return f"{len(names)} ({', '.join(names)})" if names else "none"
 
 
-def read_signature(function: FunctionType) -> Signature:
+def read_signature(function: FunctionType, dialect: str = NUMPY_NAME) -> Signature:
     """The signature of a kernel's Python function.
 
     Errors: BlockTypeError for *args and **keywords, and for a parameter named `stream`, which a
@@ -237,7 +239,7 @@ def read_signature(function: FunctionType) -> Signature:
                               float64 if is_weak else _declared_dtype(parameter.annotation),
                               is_weak, parameter.default,
                               parameter.kind is parameter.KEYWORD_ONLY,
-                              parameter.name in divisors))
+                              dialect == TRITON_NAME or parameter.name in divisors))
     return Signature(name, tuple(formals))
 
 

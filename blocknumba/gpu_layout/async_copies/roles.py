@@ -34,7 +34,8 @@ from blocknumba.tile_ir.ir.types import TileType, int32
 from blocknumba.tile_ir.ops.shape import extract
 
 RingPosition = tuple[Value, Value]  # a slot of a ring, and the phase of its barriers
-DIVISIONS = ("floordiv", "mod")  # the assembler expands and schedules them by itself
+# the assembler expands and schedules them by itself
+DIVISIONS = ("floordiv", "mod", "truncdiv", "truncmod")
 
 
 @dataclass(frozen=True, slots=True)

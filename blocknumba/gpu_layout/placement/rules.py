@@ -34,7 +34,7 @@ from blocknumba.tile_ir.ops.shape import (
 # Issue slots of one warp per register, where it is not 1.
 _SLOTS = {
     8: "exp exp2 log log2 rsqrt",
-    16: "div sqrt log10 sin cos mod floordiv popc clz ffs umulhi",
+    16: "div sqrt log10 sin cos mod floordiv truncdiv truncmod popc clz ffs umulhi",
     40: "expm1 log1p cbrt tan asin acos atan sinh cosh tanh asinh acosh atanh atan2 hypot erf erfc",
     80: "power gamma lgamma nextafter map",  # of a map nothing is known but that it has a reason
 }

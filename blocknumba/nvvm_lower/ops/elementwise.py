@@ -13,7 +13,7 @@ from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
 from blocknumba.tile_ir.analysis.ranges import Range
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import OPS
-from blocknumba.tile_ir.ir.types import DType, bool_, float32, int32
+from blocknumba.tile_ir.ir.types import DType, bool_, float32, float64, int32
 from blocknumba.tile_ir.ops import elementwise
 
 
@@ -111,6 +111,7 @@ INTEGRAL: dict[str, Element] = {
     **_BITWISE, **_COMPARED,
     "add": _instruction("add"), "sub": _instruction("sub"), "mul": _instruction("mul"),
     "floordiv": integers.floor_divide, "mod": integers.remainder, "power": integers.power,
+    "truncdiv": integers.truncating_divide, "truncmod": integers.truncating_remainder,
     "minimum": integers.minimum, "maximum": integers.maximum,
     "shl": integers.shift_left, "shr": integers.shift_right, "umulhi": integers.multiply_high,
     "popc": population_count, "clz": leading_zeros, "ffs": first_set,
@@ -136,9 +137,28 @@ EXACT: dict[str, Element] = {
     "copysign": floats.copy_sign, "nextafter": floats.next_after}
 
 
+# what the attributes that let code be less exact choose, of float32, or float64 too
+_CONTRACTED = {"add": floats.contracted("fadd"), "sub": floats.contracted("fsub"),
+               "mul": floats.contracted("fmul")}
+_APPROXIMATE = {"div": floats.approximate_quotient, "exp": floats.approximate_exponential,
+                "exp2": floats.intrinsic("llvm.nvvm.ex2.approx.ftz"),
+                "sqrt": floats.intrinsic("llvm.nvvm.sqrt.approx.ftz"),
+                "rsqrt": floats.intrinsic("llvm.nvvm.rsqrt.approx.ftz")}
+
+
+@cache
+def _free_code(name: str, dtype: DType) -> Element:
+    """The function that writes one element of an op whose result need not be exact."""
+    if dtype == float64:
+        return _CONTRACTED.get(name) or element_code(name, dtype)
+    function = _CONTRACTED.get(name) or _APPROXIMATE[name]
+    return _through_float(function, False) if is_narrow(dtype) else function
+
+
 def _code(emitter: Emitter, op: Op, *operands: Registers) -> Registers:
     dtype = op.x.type.dtype
-    function = element_code(op.name, dtype)
+    is_free = dtype.is_float and any(op.attrs.get(name) for name in op.opdef.attributes)
+    function = (_free_code if is_free else element_code)(op.name, dtype)
     return [function(emitter, dtype, *values) for values in zip(*operands, strict=True)]
 
 

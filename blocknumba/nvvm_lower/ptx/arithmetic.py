@@ -10,6 +10,9 @@ from blocknumba.nvvm_lower.target import Capability
 _CVT = "cvt"
 _MOV = "mov"
 
+DIVIDE_FULL = Assembly("div.full.f32", "div.full.f32 $0, $1, $2;", ("float",), ("float", "float"),
+                       "div")
+
 # conversions; a half is carried as the i16 of its bits ----------------------------------------
 HALF_TOWARDS_ZERO = Assembly("cvt.rz.f16.f32", "cvt.rz.f16.f32 $0, $1;", ("i16",), ("float",), _CVT)
 HALF_OF_DOUBLE_TOWARDS_ZERO = Assembly(

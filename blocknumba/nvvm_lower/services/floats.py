@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
+
 from blocknumba.nvvm_lower.elements import is_narrow, memory_type, register_type, zero
 from blocknumba.nvvm_lower.emitter import Emitter
 from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, I1, floating, integer
@@ -24,6 +26,7 @@ LIBRARY = {
     "gamma": "tgamma", "power": "pow"}
 # of single precision only, with fastmath: a few instructions and a larger error
 FAST = frozenset(("exp", "log", "log2", "log10", "sin", "cos", "tan", "power"))
+LOG2_E = float(np.float32(np.log2(np.e)))  # a float32
 _PURE = "nounwind readnone"
 
 
@@ -40,6 +43,24 @@ def arithmetic(opcode: str) -> Element:
         flags = " contract" if emitter.options.fastmath else ""
         return emitter.body.binary(opcode + flags, register_type(dtype), x, y)
     return emit
+
+
+def contracted(opcode: str) -> Element:
+    """fadd, fsub or fmul, which may be one instruction with what its result goes into."""
+    def emit(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
+        return emitter.body.binary(opcode + " contract", register_type(dtype), x, y)
+    return emit
+
+
+def approximate_quotient(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
+    """x / y of float32 to 2 ulps in the full range.   Source: PTX ISA, div."""
+    return emitter.assembly(ptx.DIVIDE_FULL, x, y)[0]
+
+
+def approximate_exponential(emitter: Emitter, dtype: DType, x: str) -> str:
+    """e ** x of float32: 2 ** (x * log2(e)), whose error grows with x."""
+    power = emitter.body.binary("fmul", FLOAT, x, floating(LOG2_E))
+    return intrinsic("llvm.nvvm.ex2.approx")(emitter, dtype, power)
 
 
 def intrinsic(name: str) -> Element:

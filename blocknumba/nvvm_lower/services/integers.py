@@ -68,6 +68,27 @@ def remainder(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
     return body.select(_signs_differ(body, type_, rest, divisor), type_, moved, rest)
 
 
+def truncating_divide(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
+    """x / y towards zero; 0 where y is 0; the lowest integer divided by -1 is itself."""
+    body, type_ = emitter.body, memory_type(dtype)
+    if not dtype.is_signed:
+        return floor_divide(emitter, dtype, x, y)
+    quotient = body.binary("sdiv", type_, x, _divisor(body, type_, y, "1", "-1"))
+    if y == "-1" or not is_literal(y):
+        is_minus_one = body.compare("icmp eq", type_, y, "-1")
+        quotient = body.select(is_minus_one, type_, body.binary("sub", type_, "0", x), quotient)
+    return _zero_if_zero(body, type_, y, quotient)
+
+
+def truncating_remainder(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
+    """x - truncating_divide(x, y) * y, of x's sign; 0 where y is 0."""
+    if not dtype.is_signed:
+        return remainder(emitter, dtype, x, y)
+    # x % 1 is 0, and so is x % -1 and x % 0
+    body, type_ = emitter.body, memory_type(dtype)
+    return body.binary("srem", type_, x, _divisor(body, type_, y, "1", "-1"))
+
+
 def _power_of_two(y: str) -> int | None:
     """The exponent, if y is the literal of a power of two."""
     if not is_literal(y):

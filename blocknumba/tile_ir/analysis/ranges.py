@@ -220,6 +220,16 @@ def _floordiv(ranges: Ranges, op: Op) -> Range | None:
     return _corners(int.__floordiv__)(ranges, op)
 
 
+def _truncdiv(ranges: Ranges, op: Op) -> Range | None:
+    return _floordiv(ranges, op) if ranges[op.x].low >= 0 else None
+
+
+def _truncmod(ranges: Ranges, op: Op) -> Range | None:
+    dividend, divisor = ranges[op.x], ranges[op.y]
+    greatest = max(max(abs(divisor.low), abs(divisor.high)) - 1, 0)
+    return Range(max(-greatest, min(dividend.low, 0)), min(greatest, max(dividend.high, 0)))
+
+
 def _mod(ranges: Ranges, op: Op) -> Range | None:
     dividend, divisor = ranges[op.x], ranges[op.y]
     if divisor.low < 0:
@@ -332,7 +342,8 @@ RULES: dict[str, Rule] = {
     "constant": _constant, "arange": _arange,
     "program_id": _program_id, "num_programs": _num_programs,
     "add": _corners(int.__add__), "sub": _sub, "mul": _corners(int.__mul__),
-    "floordiv": _floordiv, "mod": _mod, "neg": _neg, "absolute": _absolute,
+    "floordiv": _floordiv, "mod": _mod, "truncdiv": _truncdiv, "truncmod": _truncmod,
+    "neg": _neg, "absolute": _absolute,
     "minimum": _corners(min), "maximum": _corners(max),
     "and": _and, "or": _or, "shl": _shift(int.__lshift__), "shr": _shift(int.__rshift__),
     "lt": _compared, "le": _compared, "gt": _compared, "ge": _compared,

@@ -58,17 +58,24 @@ def register(opdef: OpDef) -> OpDef:
     return opdef
 
 
+_FREEDOMS = {
+    "contract": "a product and the sum that it goes into may be rounded once, together",
+    "approximate": "of float32, the GPU's instruction does, to a few units in the last place"}
+
+
 def elementwise(name: str, operands: str, numpy: Callable, domain: frozenset[DType], doc: str,
-                *, result: DType | None = None) -> OpDef:
+                *, result: DType | None = None, freedom: str = "") -> OpDef:
     """Declare one row of the elementwise table.
 
     operands: names, separated by spaces; all have one type, and so has the result unless its
     dtype is given.  domain: the dtypes accepted.
+    freedom: name of a bool attribute, of _FREEDOMS, that is False by default; True lets machine
+    code be less exact, and the numerics are one of the results that it may have.
     """
     names = tuple(operands.split())
     accepted = ", ".join(sorted(map(str, domain)))
 
-    def infer(*types: TileType) -> TileType:
+    def infer(*types: TileType, **freedoms: bool) -> TileType:
         first = types[0]
         require(all(t == first for t in types), "{}: given {}, accepted operands of one type",
                 name, " and ".join(map(str, types)))
@@ -78,8 +85,12 @@ def elementwise(name: str, operands: str, numpy: Callable, domain: frozenset[DTy
     note = f"{doc}\n\n{', '.join(names)}: tiles of one shape and dtype ({accepted})."
     if result is not None:
         note += f"  The result is {result}."
-    return register(OpDef(name, names, len(names), False, (), {}, PURE | ELEMENTWISE, note, infer,
-                          evaluate=numpy))
+    if freedom:
+        note += f"  {freedom}: {_FREEDOMS[freedom]}."
+    free = (freedom,) if freedom else ()
+    evaluate = (lambda *x, **freedoms: numpy(*x)) if freedom else numpy
+    return register(OpDef(name, names, len(names), False, free, dict.fromkeys(free, False),
+                          PURE | ELEMENTWISE, note, infer, evaluate=evaluate))
 
 
 def predicate(name: str, operands: str, numpy: Callable, doc: str,

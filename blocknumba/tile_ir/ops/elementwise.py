@@ -35,16 +35,22 @@ PLAIN = NUMBERS | {bool_}
 WORDS = frozenset((int32, int64, uint32, uint64))
 
 # arithmetic -----------------------------------------------------------------------------------
-add = elementwise("add", "x y", np.add, NUMBERS, "x + y; integers wrap.")
-sub = elementwise("sub", "x y", np.subtract, NUMBERS, "x - y; integers wrap.")
-mul = elementwise("mul", "x y", np.multiply, NUMBERS, "x * y; integers wrap.")
-div = elementwise("div", "x y", np.true_divide, FLOATS, "x / y, correctly rounded.")
+_CONTRACT, APPROXIMATE = "contract", "approximate"
+add = elementwise("add", "x y", np.add, NUMBERS, "x + y; integers wrap.", freedom=_CONTRACT)
+sub = elementwise("sub", "x y", np.subtract, NUMBERS, "x - y; integers wrap.", freedom=_CONTRACT)
+mul = elementwise("mul", "x y", np.multiply, NUMBERS, "x * y; integers wrap.", freedom=_CONTRACT)
+div = elementwise("div", "x y", np.true_divide, FLOATS, "x / y, correctly rounded.",
+                  freedom=APPROXIMATE)
 floordiv = elementwise("floordiv", "x y", numerics.floor_divide, NUMBERS,
                        "floor(x / y), as numpy.floor_divide: x // 0 is 0 for integers, and x / 0 "
                        "for floats." + _error("floordiv"))
 mod = elementwise("mod", "x y", numerics.remainder, NUMBERS,
                   "x - floor(x / y) * y, rounded once, with the sign of y, as numpy.remainder: "
                   "x % 0 is 0 for integers and NaN for floats.")
+truncdiv = elementwise("truncdiv", "x y", numerics.truncating_divide, INTEGERS,
+                       "x / y rounded towards zero; of y = 0, 0.")
+truncmod = elementwise("truncmod", "x y", numerics.truncating_remainder, INTEGERS,
+                       "x - truncdiv(x, y) * y, with the sign of x; of y = 0, 0.")
 neg = elementwise("neg", "x", np.negative, NUMBERS, "-x; -0.0 of 0.0; unsigned wraps.")
 absolute = elementwise("absolute", "x", np.abs, NUMBERS, "|x|; of the least integer, itself.")
 minimum = elementwise("minimum", "x y", np.minimum, PLAIN,
@@ -120,8 +126,10 @@ _MATH = (
     ("trunc", Wide(np.trunc), "Nearest integer towards zero, a float, with the sign of x."),
     ("rint", Wide(np.rint), "Nearest integer, ties to even, a float, with the sign of x."),
 )
+_BY_INSTRUCTION = ("exp", "exp2", "sqrt", "rsqrt")
 for _name, _function, _doc in _MATH:
-    globals()[_name] = elementwise(_name, "x", _function, FLOATS, _doc + _error(_name))
+    globals()[_name] = elementwise(_name, "x", _function, FLOATS, _doc + _error(_name),
+                                   freedom=APPROXIMATE if _name in _BY_INSTRUCTION else "")
 atan2 = elementwise("atan2", "x y", Wide(np.arctan2), FLOATS,
                     "Angle in radians, in [-pi, pi], of the point of abscissa y and ordinate x."
                     + _error("atan2"))

@@ -69,6 +69,19 @@ def power(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.where(y < 0, np.where(np.abs(x) == 1, odd, 0), positive).astype(x.dtype)
 
 
+def truncating_divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x / y of integers, rounded towards zero; 0 where y is 0."""
+    quotient = np.floor_divide(x, y)
+    rest = x - quotient * y
+    is_below = (rest != 0) & ((x < 0) != (y < 0)) & (y != 0)
+    return np.where(is_below, quotient + quotient.dtype.type(1), quotient)
+
+
+def truncating_remainder(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """x - truncating_divide(x, y) * y; 0 where y is 0."""
+    return np.where(y == 0, x.dtype.type(0), np.fmod(x, y))
+
+
 def reciprocal_sqrt(x: np.ndarray) -> np.ndarray:
     """1 / sqrt(x)."""
     return _narrowed(1 / np.sqrt(x.astype(np.float64)), x.dtype)

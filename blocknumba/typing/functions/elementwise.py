@@ -94,11 +94,6 @@ def positive(context: Context, x: object) -> object:
     return x
 
 
-def logical_not(context: Context, x: object) -> Value:
-    """not x, of a scalar."""
-    return context.emit("invert", truth(context, x, "not"))
-
-
 def truth(context: Context, x: object, what: str = "a condition") -> Value:
     """Whether a scalar is true.
 

@@ -9,18 +9,18 @@ import operator
 import types
 import weakref
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from types import CodeType
 
 from numba.core import bytecode, interpreter, ir
 from numba.core import errors as numba_errors
 
 from blocknumba.errors import Loc, UnsupportedError
+from blocknumba.typing.dialect import Dialect
 from blocknumba.typing.function import bare, own_signature
 from blocknumba.typing.numba_ir import renaming
 from blocknumba.typing.numba_ir.nested import Nested, keep_settled_values, make_function
-from blocknumba.typing.numba_ir.written import as_written
 from blocknumba.typing.sequences import (
     SequenceInterpreter, is_generator_expression, require_consumed, yield_into_tuple,
 )
@@ -61,12 +61,14 @@ class Activation:
     """A call that was inlined.
 
     number: ends the names of its variables, after an @.
+    dialect: of the function that is called.
     given: what was known of what it depends on; types: of its arguments, where they decided.
     caller: the one that it is in; depth: how many those are.
     """
 
     number: int
     code: CodeType
+    dialect: Dialect
     given: tuple
     types: tuple | None
     caller: Activation | None
@@ -90,6 +92,11 @@ class SourceLoc(ir.Loc):
         super().__init__(location.file, location.line, location.column)
         self.location, self.activation = location, activation
 
+    @property
+    def dialect(self) -> Dialect | None:
+        """The dialect of the inlined call; None for the kernel's own code."""
+        return None if self.activation is None else self.activation.dialect
+
     def with_lineno(self, line, col=None):
         """This location: each instruction sets its own."""
         return self
@@ -104,6 +111,7 @@ class Source:
     is a variable like others, which nothing assigns first.
     arguments: names of the parameters, by index.
     made_of: see _replaceable.
+    intrinsics: as of Dialect.
     """
 
     function: types.FunctionType
@@ -112,6 +120,7 @@ class Source:
     signature: inspect.Signature
     made_of: tuple
     first_loc: SourceLoc
+    intrinsics: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def entry(self) -> int:
@@ -120,6 +129,8 @@ class Source:
 
     def global_value(self, name: str) -> object:
         """The present value of a global name; ir.UNDEFINED when it has none."""
+        if name in self.intrinsics:
+            return self.intrinsics[name]
         try:
             return unwrapped(self.function.__globals__[name])
         except KeyError:
@@ -329,17 +340,19 @@ def _is_moved(before: ir.Stmt | None, statement: ir.Assign) -> bool:
     return not (is_operator and target in (made.lhs.name, made.rhs.name))
 
 
-_sources: weakref.WeakKeyDictionary[types.FunctionType, Source] = weakref.WeakKeyDictionary()
+_sources: weakref.WeakKeyDictionary[types.FunctionType, dict[str, Source]] = (
+    weakref.WeakKeyDictionary())
 
 
-def source_of(function: types.FunctionType) -> Source:
-    """The Numba IR of a function, made once.
+def source_of(function: types.FunctionType, dialect: Dialect) -> Source:
+    """The Numba IR of a function in a dialect, made once.
 
     Errors: UnsupportedError for Python that has no meaning in a kernel.
     """
-    source = _sources.get(function)
+    known = _sources.setdefault(function, {})
+    source = known.get(dialect.name)
     if source is None or not all(map(operator.is_, source.made_of, _replaceable(function))):
-        source = _sources[function] = _translate(function)
+        source = known[dialect.name] = _translate(function, dialect)
     return source
 
 
@@ -380,8 +393,8 @@ def statement_locations(function: types.FunctionType) -> dict[int, SourceLoc]:
     return locations
 
 
-def _translate(function: types.FunctionType) -> Source:
-    written = as_written(function)
+def _translate(function: types.FunctionType, dialect: Dialect) -> Source:
+    written = dialect.written(function)
     _refuse_unsupported(written)
     made_of = _replaceable(function)
     identity = bytecode.FunctionIdentity.from_function(bare(written))
@@ -396,7 +409,8 @@ def _translate(function: types.FunctionType) -> Source:
     if is_generator_expression(code):
         yield_into_tuple(blocks, min(blocks))
     return Source(function, blocks, tuple(function_ir.arg_names),
-                  own_signature(function), made_of, SourceLoc(Loc.of(function)))
+                  own_signature(function), made_of, SourceLoc(Loc.of(function)),
+                  dialect.intrinsics)
 
 
 def _unknown_python(error: Exception, function: types.FunctionType,

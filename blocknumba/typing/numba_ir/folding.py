@@ -14,6 +14,7 @@ from numba.core import ir
 
 from blocknumba.errors import BlockError, BlockTypeError, BlockValueError
 from blocknumba.tile_ir.ir.types import DType, dtype_of
+from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.numba_ir.constant_size import require_small, require_small_result
 from blocknumba.typing.numba_ir.nested import KEPT, MAKE, Nested
 from blocknumba.typing.static_values import unwrapped
@@ -269,6 +270,8 @@ def _fold_call(expression: ir.Expr, values: dict[str, object]) -> object:
     function = values.get(expression.func.name, UNKNOWN)
     if function is UNKNOWN or expression.vararg is not None:
         return UNKNOWN
+    if isinstance(function, BlockFunction) and function.fold is not None and not expression.kws:
+        return function.fold(*(values.get(item.name, UNKNOWN) for item in expression.args))
     if function is range:
         bounds = [values.get(item.name, UNKNOWN) for item in expression.args]
         is_known = all(type(bound) is int for bound in bounds) and not expression.kws

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from numba.core import ir
 
 from blocknumba.errors import BlockTypeError, Loc, UnsupportedError
+from blocknumba.typing.dialect import Dialect, declared_dialect, dialect
 from blocknumba.typing.function import is_of_numba, keyword_hint, python_function, signature_text
 from blocknumba.typing.numba_ir import folding, renaming
 from blocknumba.typing.numba_ir.assigned import checked
@@ -43,6 +44,7 @@ class Call:
     nested: for a function that is defined in a kernel, what it is; else None.
     cells: free variables of the callee that are variables of the caller.
     is_scalar: Numba compiled it, for scalars.
+    dialect: name of the one that it is written in; None for its caller's.
     """
 
     function: types.FunctionType
@@ -50,6 +52,7 @@ class Call:
     nested: Nested | None = None
     cells: Mapping[str, ir.Var] = field(default_factory=dict)
     is_scalar: bool = False
+    dialect: str | None = None
 
 
 class Inliner:
@@ -58,11 +61,11 @@ class Inliner:
     A call of a function in itself is left open when it is given the same constants as a call around
     it: what ends such a recursion, if anything does, is a type.  So is a call of a function that
     Numba compiled, which is called for each element of tiles and inlined for anything else.
-    watched: as of Options.
+    dialect: of the kernel.   watched: as of Options.
     """
 
-    def __init__(self, blocks: dict[int, ir.Block], watched: bool = False):
-        self._blocks, self._watched = blocks, watched
+    def __init__(self, blocks: dict[int, ir.Block], dialect: Dialect, watched: bool = False):
+        self._blocks, self._dialect, self._watched = blocks, dialect, watched
         self._numbers = itertools.count(1)
         self._recursive_calls = 0
         self.open_calls: dict[int, Loc] = {}
@@ -121,7 +124,10 @@ class Inliner:
                 raise _endless(name, loc)
         elif any(folding.same(a.given, given) for a in same):
             return None
-        return Activation(next(self._numbers), code, given, of_types, caller, depth)
+        own = self._dialect if caller is None else caller.dialect
+        if call.dialect not in (None, own.name):
+            own = dialect(call.dialect)
+        return Activation(next(self._numbers), code, own, given, of_types, caller, depth)
 
     def _leave_open(self, statement: ir.Assign) -> None:
         number = statement.value._kws.setdefault(OPEN, next(self._numbers))
@@ -144,13 +150,14 @@ class Inliner:
             cells = dict(zip(callee.nested.cells, callee.cells))
             return Call(self._function_of(callee.nested), None, callee.nested, cells)
         if isinstance(callee, types.MethodType) and isinstance(callee.__func__, types.FunctionType):
-            return Call(callee.__func__, callee.__self__)
+            return Call(callee.__func__, callee.__self__,
+                        dialect=declared_dialect(callee.__func__))
         function = python_function(callee)
         if function is None or (function.__module__ or "").startswith(_NEVER_IN_KERNELS):
             return None
         if MAPPED in statement.value._kws:
             return None
-        return Call(function, is_scalar=is_of_numba(callee))
+        return Call(function, is_scalar=is_of_numba(callee), dialect=declared_dialect(callee))
 
     def _function_of(self, nested: Nested) -> types.FunctionType:
         code = nested.code
@@ -164,7 +171,7 @@ class Inliner:
                 activation: Activation) -> ir.Block:
         """Append the callee's body to block; give the block in which the caller goes on."""
         site = statement.loc.location
-        source = source_of(call.function)
+        source = source_of(call.function, activation.dialect)
         if self._watched:
             source = checked(source)
         refuse_assigned_cells(source, call.cells)

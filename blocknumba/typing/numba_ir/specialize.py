@@ -8,6 +8,7 @@ from numba.core import ir
 
 from blocknumba.errors import BlockTypeError, Loc
 from blocknumba.tile_ir.ir.types import Argument, ArrayArgument
+from blocknumba.typing.dialect import Dialect
 from blocknumba.typing.function import signature_text
 from blocknumba.typing.numba_ir import constants, renaming
 from blocknumba.typing.numba_ir.assigned import checked
@@ -24,16 +25,18 @@ class Specializer:
     """Makes blocks that mean what the source means for these constants, and call no function.
 
     blocks: label -> block.
-    Every parameter is in arguments or in constant_values.   watched: as of Options.
+    Every parameter is in arguments or in constant_values.
+    dialect: of the source.   watched: as of Options.
     """
 
     def __init__(self, source: Source, arguments: Mapping[str, Argument],
-                 constant_values: Mapping[str, object], watched: bool = False):
+                 constant_values: Mapping[str, object], dialect: Dialect, watched: bool = False):
         refuse_assigned_cells(source, ())
         self._source, self._watched = checked(source) if watched else source, watched
         self.blocks = _copy(self._source, constant_values)
         self._known = {name: _known_attributes(argument) for name, argument in arguments.items()}
-        self._inliner, self._unroller = Inliner(self.blocks, watched), Unroller(self.blocks)
+        self._inliner = Inliner(self.blocks, dialect, watched)
+        self._unroller = Unroller(self.blocks)
         self._knowledge = Knowledge()
 
     def run(self) -> None:

@@ -1,0 +1,29 @@
+"""`import blocknumba.triton.language as tl`: the functions of kernels in Triton's dialect."""
+
+from __future__ import annotations
+
+from blocknumba import language as _language
+from blocknumba.tile_ir.ir.types import PointerType as pointer_type
+from blocknumba.triton.language.standard import cdiv, sigmoid, softmax, zeros, zeros_like
+from blocknumba.typing.static_values import constexpr
+from blocknumba.typing.triton.functions import (
+    MATH as _MATH, abs_ as abs, add, argmax, argmin, cast, clamp, cumprod, cumsum, div_rn, dot,
+    fdiv, fma, full, max, maximum, min, minimum, mul, sqrt_rn, store, sub, sum, umulhi, where,
+)
+
+# what has one meaning in both dialects
+_SHARED = """advance arange associative_scan assume atomic_add atomic_and atomic_cas atomic_max
+    atomic_min atomic_or atomic_xchg atomic_xor bfloat16 broadcast broadcast_to debug_barrier
+    device_assert device_print dot_scaled expand_dims extra flip float16 float32 float64
+    float8e4nv float8e5 inline_asm_elementwise int1 int16 int32 int64 int8 interleave item join
+    load load_tensor_descriptor make_block_ptr make_tensor_descriptor math max_constancy
+    max_contiguous multiple_of num_programs pair_uniform_to_normal permute philox program_id rand
+    rand4x randint randint4x randn randn4x range ravel reduce reshape split squeeze static_assert
+    static_print static_range store_tensor_descriptor swizzle2d trans uint16 uint32 uint64 uint8
+    uint_to_uniform_float view xor_sum""".split()
+globals().update({_name: getattr(_language, _name) for _name in _SHARED}, **_MATH)
+
+__all__ = sorted({*_SHARED, *_MATH, "abs", "add", "argmax", "argmin", "cast", "cdiv", "clamp",
+                  "constexpr", "cumprod", "cumsum", "div_rn", "dot", "fdiv", "fma", "full", "max",
+                  "maximum", "min", "minimum", "mul", "pointer_type", "sigmoid", "softmax",
+                  "sqrt_rn", "store", "sub", "sum", "umulhi", "where", "zeros", "zeros_like"})

@@ -1,0 +1,39 @@
+"""Functions of triton.language that are written in Triton's dialect."""
+
+from __future__ import annotations
+
+from blocknumba.typing.dialect import TRITON_NAME
+from blocknumba.typing.triton import functions as rules
+
+_exp, _fdiv, _max, _sum = rules.MATH["exp"], rules.fdiv, rules.max, rules.sum
+
+
+def cdiv(x, div):
+    """ceil(x / div) of positive integers, in a kernel and outside."""
+    return (x + (div - 1)) // div
+
+
+def sigmoid(x):
+    """1 / (1 + exp(-x))."""
+    return 1 / (1 + _exp(-x))
+
+
+def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
+    """exp(x - max(x)) / sum(exp(x - max(x))) along dim, the first axis where none is given."""
+    along = 0 if dim is None else dim
+    shifted = _exp(x - _max(x, along, keep_dims=True))
+    return _fdiv(shifted, _sum(shifted, along, keep_dims=True), ieee_rounding)
+
+
+def zeros_like(input):
+    """A tile of zeros of input's shape and dtype."""
+    return rules.full(input.shape, 0, input.dtype)
+
+
+def zeros(shape, dtype):
+    """A tile of zeros."""
+    return rules.full(shape, 0, dtype)
+
+
+for _function in (cdiv, sigmoid, softmax, zeros_like, zeros):
+    _function.__dialect__ = TRITON_NAME

@@ -1,0 +1,368 @@
+"""Functions of triton.language whose meaning depends on the dialect: rules on values.
+
+Those that have one meaning in both dialects are the functions of `typing/functions`.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+
+from blocknumba.errors import require
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.types import (
+    DType, bfloat16, bool_, float32, int32, int8, uint32, uint8,
+)
+from blocknumba.tile_ir.ops.elementwise import APPROXIMATE
+from blocknumba.typing import promotion as weak
+from blocknumba.typing.context import Context, describe, require_numbers
+from blocknumba.typing.function import BlockFunction, function
+from blocknumba.typing.functions import create, dot as dots, memory, reduce, scan
+from blocknumba.typing.functions.elementwise import computed
+from blocknumba.typing.static_values import static, static_choice, static_dtype
+from blocknumba.typing.triton import promotion
+from blocknumba.typing.triton.operators import (
+    binary, cast as cast_value, converted, divide,
+)
+from blocknumba.typing.values import Array, BlockPointer, unwrapped
+
+NO_NAN, ALL_NAN = "none", "all"  # of propagate_nan
+_PRECISIONS = {"tf32": "tf32", "tf32x3": "tf32x3", "ieee": "ieee", "bf16x3": "tf32x3",
+               "bf16x6": "ieee"}
+
+
+def as_value(context: Context, x: object, what: str) -> Value:
+    """A tile or number as a value of the dtype that Triton gives it."""
+    if weak.is_literal(x):
+        return context.constant(x, promotion.named_dtype(x))
+    return context.value(unwrapped(x), what=what)
+
+
+# elementwise ------------------------------------------------------------------------------------
+
+def _of_float(name: str, doc: str) -> BlockFunction:
+    def rule(context, x):
+        value = as_value(context, x, name)
+        if not value.type.dtype.is_float:
+            value = context.cast(value, float32)
+        if APPROXIMATE in OPS[name].attributes and value.type.dtype == float32:
+            return context.emit(name, value, approximate=True)
+        return computed(context, name, value)
+
+    rule.__doc__ = doc
+    return BlockFunction(rule, name)
+
+
+MATH = {name: _of_float(name, OPS[name].doc) for name in (
+    "exp", "exp2", "log", "log2", "sin", "cos", "sqrt", "rsqrt", "erf", "floor", "ceil")}
+
+
+@function
+def abs_(context, x):
+    """|x|."""
+    value = as_value(context, x, "abs")
+    if value.type.dtype.kind in ("uint", "bool"):
+        return value
+    return computed(context, "absolute", value)
+
+
+@function
+def where(context, condition, x, y):
+    """x where condition, else y; the three are broadcast together.
+
+    condition: bool; numbers count as != 0.   x, y: numbers, promoted; pointers of one dtype.
+    """
+    chosen = context.cast(as_value(context, condition, "where"), bool_)
+    pointers = [memory.as_pointer(context, operand) for operand in (x, y)]
+    if None not in pointers:
+        values = pointers
+    else:
+        require_numbers("where", x, y)
+        values = converted(context, "where", x, y, promotion.result_dtype(x, y))
+    return context.emit("select", *context.broadcast_together([chosen, *values], "where"))
+
+
+def _extreme(name: str, op: str, propagating: str) -> BlockFunction:
+    def rule(context, x, y, propagate_nan=NO_NAN):
+        x, y = (_widened(context, as_value(context, v, name)) for v in (x, y))
+        dtype = promotion.result_dtype(x, y)
+        return _extreme_of(context, op, propagating, propagate_nan,
+                           *converted(context, name, x, y, dtype))
+
+    rule.__doc__ = (f"The {'greater' if op == 'fmax' else 'lesser'}; of one that is NaN, the other "
+                    "one, unless propagate_nan is PropagateNan.ALL.")
+    return BlockFunction(rule, name)
+
+
+def _extreme_of(context: Context, op: str, propagating: str, propagate_nan: object, x: Value,
+                y: Value) -> Value:
+    chosen = static_choice("propagate_nan", propagate_nan, (NO_NAN, ALL_NAN))
+    is_float = x.type.dtype.is_float
+    return computed(context, op if is_float and chosen == NO_NAN else propagating, x, y)
+
+
+def _widened(context: Context, value: Value) -> Value:
+    """A value, of bfloat16 in float32."""
+    return context.cast(value, float32) if value.type.dtype == bfloat16 else value
+
+
+maximum = _extreme("maximum", "fmax", "maximum")
+minimum = _extreme("minimum", "fmin", "minimum")
+
+
+@function
+def clamp(context, x, min, max, propagate_nan=NO_NAN):  # noqa: A002
+    """x limited to [min, max]; NaN becomes min, unless propagate_nan is PropagateNan.ALL."""
+    low = maximum.rule(context, x, min, propagate_nan)
+    return minimum.rule(context, low, max, propagate_nan)
+
+
+@function
+def fma(context, x, y, z):
+    """x * y + z with one rounding."""
+    dtype = promotion.result_dtype(x, y)
+    x, y = converted(context, "fma", x, y, dtype)
+    x, z = converted(context, "fma", x, z, promotion.result_dtype(x, z))
+    y, z = converted(context, "fma", y, z, z.type.dtype)
+    values = context.broadcast_together([x, y, z], "fma")
+    if not z.type.dtype.is_float:
+        return context.emit("add", context.emit("mul", *values[:2]), values[2])
+    return computed(context, "fma", *values)
+
+
+def _operator(name: str, op: str) -> BlockFunction:
+    def rule(context, x, y, sanitize_overflow=True):
+        return binary(context, op, as_value(context, x, name), as_value(context, y, name))
+
+    rule.__doc__ = f"The operator {name}.   sanitize_overflow: of Triton's debug mode; ignored."
+    return BlockFunction(rule, name)
+
+
+add, sub, mul = (_operator(name, name) for name in ("add", "sub", "mul"))
+
+
+@function
+def fdiv(context, x, y, ieee_rounding=False):
+    """x / y of floats.   ieee_rounding: correctly rounded, and not to 2 ulps."""
+    dtype = promotion.result_dtype(x, y)
+    require(dtype.is_float, "fdiv: given {} and {}, accepted floats", describe(x), describe(y))
+    exact = static("fdiv: ieee_rounding", ieee_rounding)
+    return divide(context, *converted(context, "fdiv", x, y, dtype), exact=bool(exact))
+
+
+@function
+def div_rn(context, x, y):
+    """x / y of float32, correctly rounded."""
+    dtype = promotion.result_dtype(x, y)
+    return divide(context, *converted(context, "div_rn", x, y, dtype), exact=True)
+
+
+@function
+def sqrt_rn(context, x):
+    """The square root, correctly rounded."""
+    return computed(context, "sqrt", as_value(context, x, "sqrt_rn"))
+
+
+@function
+def umulhi(context, x, y):
+    """High half of the product of two 32- or 64-bit integers taken as unsigned."""
+    dtype = promotion.result_dtype(x, y)
+    return context.emit("umulhi", *converted(context, "umulhi", x, y, dtype))
+
+
+# tiles ------------------------------------------------------------------------------------------
+
+@function
+def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
+    """x converted to dtype; integers saturate, 8-bit floats too.
+
+    fp_downcast_rounding, bitcast: as of blocknumba.cast.
+    """
+    if static("cast: bitcast", bitcast) or fp_downcast_rounding is not None:
+        return create.cast.rule(context, as_value(context, x, "cast"), dtype,
+                                fp_downcast_rounding, bitcast)
+    to = static_dtype("cast", dtype)
+    if weak.is_literal(x):
+        return cast_value(context, as_value(context, x, "cast"), to)
+    require_numbers("cast", x)
+    return cast_value(context, context.value(unwrapped(x), what="cast"), to)
+
+
+@function
+def full(context, shape, value, dtype):
+    """A tile of shape whose elements are value, converted to dtype."""
+    scalar = cast.rule(context, value, dtype)
+    require(scalar.type.is_scalar, "full: value must be a scalar, got {}", scalar.type)
+    return create.full.rule(context, shape, scalar, None)
+
+
+@function
+def store(context, pointer, value, mask=None, boundary_check=(), cache_modifier="",
+          eviction_policy=""):
+    """Write value, converted as by cast, to pointer where mask is true."""
+    return memory.store.rule(context, pointer, _element(context, pointer, value), mask,
+                             boundary_check, cache_modifier, eviction_policy)
+
+
+def _element(context: Context, pointer: object, value: object) -> object:
+    """value converted to the dtype of the elements at pointer."""
+    to = element_dtype(pointer)
+    if to is None or not isinstance(value, Value) or value.type.is_pointer:
+        return value
+    return cast_value(context, value, to)
+
+
+def element_dtype(pointer: object) -> DType | None:
+    """The dtype of the elements that something points to; None of what is no pointer."""
+    if isinstance(pointer, Array):
+        return pointer.dtype
+    if isinstance(pointer, BlockPointer):
+        return pointer.array.dtype
+    is_pointer = isinstance(pointer, Value) and pointer.type.is_pointer
+    return pointer.type.dtype.pointee if is_pointer else None
+
+
+@function
+def dot(context, input, other, acc=None, input_precision=None, allow_tf32=None,  # noqa: A002
+        max_num_imprecise_acc=None, out_dtype=float32):
+    """input @ other, plus acc when it is given.
+
+    input_precision, of float32: "tf32" (the default), "tf32x3", "ieee"; "bf16x3" is done as
+    "tf32x3" and "bf16x6" as "ieee", which are at least as exact.   allow_tf32: False for "ieee".
+    out_dtype: of the result: float32, or float16 of float16; of integers it is int32.
+    max_num_imprecise_acc: accepted; sums are those of the tensor cores.
+    """
+    given = static("dot: input_precision", input_precision)
+    allowed = static("dot: allow_tf32", allow_tf32)
+    require(given is None or allowed is None,
+            "dot: given input_precision and allow_tf32, accepted one of them")
+    chosen = given or ("ieee" if allowed is not None and not allowed else "tf32")
+    precision = _PRECISIONS[static_choice("dot: input_precision", chosen, tuple(_PRECISIONS))]
+    if isinstance(input, Value) and input.type.dtype in (int8, uint8):
+        out_dtype = int32
+    elif acc is not None:
+        out_dtype = None
+    return dots.dot.rule(context, input, other, acc, None, None, None, out_dtype, precision)
+
+
+# reductions and scans ---------------------------------------------------------------------------
+
+def _sum_dtype(name: str, value: Value, dtype: object) -> DType:
+    """The dtype in which elements are added."""
+    if dtype is not None:
+        return static_dtype(name, dtype)
+    own = value.type.dtype
+    if own.is_float or own.bits >= 32 and own != bool_:
+        return own
+    return int32 if own.kind == "int" else uint32
+
+
+@function
+def sum(context, input, axis=None, keep_dims=False, dtype=None):  # noqa: A001, A002
+    """The sum along axis, or of all elements: of narrow integers in int32 or uint32."""
+    value = as_value(context, input, "sum")
+    wide = cast_value(context, value, _sum_dtype("sum", value, dtype))
+    return reduce.sum.rule(context, wide, axis, keep_dims, dtype=wide.type.dtype)
+
+
+def _extreme_along(name: str, kind: str, arg: BlockFunction) -> BlockFunction:
+    def rule(context, input, axis=None, return_indices=False,  # noqa: A002
+             return_indices_tie_break_left=True, keep_dims=False):
+        value = _widened(context, as_value(context, input, name))
+        if static(f"{name}: return_indices", return_indices):
+            return (_along(context, kind, value, axis, keep_dims),
+                    _index(context, arg, value, axis, return_indices_tie_break_left, keep_dims))
+        if value.type.dtype.bits < 32:
+            value = context.cast(value, float32 if value.type.dtype.is_float else int32)
+        return _along(context, kind, value, axis, keep_dims)
+
+    rule.__doc__ = f"The {name}imum along axis, or of all elements; NaN loses."
+    return BlockFunction(rule, name)
+
+
+def _along(context: Context, kind: str, value: Value, axis: object, keep_dims: object) -> Value:
+    prefix = "nan" if value.type.dtype.is_float else ""
+    return getattr(reduce, prefix + kind).rule(context, value, axis, keep_dims=keep_dims)
+
+
+def _index(context: Context, arg: BlockFunction, value: Value, axis: object, tie_break_left: object,
+           keep_dims: object) -> Value:
+    """The index of the extreme element that is not NaN."""
+    if value.type.dtype.is_float:
+        nothing = float("-inf") if arg is reduce.argmax else float("inf")
+        fill = context.broadcast_to(context.constant(nothing, value.type.dtype), value.type.shape)
+        value = context.emit("select", context.emit("isnan", value), fill, value)
+    return arg.rule(context, value, axis, tie_break_left, keep_dims)
+
+
+max = _extreme_along("max", "max", reduce.argmax)  # noqa: A001
+min = _extreme_along("min", "min", reduce.argmin)  # noqa: A001
+
+
+def _arg(name: str, arg: BlockFunction) -> BlockFunction:
+    def rule(context, input, axis, tie_break_left=True, keep_dims=False):  # noqa: A002
+        value = _widened(context, as_value(context, input, name))
+        return _index(context, arg, value, axis, tie_break_left, keep_dims)
+
+    rule.__doc__ = f"The index of the {name[3:]}imum along axis; NaN loses."
+    return BlockFunction(rule, name)
+
+
+argmax, argmin = _arg("argmax", reduce.argmax), _arg("argmin", reduce.argmin)
+
+
+def _cumulative(name: str, base: BlockFunction, is_sum: bool) -> BlockFunction:
+    def rule(context, input, axis=0, reverse=False, dtype=None):  # noqa: A002
+        value = _widened(context, as_value(context, input, name))
+        if is_sum:
+            value = cast_value(context, value, _sum_dtype(name, value, dtype))
+        return base.rule(context, value, axis, reverse, dtype=value.type.dtype)
+
+    rule.__doc__ = f"The cumulative {'sum' if is_sum else 'product'} along axis."
+    return BlockFunction(rule, name)
+
+
+cumsum = _cumulative("cumsum", scan.cumsum, True)
+cumprod = _cumulative("cumprod", scan.cumprod, False)
+
+
+# Python's own -----------------------------------------------------------------------------------
+
+def _builtin_extreme(name: str, of_two: BlockFunction, along: BlockFunction) -> BlockFunction:
+    """min(...) and max(...): of numbers one by one, or of a tile's elements."""
+    def rule(context, *operands, **keywords):
+        if len(operands) == 1 and not isinstance(operands[0], tuple):
+            return along.rule(context, *operands, **keywords)
+        items = operands[0] if len(operands) == 1 else operands
+        result = items[0]
+        for item in items[1:]:
+            result = of_two.rule(context, result, item)
+        return result
+    return BlockFunction(rule, name)
+
+
+def _number(name: str, dtype_of: Callable[[Value], DType]) -> BlockFunction:
+    def rule(context, x):
+        value = as_value(context, x, name)
+        return cast_value(context, value, dtype_of(value))
+    return BlockFunction(rule, name)
+
+
+def _int_dtype(value: Value) -> DType:
+    own = value.type.dtype
+    return own if own.is_integer and own.bits == 64 else int32
+
+
+BUILTINS = {
+    builtins.min: _builtin_extreme("min", minimum, min),
+    builtins.max: _builtin_extreme("max", maximum, max),
+    builtins.abs: abs_,
+    builtins.int: _number("int", _int_dtype), builtins.float: _number("float", lambda _: float32),
+}
+
+METHODS = {
+    **{name: MATH[name] for name in MATH}, "to": cast, "cast": cast, "abs": abs_, "sum": sum,
+    "max": max, "min": min, "argmax": argmax, "argmin": argmin, "cumsum": cumsum,
+    "cumprod": cumprod, "store": store,
+}

@@ -1,0 +1,160 @@
+"""Operators and casts of Triton's dialect."""
+
+from __future__ import annotations
+
+import ml_dtypes
+
+from blocknumba.errors import BlockTypeError, require
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import DType, bool_, float32, float64, int16
+from blocknumba.typing import promotion as weak
+from blocknumba.typing.context import Context, describe, require_numbers
+from blocknumba.typing.functions.elementwise import computed, symbol_of
+from blocknumba.typing.functions.elementwise import truth as truth_of_number
+from blocknumba.typing.functions.memory import as_pointer
+from blocknumba.typing.ranges import is_nonnegative
+from blocknumba.typing.triton import promotion
+from blocknumba.typing.values import Number, unwrapped
+
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_OF_INTEGERS = ("and", "or", "xor", "shl", "shr")
+_CONTRACTIBLE = ("add", "sub", "mul")
+_BOOL_ARITHMETIC = {"add": "xor", "sub": "xor", "mul": "and"}  # of integers of one bit
+# truncating division; floor division, which more is known of, where that is the same
+_DIVISIONS = {"floordiv": "truncdiv", "mod": "truncmod"}
+
+
+def settled(context: Context, value: object) -> object:
+    """The value of an expression: Python's numbers of run time are scalars, floats float32."""
+    if isinstance(value, Number):
+        scalar = value.value
+        return context.cast(scalar, float32) if scalar.type.dtype == float64 else scalar
+    if type(value) is tuple:
+        return tuple([settled(context, item) for item in value])
+    return value
+
+
+def truth(context: Context, x: object, what: str = "a condition") -> Value:
+    """Whether a scalar is true; a pointer always is: an argument None is no pointer."""
+    if as_pointer(context, x) is not None:
+        return context.constant(True, bool_)
+    return truth_of_number(context, x, what)
+
+
+def binary(context: Context, name: str, x: object, y: object) -> Value:
+    """x op y of two tiles or numbers."""
+    symbol = symbol_of(name)
+    require_numbers(symbol, x, y)
+    if name in _OF_INTEGERS:
+        return _of_integers(context, name, x, y)
+    if name in _DIVISIONS:
+        return _divided(context, name, x, y)
+    if name == "power":
+        raise BlockTypeError(f"**: given {describe(x)} and {describe(y)}, accepted compile-time "
+                             "constants", hint="multiply, or use tl.exp2(y * tl.log2(x)) or "
+                             "libdevice.pow")
+    if name == "div":
+        dtype = promotion.result_dtype(x, y, divides=True)
+        x, y = converted(context, symbol, x, y, dtype)
+        if not dtype.is_float:
+            x, y = context.cast(x, float32), context.cast(y, float32)
+        return divide(context, x, y)
+    dtype = promotion.result_dtype(x, y)
+    if dtype == bool_ and name in _BOOL_ARITHMETIC:
+        name = _BOOL_ARITHMETIC[name]
+    return arithmetic(context, name, *converted(context, symbol, x, y, dtype))
+
+
+def arithmetic(context: Context, name: str, x: Value, y: Value) -> Value:
+    """An op on two values of one type; products and sums of floats may be one instruction."""
+    dtype = x.type.dtype
+    if name in _CONTRACTIBLE and dtype in (float32, float64):
+        return context.emit(name, x, y, contract=True)
+    return computed(context, name, x, y)
+
+
+def divide(context: Context, x: Value, y: Value, exact: bool = False) -> Value:
+    """x / y of floats of one type: float32 within 2 ulps unless exact."""
+    if x.type.dtype == float32 and not exact:
+        return context.emit("div", x, y, approximate=True)
+    return computed(context, "div", x, y)
+
+
+def unary(context: Context, name: str, x: object) -> Value:
+    """-x and ~x."""
+    symbol = symbol_of(name)
+    require_numbers(symbol, x)
+    value = context.value(unwrapped(x))
+    dtype = value.type.dtype
+    require(name != "invert" or not dtype.is_float, "~: given {}, accepted integers and bools",
+            describe(x))
+    if name == "neg" and dtype == bool_:
+        return value  # of integers of one bit
+    return computed(context, name, value)
+
+
+def converted(context: Context, what: str, x: object, y: object, dtype: DType) -> list[Value]:
+    """Two operands in one dtype and one shape."""
+    values = []
+    for operand in (x, y):
+        if weak.is_literal(operand):
+            promotion.require_fits(operand, dtype, what)
+            values.append(context.constant(operand, dtype))
+        else:
+            values.append(cast(context, context.value(unwrapped(operand)), dtype))
+    return context.broadcast_together(values, what)
+
+
+def cast(context: Context, value: Value, dtype: DType) -> Value:
+    """value converted to dtype: integers through int16 to 8 bits, 8-bit floats saturated."""
+    own = value.type.dtype
+    if own == dtype:
+        return value
+    if own.is_float and dtype.is_integer and dtype.bits == 8:
+        return context.cast(context.cast(value, int16), dtype)
+    if own.is_float and weak.is_float8(dtype) and own.bits > 8:
+        return context.cast(_saturated(context, value, dtype), dtype)
+    return context.cast(value, dtype)
+
+
+def _saturated(context: Context, value: Value, dtype: DType) -> Value:
+    """Floats limited to what an 8-bit float holds; NaN stays."""
+    wide = context.cast(value, float32) if value.type.dtype.bits < 32 else value
+    greatest = float(ml_dtypes.finfo(dtype.numpy).max)
+    for name, bound in (("minimum", greatest), ("maximum", -greatest)):
+        limit = context.broadcast_to(context.constant(bound, wide.type.dtype), wide.type.shape)
+        wide = context.emit(name, wide, limit)
+    return wide
+
+
+def _of_integers(context: Context, name: str, x: object, y: object) -> Value:
+    """Bitwise operations and shifts, in which a literal has the dtype of a variable."""
+    symbol = symbol_of(name)
+    dtypes = [promotion.dtype_of_operand(operand) for operand in (x, y)]
+    require(not any(dtype.is_float for dtype in dtypes),
+            "{}: given {} and {}, accepted integers and bools", symbol, describe(x), describe(y))
+    dtype = promotion.promote_integers(*dtypes)
+    require(dtype != bool_ or name not in ("shl", "shr"), "{}: given two bools, accepted integers",
+            symbol)
+    return context.emit(name, *converted(context, symbol, x, y, dtype))
+
+
+def _divided(context: Context, name: str, x: object, y: object) -> Value:
+    """x // y and x % y, with the sign of x; of floats only %."""
+    symbol = symbol_of(name)
+    dtype = promotion.result_dtype(x, y, divides=True)
+    first, second = converted(context, symbol, x, y, dtype)
+    if dtype.is_float:
+        require(name == "mod", "//: given {} and {}, accepted integers", describe(x), describe(y),
+                hint="use tl.floor(x / y)")
+        return _float_remainder(context, first, second)
+    require(dtype != bool_, "{}: given two bools, accepted integers", symbol)
+    if not all(is_nonnegative(value, context.nonnegative) for value in (first, second)):
+        name = _DIVISIONS[name]
+    return context.emit(name, first, second)
+
+
+def _float_remainder(context: Context, x: Value, y: Value) -> Value:
+    """x - trunc(x / y) * y."""
+    whole = context.emit("trunc", context.emit("div", x, y))
+    return context.emit("fma", context.emit("neg", whole), y, x)
