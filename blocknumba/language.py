@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from blocknumba import libdevice
 from blocknumba.library import (
     cdiv, div_rn, fdiv, next_power_of_2, round, sigmoid, softmax, sqrt_rn, swizzle2d,
+    welford_combine,
 )
 from blocknumba.random import (
     pair_uniform_to_normal, philox, rand, rand4x, randint, randint4x, randn, randn4x,
@@ -36,7 +37,7 @@ from blocknumba.typing.functions.elementwise import (
 from blocknumba.typing.functions.map import map_ as map
 from blocknumba.typing.functions.memory import ATOMICS, atomic_cas, load, store
 from blocknumba.typing.functions.reduce import (
-    all, any, argmax, argmin, max, mean, min, nanmax, nanmin, prod, sum, var, xor_sum,
+    all, any, argmax, argmin, max, min, prod, reduce_and, reduce_or, sum, xor_sum,
 )
 from blocknumba.typing.functions.scan import (
     associative_scan, cummax, cummin, cumprod, cumsum, reduce_ as reduce,
@@ -47,6 +48,10 @@ from blocknumba.typing.functions.shape import (
 )
 from blocknumba.typing.functions.spans import (
     block, grid_spans, persistent, range_ as range, span, spans,
+)
+from blocknumba.typing.functions.statistics import (
+    count_nonzero, logsumexp, mean, nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean,
+    nanmin, nanprod, nanstd, nansum, nanvar, ptp, std, var, welford,
 )
 from blocknumba.typing.loops import static_range
 from blocknumba.typing.static_values import constexpr
@@ -65,19 +70,21 @@ float8e5, float8e4nv = float8_e5m2, float8_e4m3fn
 __all__ = sorted({
     "abs", "advance", "all", "any", "arange", "argmax", "argmin", "associative_scan", "assume",
     "atomic_cas", "bfloat16", "block", "bool_", "broadcast", "broadcast_to", "cast", "cdiv",
-    "clamp", "constexpr", "cummax", "cummin", "cumprod", "cumsum", "debug_barrier", "device_assert",
-    "device_print", "div_rn", "dot", "dot_scaled", "empty", "expand_dims", "fdiv", "flip",
-    "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float8e4nv", "float8e5",
-    "fma", "full", "full_like", "grid_spans", "inline_asm_elementwise", "int1", "int16", "int32",
-    "int64", "int8", "interleave", "item", "join", "libdevice", "load", "load_tensor_descriptor",
-    "make_block_ptr", "make_tensor_descriptor", "map", "max", "max_constancy", "max_contiguous",
-    "maximum", "mean", "min", "minimum", "multiple_of", "nanmax", "nanmin", "next_power_of_2",
-    "num_programs", "ones", "ones_like", "pair_uniform_to_normal", "permute", "persistent",
-    "philox", "prod", "program_id", "rand", "rand4x", "randint", "randint4x", "randn", "randn4x",
-    "range", "ravel", "reduce", "reshape", "round", "sigmoid", "softmax", "span", "spans", "split",
-    "sqrt_rn", "squeeze", "static_assert", "static_print", "static_range", "store",
+    "clamp", "constexpr", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum", "debug_barrier",
+    "device_assert", "device_print", "div_rn", "dot", "dot_scaled", "empty", "expand_dims", "fdiv",
+    "flip", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float8e4nv",
+    "float8e5", "fma", "full", "full_like", "grid_spans", "inline_asm_elementwise", "int1", "int16",
+    "int32", "int64", "int8", "interleave", "item", "join", "libdevice", "load",
+    "load_tensor_descriptor", "logsumexp", "make_block_ptr", "make_tensor_descriptor", "map", "max",
+    "max_constancy", "max_contiguous", "maximum", "mean", "min", "minimum", "multiple_of",
+    "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod",
+    "nanstd", "nansum", "nanvar", "next_power_of_2", "num_programs", "ones", "ones_like",
+    "pair_uniform_to_normal", "permute", "persistent", "philox", "prod", "program_id", "ptp",
+    "rand", "rand4x", "randint", "randint4x", "randn", "randn4x", "range", "ravel", "reduce",
+    "reduce_and", "reduce_or", "reshape", "round", "sigmoid", "softmax", "span", "spans", "split",
+    "sqrt_rn", "squeeze", "static_assert", "static_print", "static_range", "std", "store",
     "store_tensor_descriptor", "sum", "swapaxes", "swizzle2d", "trans", "uint16", "uint32",
-    "uint64", "uint8", "uint_to_uniform_float", "umulhi", "var", "view", "where", "xor_sum",
-    "zeros", "zeros_like",
+    "uint64", "uint8", "uint_to_uniform_float", "umulhi", "var", "view", "welford",
+    "welford_combine", "where", "xor_sum", "zeros", "zeros_like",
     *FLOAT_FUNCTIONS, *BIT_FUNCTIONS, *ATOMICS,
 })

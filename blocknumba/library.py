@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blocknumba.typing.functions.elementwise import FLOAT_FUNCTIONS, minimum
+from blocknumba.typing.functions.elementwise import FLOAT_FUNCTIONS, maximum, minimum
 from blocknumba.typing.functions.elementwise import where as choose
 from blocknumba.typing.functions.reduce import max as max_along
 from blocknumba.typing.functions.reduce import sum as sum_along
@@ -36,6 +36,17 @@ def softmax(x, dim=0, keep_dims=False, ieee_rounding=False, where=None):
     shifted = _exp(x - max_along(x, dim, keep_dims=True, where=where))
     quotient = shifted / sum_along(shifted, dim, keep_dims=True, where=where)
     return quotient if where is None else choose(where, quotient, 0)
+
+
+def welford_combine(mean_1, m2_1, count_1, mean_2, m2_2, count_2):
+    """The moments of two parts of the data together, each as welford gives them.
+
+    Source: Chan, Golub, LeVeque, "Algorithms for Computing the Sample Variance", 1983.
+    """
+    distance = mean_2 - mean_1
+    count = count_1 + count_2
+    share = count_2 / maximum(count, 1)
+    return (mean_1 + distance * share, m2_1 + m2_2 + distance * distance * count_1 * share, count)
 
 
 def fdiv(x, y, ieee_rounding=False):

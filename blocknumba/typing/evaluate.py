@@ -16,6 +16,7 @@ from blocknumba.typing.calls import apply_operator, call
 from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.functions import (
     create, debug, descriptors, elementwise, memory, reduce, scan, shape, spans,
+    statistics,
 )
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.spans import make_span
@@ -44,7 +45,8 @@ _METHODS = {
         "swapaxes", "split", "flip")},
     "transpose": shape.permute,
     **{name: getattr(reduce, name) for name in (
-        "sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "mean", "var", "xor_sum")},
+        "sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "xor_sum")},
+    **{name: getattr(statistics, name) for name in ("mean", "var", "std")},
     **{name: getattr(scan, name) for name in ("cumsum", "cumprod", "associative_scan")},
     "reduce": scan.reduce_,
     "abs": elementwise.absolute,

@@ -109,6 +109,12 @@ def function(rule: Callable) -> BlockFunction:
     return BlockFunction(rule, rule.__name__.rstrip("_"))
 
 
+def described(rule: Callable, name: str, doc: str) -> BlockFunction:
+    """Declare a function of a family by its rule, with a docstring of its own."""
+    rule.__doc__ = doc
+    return BlockFunction(rule, name)
+
+
 # attributes under which decorators, ours and Numba's, keep the function that they were given
 KEPT_FUNCTIONS = ("python_function", "py_func", "_dispatcher")  # the last of numba.vectorize
 

@@ -10,7 +10,7 @@ from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import bool_, uint64
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe, require_numbers
-from blocknumba.typing.function import BlockFunction, function
+from blocknumba.typing.function import BlockFunction, described, function
 from blocknumba.typing.functions.shape import as_scalar
 from blocknumba.typing.values import Number, unwrapped
 
@@ -156,14 +156,14 @@ def two_operands(name: str, op: str, doc: str) -> BlockFunction:
     """A function of two numbers that keeps their promoted dtype."""
     def rule(context, x, y):
         return binary(context, op, x, y)
-    return _named(rule, name, doc)
+    return described(rule, name, doc)
 
 
 def one_operand(name: str, op: str, doc: str) -> BlockFunction:
     """A function of one number that keeps its dtype."""
     def rule(context, x):
         return unary(context, op, x)
-    return _named(rule, name, doc)
+    return described(rule, name, doc)
 
 
 def of_floats(name: str, opdef: OpDef) -> BlockFunction:
@@ -176,19 +176,14 @@ def of_floats(name: str, opdef: OpDef) -> BlockFunction:
         require_numbers(name, x, y)
         return _emit(context, opdef.name, (x, y), promotion.float_dtype((x, y)), name)
 
-    return _named(one if len(opdef.operands) == 1 else two, name, opdef.doc)
+    return described(one if len(opdef.operands) == 1 else two, name, opdef.doc)
 
 
 def of_bits(name: str, opdef: OpDef) -> BlockFunction:
     """A function of 32- or 64-bit integers."""
     def rule(context, x):
         return context.emit(opdef, context.value(x, what=name))
-    return _named(rule, name, opdef.doc)
-
-
-def _named(rule: Callable, name: str, doc: str) -> BlockFunction:
-    rule.__doc__ = doc
-    return BlockFunction(rule, name)
+    return described(rule, name, opdef.doc)
 
 
 def _power(context: Context, x: object, y: object) -> Value:

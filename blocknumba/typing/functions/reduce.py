@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from blocknumba.errors import BlockTypeError, require
@@ -13,14 +14,14 @@ from blocknumba.tile_ir.ir.types import DType, bool_, float32, int32, uint32
 from blocknumba.tile_ir.ops.reduce import identity
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe, loading_hint
-from blocknumba.typing.function import BlockFunction, function
+from blocknumba.typing.function import BlockFunction, described, function
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.static_values import static, static_axes, static_axis, static_dtype
 from blocknumba.typing.values import Number
 
 # the elementwise op that combines a result with `initial`
 _COMBINING = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "fmax": "fmax",
-              "fmin": "fmin", "xor": "xor"}
+              "fmin": "fmin", "xor": "xor", "or": "or", "and": "and"}
 
 
 @function
@@ -38,7 +39,7 @@ def sum(context, x, axis=None, keep_dims=False, dtype=None, keepdims=False, *, i
     tile = as_tile(context, "sum", x)
     tile = context.cast(tile, static_dtype("sum", dtype) if dtype is not None
                         else sum_dtype(tile.type.dtype))
-    return _reduce(context, "sum", tile, axis, keep_dims or keepdims, where, initial)
+    return reduced(context, "sum", tile, axis, keep_dims or keepdims, where, initial)
 
 
 @function
@@ -53,7 +54,7 @@ def prod(context, x, axis=None, keep_dims=False, dtype=None, keepdims=False, *, 
     tile = as_tile(context, "prod", x)
     tile = context.cast(tile, static_dtype("prod", dtype) if dtype is not None
                         else sum_dtype(tile.type.dtype))
-    return _reduce(context, "prod", tile, axis, keep_dims or keepdims, where, initial)
+    return reduced(context, "prod", tile, axis, keep_dims or keepdims, where, initial)
 
 
 @function
@@ -110,60 +111,21 @@ def argmin(context, x, axis=None, tie_break_left=True, keep_dims=False, keepdims
     return _arg(context, "min", x, axis, tie_break_left, keep_dims or keepdims, where)
 
 
-@function
-def mean(context, x, axis=None, keep_dims=False, keepdims=False, *, where=None):
-    """The mean along axis: float32 of integers, else of x's dtype.
-
-    where: bool, broadcast to x: which elements count; the mean of none is NaN.  Leave out those
-    that were loaded outside an array: they are 0, and counted.
-    Source: numpy.mean.
-    """
-    tile = as_tile(context, "mean", x)
-    dtype = promotion.float_dtype((tile,))
-    wide = context.cast(tile, float32 if dtype.bits < 32 else dtype)
-    keep, mask = keep_dims or keepdims, _mask(context, "mean", tile, where)
-    count: object = float(_extent(tile, static_axes("mean", axis, len(tile.type.shape))))
-    if mask is not None:
-        included = _reduce(context, "sum", context.cast(mask, int32), axis, keep)
-        count = context.cast(included, wide.type.dtype)
-    total = _reduce(context, "sum", wide, axis, keep, mask, counts=True)
-    return context.cast(binary(context, "div", total, count), dtype)
-
-
-@function
-def var(context, x, axis=None, keep_dims=False, keepdims=False, *, where=None):
-    """The mean squared distance from the mean along axis.
-
-    where: bool, broadcast to x: which elements count; the variance of none is NaN.  Leave out
-    those that were loaded outside an array: they are 0, and counted.
-    Source: numpy.var.
-    """
-    tile = as_tile(context, "var", x)
-    dtype = promotion.float_dtype((tile,))
-    wide = context.cast(tile, float32 if dtype.bits < 32 else dtype)
-    middle = mean.rule(context, wide, axis, True, where=where)
-    distance = binary(context, "sub", wide, middle)
-    square = binary(context, "mul", distance, distance)
-    return context.cast(mean.rule(context, square, axis, keep_dims or keepdims, where=where), dtype)
-
-
 def _logical(name: str, kind: str, doc: str) -> BlockFunction:
     def rule(context, x, axis=None, keep_dims=False, keepdims=False, *, where=None):
         tile = context.cast(as_tile(context, name, x), bool_)
-        return _reduce(context, kind, tile, axis, keep_dims or keepdims, where)
-    return _declare(rule, name, doc)
+        return reduced(context, kind, tile, axis, keep_dims or keepdims, where)
+    return described(rule, name, doc)
 
 
-def _of_kind(name: str, kind: str, doc: str) -> BlockFunction:
+def _of_bits(name: str, kind: str, doc: str) -> BlockFunction:
     def rule(context, x, axis=None, keep_dims=False, keepdims=False, *, initial=None, where=None):
-        return _reduce(context, kind, as_tile(context, name, x), axis, keep_dims or keepdims, where,
-                       initial)
-    return _declare(rule, name, doc)
-
-
-def _declare(rule: Callable, name: str, doc: str) -> BlockFunction:
-    rule.__doc__ = doc
-    return BlockFunction(rule, name)
+        tile = as_tile(context, name, x)
+        dtype = tile.type.dtype
+        require(not dtype.is_float, "{}: given {}, accepted ints and bools", name, dtype,
+                hint=f"reinterpret the bits: bn.cast(x, bn.int{dtype.bits}, bitcast=True)")
+        return reduced(context, kind, tile, axis, keep_dims or keepdims, where, initial)
+    return described(rule, name, doc)
 
 
 _WHERE = "where: bool, broadcast to x: which elements count"
@@ -176,18 +138,19 @@ all = _logical("all", "and", f"""Whether every element along axis is not 0.
 
     {_WHERE}; True where none does.  Leave out those that were loaded outside an array: they are 0.
     Source: numpy.all.""")
-xor_sum = _of_kind("xor_sum", "xor", f"""Exclusive or of the integers along axis.
+xor_sum = _of_bits("xor_sum", "xor", f"""Exclusive or of the integers along axis.
 
     {_WHERE}; 0 where none does.   initial: a number that counts too, as an element.
     Source: numpy.bitwise_xor.reduce.""")
-nanmax = _of_kind("nanmax", "fmax", f"""The greatest float along axis that is not NaN.
+reduce_or = _of_bits("reduce_or", "or", f"""Or of the bits of integers along axis.
 
-    {_WHERE}; NaN where none does.   initial: a number that counts too, as an element.
-    Source: numpy.nanmax.""")
-nanmin = _of_kind("nanmin", "fmin", f"""The least float along axis that is not NaN.
+    {_WHERE}; 0 where none does.   initial: a number that counts too, as an element.
+    Source: numpy.bitwise_or.reduce.""")
+reduce_and = _of_bits("reduce_and", "and", f"""And of the bits of integers along axis.
 
-    {_WHERE}; NaN where none does.   initial: a number that counts too, as an element.
-    Source: numpy.nanmin.""")
+    {_WHERE}; all bits where none does.   initial: a number that counts too, as an element.  Leave
+    out those that were loaded outside an array: they are 0.
+    Source: numpy.bitwise_and.reduce.""")
 
 
 def as_tile(context: Context, name: str, x: object) -> Value:
@@ -209,7 +172,7 @@ def sum_dtype(dtype: DType) -> DType:
     return uint32 if dtype.kind == "uint" else int32
 
 
-def _mask(context: Context, name: str, tile: Value, where: object) -> Value | None:
+def mask_of(context: Context, name: str, tile: Value, where: object) -> Value | None:
     """`where` as a bool tile of the shape of the elements it is about; None when all count."""
     if where is None or where is True:
         return None
@@ -228,29 +191,39 @@ def _included(context: Context, kind: str, tile: Value, mask: Value | None,
     return context.emit("select", mask, tile, context.broadcast_to(nothing, tile.type.shape))
 
 
-def _reduce(context: Context, kind: str, tile: Value, axis: object, keep: object,
+def reduced(context: Context, kind: str, tile: Value, axis: object, keep: object,
             where: object = None, initial: object = None, counts: bool = False) -> Value:
     """tile reduced along axes, from the last so that the others keep their index.
 
     counts: the number of elements matters too, which debug is told.
     """
     shape, dtype = tile.type.shape, tile.type.dtype
-    mask = _mask(context, kind, tile, where)
-    # what initial is added to is not rounded before
-    narrow = initial is not None and dtype.is_float and dtype.bits == 16
+    mask = mask_of(context, kind, tile, where)
+    axes = static_axes(kind, axis, len(shape))
+    # neither what initial is added to nor what is reduced along another axis is rounded before
+    narrow = dtype.is_float and dtype.bits == 16 and (initial is not None or len(axes) > 1)
     tile = context.cast(tile, float32 if narrow else promotion.computed_dtype(dtype))
     tile = _included(context, kind, tile, mask, dtype)
-    axes = static_axes(kind, axis, len(shape))
-    if axis is None and len(axes) > 1:
-        tile, axes = context.emit("reshape", tile, shape=(tile.type.size,)), (0,)
-        dropped = tuple(range(len(shape)))
-    else:
-        dropped = axes
     noted = {"counts": True} if counts and context.options.debug else {}
-    for each in reversed(axes):
-        tile = context.emit("reduce", tile, axis=each, kind=kind, **noted)
+    for first, last in _runs(axes):
+        if last > first:
+            own = tile.type.shape
+            joined = (*own[:first], math.prod(own[first:last + 1]), *own[last + 1:])
+            tile = context.emit("reshape", tile, shape=joined)
+        tile = context.emit("reduce", tile, axis=first, kind=kind, **noted)
     tile = context.cast(_combined(context, kind, tile, initial, dtype), dtype)
-    return kept_axes(context, tile, shape, dropped, keep)
+    return kept_axes(context, tile, shape, axes, keep)
+
+
+def _runs(axes: tuple[int, ...]) -> list[tuple[int, int]]:
+    """The first and the last axis of each run of neighbours, the last run first."""
+    runs: list[tuple[int, int]] = []
+    for axis in reversed(axes):
+        if runs and runs[-1][0] == axis + 1:
+            runs[-1] = (axis, runs[-1][1])
+        else:
+            runs.append((axis, axis))
+    return runs
 
 
 def _combined(context: Context, kind: str, tile: Value, initial: object, dtype: DType) -> Value:
@@ -264,7 +237,7 @@ def _combined(context: Context, kind: str, tile: Value, initial: object, dtype: 
 
 
 def kept_axes(context: Context, tile: Value, shape: tuple[int, ...], dropped: tuple[int, ...],
-          keep: object) -> Value:
+              keep: object) -> Value:
     """tile with its dropped axes put back with extent 1 when that was asked for."""
     if not static("keep_dims", keep) or not shape:
         return tile
@@ -276,7 +249,7 @@ def kept_axes(context: Context, tile: Value, shape: tuple[int, ...], dropped: tu
 
 def _extreme(context, kind, x, axis, return_indices, tie_break_left, keep, where, initial):
     tile = as_tile(context, kind, x)
-    values = _reduce(context, kind, tile, axis, keep, where, initial)
+    values = reduced(context, kind, tile, axis, keep, where, initial)
     if not static(f"{kind}: return_indices", return_indices):
         return values
     require(initial is None, "{}: given initial and return_indices, accepted one of them", kind)
@@ -289,7 +262,7 @@ def _arg(context: Context, kind: str, x: object, axis: object, tie_break_left: o
     require(static(f"arg{kind}: tie_break_left", tie_break_left) in (True, False),
             "arg{}: tie_break_left must be a bool", kind)
     shape = tile.type.shape
-    mask = _mask(context, f"arg{kind}", tile, where)
+    mask = mask_of(context, f"arg{kind}", tile, where)
     tile = context.cast(tile, promotion.computed_dtype(tile.type.dtype))
     require(shape, "arg{}: given {}, accepted a tile", kind, tile.type)
     if mask is not None:
@@ -308,15 +281,8 @@ def _is_extreme(context: Context, kind: str, tile: Value, axis: object, mask: Va
 
     The identity would not do: an element that counts may be equal to it.
     """
-    extreme = _reduce(context, kind, tile, axis, True, mask)
+    extreme = reduced(context, kind, tile, axis, True, mask)
     found = binary(context, "eq", tile, extreme)
     if tile.type.dtype.is_float:
         found = binary(context, "or", found, binary(context, "ne", tile, tile))
     return binary(context, "and", found, mask)
-
-
-def _extent(tile: Value, axes: tuple[int, ...]) -> int:
-    count = 1
-    for axis in axes:
-        count *= tile.type.shape[axis]
-    return count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from blocknumba.errors import BlockTypeError, require
@@ -40,20 +41,34 @@ def associative_scan(context, tiles, axis, combine_fn, reverse=False):
 def reduce_(context, input, axis, combine_fn, keep_dims=False, keepdims=False):  # noqa: A002
     """The elements along axis combined by a function, and the axis dropped.
 
-    input: a tile, or a tuple of tiles of one shape; the result is the same.   axis: one, or None
-    for all elements in C order.   combine_fn: as of associative_scan; elements are combined in
-    order, neighbours first.
+    input: a tile, or a tuple of tiles of one shape; the result is the same.   axis: one,
+    several, or None for all, whose elements are combined in C order.   combine_fn: as of
+    associative_scan; neighbours are combined first.
     Errors: BlockTypeError for a function that returns other dtypes than it is given.
     Source: Triton's reduce; functools.reduce.
     """
-    values, along = _tiles(context, "reduce", input, axis)
-    combination = _combination(context, "reduce", combine_fn, values)
-    made = context.emit("reduce_with", *values, axis=along, combination=combination)
-    shape = as_tile(context, "reduce", input[0] if isinstance(input, tuple) else input).type.shape
+    values, _ = _tiles(context, "reduce", input, 0)
+    shape = values[0].type.shape
     dropped = static_axes("reduce", axis, len(shape))
+    combination = _combination(context, "reduce", combine_fn, values)
+    along = dropped[0] if dropped else 0
+    if len(dropped) != 1:
+        values = tuple(_with_one_axis(context, value, dropped) for value in values)
+        along = len(values[0].type.shape) - 1
+    made = context.emit("reduce_with", *values, axis=along, combination=combination)
     results = tuple(kept_axes(context, result, shape, dropped, keep_dims or keepdims)
                     for result in (made if isinstance(made, tuple) else (made,)))
     return results if isinstance(input, tuple) else results[0]
+
+
+def _with_one_axis(context: Context, tile: Value, axes: tuple[int, ...]) -> Value:
+    """tile with several axes as its last one, in C order."""
+    shape = tile.type.shape
+    kept = tuple(axis for axis in range(len(shape)) if axis not in axes)
+    if axes and kept and kept[-1] > axes[0]:
+        tile = context.emit("transpose", tile, axes=(*kept, *axes))
+    last = math.prod(shape[axis] for axis in axes)
+    return context.emit("reshape", tile, shape=(*(shape[axis] for axis in kept), last))
 
 
 def _cumulative(name: str, op: str, dtype_of_result: Callable[[DType], DType],
