@@ -20,11 +20,12 @@ from blocknumba.gpu_layout.pipeline import PLACING_PASSES, layout_passes
 from blocknumba.gpu_layout.spec import LAID_OUT, MAPPED
 from blocknumba.tile_ir.ir.verifier import ANY_LEVEL, TILE, verify
 from blocknumba.tile_ir.passes.contract import run_passes
-from blocknumba.tile_ir.passes.pipeline import TILE_PASSES
+from blocknumba.tile_ir.passes.pipeline import OPTIONAL_PASSES, TILE_PASSES
 from blocknumba.tile_ir.text.parser import parse
 from blocknumba.tile_ir.text.printer import text
 
-_PASSES = {pass_.name: pass_ for pass_ in (*TILE_PASSES, *layout_passes())}
+_PASSES = {pass_.name: pass_ for pass_ in (*TILE_PASSES, *OPTIONAL_PASSES,
+                                         *layout_passes())}
 _HEADER = re.compile(r"# passes: (.*)\n")
 _BETWEEN_CASES = re.compile(r"^====+\n", re.MULTILINE)
 _RULE = re.compile(r"^----+\n", re.MULTILINE)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from blocknumba.gpu_layout.async_copies.pipeline_loops import pipeline_loops
-from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
+from blocknumba.gpu_layout.async_copies.specialize_warps import raise_accesses, specialize_warps
 from blocknumba.gpu_layout.clusters.partition import partition_blocks
 from blocknumba.gpu_layout.dots.map_dots import map_dots
 from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
@@ -39,7 +39,8 @@ MAPPING_PASSES = Pipeline((
     # after map_wgmma: it overlaps wgmma ops
     rotate_dots,
     map_dots,
-    # after both: TMA copies what they stage
+    # before specialize_warps, which reads views; after both: TMA copies what they stage
+    raise_accesses,
     specialize_warps,
     # after all that read views, before all that read addresses
     lower_accesses,

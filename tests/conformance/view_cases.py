@@ -146,6 +146,46 @@ ACCESSES = {
 }
 
 
+# 8 rows of a matrix from %first on, of which the first %bound are inside
+_POINTERS = """\
+%i = arange {{start=0, size=8}} : tile<8xint32>
+%bounds = splat %bound : tile<8xint32>
+%below = lt %i, %bounds : tile<8xbool>
+%below_column = reshape %below : tile<8x1xbool>
+%mask = broadcast %below_column : tile<8x8xbool>
+%widths = splat %width : tile<8xint32>
+%rows = mul %i, %widths : tile<8xint32>
+%row_column = reshape %rows : tile<8x1xint32>
+%all_rows = broadcast %row_column : tile<8x8xint32>
+%j_row = reshape %i : tile<1x8xint32>
+%columns = broadcast %j_row : tile<8x8xint32>
+%index = add %all_rows, %columns : tile<8x8xint32>
+%start = mul %first, %width : int32
+%corner = offset %x, %start : ptr<float32>
+%corners = splat %corner : tile<8x8xptr<float32>>
+%pointers = offset %corners, %index : tile<8x8xptr<float32>>
+%v = view %x {{extents=({extent}, 8), strides=(8, 1)}} : view<2xfloat32>
+%p, %inside = raised_elements %pointers, %mask, %v, %first, %zero \
+{{sizes=(8, 8), nonnegative=(True, True)}} : tile<8x8xptr<float32>>, tile<8x8xbool>
+%found = load %p, %inside : tile<8x8xfloat32>
+"""
+
+
+@covers("raised_elements")
+def raised_cases() -> Iterator[Case]:
+    """The rows of a matrix by pointers, raised to a view with a bound, and to one without."""
+    x = _array(5).reshape(30, 8)
+    for bound in (5, 16):
+        extent = 14 + bound if bound < 8 else 2**31
+        body = (_constant("zero", 0) + _constant("first", 14) + _constant("bound", bound)
+                + _constant("width", 8) + _POINTERS.format(extent=extent) + _stored((8, 8)))
+        expected = np.where(np.arange(8)[:, None] < bound, x[14:22], np.float32(0))
+        parameters = {"x": "ptr<float32>", "out": "ptr<float32>"}
+        yield kernel_case("raised_elements", str(bound), parameters, body,
+                          {"x": x.ravel(), "out": np.full(64, 7, np.float32)},
+                          {"out": expected.ravel()})
+
+
 @covers("elements")
 def element_cases() -> Iterator[Case]:
     """Every way to mix ints, tiles of ints and spans, in int32 and int64, known and given."""

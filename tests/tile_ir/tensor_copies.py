@@ -1,4 +1,7 @@
-"""Accesses that are boxes, replaced by what a tensor copy does: the oracle of the analysis."""
+"""Accesses that are boxes, replaced by what a tensor copy does: the oracle of the analysis.
+
+The functions have views: what they access by pointers was raised.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,25 @@ from blocknumba.tile_ir.analysis.boxes import Box, Boxes
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
+from blocknumba.tile_ir.ir.remarks import NOT_RAISED
 from blocknumba.tile_ir.ir.tensor_map import UNBOUNDED, Number, Product
 from blocknumba.tile_ir.ir.types import bool_, int32, int64
+from blocknumba.tile_ir.passes.raise_pointers import raise_pointers
 
 
 def accesses(fn: Function) -> list[Op]:
     """The loads and stores of tiles, in order."""
     return [op for op in walk(fn.body)
             if op.name in ("load", "store") and op.operands[0].type.shape]
+
+
+def box_or_reason(fn: Function, number: int) -> Box | str:
+    """The box of an access by its number, or why it has none; those by pointers are raised."""
+    fn = raise_pointers(fn)
+    access = accesses(fn)[number]
+    reasons = [remark.reason for remark in fn.remarks if remark.topic == NOT_RAISED
+               and (remark.details["kind"], remark.loc) == (access.name, access.loc)]
+    return reasons[0] if reasons else Boxes(fn).box_of(access)
 
 
 def with_copies(fn: Function) -> Function:

@@ -13,7 +13,7 @@ from blocknumba.text_files import read_text
 from blocknumba.tile_ir.ir.function import Function
 from blocknumba.tile_ir.ir.verifier import ANY_LEVEL, problems
 from blocknumba.tile_ir.passes.contract import Pass, run_passes
-from blocknumba.tile_ir.passes.pipeline import TILE_PASSES
+from blocknumba.tile_ir.passes.pipeline import OPTIONAL_PASSES, TILE_PASSES
 from blocknumba.tile_ir.text.parser import parse
 from blocknumba.tile_ir.text.printer import text
 
@@ -81,7 +81,8 @@ def _named(name: str) -> tuple[Pass, ...]:
 
 def _passes() -> dict[str, Pass]:
     """All passes by name, in the order in which they run."""
-    return {pass_.name: pass_ for pass_ in (*TILE_PASSES, *layout_passes())}
+    return {pass_.name: pass_ for pass_ in (
+        *TILE_PASSES, *OPTIONAL_PASSES, *layout_passes())}
 
 
 def _read(file: str) -> str:

@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from blocknumba.errors import Loc
 from blocknumba.gpu_layout.async_copies.box_copies import BoxCopy, Describable, Map, box_copy
 from blocknumba.gpu_layout.async_copies.ops import (
     buffer_view, shared_tile, stage, wgmma, wgmma_wait,
@@ -34,13 +35,15 @@ from blocknumba.gpu_layout.dots.ops import DOTS
 from blocknumba.gpu_layout.layouts.shared import swizzled, widest_swizzle
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.planner import element_bits, tile_bytes
-from blocknumba.tile_ir.analysis.boxes import Box, Boxes
+from blocknumba.tile_ir.analysis.boxes import NOT_A_VIEW, Box, Boxes
 from blocknumba.tile_ir.analysis.provenance import loaded, stored
 from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.ir.remarks import NOT_RAISED
 from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.ir.uses import Uses, carried
 from blocknumba.tile_ir.ops.memory import load, store
+from blocknumba.tile_ir.ops.views import elements_of
 
 MAX_COPIES = 6  # of a ring: more do not hide more latency
 STORED_BYTES = 64 * 1024  # of a chunk of a stored tile: 128 x 256 of 16-bit results
@@ -182,6 +185,12 @@ class _Planning:
         return Boxes(self._fn)
 
     @cached_property
+    def _not_raised(self) -> dict[tuple[str, Loc], str]:
+        """Per kind and location of an access by pointers, why they are those of no view."""
+        return {(remark.details["kind"], remark.loc): remark.reason
+                for remark in self._fn.remarks if remark.topic == NOT_RAISED}
+
+    @cached_property
     def _written(self) -> set[str]:
         return stored(self._fn)
 
@@ -245,6 +254,8 @@ class _Planning:
         """The box of a load or a store, or why TMA cannot move it."""
         if "tma" not in self._options.features:
             return "the target has no tensor maps"
+        if elements_of(op.pointer) is None:
+            return self._not_raised.get((op.name, op.loc), NOT_A_VIEW)
         box = self._boxes.box_of(op)
         if isinstance(box, str):
             return box

@@ -26,8 +26,21 @@ from blocknumba.tile_ir.ir.uses import Uses
 from blocknumba.tile_ir.ops.memory import load, store
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.passes.dce import dce
+from blocknumba.tile_ir.passes.raise_pointers import is_by_pointers, raised
 
 PRODUCER_WARPS = 1
+
+
+@declared(reads=("ops",), writes=("ops",))
+def raise_accesses(fn: Function, options: LayoutOptions) -> Function:
+    """Find the views of pointers where TMA may move what they point to."""
+    if "tma" not in options.features:
+        return fn
+    ops = list(walk(fn.body))
+    staged = [op.x.owner for op in ops if op.opdef is stage and op.x.owner is not None
+              and op.x.owner.opdef is load]
+    stores = [op for op in ops if op.opdef is store] if staged else []
+    return raised(fn, [op for op in (*staged, *stores) if is_by_pointers(op)])
 
 
 @declared(reads=("ops",), writes=("ops",))

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from blocknumba.tile_ir.analysis.polynomial import ONE, AffineExpression, Polynomial
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.tensor_map import UNBOUNDED
 from blocknumba.tile_ir.ops import views
 from blocknumba.tile_ir.ops.views import Placement, placements
 
@@ -84,7 +85,10 @@ class _View:
 
 
 def access(op: Op, expressions: Expressions) -> Access | str:
-    """The access of `elements`, or the reason, a sentence, why it is not affine."""
+    """The access of `elements`, or the reason, a sentence, why it is not affine.
+
+    An axis whose extent is UNBOUNDED has no upper bound: every index of 32 bits is below it.
+    """
     of = _view(op.view, expressions)
     if isinstance(of, str):
         return of
@@ -103,7 +107,7 @@ def access(op: Op, expressions: Expressions) -> Access | str:
         pointer += indices.times(along.source.stride)
         lower = indices + AffineExpression(ONE, (Polynomial(),) * len(shape))
         upper = AffineExpression(along.extent, (Polynomial(),) * len(shape)) - indices
-        bounds += [upper] if known else [upper, lower]
+        bounds += [upper] * (along.extent.number != UNBOUNDED) + [lower] * (not known)
         axes.append(_source_axis(along.source, indices))
     return Access(pointer, tuple(bounds), None if None in axes else tuple(axes))
 

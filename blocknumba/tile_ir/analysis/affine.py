@@ -19,7 +19,7 @@ from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.tensor_map import Number
 from blocknumba.tile_ir.ir.types import DType, TileType, int32
 from blocknumba.tile_ir.ir.uses import carried, is_loop
-from blocknumba.tile_ir.ops.views import elements
+from blocknumba.tile_ir.ops.views import elements, raised_elements
 
 MAX_TERMS = 16  # of an expression; longer ones are slow, and no analysis uses them
 
@@ -100,7 +100,7 @@ class AffineExpressions:
         return self._accesses[op]
 
     def _expression(self, op: Op) -> AffineExpression | str:
-        if op.opdef is elements:
+        if op.opdef in (elements, raised_elements):
             found = self.access(op)
             return found if isinstance(found, str) else found.pointer
         rule = RULES.get(op.name)

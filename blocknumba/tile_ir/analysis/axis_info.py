@@ -7,7 +7,7 @@ from blocknumba.tile_ir.analysis.axis_rules import RULES, of_elements, of_unknow
 from blocknumba.tile_ir.analysis.ranges import Ranges
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
 from blocknumba.tile_ir.ir.uses import carried
-from blocknumba.tile_ir.ops.views import elements
+from blocknumba.tile_ir.ops.views import elements, raised_elements
 
 
 class AxisInfos:
@@ -47,6 +47,10 @@ class AxisInfos:
                 continue
             if op.opdef is elements:
                 self._found[op.results[0]] = of_elements(self, op)
+                continue
+            if op.opdef is raised_elements:
+                for result, same in zip(op.results, (op.pointer, op.inside), strict=True):
+                    self._found[result] = self[same]
                 continue
             rule = RULES.get(op.name, of_unknown_op)
             for value in op.results:

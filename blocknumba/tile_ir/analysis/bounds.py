@@ -16,7 +16,7 @@ from blocknumba.tile_ir.analysis.ranges import Range, Ranges
 from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Op, Region, Value
 from blocknumba.tile_ir.ir.types import int32
-from blocknumba.tile_ir.ops.views import elements
+from blocknumba.tile_ir.ops.views import elements_of
 
 NO_BOUND = "the mask is more than bounds of indices"
 
@@ -35,7 +35,7 @@ def conditions(expressions: AffineExpressions, ranges: Ranges,
         return NO_BOUND
     if op.name == "and":
         return _all(expressions, ranges, op)
-    if op.opdef is elements:
+    if elements_of(mask):
         access = expressions.access(op)
         return access if isinstance(access, str) else list(access.bounds)
     if op.name in _REARRANGED:

@@ -5,24 +5,21 @@
       box:      axis of stride 1   extent 32  start 0       bound n
                 axis of stride s   extent 64  start 64 * p  no bound
 
-The axes of a view are known (`accesses`); of a pointer, the address of the tile's first element is
-divided by the strides (`decompositions`).  A Matcher compares the starts with the constraints of
-the mask.
+The axes of a view are known (`accesses`), those of pointers once `raise_pointers` has found them.
+A Matcher compares the starts with the constraints of the mask.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
-from blocknumba.tile_ir.analysis.accesses import SourceAxis
 from blocknumba.tile_ir.analysis.affine import AffineExpressions
 from blocknumba.tile_ir.analysis.axis import MAX_DIVISIBILITY, power_of_two_in
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.analysis.bounds import LowerBounds, conditions, fits_32_bits, assumptions
-from blocknumba.tile_ir.analysis.decompositions import Line, decompositions
 from blocknumba.tile_ir.analysis.polynomial import ONE, AffineExpression, Atom, Polynomial
 from blocknumba.tile_ir.analysis.provenance import plannable
 from blocknumba.tile_ir.folds.patterns import number, same_number, zero_of
@@ -32,30 +29,66 @@ from blocknumba.tile_ir.ir.rebuild import Rebuilder
 from blocknumba.tile_ir.ir.tensor_map import MAX_RANK, STRIDE_ALIGNMENT, UNBOUNDED, Number, Product
 from blocknumba.tile_ir.ir.types import int32, int64
 from blocknumba.tile_ir.ops.memory import load
-from blocknumba.tile_ir.ops.views import elements
+from blocknumba.tile_ir.ops.views import elements_of
 
 ALIGNMENT = STRIDE_ALIGNMENT  # also of the pointer, and of starts along the axis of unit stride
 MAX_AXES = MAX_RANK
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """An axis of an array, found from the tile's addresses.
+
+    stride: elements, known at launch.
+    tile_axis: the axis of the tile that runs along it; None where a scalar indexes it.
+    extent: of the tile along it.
+    inside: the mask holds where the index in the tile is below it; None without such a mask.
+    start: of the tile along it; None until it is known.
+    """
+
+    stride: Polynomial
+    tile_axis: int | None = None
+    extent: int = 1
+    inside: Polynomial | None = None
+    start: Polynomial | None = None
+
+    @property
+    def bound(self) -> Polynomial | None:
+        """The extent of the array along it; None without a mask that says it."""
+        return None if self.inside is None else self.inside + self.start
+
+
+@dataclass(frozen=True, slots=True)
 class BoxAxis:
     """One axis of a box, and of the array.
 
-    extent: of the box; 1 along an axis that is indexed by a scalar.
-    tile_axis: the axis of the tile along it; None where a scalar indexes it.
+    line: with its start.
     stride: of the array, in elements.
     bound: extent of the array; None where the kernel checks none: then it stays inside.
-    start: index of the first element.
     clamped: start may need 64 bits; a start that does not fit 32 is outside of the array.
+    checked: the mask holds only where indices are 0 or more; otherwise they are known to be.
     """
 
-    extent: int
-    tile_axis: int | None
+    line: Line
     stride: Product
     bound: Product | None
-    start: Polynomial
     clamped: bool = False
+    checked: bool = False
+
+    @property
+    def extent(self) -> int:
+        """Extent of the box; 1 along an axis that is indexed by a scalar."""
+        return self.line.extent
+
+    @property
+    def tile_axis(self) -> int | None:
+        """The axis of the tile along it; None where a scalar indexes it."""
+        return self.line.tile_axis
+
+    @property
+    def start(self) -> Polynomial:
+        """Index of the first element."""
+        return self.line.start
 
     def emit_start(self, rebuilder: Rebuilder) -> Value:
         """The start as an int32 scalar, emitted at the builder's insertion point."""
@@ -105,18 +138,7 @@ class Box:
                         if stride.numbers))
 
 
-def _known_lines(lines: Sequence[Line], axes: Sequence[SourceAxis]) -> list[Line]:
-    """Lines along the tile, that of unit stride first, then those that scalars index.
-
-    axes: of the array.  One index at the start of an axis needs no line.
-    """
-    starts = {axis.tile_axis: axis.start for axis in axes}
-    along = [replace(line, start=starts[line.tile_axis]) for line in lines]
-    along.sort(key=lambda line: (line.stride != ONE, -line.tile_axis))
-    return along + [Line(axis.stride, start=axis.start) for axis in axes
-                    if axis.tile_axis is None and axis.start]
-
-
+NOT_A_VIEW = "it is by pointers that are those of no view"
 NOT_BOUNDS = "the mask is not the array's bounds"
 
 
@@ -126,7 +148,7 @@ class Matcher:
 
     infos, expressions: of the function.  assumed: lower bounds of scalars, by assumptions.
     pointer, expression: of the elements.  constraints: positive where the mask holds.
-    known: the axes of the view that is accessed; None where pointers are.
+    completions: see Boxes.box_of.
     """
 
     infos: AxisInfos
@@ -135,7 +157,7 @@ class Matcher:
     pointer: Value
     expression: AffineExpression
     constraints: Sequence[AffineExpression]
-    known: tuple[SourceAxis, ...] | None = None
+    completions: Completions
 
     def box(self) -> Box | str:
         """The box, or the reason why there is none."""
@@ -147,22 +169,12 @@ class Matcher:
         if isinstance(lines, str):
             return lines
         reasons = []
-        for complete in self._complete(lines, argument):
+        for complete in self.completions(self, lines):
             axes = self._axes(complete)
             if not isinstance(axes, str):
                 return Box(argument, origin, axes)
             reasons.append(axes)
         return reasons[0] if reasons else NOT_BOUNDS
-
-    def _complete(self, lines: list[Line], argument: str) -> Iterator[list[Line]]:
-        """The lines along the tile with their starts, and those that scalars index.
-
-        Those of a view are known; what is guessed of an address comes after them.
-        """
-        if self.known is not None:
-            yield _known_lines(lines, self.known)
-        yield from decompositions(lines, self.expression.base, argument,
-                                  self.expressions.parameter)
 
     def _lines(self) -> list[Line] | str:
         """The axes of the array along those of the tile, with their bounds by the mask."""
@@ -222,20 +234,19 @@ class Matcher:
         refusal = self._alignment_refusal(complete)
         if refusal:
             return refusal
-        bounds = [None if line.inside is None else line.inside + line.start for line in complete]
+        bounds = [line.bound for line in complete]
         if any(bound is not None and self._product(bound) is None for bound in bounds):
             return NOT_BOUNDS
         lower_bounds = self._lower_bounds(bounds)
         axes = []
-        for line, bound in zip(complete, bounds, strict=True):
-            axis = self._axis(line, bound, lower_bounds)
+        for line in complete:
+            axis = self._axis(line, lower_bounds)
             if isinstance(axis, str):
                 return axis
             axes.append(axis)
         return tuple(axes)
 
-    def _axis(self, line: Line, bound: Polynomial | None,
-              lower_bounds: LowerBounds) -> BoxAxis | str:
+    def _axis(self, line: Line, lower_bounds: LowerBounds) -> BoxAxis | str:
         """One axis of the box, or the reason why the array has none like it."""
         where = ("an axis that one index is taken of" if line.tile_axis is None
                  else f"axis {line.tile_axis}")
@@ -249,10 +260,10 @@ class Matcher:
             return f"along {where} the tile may start before the array"
         fits = (self.expressions.fits_32_bits(line.start)
                 or fits_32_bits(line.start, self.infos.ranges))
-        if not fits and bound is None:
+        if not fits and line.bound is None:
             return f"along {where} the start of the tile may not fit 32 bits"
-        return BoxAxis(line.extent, line.tile_axis, self._product(line.stride),
-                       None if bound is None else self._product(bound), line.start, not fits)
+        bound = None if line.bound is None else self._product(line.bound)
+        return BoxAxis(line, self._product(line.stride), bound, not fits, checked)
 
     def _lower_constraints(self, tile_axis: int | None) -> list[Polynomial]:
         """Numbers that the mask wants to be 0 or more: at an axis's first index, or of the tile."""
@@ -327,6 +338,27 @@ class Matcher:
         return found * self._element_bytes
 
 
+# The lines along a tile, all with their starts, and with those that scalars index, in the order in
+# which they are tried.
+Completions = Callable[[Matcher, list[Line]], Iterable[list[Line]]]
+
+
+def known_lines(matcher: Matcher, lines: list[Line]) -> Iterable[list[Line]]:
+    """The lines of an access to a view, that of unit stride first.
+
+    One index at the start of an axis needs no line.  There are none where the access is no box of
+    the view.
+    """
+    axes = matcher.expressions.access(elements_of(matcher.pointer)).axes
+    if axes is None:
+        return ()
+    starts = {axis.tile_axis: axis.start for axis in axes}
+    along = [replace(line, start=starts[line.tile_axis]) for line in lines]
+    along.sort(key=lambda line: (line.stride != ONE, -line.tile_axis))
+    return [along + [Line(axis.stride, start=axis.start) for axis in axes
+                     if axis.tile_axis is None and axis.start]]
+
+
 class Boxes:
     """The boxes among the accesses of a function."""
 
@@ -336,8 +368,13 @@ class Boxes:
         self._assumed = assumptions(self._expressions, self._infos.ranges, fn.body)
         self._function = fn
 
-    def box_of(self, access: Op) -> Box | str:
-        """The box that a load or a store touches, or the reason, a sentence, why there is none."""
+    def box_of(self, access: Op, completions: Completions = known_lines) -> Box | str:
+        """The box that a load or a store touches, or the reason, a sentence, why there is none.
+
+        completions: for accesses by pointers, which have no axes but those that are guessed.
+        """
+        if completions is known_lines and elements_of(access.pointer) is None:
+            return NOT_A_VIEW
         refusal = _refusal(access)
         if refusal:
             return refusal
@@ -350,10 +387,8 @@ class Boxes:
             constraints = conditions(self._expressions, self._infos.ranges, mask)
         if isinstance(constraints, str):
             return constraints
-        known = self._expressions.access(pointer.owner).axes if (
-            pointer.owner is not None and pointer.owner.opdef is elements) else None
         return Matcher(self._infos, self._expressions, self._assumed, pointer, expression,
-                       constraints, known).box()
+                       constraints, completions).box()
 
     def is_plannable(self, start: Polynomial) -> bool:
         """Whether a start depends on nothing that the kernel loads or computes in tiles."""

@@ -13,29 +13,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import gcd
 
+from blocknumba.tile_ir.analysis.boxes import Line
 from blocknumba.tile_ir.analysis.polynomial import ONE, Atom, Monomial, Polynomial
 from blocknumba.tile_ir.ir.function import Parameter
 
 
 AtLaunch = Callable[[Atom], Parameter | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """An axis of an array, found from the tile's addresses.
-
-    stride: elements, known at launch.
-    tile_axis: the axis of the tile that runs along it; None where a scalar indexes it.
-    extent: of the tile along it.
-    inside: the mask holds where the index in the tile is below it; None without such a mask.
-    start: of the tile along it; None until it is known.
-    """
-
-    stride: Polynomial
-    tile_axis: int | None = None
-    extent: int = 1
-    inside: Polynomial | None = None
-    start: Polynomial | None = None
 
 
 def decompositions(lines: Sequence[Line], first: Polynomial, argument: str, at_launch: AtLaunch,

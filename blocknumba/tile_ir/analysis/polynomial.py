@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial, reduce
 
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.opdef import OPS
@@ -94,17 +95,14 @@ class Polynomial:
 
     def emit(self, rebuilder: Rebuilder, dtype: DType) -> Value:
         """Its value in a signed integer dtype, modulo 2**bits, as ops on the new values."""
-        builder = rebuilder.builder
-        total = builder.constant(0, dtype)
+        builder, terms = rebuilder.builder, []
         for monomial, coefficient in self.terms:
-            product = None
-            for atom in monomial:
-                factor = builder.emit(OPS["cast"], rebuilder[atom.value], dtype=dtype.name)
-                product = factor if product is None else builder.emit(OPS["mul"], product, factor)
-            number = builder.constant(coefficient, dtype)
-            product = number if product is None else builder.emit(OPS["mul"], product, number)
-            total = builder.emit(OPS["add"], total, product)
-        return total
+            factors = [builder.emit(OPS["cast"], rebuilder[atom.value], dtype=dtype.name)
+                       for atom in monomial]
+            if coefficient != 1 or not factors:
+                factors.append(builder.constant(coefficient, dtype))
+            terms.append(reduce(partial(builder.emit, OPS["mul"]), factors))
+        return reduce(partial(builder.emit, OPS["add"]), terms or [builder.constant(0, dtype)])
 
 
 def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:

@@ -13,6 +13,7 @@ from blocknumba.errors import Loc
 # Of an access to global memory: it uses TMA; why it does not; why a load is not begun early; how
 # threads do it.
 TMA, NOT_TMA, NOT_EARLY, BY_THREADS = "tma", "not_tma", "not_early", "by_threads"
+NOT_RAISED = "not_raised"  # Of an access by pointers: why they are those of no view.
 NOT_IN_ORDER = "it is not in the order of what is fetched"  # of what is also loaded by threads
 # Of a dot: its instruction; why it is not wgmma.
 DOT, NOT_WGMMA = "dot", "not_wgmma"

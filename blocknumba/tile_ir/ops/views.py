@@ -8,7 +8,7 @@
 
 A view is a scalar: all threads of a program have the same.  `lower_views` makes pointer arithmetic
 of it.  In NumPy numerics it is a row of int64: the address of its first element, the extents, the
-strides.
+strides.  Of pointers, `raise_pointers` finds the view: `raised_elements` has both.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from blocknumba.errors import BlockTypeError, require
-from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import PURE, op
 from blocknumba.tile_ir.ir.types import PointerType, TileType, ViewType, bool_
 from blocknumba.tile_ir.ops.create import require_shape
@@ -248,6 +248,30 @@ def _(view, *indices, sizes, nonnegative):
         inside = inside & (index >= 0) & (index < columns[1 + axis])
     programs = len(address)
     return np.broadcast_to(address, (programs, *shape)), np.broadcast_to(inside, (programs, *shape))
+
+
+@op(PURE)
+def raised_elements(pointer, inside, view, *indices, sizes, nonnegative,
+                    ) -> tuple[TileType, TileType]:
+    """pointer and inside, which are the pointers and the mask of `elements` of a view.
+
+    view, indices, sizes, nonnegative: as of `elements`; they say what pointer arithmetic hides.
+    """
+    found = elements.infer(view, *indices, sizes=sizes, nonnegative=nonnegative)
+    require((pointer, inside) == found, "raised_elements: given {} and {}, accepted {} and {}",
+            pointer, inside, *found)
+    return found
+
+
+@raised_elements.numpy
+def _(pointer, inside, view, *indices, sizes, nonnegative):
+    return elements.evaluate(view, *indices, sizes=sizes, nonnegative=nonnegative)
+
+
+def elements_of(pointer: Value) -> Op | None:
+    """The op that makes pointers of elements of a view; None where another one made them."""
+    made = pointer.owner
+    return made if made is not None and made.opdef in (elements, raised_elements) else None
 
 
 def known_stride(view_: Value, axis: int) -> int | None:

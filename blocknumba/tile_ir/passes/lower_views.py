@@ -39,6 +39,11 @@ def has_views(fn: Function) -> bool:
     return any(op.opdef is views.view for op in walk(fn.body))
 
 
+def has_elements(fn: Function) -> bool:
+    """Whether a function has addresses that `lower_views` computes, not pointers of its own."""
+    return any(op.opdef in (views.elements, views.view_pointer) for op in walk(fn.body))
+
+
 @dataclass(frozen=True, slots=True)
 class _View:
     """Parts of a view: new values, and ints that are known at compile time."""
@@ -61,6 +66,8 @@ class _Lowering:
     def __call__(self, rebuilder: Rebuilder, op: Op) -> Values | None:
         if op.opdef is views.elements:
             return _elements(rebuilder, op, self._views[op.view])
+        if op.opdef is views.raised_elements:
+            return rebuilder[op.pointer], rebuilder[op.inside]
         if op.opdef is views.view_pointer:
             return (self._views[op.view].pointer,)
         rule = self._rules.get(op.opdef)

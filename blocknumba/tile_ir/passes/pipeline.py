@@ -9,7 +9,8 @@ from blocknumba.tile_ir.passes.canonicalize import accumulate_dots, canonicalize
 from blocknumba.tile_ir.passes.contract import Observer, Pipeline, declared, run_passes
 from blocknumba.tile_ir.passes.cse import cse, hoist_invariants
 from blocknumba.tile_ir.passes.dce import dce
-from blocknumba.tile_ir.passes.lower_views import has_views, lower_views
+from blocknumba.tile_ir.passes.lower_views import has_elements, has_views, lower_views
+from blocknumba.tile_ir.passes.raise_pointers import raise_pointers
 from blocknumba.tile_ir.passes.scalar_remainders import scalar_remainders
 from blocknumba.tile_ir.passes.simplify_masks import simplify_masks
 
@@ -30,6 +31,9 @@ TILE_PASSES = Pipeline((
     cse,
     dce,
 ))
+# Passes that `optimise` does not run.  TMA moves boxes of views: `raise_accesses` of the GPU-layout
+# IR raises the pointers that it may take.
+OPTIONAL_PASSES = (raise_pointers,)
 
 
 def optimise(fn: Function, *, keep_views: bool = False, verify: bool = False,
@@ -48,7 +52,12 @@ def optimise(fn: Function, *, keep_views: bool = False, verify: bool = False,
 
 @declared(reads=("ops",), writes=("ops",))
 def lower_accesses(fn: Function, _: object = None) -> Function:
-    """Make pointers and masks of the views that are left, and rewrite them as others are."""
+    """Make pointers and masks of the views that are left, and rewrite them as others are.
+
+    Pointers that were raised are what they were, and have been rewritten before.
+    """
     if not has_views(fn):
         return fn
+    if not has_elements(fn):
+        return dce(lower_views(fn))
     return run_passes(fn, TILE_PASSES[tuple(TILE_PASSES).index(lower_views):])

@@ -8,16 +8,21 @@ import box_kernels as kernels
 import numpy as np
 import pytest
 from box_kernels import Case
-from tensor_copies import accesses, described, with_copies
+from tensor_copies import accesses, box_or_reason, described, with_copies
 
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.analysis.boxes import Boxes
 from blocknumba.tile_ir.folds.patterns import number
-from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.function import Value, walk
 from blocknumba.tile_ir.ir.rebuild import Rebuilder
 from blocknumba.tile_ir.ir.types import TileType, int32
-from blocknumba.tile_ir.ir.verifier import verify
+from blocknumba.tile_ir.ir.verifier import TILE, verify
+from blocknumba.tile_ir.ops.views import raised_elements
+from blocknumba.tile_ir.passes.dce import dce
+from blocknumba.tile_ir.passes.lower_views import lower_views
+from blocknumba.tile_ir.passes.raise_pointers import raise_pointers
 from blocknumba.tile_ir.text.parser import parse
+from blocknumba.tile_ir.text.printer import text
 
 MATRIX = {"M": 37, "N": 72, "stride": 80}
 ROWS = {"M": 37, "stride": 80}
@@ -153,10 +158,7 @@ def _name(value: object) -> str:
 
 @pytest.mark.parametrize(("case", "expected"), BOXES, ids=_name)
 def test_a_load_of_what_lies_inside_of_an_array_is_a_box(case, expected):
-    fn = case.kernel()
-    load = accesses(fn)[0]
-
-    found = Boxes(fn).box_of(load)
+    found = box_or_reason(case.kernel(), 0)
 
     assert described(found) == expected
 
@@ -174,10 +176,7 @@ def test_elements_of_a_view_rise_along_the_axes_along_which_their_addresses_do(c
 
 @pytest.mark.parametrize(("case", "expected"), NOT_BOXES, ids=_name)
 def test_a_load_that_is_no_box_says_why(case, expected):
-    fn = case.kernel()
-    load = accesses(fn)[0]
-
-    found = Boxes(fn).box_of(load)
+    found = box_or_reason(case.kernel(), 0)
 
     assert found == expected
 
@@ -185,7 +184,7 @@ def test_a_load_that_is_no_box_says_why(case, expected):
 @pytest.mark.parametrize("case", [case for case, _ in BOXES], ids=str)
 def test_a_tensor_copy_touches_what_the_kernel_does(case):
     fn = case.kernel()
-    copying = with_copies(fn)
+    copying = with_copies(raise_pointers(fn))
 
     verify(copying)
     copied = case.run(copying)
@@ -196,10 +195,7 @@ def test_a_tensor_copy_touches_what_the_kernel_does(case):
 
 @pytest.mark.parametrize("case", [case for case, _ in BOXES], ids=str)
 def test_stores_to_out_are_boxes_as_well(case):
-    fn = case.kernel()
-    store = accesses(fn)[1]
-
-    found = Boxes(fn).box_of(store)
+    found = box_or_reason(case.kernel(), 1)
 
     # the bound of a counter of a `while` is not known
     assert isinstance(found, str) == (case.function is kernels.counted_by_while)
@@ -207,7 +203,7 @@ def test_stores_to_out_are_boxes_as_well(case):
 
 @pytest.mark.parametrize("case", [case for case, _ in BOXES], ids=str)
 def test_starts_that_come_from_programs_and_loops_are_plannable(case):
-    fn = case.kernel()
+    fn = raise_pointers(case.kernel())
     boxes = Boxes(fn)
 
     box = boxes.box_of(accesses(fn)[0])
@@ -227,16 +223,14 @@ def test_starts_that_come_from_programs_and_loops_are_plannable(case):
     (Case(kernels.own_strides, (9, 1, 1)), True),
 ], ids=_name)
 def test_whether_a_launch_needs_numbers_to_describe_the_array_is_known(case, is_own):
-    fn = case.kernel()
-
-    box = Boxes(fn).box_of(accesses(fn)[0])
+    box = box_or_reason(case.kernel(), 0)
 
     assert box.is_own == is_own
 
 
 def test_a_start_that_is_loaded_is_not_plannable():
-    fn = parse(LOADS.replace("  %first: int32 = value(first)\n", "").replace(
-        ") {\n", LOADED_FIRST, 1))
+    fn = raise_pointers(parse(LOADS.replace("  %first: int32 = value(first)\n", "").replace(
+        ") {\n", LOADED_FIRST, 1)))
     boxes = Boxes(fn)
 
     box = boxes.box_of(accesses(fn)[0])
@@ -246,7 +240,7 @@ def test_a_start_that_is_loaded_is_not_plannable():
 
 def test_a_start_beyond_32_bits_is_outside_of_the_array():
     case = Case(kernels.rows_from, numbers={"start": np.int64(2**32 + 3)}, wide=True)
-    fn = case.kernel()
+    fn = raise_pointers(case.kernel())
 
     copied = case.run(with_copies(fn))
 
@@ -255,7 +249,7 @@ def test_a_start_beyond_32_bits_is_outside_of_the_array():
 
 
 def test_a_start_is_made_of_new_values():
-    fn = parse(LOADS)
+    fn = raise_pointers(parse(LOADS))
     (load,) = accesses(fn)
     unit, rows = Boxes(fn).box_of(load).axes
     rebuilder = Rebuilder()
@@ -276,8 +270,29 @@ def test_a_start_is_made_of_new_values():
       "  %7 = splat %p"), "an index is computed by undefined"),
 ], ids=["volatile", "another bound", "a disjunction", "another lower bound", "another pointer"])
 def test_a_load_that_differs_in_one_op_is_no_box(change, reason):
-    fn = parse(LOADS.replace(*change))
-
-    found = Boxes(fn).box_of(accesses(fn)[0])
+    found = box_or_reason(parse(LOADS.replace(*change)), 0)
 
     assert found == reason
+
+
+POINTERS = [case for case, _ in (*BOXES, *NOT_BOXES) if not case.views]
+
+
+@pytest.mark.parametrize("case", [case for case, _ in BOXES if not case.views], ids=str)
+def test_the_elements_of_a_raised_view_are_those_that_the_pointers_point_to(case):
+    fn = case.kernel()
+
+    raised = raise_pointers(fn)  # the interpreter runs the view
+
+    verify(raised, TILE)
+    assert any(op.opdef is raised_elements for op in walk(raised.body))
+    assert (case.run(raised) == case.run(fn)).all()
+
+
+@pytest.mark.parametrize("case", POINTERS, ids=str)
+def test_a_raised_view_is_lowered_to_the_pointers_that_it_was_raised_from(case):
+    fn = case.kernel()
+
+    lowered = dce(lower_views(raise_pointers(fn)))
+
+    assert text(lowered) == text(dce(fn))
