@@ -85,6 +85,44 @@ def gather_cases() -> Iterator[Case]:
                           {"out": x[order + SIZE // 2]})
 
 
+@covers("address")
+def distance_cases() -> Iterator[Case]:
+    """Distances of elements in bytes, of every dtype."""
+    for dtype in sorted(ANY, key=str):
+        body = (INDEX + addresses("ax", "x", dtype, "i")
+                + f"%at = address %ax : tile<{SIZE}xint64>\n"
+                + f"%base = splat %x : tile<{SIZE}xptr<{dtype}>>\n"
+                + f"%first = address %base : tile<{SIZE}xint64>\n"
+                + f"%distance = sub %at, %first : tile<{SIZE}xint64>\n"
+                + addresses("ao", "out", DTYPES["int64"], "i") + "store %ao, %distance")
+        out = np.full(SIZE, -1)
+        yield kernel_case("address", str(dtype), {"x": f"ptr<{dtype}>", "out": "ptr<int64>"}, body,
+                          {"x": _values(dtype), "out": out},
+                          {"out": np.arange(SIZE) * dtype.bytes})
+
+
+@covers("pointer_at")
+def address_cases() -> Iterator[Case]:
+    """Elements by their addresses in bytes, which are computed with as integers, of every dtype."""
+    for dtype in sorted(ANY, key=str):
+        x = _values(dtype)
+        order = np.random.default_rng(dtype.bits).permutation(SIZE).astype(np.int64)
+        body = (INDEX + addresses("ak", "k", DTYPES["int64"], "i")
+                + f"%order = load %ak : tile<{SIZE}xint64>\n"
+                + f"%base = splat %x : tile<{SIZE}xptr<{dtype}>>\n"
+                + f"%first = address %base : tile<{SIZE}xint64>\n"
+                + f"%item = constant {{value={dtype.bytes}}} : int64\n"
+                + f"%items = splat %item : tile<{SIZE}xint64>\n"
+                + f"%distance = mul %order, %items : tile<{SIZE}xint64>\n"
+                + f"%at = add %first, %distance : tile<{SIZE}xint64>\n"
+                + f"%p = pointer_at %at {{dtype=\"{dtype}\"}} : tile<{SIZE}xptr<{dtype}>>\n"
+                + f"%v = load %p : tile<{SIZE}x{dtype}>\n"
+                + addresses("ao", "out", dtype, "i") + "store %ao, %v")
+        parameters = {"x": f"ptr<{dtype}>", "k": "ptr<int64>", "out": f"ptr<{dtype}>"}
+        yield kernel_case("pointer_at", str(dtype), parameters, body,
+                          {"x": x, "k": order, "out": x[:1].repeat(SIZE)}, {"out": x[order]})
+
+
 # atomics --------------------------------------------------------------------------------------
 
 _PYTHON = {"add": lambda a, b: a + b, "max": max, "min": min, "and": lambda a, b: a & b,

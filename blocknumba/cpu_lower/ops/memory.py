@@ -7,6 +7,7 @@ from blocknumba.cpu_lower.emitter import Access, Coordinates, Emitter, element, 
 from blocknumba.cpu_lower.writer import vector
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.types import DType, PointerType
 from blocknumba.tile_ir.ops import memory
 
 
@@ -30,6 +31,24 @@ def _(emitter: Emitter, op: Op, access: Access, operands: list[Lanes]) -> Lanes:
     base = (f"ptr {pointer.name}" if pointer.is_uniform
             else f"{vector('ptr', lanes)} {emitter.dense(op.pointer.type.dtype, pointer)}")
     return Lanes(writer.assign(f"getelementptr {pointee}, {base}, {vector('i64', lanes)} {index}"))
+
+
+@element(memory.address)
+def _(emitter: Emitter, op: Op, access: Access, operands: list[Lanes]) -> Lanes:
+    return _converted(emitter, "ptrtoint", op.pointer.type.dtype, op.result.type.dtype, operands)
+
+
+@element(memory.pointer_at)
+def _(emitter: Emitter, op: Op, access: Access, operands: list[Lanes]) -> Lanes:
+    return _converted(emitter, "inttoptr", op.address.type.dtype, op.result.type.dtype, operands)
+
+
+def _converted(emitter: Emitter, opcode: str, source: DType | PointerType,
+               to: DType | PointerType, operands: list[Lanes]) -> Lanes:
+    (name,), lanes = emitter.names(source, operands)
+    types = (emitter.type(dtype, lanes) for dtype in (source, to))
+    given, made = types
+    return Lanes(emitter.writer.convert(opcode, given, name, made), 0 if lanes == 1 else None)
 
 
 def _step_sum(writer, pointer: Lanes, count: Lanes, scalar: str,

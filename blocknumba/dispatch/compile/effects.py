@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import CONTROL, READS, WRITES
 from blocknumba.tile_ir.ir.types import ViewType
+from blocknumba.tile_ir.ops.memory import pointer_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ def effects(fn: Function) -> Effects:
         value: frozenset((parameter.argument,)) if parameter.kind == "pointer" else frozenset()
         for parameter, value in zip(fn.parameters, fn.body.args, strict=True)}
     ops = list(walk(fn.body))
+    anywhere = frozenset().union(*origins.values())
+    origins |= {op.result: anywhere for op in ops if op.opdef is pointer_at}
     changed = True
     while changed:  # again while a loop carries a pointer back
         changed = False
@@ -54,7 +57,10 @@ def _follow(op: Op, origins: dict[Value, frozenset[str]]) -> bool:
 
 
 def _origins(op: Op, origins: dict[Value, frozenset[str]]) -> frozenset[str]:
-    """The arguments that the pointers among an op's operands may come from."""
+    """The arguments that the pointers among an op's operands may come from.
+
+    Those of a pointer that was made of an integer are known from the start.
+    """
     return frozenset().union(*(origins.get(value, frozenset()) for value in op.operands
                                if _has_origins(value)))
 

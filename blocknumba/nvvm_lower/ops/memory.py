@@ -30,7 +30,7 @@ from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.remarks import BY_THREADS, Remark
 from blocknumba.tile_ir.ir.types import DType, int32
-from blocknumba.tile_ir.ops.memory import load, offset, store
+from blocknumba.tile_ir.ops.memory import address, load, offset, pointer_at, store
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +154,18 @@ def _(emitter: Emitter, op: Op, pointers: Registers, counts: Registers) -> Regis
     return [element_pointer(body, pointer, element, address,
                             body.convert(widen, memory_type(dtype), distance, I64))
             for address, distance in pairs]
+
+
+@code(address)
+def _(emitter: Emitter, op: Op, pointers: Registers) -> Registers:
+    given = register_type(op.pointer.type.dtype)
+    return [emitter.body.convert("ptrtoint", given, pointer, I64) for pointer in pointers]
+
+
+@code(pointer_at)
+def _(emitter: Emitter, op: Op, addresses: Registers) -> Registers:
+    made = register_type(op.result.type.dtype)
+    return [emitter.body.convert("inttoptr", I64, each, made) for each in addresses]
 
 
 @code(load)

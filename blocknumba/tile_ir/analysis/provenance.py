@@ -8,6 +8,7 @@ from blocknumba.tile_ir.ir.function import Function, Op, Region, Traits, Value, 
 from blocknumba.tile_ir.ir.opdef import PURE, READS, WRITES
 from blocknumba.tile_ir.ir.types import ViewType
 from blocknumba.tile_ir.ir.uses import carried, controls, is_loop
+from blocknumba.tile_ir.ops.memory import pointer_at
 
 Origins = frozenset[str]
 
@@ -25,6 +26,8 @@ def stored(fn: Function) -> set[str]:
 def origins(fn: Function) -> dict[Value, Origins]:
     """For every pointer, the names of the arguments that it may point into."""
     found: dict[Value, Origins] = {}
+    anywhere = frozenset(p.argument for p in fn.parameters if p.kind == "pointer")
+    found |= {op.result: anywhere for op in walk(fn.body) if op.opdef is pointer_at}
     for parameter, arg in zip(fn.parameters, fn.body.args, strict=True):
         if arg.type.is_pointer:
             found[arg] = frozenset((parameter.argument,))
@@ -77,6 +80,8 @@ def _visit_loop(loop: Op, found: dict[Value, Origins]) -> None:
 
 def _join(target: Value, sources: Sequence[Value], found: dict[Value, Origins]) -> None:
     """A pointer, or a view, made from sources has the origins of all of them."""
+    if target.owner is not None and target.owner.opdef is pointer_at:
+        return  # into any argument
     if target.type.is_pointer or isinstance(target.type.dtype, ViewType):
         found[target] = frozenset().union(*(found.get(value, ()) for value in sources))
 

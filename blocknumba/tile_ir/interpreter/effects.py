@@ -6,13 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from blocknumba.errors import BlockAssertionError, BlockError, BlockIndexError, Loc
+from blocknumba.errors import (
+    BlockAssertionError, BlockError, BlockIndexError, Loc, UnsupportedError,
+)
 from blocknumba.tile_ir.interpreter.affine import Affine, Shadowed, Tile, constant, dense
 from blocknumba.tile_ir.interpreter.machine import Machine
+from blocknumba.tile_ir.interpreter.memory import OWNER_SHIFT, owners
 from blocknumba.tile_ir.interpreter.shadows import MISSING
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import attribute
-from blocknumba.tile_ir.ops import create, debug, map as scalar
+from blocknumba.tile_ir.ops import create, debug, map as scalar, memory
 
 
 @create.program_id.interpreted
@@ -96,6 +99,33 @@ def _(machine: Machine, op: Op, condition: Tile) -> None:
     if machine.launch.debug and not condition.all():
         position = int(condition.argmin())
         raise BlockAssertionError(f"assume: false in program {machine.program(position)}")
+
+
+@memory.address.interpreted
+def _(machine: Machine, op: Op, pointer: Tile) -> np.ndarray:
+    """The address in bytes: the interpreter's own count elements."""
+    given = dense(pointer)
+    base = owners(given) << OWNER_SHIFT
+    return base + (given - base) * op.pointer.type.dtype.pointee.bytes
+
+
+@memory.pointer_at.interpreted
+def _(machine: Machine, op: Op, address: Tile) -> np.ndarray:
+    """The pointer to an element of an argument; of no array where it is none of their addresses.
+
+    Errors: UnsupportedError for an address in an array of another dtype.
+    """
+    given = dense(address).astype(np.int64)
+    of, dtype = owners(given), op.result.type.dtype.pointee
+    base = of << OWNER_SHIFT
+    for memory_ in machine.launch.memories:
+        is_own = of == memory_.number
+        if is_own.any() and memory_.elements.dtype != dtype.numpy:
+            raise UnsupportedError(
+                f"a pointer to {dtype}: given one to elements of {memory_.name}, which are "
+                f"{memory_.elements.dtype}: not supported in the interpreter",
+                hint="run it natively: without debug=True and BLOCKNUMBA_INTERPRET")
+    return base + (given - base) // dtype.bytes
 
 
 @debug.check_index.interpreted

@@ -16,13 +16,13 @@ from blocknumba.errors import BlockValueError, require
 from blocknumba.tile_ir.ir.function import Function, Parameter
 from blocknumba.tile_ir.ir.types import TileType, dtype_of
 
-_SHIFT = 48
-_HALF = 1 << _SHIFT - 1
+OWNER_SHIFT = 48
+_HALF = 1 << OWNER_SHIFT - 1
 
 
 def owners(addresses: np.ndarray) -> np.ndarray:
     """The number of the argument that each address points into; 0 for none."""
-    return addresses + _HALF >> _SHIFT
+    return addresses + _HALF >> OWNER_SHIFT
 
 
 class Memory:
@@ -40,7 +40,7 @@ class Memory:
                 error=BlockValueError)
         self.name, self.array, self.number = name, array, number
         self.steps = tuple([s // item for s in array.strides])
-        self.address = number << _SHIFT
+        self.address = number << OWNER_SHIFT
         reach = [(n - 1) * s for n, s in zip(array.shape, self.steps)]
         self.origin = self.address + (sum([r for r in reach if r < 0]) if array.size else 0)
         self.elements = array.reshape(-1) if array.flags.c_contiguous else _hull(array, reach)

@@ -7,7 +7,8 @@ import numpy as np
 from blocknumba.errors import require
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, PURE, READS, WRITES, op
 from blocknumba.tile_ir.ir.types import (
-    TileType, bfloat16, bool_, float16, float32, float64, int32, int64, uint32, uint64,
+    DTYPES, PointerType, TileType, bfloat16, bool_, float16, float32, float64, int32, int64,
+    uint32, uint64,
 )
 
 
@@ -44,6 +45,28 @@ def offset(pointer, count) -> TileType:
 def _(pointer, count):
     # the interpreter's addresses count elements
     return pointer + count.astype(np.int64)
+
+
+@op(PURE | ELEMENTWISE)
+def address(pointer) -> TileType:
+    """The address that a pointer holds, in bytes, an int64.
+
+    pointer: pointer or tile of pointers.
+    """
+    require(pointer.is_pointer, "address: given {}, accepted pointers", pointer)
+    return pointer.of(int64)
+
+
+@op(PURE | ELEMENTWISE)
+def pointer_at(address, *, dtype) -> TileType:
+    """A pointer to elements of dtype (a name) at an address in bytes, wherever that came from.
+
+    address: int64 or uint64, scalar or tile.  Nothing is known of the memory that it points to:
+    it may be of any argument, and of none.
+    """
+    require(address.dtype in (int64, uint64), "pointer_at: given {}, accepted int64 and uint64",
+            address)
+    return address.of(PointerType(DTYPES[dtype]))
 
 
 @op(READS)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from blocknumba import language as _language
-from blocknumba.tile_ir.ir.types import PointerType as pointer_type
 from blocknumba.triton.language.standard import cdiv, sigmoid, softmax, zeros, zeros_like
+from blocknumba.triton.language.types import (
+    PropagateNan, block_type, const, constexpr_function, dtype, must_use_result, pointer_type,
+    tensor, void,
+)
 from blocknumba.typing.static_values import constexpr
 from blocknumba.typing.triton.functions import (
     MATH as _MATH, abs_ as abs, add, argmax, argmin, cast, clamp, cumprod, cumsum, div_rn, dot,
@@ -23,7 +26,9 @@ _SHARED = """advance arange associative_scan assume atomic_add atomic_and atomic
     uint_to_uniform_float view xor_sum""".split()
 globals().update({_name: getattr(_language, _name) for _name in _SHARED}, **_MATH)
 
-__all__ = sorted({*_SHARED, *_MATH, "abs", "add", "argmax", "argmin", "cast", "cdiv", "clamp",
-                  "constexpr", "cumprod", "cumsum", "div_rn", "dot", "fdiv", "fma", "full", "max",
-                  "maximum", "min", "minimum", "mul", "pointer_type", "sigmoid", "softmax",
-                  "sqrt_rn", "store", "sub", "sum", "umulhi", "where", "zeros", "zeros_like"})
+__all__ = sorted({*_SHARED, *_MATH, "PropagateNan", "abs", "add", "argmax", "argmin",
+                  "block_type", "cast", "cdiv", "clamp", "const", "constexpr",
+                  "constexpr_function", "cumprod", "cumsum", "div_rn", "dot", "dtype", "fdiv",
+                  "fma", "full", "max", "maximum", "min", "minimum", "mul", "must_use_result",
+                  "pointer_type", "sigmoid", "softmax", "sqrt_rn", "store", "sub", "sum", "tensor",
+                  "umulhi", "void", "where", "zeros", "zeros_like"})

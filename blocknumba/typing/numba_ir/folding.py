@@ -17,7 +17,7 @@ from blocknumba.tile_ir.ir.types import DType, dtype_of
 from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.numba_ir.constant_size import require_small, require_small_result
 from blocknumba.typing.numba_ir.nested import KEPT, MAKE, Nested
-from blocknumba.typing.static_values import unwrapped
+from blocknumba.typing.static_values import constexpr, unwrapped
 from blocknumba.typing.threads import refuse_numba_cuda
 from blocknumba.wording import shortened
 
@@ -162,8 +162,15 @@ def fold_call(function: object, arguments: Sequence[object], keywords: dict[str,
     """function(*arguments, **keywords) when it is one that Python can answer now, else UNKNOWN."""
     if not _is_folded(function):
         return UNKNOWN
+    if function is isinstance and len(arguments) == 2 and not keywords and _names_constexpr(
+            arguments[1]):
+        return True  # a kernel has a constexpr as the value itself
     result = unwrapped(_guarded(function, arguments, keywords))
     return tuple(result) if function in _TUPLE_MAKERS else result
+
+
+def _names_constexpr(classes: object) -> bool:
+    return constexpr in (classes if isinstance(classes, tuple) else (classes,))
 
 
 def fold_attribute(value: object, name: str) -> object:

@@ -12,20 +12,20 @@ from blocknumba.errors import require
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import (
-    DType, bfloat16, bool_, float32, int32, int8, uint32, uint8,
+    DType, PointerType, bfloat16, bool_, float32, int32, int64, int8, uint32, uint64, uint8,
 )
 from blocknumba.tile_ir.ops.elementwise import APPROXIMATE
 from blocknumba.typing import promotion as weak
 from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import BlockFunction, function
-from blocknumba.typing.functions import create, dot as dots, memory, reduce, scan
+from blocknumba.typing.functions import create, dot as dots, memory, reduce, scan, statistics
 from blocknumba.typing.functions.elementwise import computed
-from blocknumba.typing.static_values import static, static_choice, static_dtype
+from blocknumba.typing.static_values import constexpr, static, static_choice, static_dtype
 from blocknumba.typing.triton import promotion
 from blocknumba.typing.triton.operators import (
     binary, cast as cast_value, converted, divide,
 )
-from blocknumba.typing.values import Array, BlockPointer, unwrapped
+from blocknumba.typing.values import Array, BlockPointer, is_constant, unwrapped
 
 NO_NAN, ALL_NAN = "none", "all"  # of propagate_nan
 _PRECISIONS = {"tf32": "tf32", "tf32x3": "tf32x3", "ieee": "ieee", "bf16x3": "tf32x3",
@@ -177,8 +177,13 @@ def umulhi(context, x, y):
 def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
     """x converted to dtype; integers saturate, 8-bit floats too.
 
+    Pointers are converted to int64 and uint64, which are their addresses, and to other pointers,
+    and these integers to pointers.
     fp_downcast_rounding, bitcast: as of blocknumba.cast.
     """
+    pointer = memory.as_pointer(context, x)
+    if pointer is not None or isinstance(dtype, PointerType):
+        return _cast_pointer(context, x, pointer, dtype)
     if static("cast: bitcast", bitcast) or fp_downcast_rounding is not None:
         return create.cast.rule(context, as_value(context, x, "cast"), dtype,
                                 fp_downcast_rounding, bitcast)
@@ -187,6 +192,24 @@ def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
         return cast_value(context, as_value(context, x, "cast"), to)
     require_numbers("cast", x)
     return cast_value(context, context.value(unwrapped(x), what="cast"), to)
+
+
+def _cast_pointer(context: Context, x: object, pointer: Value | None, dtype: object) -> Value:
+    if isinstance(dtype, PointerType) and pointer is not None and pointer.type.dtype == dtype:
+        return pointer
+    number = (as_value(context, x, "cast") if pointer is None
+              else context.emit("address", pointer))
+    if isinstance(dtype, PointerType):
+        require(number.type.dtype in (int64, uint64), "cast: given {}, accepted int64, uint64 and "
+                "pointers", number.type)
+        return context.emit("pointer_at", number, dtype=dtype.pointee.name)
+    to = static_dtype("cast", dtype)
+    require(to in (int64, uint64, bool_), "cast: given a pointer and {}, accepted int64, uint64, "
+            "bool and pointers", to)
+    if to == bool_:
+        zero = context.broadcast_to(context.constant(0, int64), number.type.shape)
+        return context.emit("ne", number, zero)
+    return context.cast(number, to)
 
 
 @function
@@ -282,8 +305,8 @@ def _extreme_along(name: str, kind: str, arg: BlockFunction) -> BlockFunction:
 
 
 def _along(context: Context, kind: str, value: Value, axis: object, keep_dims: object) -> Value:
-    prefix = "nan" if value.type.dtype.is_float else ""
-    return getattr(reduce, prefix + kind).rule(context, value, axis, keep_dims=keep_dims)
+    """The extreme along axis but NaN."""
+    return getattr(statistics, "nan" + kind).rule(context, value, axis, keep_dims=keep_dims)
 
 
 def _index(context: Context, arg: BlockFunction, value: Value, axis: object, tie_break_left: object,
@@ -354,7 +377,20 @@ def _int_dtype(value: Value) -> DType:
     return own if own.is_integer and own.bits == 64 else int32
 
 
+def _isinstance(context: Context, x: object, classes: object) -> bool:
+    """isinstance, in which tl.tensor stands for values of run time and constexpr for others."""
+    found = False
+    for each in classes if isinstance(classes, tuple) else (classes,):
+        if each is constexpr:
+            found |= is_constant(x)
+        else:
+            of_run_time = getattr(each, "stands_for", None)
+            found |= isinstance(x, each if of_run_time is None else (of_run_time, Array))
+    return found
+
+
 BUILTINS = {
+    builtins.isinstance: BlockFunction(_isinstance, "isinstance"),
     builtins.min: _builtin_extreme("min", minimum, min),
     builtins.max: _builtin_extreme("max", maximum, max),
     builtins.abs: abs_,

@@ -6,7 +6,7 @@ import ml_dtypes
 
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.function import Value
-from blocknumba.tile_ir.ir.types import DType, bool_, float32, float64, int16
+from blocknumba.tile_ir.ir.types import DType, bool_, float32, float64, int16, int64
 from blocknumba.typing import promotion as weak
 from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.functions.elementwise import computed, symbol_of
@@ -35,9 +35,10 @@ def settled(context: Context, value: object) -> object:
 
 
 def truth(context: Context, x: object, what: str = "a condition") -> Value:
-    """Whether a scalar is true; a pointer always is: an argument None is no pointer."""
-    if as_pointer(context, x) is not None:
-        return context.constant(True, bool_)
+    """Whether a scalar is true; a pointer is unless it is null."""
+    pointer = as_pointer(context, x)
+    if pointer is not None and pointer.type.is_scalar:
+        return context.emit("ne", context.emit("address", pointer), context.constant(0, int64))
     return truth_of_number(context, x, what)
 
 

@@ -1,0 +1,85 @@
+"""Classes of triton.language: what annotations name, and what isinstance asks in a kernel."""
+
+from __future__ import annotations
+
+from blocknumba.errors import BlockTypeError
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import DType, PointerType, dtype_of
+from blocknumba.typing.triton.functions import ALL_NAN, NO_NAN
+from blocknumba.typing.values import BlockType
+
+_SHORT = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64",
+          "int1": "bool"}
+
+
+class tensor:  # noqa: N801 - Triton's name
+    """A tile or a scalar of a kernel: `isinstance(x, tl.tensor)` tells it from a constexpr."""
+
+    stands_for = Value
+
+
+class _DTypes(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, (DType, PointerType, BlockType))
+
+    def __call__(cls, name: str) -> DType:
+        return dtype_of(_SHORT.get(name, name))
+
+
+class dtype(metaclass=_DTypes):  # noqa: N801 - Triton's name
+    """A dtype: `tl.dtype("fp16")` is tl.float16; all dtypes are its instances."""
+
+
+class _Pointers(_DTypes):
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, PointerType)
+
+    def __call__(cls, element_ty: DType, address_space: int = 1, const: bool = False):
+        return PointerType(dtype_of(element_ty))
+
+
+class pointer_type(metaclass=_Pointers):  # noqa: N801 - Triton's name
+    """A pointer to elements: `tl.pointer_type(tl.float16)`.   const: accepted."""
+
+
+class _Blocks(_DTypes):
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, BlockType)
+
+    def __call__(cls, element_ty: DType, shape: tuple[int, ...]) -> BlockType:
+        return BlockType(element_ty, tuple(shape))
+
+
+class block_type(metaclass=_Blocks):  # noqa: N801 - Triton's name
+    """A type of tiles: `tl.block_type(tl.float16, (16, 16))`."""
+
+
+class PropagateNan:
+    """Whether maximum and minimum are NaN where one operand is."""
+
+    NONE, ALL = NO_NAN, ALL_NAN
+
+
+class const:  # noqa: N801 - Triton's name
+    """An annotation of pointers that are only read."""
+
+
+class void:  # noqa: N801 - Triton's name
+    """The type of no value."""
+
+
+def constexpr_function(function):
+    """Make a function that kernels call with constexprs and that Python runs, at compile time."""
+    if not callable(function):
+        raise BlockTypeError(f"constexpr_function: given {function!r}, accepted a function")
+    function.__compile_time__ = True
+    return function
+
+
+def must_use_result(function: object, _: object = True) -> object:
+    """A mark of functions without effect, as it is."""
+    return function
+
+
+for _marker in (dtype, pointer_type, block_type):
+    _marker.__compile_time__ = True
