@@ -110,7 +110,16 @@ class UnsupportedError(BlockError, NotImplementedError):
 
 
 class ResourceError(BlockError, RuntimeError):
-    """A kernel that asks for more than the device has."""
+    """A kernel that asks for more than the device has.
+
+    resource: of which; required, limit: how much, in its unit, None where that is not known.
+    """
+
+    def __init__(self, message: str, *, loc: Loc = UNKNOWN, hint: str = "",
+                 resource: str = "registers", required: int | None = None,
+                 limit: int | None = None):
+        super().__init__(message, loc=loc, hint=hint)
+        self.resource, self.required, self.limit = resource, required, limit
 
 
 class AutotuneError(BlockError, RuntimeError):

@@ -6,8 +6,11 @@ _rn variants too.   Source: CUDA libdevice User's Guide.
 
 from __future__ import annotations
 
+from types import FunctionType
+
 from blocknumba import library
 from blocknumba.tile_ir.ir.types import float32, float64, int32, int64, uint32, uint64
+from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.functions.create import cast
 from blocknumba.typing.functions.elementwise import (
     BIT_FUNCTIONS, FLOAT_FUNCTIONS, absolute as abs, clamp, fma, maximum, minimum, umulhi,
@@ -183,3 +186,7 @@ for _float in ("float", "double"):
         _name = f"{_integer}2{_float}_rn"
         globals()[_name] = _conversion(_name, float32 if _float == "float" else float64, None)
 double2float_rn = _conversion("double2float_rn", float32, None)
+
+_FROM_ELSEWHERE = frozenset(("cast",))  # what the functions above are made with
+__all__ = sorted(name for name, value in globals().items() if name not in _FROM_ELSEWHERE
+                 and not name.startswith("_") and isinstance(value, (BlockFunction, FunctionType)))

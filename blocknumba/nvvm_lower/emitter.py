@@ -273,7 +273,7 @@ def _require_few_instructions(count: int, op: Op) -> None:
         raise ResourceError(
             f"the kernel has more than {limit} instructions up to this line", loc=op.loc,
             hint="use smaller tiles, more num_warps, or loops that are not unrolled; "
-                 f"{raises('instructions')}")
+                 f"{raises('instructions')}", resource="instructions", required=count, limit=limit)
 
 
 def llvm_type(value: Value) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 
 from blocknumba.errors import BlockTypeError, BlockValueError, require, require_known
-from blocknumba.typing.dialect import NUMPY_NAME
+from blocknumba.typing.dialect import NUMPY_NAME, TRITON_NAME
 
 MAX_WARPS = 32  # 1024 threads per block.  Source: CUDA Programming Guide, compute capabilities
 MAX_CTAS = 16  # non-portable cluster size.  Source: CUDA Programming Guide, compute capabilities
@@ -58,7 +58,8 @@ class Options:
             _require_power_of_two("num_warps", self.num_warps, MAX_WARPS)
         _require_power_of_two("num_ctas", self.num_ctas, MAX_CTAS)
         if self.num_stages is not None:
-            _require_integer("num_stages", self.num_stages, 1, 16)
+            # Triton's 0 is its 1
+            _require_integer("num_stages", self.num_stages, int(self.dialect != TRITON_NAME), 16)
         if self.maxnreg is not None:
             _require_integer("maxnreg", self.maxnreg, MIN_REGISTERS, MAX_REGISTERS)
         for name in ("fastmath", "debug", "lineinfo", "launch_cooperative_grid", "launch_pdl",

@@ -24,7 +24,8 @@ SHOWN_BUFFERS = 4  # the largest ones say what to change
 def layout_options(specialization: Specialization, num_warps: int) -> LayoutOptions:
     """The options of the layout passes, from a specialization."""
     options, target = specialization.options, specialization.target
-    return LayoutOptions(num_warps, options.num_stages, specialization.disjoint,
+    num_stages = 1 if options.num_stages == 0 else options.num_stages
+    return LayoutOptions(num_warps, num_stages, specialization.disjoint,
                          specialization.numbers_describe, target.capabilities,
                          target.shared_bytes_per_block, options.num_ctas)
 
@@ -44,7 +45,8 @@ def require_shared_memory(fn: Function, target: Target, owner: str = "") -> None
     listed = ", ".join(map(_described, buffers[:SHOWN_BUFFERS]))
     raise ResourceError(f"{fn.name}: needs {needed} bytes of shared memory, {owner or target} has "
                         f"{present} per program: {listed}",
-                        hint="use smaller tiles or fewer num_stages").at(buffers[0].loc)
+                        hint="use smaller tiles or fewer num_stages", resource="shared memory",
+                        required=needed, limit=present).at(buffers[0].loc)
 
 
 def require_registers(fn: Function, num_warps: int) -> None:
@@ -82,7 +84,7 @@ def _require_few_elements(fn: Function, held: Mapping[Value, int], num_warps: in
     raise ResourceError(
         f"{fn.name}: a tile of shape {largest.type.shape} has {shown(held[largest])} elements per "
         f"thread with num_warps={num_warps}, accepted at most {limit}", loc=largest.owner.loc,
-        hint=f"use {fix}; {raises('elements_per_thread')}")
+        hint=f"use {fix}; {raises('elements_per_thread')}", required=held[largest], limit=limit)
 
 
 def _is_held(value: Value) -> bool:
@@ -103,7 +105,8 @@ def require_memory(fn: Function) -> None:
     raise ResourceError(
         f"{fn.name}: a tile of shape {largest.type.shape} has {shown(size)} bytes, "
         f"accepted at most {limit} on the CPU device", loc=largest.owner.loc,
-        hint=f"use smaller tiles; {raises('tile_bytes')}")
+        hint=f"use smaller tiles; {raises('tile_bytes')}", resource="memory", required=size,
+        limit=limit)
 
 
 def _described(buffer: Op) -> str:

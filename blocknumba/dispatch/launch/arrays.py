@@ -219,6 +219,29 @@ def _read_torch(value: object, where: str) -> ArrayInfo:
                       device, False, value)
 
 
+def _read_wrapper(value: object, where: str) -> ArrayInfo:
+    """A tensor that is read as one of another dtype; flat where an element's size differs."""
+    info, dtype = array_info(value.base, where), _dtype_of_any(value.dtype, where)
+    if dtype.bytes == info.dtype.bytes:
+        return replace(info, dtype=dtype)
+    size = info.size * info.dtype.bytes // dtype.bytes
+    return replace(info, dtype=dtype, shape=(size,), strides=(1,))
+
+
+def _read_mock(value: object, where: str) -> ArrayInfo:
+    shape = tuple(value.shape)
+    return ArrayInfo(_dtype_of_any(value.dtype, where), shape, contiguous_strides(shape), 0, None,
+                     False, value)
+
+
+def _dtype_of_any(dtype: object, where: str) -> DType:
+    """The dtype that one of any library is, or of the language."""
+    if isinstance(dtype, DType):
+        return dtype
+    name = str(dtype).removeprefix("torch.")
+    return DTYPES[name] if name in DTYPES else _dtype(np.dtype(dtype), where)
+
+
 def _read_cuda_array_interface(value: object, where: str) -> ArrayInfo:
     """Source: Numba, 'CUDA Array Interface (Version 3)'."""
     interface = value.__cuda_array_interface__
@@ -300,12 +323,15 @@ _TORCH = Library("torch", _read_torch, "{0}.data_ptr()", strides="{0}.stride()",
                  key="{0}.dtype, {0}.shape, {0}.stride(), {0}.get_device()")
 _CUDA_ARRAY_INTERFACE = Library("cuda_array_interface", _read_cuda_array_interface)
 _DLPACK = Library("dlpack", _read_dlpack)
+_WRAPPER, _MOCK = Library("wrapper", _read_wrapper), Library("mock", _read_mock)
 
 # in this order: Numba's mapped arrays are NumPy arrays too
 _CLASSES = (("numba.cuda.cudadrv.devicearray", "DeviceNDArray", _NUMBA),
             ("cupy", "ndarray", _CUPY),
             ("torch", "Tensor", _TORCH),
-            ("numpy", "ndarray", _NUMPY))
+            ("numpy", "ndarray", _NUMPY),
+            ("blocknumba.triton.runtime.tensors", "TensorWrapper", _WRAPPER),
+            ("blocknumba.triton.runtime.tensors", "MockTensor", _MOCK))
 
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13  # DLDeviceType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from blocknumba.dispatch.launch.driver import Driver, find_driver
+from blocknumba.dispatch.launch.driver import Driver, find_driver, require_driver
 from blocknumba.dispatch.launch.call import target_of
 from blocknumba.nvvm_lower.target import Capability, Target
 from blocknumba.settings import SETTINGS
@@ -41,6 +41,32 @@ class Device:
 CPU = Device("CPU", None, 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """Properties of a GPU as Triton names them: bytes, kHz, bits."""
+
+    max_shared_mem: int
+    max_num_regs: int
+    multiprocessor_count: int
+    warpSize: int
+    sm_clock_rate: int
+    mem_clock_rate: int
+    mem_bus_width: int
+
+
+# Source: CUDA Driver API, CUdevice_attribute
+_ATTRIBUTES = ("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN", "MAX_REGISTERS_PER_BLOCK",
+               "MULTIPROCESSOR_COUNT", "WARP_SIZE", "CLOCK_RATE", "MEMORY_CLOCK_RATE",
+               "GLOBAL_MEMORY_BUS_WIDTH")
+
+
+@cache
+def properties(number: int) -> Properties:
+    """The properties of the GPU of a number.  Errors: LaunchError without a GPU."""
+    driver = require_driver("the properties of a device")
+    return Properties(*(driver.attribute(name, number) for name in _ATTRIBUTES))
+
+
 def current_device() -> Device:
     """The device for launches whose arrays are on no GPU: the thread's GPU, or the CPU."""
     driver = find_driver()
@@ -52,7 +78,5 @@ def current_device() -> Device:
 @cache
 def _gpu(driver: Driver, number: int) -> Device:
     """The GPU of a number."""
-    count = driver.api.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
-    (multiprocessors,) = driver.check("cuDeviceGetAttribute",
-                                      driver.api.cuDeviceGetAttribute(count, number))
-    return Device(driver.device_name(number), target_of(driver, number), multiprocessors)
+    return Device(driver.device_name(number), target_of(driver, number),
+                  driver.attribute("MULTIPROCESSOR_COUNT", number))

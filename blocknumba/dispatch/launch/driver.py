@@ -67,9 +67,13 @@ class Driver:
 
     def capability(self, device: int) -> tuple[int, int]:
         """The compute capability of a device."""
-        names = self.api.CUdevice_attribute
-        return (self._attribute(names.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device),
-                self._attribute(names.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device))
+        return (self.attribute("COMPUTE_CAPABILITY_MAJOR", device),
+                self.attribute("COMPUTE_CAPABILITY_MINOR", device))
+
+    def attribute(self, name: str, device: int) -> int:
+        """An attribute of a device, by its name in the driver after CU_DEVICE_ATTRIBUTE_."""
+        wanted = getattr(self.api.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return self.check("cuDeviceGetAttribute", self.api.cuDeviceGetAttribute(wanted, device))[0]
 
     def cuda_version(self) -> tuple[int, int]:
         """The newest CUDA release whose code the driver runs."""
@@ -289,9 +293,6 @@ class Driver:
         texts = (self.api.cuGetErrorName(status)[1], self.api.cuGetErrorString(status)[1])
         known = [text.decode() for text in texts if text]
         return ": ".join(known) if known else f"CUDA error {int(status)}"
-
-    def _attribute(self, name: object, device: int) -> int:
-        return self.check("cuDeviceGetAttribute", self.api.cuDeviceGetAttribute(name, device))[0]
 
     def _context(self, device: int) -> object:
         """The primary context of a device, kept for the life of the process."""

@@ -20,7 +20,7 @@ from blocknumba.dispatch.launch.call import (
 from blocknumba.dispatch.launch.chain import Chain
 from blocknumba.dispatch.launch.driver import find_driver
 from blocknumba.dispatch.launch.forks import COMPILATIONS, Lock
-from blocknumba.dispatch.launch.grid import grid_and_stream
+from blocknumba.dispatch.launch.grid import Grid, grid_and_stream
 from blocknumba.dispatch.launch.launcher import MAX_PLANS, MISSING, generate_launcher
 from blocknumba.dispatch.launch.plan import KeyPlans, Plan
 from blocknumba.dispatch.launch.recent import Key
@@ -178,12 +178,20 @@ class Kernel(Named):
                 compiled = self._compiled.get(specialization)
                 if compiled is None:
                     with COMPILATIONS.running():
-                        compiled = compile_function(self.python_function, specialization,
-                                                    constants)
+                        compiled = self.new_code(specialization, constants)
                     # else something changed meanwhile: nobody knows what the code has of it
                     if self.captures(constants).values == specialization.captured:
                         self._compiled[specialization] = compiled
         return compiled
+
+    def new_code(self, specialization: Specialization,
+                 constants: Mapping[str, object]) -> Compiled:
+        """The code for a specialization, compiled or read from disk; see compile."""
+        return compile_function(self.python_function, specialization, constants)
+
+    def execute(self, call: Call, extents: Grid, stream: object) -> Plan | None:
+        """Run a call; see Call.run."""
+        return call.run(extents, stream)
 
     def prepare(self, bound: Mapping[str, object], options: Options) -> Call:
         """Read the arguments of a call, given by name, and find or compile the code for them."""
@@ -386,7 +394,7 @@ class Kernel(Named):
         extents = resolve_grid(grid, self.signature, bound, options)
         call = self.prepare(bound, options)
         if not self._hooks:
-            return call.run(extents, stream), call
+            return self.execute(call, extents, stream), call
         event = LaunchEvent(self.signature.kernel, call.compiled, extents, stream, dict(bound))
         with ExitStack() as after:
             for hook in tuple(self._hooks):
@@ -395,7 +403,7 @@ class Kernel(Named):
                         "None or a function", self.signature.kernel, done)
                 if done is not None:
                     after.callback(done)
-            return call.run(extents, stream), call
+            return self.execute(call, extents, stream), call
 
 
 TRITON_HINTS = frozenset(("do_not_specialize", "do_not_specialize_on_alignment",

@@ -106,7 +106,7 @@ class NativeLauncher:
         where = program % x, program // x % y, program // (x * y)
         if stop.kind == "memory":
             return ResourceError(f"{self._name}: no memory for the tiles of a program",
-                                 hint="use smaller tiles")
+                                 hint="use smaller tiles", resource="memory")
         if stop.kind == "step":
             return BlockValueError("range: step must not be 0").at(stop.loc)
         index = []

@@ -1,0 +1,1 @@
+"""Backends: targets, as `triton.compile` takes them."""

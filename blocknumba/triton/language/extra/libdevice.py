@@ -1,0 +1,3 @@
+"""`triton.language.extra.libdevice`: CUDA's functions of elements by their names."""
+
+from blocknumba.libdevice import *  # noqa: F403  the module is made of its names
