@@ -7,12 +7,12 @@ from functools import cache
 
 from blocknumba.nvvm_lower.elements import is_narrow, memory_type, register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
-from blocknumba.nvvm_lower.services import floats, integers
+from blocknumba.nvvm_lower.services import division, floats, integers
 from blocknumba.nvvm_lower.services.address import added
 from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
 from blocknumba.tile_ir.analysis.ranges import Range
 from blocknumba.tile_ir.ir.function import Op
-from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.opdef import OPS, attribute
 from blocknumba.tile_ir.ir.types import DType, bool_, float32, float64, int32
 from blocknumba.tile_ir.ops import elementwise
 
@@ -162,8 +162,21 @@ def _code(emitter: Emitter, op: Op, *operands: Registers) -> Registers:
     return [function(emitter, dtype, *values) for values in zip(*operands, strict=True)]
 
 
-_NAMES = {*LOGICAL, *INTEGRAL, *FLOATING, *EXACT} - {"add"}
+_NAMES = {*LOGICAL, *INTEGRAL, *FLOATING, *EXACT} - {"add", "div", "sqrt"}
 code(*(OPS[name] for name in sorted(_NAMES)))(_code)
+
+
+@code(elementwise.div, OPS["sqrt"])
+def _(emitter: Emitter, op: Op, *operands: Registers) -> Registers:
+    """Exact quotients and square roots of float32 share a check of what their code assumes."""
+    dtype = op.result.type.dtype
+    if dtype == float64 or attribute(op, "approximate") or emitter.options.fastmath:
+        return _code(emitter, op, *operands)
+    together = division.divide if op.opdef is elementwise.div else division.square_roots
+    if not is_narrow(dtype):
+        return together(emitter, *operands)
+    wide = ([widen(emitter, dtype, value) for value in values] for values in operands)
+    return [narrow(emitter, dtype, value) for value in together(emitter, *wide)]
 
 
 @code(elementwise.add)

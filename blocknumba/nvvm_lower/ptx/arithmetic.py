@@ -13,6 +13,17 @@ _MOV = "mov"
 DIVIDE_FULL = Assembly("div.full.f32", "div.full.f32 $0, $1, $2;", ("float",), ("float", "float"),
                        "div")
 
+# to one unit in the last place; subnormal operands and results are zeros
+RECIPROCAL = Assembly("rcp.approx.ftz.f32", "rcp.approx.ftz.f32 $0, $1;", ("float",), ("float",),
+                      "rcp")
+RECIPROCAL_ROOT = Assembly("rsqrt.approx.ftz.f32", "rsqrt.approx.ftz.f32 $0, $1;", ("float",),
+                           ("float",), "rsqrt")
+# all bits of the first but the sign, and the second's sign
+SIZE_AND_SIGN = Assembly("lop3.size_and_sign", "lop3.b32 $0, $1, 0x7fffffff, $2, 0xe2;", ("i32",),
+                         ("i32", "i32"), "lop3")
+LESSER_UNSIGNED = Assembly("min.u32", "min.u32 $0, $1, $2;", ("i32",), ("i32", "i32"), "min")
+GREATER_UNSIGNED = Assembly("max.u32", "max.u32 $0, $1, $2;", ("i32",), ("i32", "i32"), "max")
+
 # conversions; a half is carried as the i16 of its bits ----------------------------------------
 HALF_TOWARDS_ZERO = Assembly("cvt.rz.f16.f32", "cvt.rz.f16.f32 $0, $1;", ("i16",), ("float",), _CVT)
 HALF_OF_DOUBLE_TOWARDS_ZERO = Assembly(

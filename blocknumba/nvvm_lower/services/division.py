@@ -1,0 +1,275 @@
+"""Correctly rounded quotients and square roots of a thread's float32 elements at once.
+
+An IEEE division by itself is a quick sequence, a check whether that is exact, and a branch to a
+slow one.  Here a thread checks all its elements together and branches once:
+
+    operands far from overflow and underflow:   r = 1 / y, once for each divisor
+                                                q = x * r;   q += (x - y * q) * r
+    any other (cold):                           an IEEE division for each
+
+Why the quick quotient is exact: r is 1 / y to half a unit in the last place and a bit, q then is
+x / y to 1.5 units, the rest x - y * q is exact (it is a multiple of the product of both last
+places, and not subnormal), and the last step is rounded once.  tests/nvvm_lower/test_division.py
+tries the quotients nearest to ties.  Source: Markstein, "Computation of elementary functions on the IBM RISC
+System/6000 processor", IBM Journal of R&D 34(1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from blocknumba.nvvm_lower.emitter import Emitter, Registers
+from blocknumba.nvvm_lower.llvm import FLOAT, I1, I32, Body, floating, integer
+from blocknumba.nvvm_lower.ptx import arithmetic as ptx
+from blocknumba.nvvm_lower.ptx.assembly import Assembly
+
+MIN_TOGETHER = 4  # fewer elements are divided one by one
+MAX_TOGETHER = 32  # operands of one check: they stay in registers until the branch
+SHARED_DIVISOR = 4  # elements for each divisor, from which on each divisor has its own bounds
+# Bounds of quotients of any operands: x / y and the rest are normal numbers within them.
+MIN_DIVIDEND, MAX_DIVIDEND = 2.0 ** -77, 2.0 ** 85
+MIN_DIVISOR, MAX_DIVISOR = 2.0 ** -40, 2.0 ** 48
+# Bounds of a divisor alone, and of what is divided by it: x itself, and x by |y|.
+MIN_SHARED, MAX_SHARED = 2.0 ** -125, 2.0 ** 125
+MIN_DIVIDEND_OF_SHARED, MIN_QUOTIENT, MAX_QUOTIENT = 2.0 ** -100, 2.0 ** -124, 2.0 ** 124
+# Bounds of a square root: its rest is a normal number within them.
+MIN_RADICAND, MAX_RADICAND = 2.0 ** -100, 2.0 ** 126
+_PURE = "nounwind readnone"
+
+
+def divide(emitter: Emitter, xs: Registers, ys: Registers) -> Registers:
+    """x / y of float32 for each pair, correctly rounded."""
+    quotients: Registers = []
+    size = MAX_TOGETHER if _share_divisors(ys) else MAX_TOGETHER // 2
+    for first in range(0, len(xs), size):
+        part = slice(first, first + size)
+        quotients += _divide(emitter, xs[part], ys[part])
+    return quotients
+
+
+def square_roots(emitter: Emitter, xs: Registers) -> Registers:
+    """The square root of each float32, correctly rounded."""
+    roots: Registers = []
+    for first in range(0, len(xs), MAX_TOGETHER):
+        roots += _square_roots(emitter, xs[first:first + MAX_TOGETHER])
+    return roots
+
+
+def _share_divisors(ys: Registers) -> bool:
+    """Whether there are few different ones."""
+    return len(ys) >= SHARED_DIVISOR * len(set(ys))
+
+
+def _divide(emitter: Emitter, xs: Registers, ys: Registers) -> Registers:
+    body = emitter.body
+    pairs = list(zip(xs, ys, strict=True))
+
+    def exactly(x: str, y: str) -> str:
+        return body.binary("fdiv", FLOAT, x, y)
+
+    def quickly() -> Registers:
+        inverses = {y: _inverse(emitter, y) for y in dict.fromkeys(ys)}
+        return [_quotient(emitter, x, y, inverses[y]) for x, y in pairs]
+
+    if len(pairs) < MIN_TOGETHER:
+        return [exactly(x, y) for x, y in pairs]
+    return _quick_if(body, _are_divisible(emitter, pairs), quickly,
+                     partial(_one_by_one, body, exactly, [xs, ys]))
+
+
+def _square_roots(emitter: Emitter, xs: Registers) -> Registers:
+    body = emitter.body
+
+    def exactly(x: str) -> str:
+        return _call(body, "llvm.sqrt.f32", x)
+
+    def quickly() -> Registers:
+        return [_root(emitter, x) for x in xs]
+
+    if len(xs) < MIN_TOGETHER:
+        return [exactly(x) for x in xs]
+    low, high = _bits(MIN_RADICAND), _bits(MAX_RADICAND)
+    distances = [body.binary("sub", I32, body.convert("bitcast", FLOAT, x, I32), str(low))
+                 for x in dict.fromkeys(xs)]
+    farthest = _reduced(emitter, ptx.GREATER_UNSIGNED, distances)
+    return _quick_if(body, body.compare("icmp ule", I32, farthest, str(high - low)), quickly,
+                     partial(_one_by_one, body, exactly, [xs]))
+
+
+def _one_by_one(body: Body, code: Callable[..., str], operands: list[Registers]) -> Registers:
+    """code of each element, in a loop over the stack: it is long, and seldom executed."""
+    count = len(operands[0])
+    varying = [values for values in operands if len(set(values)) > 1]
+    array = f"[{len(varying) * MAX_TOGETHER} x {FLOAT}]"
+    stack = body.at_entry(f"alloca {array}, align 16")
+
+    def place(column: int, index: str | int) -> str:
+        at = f"{column * MAX_TOGETHER + index}" if isinstance(index, int) else body.binary(
+            "add", I32, index, str(column * MAX_TOGETHER))
+        return body.pure(f"getelementptr {array}, {array}* {stack}, i32 0, i32 {at}")
+
+    for column, values in enumerate(varying):
+        for index, value in enumerate(values):
+            body.do(f"store {FLOAT} {value}, {FLOAT}* {place(column, index)}, align 4")
+    again, done, before = body.new_label("again"), body.new_label("done"), body.block
+    body.branch(again)
+    body.begin_block(again)
+    index = body.phi(I32)
+    index.add("0", before)
+    with body.scope():
+        places = [place(column, index.name) for column in range(len(varying))]
+        loaded = iter([body.assign(f"load {FLOAT}, {FLOAT}* {at}, align 4") for at in places])
+        result = code(*[values[0] if len(set(values)) == 1 else next(loaded)
+                        for values in operands])
+        body.do(f"store {FLOAT} {result}, {FLOAT}* {places[0]}, align 4")
+        following = body.binary("add", I32, index.name, "1")
+        index.add(following, body.block)
+        body.branch_if(body.compare("icmp slt", I32, following, str(count)), again, done,
+                       body.module.unrolling(1))
+    body.begin_block(done)
+    return [body.assign(f"load {FLOAT}, {FLOAT}* {place(0, index)}, align 4")
+            for index in range(count)]
+
+
+def _quick_if(body: Body, condition: str, quickly: Callable[[], Registers],
+              exactly: Callable[[], Registers]) -> Registers:
+    """What one of two ways gives, by a branch."""
+    quick, cold, after = (body.new_label(hint) for hint in ("quick", "cold", "after"))
+    body.branch_if(condition, quick, cold)
+    ends = []
+    for label, way in ((quick, quickly), (cold, exactly)):
+        body.begin_block(label)
+        with body.scope():
+            ends.append((way(), body.block))
+        body.branch(after)
+    body.begin_block(after)
+    results = []
+    for values in zip(*(values for values, _ in ends), strict=True):
+        phi = body.phi(FLOAT)
+        for value, (_, block) in zip(values, ends, strict=True):
+            phi.add(value, block)
+        results.append(phi.name)
+    return results
+
+
+def _are_divisible(emitter: Emitter, pairs: list[tuple[str, str]]) -> str:
+    """Whether all quotients are exact by the quick sequence, an i1."""
+    body = emitter.body
+    groups: dict[str, dict[str, None]] = {}
+    for x, y in pairs:
+        groups.setdefault(y, {}).setdefault(x)
+    if _share_divisors([y for _, y in pairs]):
+        tests = [test for y, xs in groups.items()
+                 for test in _within_bounds_of(emitter, y, list(xs))]
+    else:
+        xs = list(dict.fromkeys(x for x, _ in pairs))
+        tests = [*_are_dividends(emitter, xs, floating(MIN_DIVIDEND), floating(MAX_DIVIDEND)),
+                 *_are_divisors(emitter, list(groups))]
+    return _all(body, tests)
+
+
+def _within_bounds_of(emitter: Emitter, y: str, xs: Registers) -> Registers:
+    """Whether y may be a divisor, and xs be divided by it."""
+    body, size = emitter.body, _magnitude(emitter.body, y)
+    low, high = (body.binary("fmul", FLOAT, size, floating(bound))
+                 for bound in (MIN_QUOTIENT, MAX_QUOTIENT))
+    low = _call(body, "llvm.maxnum.f32", low, floating(MIN_DIVIDEND_OF_SHARED))
+    return [body.compare("fcmp oge", FLOAT, size, floating(MIN_SHARED)),
+            body.compare("fcmp ole", FLOAT, size, floating(MAX_SHARED)),
+            *_are_dividends(emitter, xs, low, high)]
+
+
+def _are_dividends(emitter: Emitter, xs: Registers, low: str, high: str) -> Registers:
+    """Whether all xs are 0, NaN, or in [low, high] by magnitude.
+
+    Twice the bits, less one, are of a zero the greatest integer.
+    """
+    body = emitter.body
+    doubled = [_doubled(body, x, "-1") for x in xs]
+    least = _reduced(emitter, ptx.LESSER_UNSIGNED, doubled)
+    greatest = _magnitude(body, xs[0])
+    for x in xs[1:]:
+        greatest = _call(body, "llvm.maxnum.f32", greatest, _magnitude(body, x))
+    return [body.compare("icmp uge", I32, least, _doubled(body, low, "-1")),
+            body.compare("fcmp ule", FLOAT, greatest, high)]
+
+
+def _are_divisors(emitter: Emitter, ys: Registers) -> Registers:
+    """Whether all ys are in the bounds of divisors: not 0 or NaN either."""
+    body, (low, high) = emitter.body, map(_bits, (MIN_DIVISOR, MAX_DIVISOR))
+    distances = [_doubled(body, y, integer(-2 * low, 32)) for y in ys]
+    farthest = _reduced(emitter, ptx.GREATER_UNSIGNED, distances)
+    return [body.compare("icmp ule", I32, farthest, integer(2 * (high - low), 32))]
+
+
+def _inverse(emitter: Emitter, y: str) -> str:
+    """1 / y to half a unit in the last place and a bit."""
+    body = emitter.body
+    (first,) = emitter.assembly(ptx.RECIPROCAL, y)
+    error = _fma(body, _negated(body, y), first, floating(1.0))
+    return _fma(body, first, error, first)
+
+
+def _quotient(emitter: Emitter, x: str, y: str, inverse: str) -> str:
+    """x / y; the sign of a zero is that of the first approximation."""
+    body = emitter.body
+    quotient = body.binary("fmul", FLOAT, x, inverse)
+    rest = _fma(body, _negated(body, y), quotient, x)
+    corrected = _fma(body, rest, inverse, quotient)
+    bits = [body.convert("bitcast", FLOAT, value, I32) for value in (corrected, quotient)]
+    return body.convert("bitcast", I32, emitter.assembly(ptx.SIZE_AND_SIGN, *bits)[0], FLOAT)
+
+
+def _root(emitter: Emitter, x: str) -> str:
+    """The square root of x: its approximation, and the rest by twice that."""
+    body = emitter.body
+    (inverse,) = emitter.assembly(ptx.RECIPROCAL_ROOT, x)
+    root = body.binary("fmul", FLOAT, x, inverse)
+    rest = _fma(body, _negated(body, root), root, x)
+    return _fma(body, rest, body.binary("fmul", FLOAT, inverse, floating(0.5)), root)
+
+
+def _doubled(body: Body, x: str, plus: str) -> str:
+    """Twice the bits of a float, which has no sign then, plus an integer."""
+    bits = body.convert("bitcast", FLOAT, x, I32)
+    return body.binary("add", I32, body.binary("shl", I32, bits, "1"), plus)
+
+
+def _reduced(emitter: Emitter, row: Assembly, values: Registers) -> str:
+    """Integers reduced by an instruction."""
+    found = values[0]
+    for value in values[1:]:
+        (found,) = emitter.assembly(row, found, value)
+    return found
+
+
+def _all(body: Body, tests: Registers) -> str:
+    """The conjunction of some i1."""
+    found = tests[0]
+    for test in tests[1:]:
+        found = body.binary("and", I1, found, test)
+    return found
+
+
+def _bits(value: float) -> int:
+    """The bits of a power of two as a float32."""
+    return int(np.float32(value).view(np.int32))
+
+
+def _magnitude(body: Body, x: str) -> str:
+    return _call(body, "llvm.nvvm.fabs.f", x)
+
+
+def _negated(body: Body, x: str) -> str:
+    return body.binary("fsub", FLOAT, floating(-0.0), x)
+
+
+def _fma(body: Body, x: str, y: str, z: str) -> str:
+    return _call(body, "llvm.fma.f32", x, y, z)
+
+
+def _call(body: Body, name: str, *values: str) -> str:
+    return body.call(FLOAT, name, *[f"{FLOAT} {value}" for value in values], attributes=_PURE)
