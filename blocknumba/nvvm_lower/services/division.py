@@ -10,8 +10,9 @@ slow one.  Here a thread checks all its elements together and branches once:
 Why the quick quotient is exact: r is 1 / y to half a unit in the last place and a bit, q then is
 x / y to 1.5 units, the rest x - y * q is exact (it is a multiple of the product of both last
 places, and not subnormal), and the last step is rounded once.  tests/nvvm_lower/test_division.py
-tries the quotients nearest to ties.  Source: Markstein, "Computation of elementary functions on the IBM RISC
-System/6000 processor", IBM Journal of R&D 34(1).
+tries the quotients nearest to ties.
+Source: Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor",
+IBM Journal of R&D 34(1).
 """
 
 from __future__ import annotations
