@@ -120,6 +120,10 @@ class Body:
         self._lines.append(f"  {name} = {text}")
         return Vector(self, scalar, name)
 
+    def perform(self, text: str) -> None:
+        """An instruction without a result."""
+        self._lines.append(f"  {text}")
+
     def call(self, function: str, scalar: str, *operands: Vector) -> Vector:
         """The result of a function on vectors."""
         typed = ", ".join(operand.typed for operand in operands)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import ml_dtypes
@@ -87,7 +88,7 @@ def _fma_of_integers(a: float, b: float, c: float) -> tuple[float, float]:
     try:
         nearest = exact.numerator / exact.denominator
     except OverflowError:
-        return float("inf") if exact > 0 else float("-inf"), 0.0
+        return (float("inf"), -1.0) if exact > 0 else (float("-inf"), 1.0)
     error = exact - Fraction(nearest)
     return nearest, float((error > 0) - (error < 0))
 
@@ -153,3 +154,33 @@ def square_root(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     result = np.sqrt(a)
     residual, _ = fma_exactly(-result, result, a)
     return result, np.where(np.isfinite(result), residual, 0.0)
+
+
+# exact result less r, of fractions, in the sign: of a quotient times the divisor's
+RESIDUALS: dict[Callable, Callable[..., Fraction]] = {
+    two_sum: lambda r, a, b: a + b - r, sum_downwards: lambda r, a, b: a + b - r,
+    two_product: lambda r, a, b: a * b - r, quotient: lambda r, a, b: (a - r * b) * b,
+    square_root: lambda r, a: a - r * r}
+
+
+def errors_of_extremes(operation: Callable, result: np.ndarray, error: np.ndarray,
+                       operands: Sequence[np.ndarray]) -> np.ndarray:
+    """The error of an operation on f64, right in its sign where operands are tiny or huge too.
+
+    An infinite result of finite operands is too large; a quotient by zero is exact.
+    """
+    finite = np.logical_and.reduce([np.isfinite(operand) for operand in operands])
+    if operation is quotient:
+        finite = finite & (operands[1] != 0)
+    if operation is square_root:
+        finite = finite & (operands[0] >= 0)
+    sizes = [np.abs(operand) for operand in (*operands, result)]
+    extreme = np.logical_or.reduce([(size > _LARGE) | ((size < _SMALL) & (size != 0))
+                                    for size in sizes])
+    extreme |= (result == 0) & (operation is not two_sum) & (operation is not sum_downwards)
+    error = np.where(finite & np.isinf(result), -np.sign(result), np.where(finite, error, 0.0))
+    for lane in zip(*np.nonzero(finite & extreme & np.isfinite(result))):
+        exact = RESIDUALS[operation](*(Fraction(float(value[lane])) for value in
+                                       (result, *operands)))
+        error[lane] = (exact > 0) - (exact < 0)
+    return error

@@ -246,6 +246,59 @@ EXACT: dict[str, Callable[..., float]] = {
 }
 
 
+def _exactly(kind: str, *values: float) -> Fraction:
+    """The exact result of finite operands; of a root, twice as many digits as are compared."""
+    if kind == "sqrt":
+        numerator, denominator = values[0].as_integer_ratio()
+        shift = 1 << 4400
+        return Fraction(math.isqrt(numerator * denominator * shift * shift), denominator * shift)
+    x, y, *z = map(Fraction, values)
+    return {"add": x + y, "mul": x * y, "div": x / y if y else Fraction(0),
+            "fma": x * y + sum(z)}[kind]
+
+
+def _directed(kind: str, mode: str) -> Callable[..., float]:
+    """An operation rounded down ("rd"), up ("ru") or towards zero ("rz")."""
+    def one(*operands: object) -> float:
+        *values, d = operands
+        if kind == "sqrt" and values[0] < 0:
+            return math.nan
+        if kind == "div" and values[1] == 0 or not _finite(*values):
+            nearest = {"add": lambda x, y: x + y, "mul": lambda x, y: x * y,
+                       "div": lambda x, y: _quotient(x, y, d), "sqrt": lambda x: x,
+                       "fma": lambda x, y, z: _fma(x, y, z, d)}
+            return nearest[kind](*values)
+        exact = _exactly(kind, *values)
+        is_negative = [math.copysign(1, v) < 0 for v in values]
+        if exact == 0:
+            if kind in ("mul", "div"):
+                return -0.0 if is_negative[0] != is_negative[1] else 0.0
+            if kind == "sqrt":
+                return values[0]
+            terms = is_negative if kind == "add" else [is_negative[0] != is_negative[1],
+                                                       is_negative[2]]
+            return -0.0 if all(terms) or mode == "rd" and any(terms) else 0.0
+        low = rounded(exact, d, towards_zero=True)
+        if Fraction(low) == exact or mode == "rz" or (mode == "ru") == (exact < 0):
+            return low
+        return _beyond(low, exact > 0, d)
+    return one
+
+
+def _beyond(x: float, is_positive: bool, dtype: DType) -> float:
+    """The next value after x away from zero."""
+    to = FORMATS[dtype.name]
+    if abs(x) == to.largest:
+        return math.inf if is_positive else -math.inf
+    magnitude = Fraction(abs(x))
+    step = spacing(magnitude, to) if magnitude else spacing(Fraction(1, 1 << 5000), to)
+    return float(magnitude + step) * (1 if is_positive else -1)
+
+
+EXACT |= {f"{kind}_{mode}": _directed(kind, mode)
+          for kind in ("add", "mul", "div", "sqrt", "fma") for mode in ("rz", "rd", "ru")}
+
+
 # floats: within the documented error ----------------------------------------------------------
 
 def _guarded(function: Callable[..., float]) -> Callable[..., float]:

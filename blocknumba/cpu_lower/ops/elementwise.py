@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from blocknumba.cpu_lower import casts
+from blocknumba.cpu_lower.directed import rounded_function
 from blocknumba.cpu_lower.elements import Lanes, is_narrow, register_type
 from blocknumba.cpu_lower.emitter import Access, Emitter, element
 from blocknumba.cpu_lower.floats import CALLED, EXACT, FLOATING, PREDICATES, through_float32
@@ -17,7 +18,7 @@ from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import OPS, attribute
 from blocknumba.tile_ir.ir.types import DType, bool_, float32
 from blocknumba.tile_ir.ops import cast as casting
-from blocknumba.tile_ir.ops import debug, elementwise
+from blocknumba.tile_ir.ops import debug, directed, elementwise
 
 
 def vectors(emitter: Emitter, dtype: DType, names: Sequence[str], lanes: int) -> list[Vector]:
@@ -45,6 +46,11 @@ def combine(emitter: Emitter, name: str, dtype: DType, names: Sequence[str], lan
     operands = vectors(emitter, dtype, names, lanes)
     if dtype.is_float and name in CALLED:
         return _called(emitter, name, dtype, operands, lanes).name
+    if name in directed.NAMES:
+        symbol = f"bn.{name}.{dtype}.{lanes}"
+        text = rounded_function(name, dtype, symbol, operands, lanes)
+        return emitter.function_call(dtype, symbol, text, [(x.type, x.name) for x in operands],
+                                     lanes)
     if name == "power":
         return _own_function(emitter, name, dtype, operands, lanes)
     return element_code(name, dtype)(dtype, *operands).name
@@ -130,7 +136,7 @@ def _step_sum(x: int | str, y: int | str) -> int | str | None:
 
 
 _RAMPS = {"add": _ramp_sum, "sub": _ramp_difference, "mul": _ramp_product}
-_NAMES = {*LOGICAL, *INTEGRAL, *FLOATING, *EXACT}
+_NAMES = {*LOGICAL, *INTEGRAL, *FLOATING, *EXACT, *directed.NAMES}
 element(*(OPS[name] for name in sorted(_NAMES)))(_elementwise)
 
 

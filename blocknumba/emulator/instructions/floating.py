@@ -11,6 +11,7 @@ from blocknumba.emulator.rounding import (
     BFLOAT16,
     direct,
     downward_zero,
+    errors_of_extremes,
     fma_exactly,
     narrow,
     quotient,
@@ -68,9 +69,9 @@ def _exact(operation: Callable[..., tuple[np.ndarray, np.ndarray]], mode: str) -
         dtype = values[0].dtype
         wide = np.broadcast_arrays(*[value.astype(np.float64) for value in values])
         result, error = operation(*wide)
-        error = np.where(np.isfinite(result), error, 0.0)
         if dtype == np.float64:
-            return direct(result, error, mode)
+            return direct(result, errors_of_extremes(operation, result, error, wide), mode)
+        error = np.where(np.isfinite(result), error, 0.0)
         return narrow(to_odd(result, error), dtype, mode)
     return apply
 
@@ -254,7 +255,8 @@ def _rcp(site: Site, scalar: str) -> Function:
     mode = rounding_mode(site.opcode)
     if mode == "rn":
         return lambda value: value.dtype.type(1) / value
-    return _exact(lambda value: quotient(np.ones_like(value), value), mode)
+    divide = _exact(quotient, mode)
+    return lambda value: divide(np.ones_like(value), value)
 
 
 def _rsqrt(site: Site, scalar: str) -> Function:

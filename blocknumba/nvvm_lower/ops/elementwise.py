@@ -14,7 +14,7 @@ from blocknumba.tile_ir.analysis.ranges import Range
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import OPS, attribute
 from blocknumba.tile_ir.ir.types import DType, bool_, float32, float64, int32
-from blocknumba.tile_ir.ops import elementwise
+from blocknumba.tile_ir.ops import directed, elementwise
 
 
 def population_count(emitter: Emitter, dtype: DType, x: str) -> str:
@@ -135,6 +135,11 @@ FLOATING: dict[str, Element] = {
 EXACT: dict[str, Element] = {
     "neg": _negate, "absolute": _absolute, "fma": floats.fused_multiply_add,
     "copysign": floats.copy_sign, "nextafter": floats.next_after}
+
+
+_MODES = {"rz": "rz", "rd": "rm", "ru": "rp"}  # ours: PTX's
+FLOATING |= {name: floats.intrinsic(f"llvm.nvvm.{kind}.{_MODES[mode]}")
+             for name in directed.NAMES for kind, mode in [name.split("_")]}
 
 
 # what the attributes that let code be less exact choose, of float32, or float64 too

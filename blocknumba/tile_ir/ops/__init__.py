@@ -6,6 +6,7 @@ from blocknumba.tile_ir.ops import (
     control,
     create,
     debug,
+    directed,
     dot,
     elementwise,
     map,
@@ -19,5 +20,5 @@ from blocknumba.tile_ir.ops import (
 # last: they are registered with the ops above
 from blocknumba.tile_ir import folds  # isort: skip  # noqa: F401
 
-__all__ = ["assembly", "cast", "control", "create", "debug", "dot", "elementwise", "map", "memory",
-           "reduce", "scan", "shape", "views"]
+__all__ = ["assembly", "cast", "control", "create", "debug", "directed", "dot", "elementwise",
+           "map", "memory", "reduce", "scan", "shape", "views"]

@@ -8,6 +8,7 @@ from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.ir.function import OpDef, Value
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import bool_, uint64
+from blocknumba.tile_ir.ops import directed
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import BlockFunction, described, function
@@ -176,7 +177,11 @@ def of_floats(name: str, opdef: OpDef) -> BlockFunction:
         require_numbers(name, x, y)
         return _emit(context, opdef.name, (x, y), promotion.float_dtype((x, y)), name)
 
-    return described(one if len(opdef.operands) == 1 else two, name, opdef.doc)
+    def three(context, x, y, z):
+        require_numbers(name, x, y, z)
+        return _emit(context, opdef.name, (x, y, z), promotion.float_dtype((x, y, z)), name)
+
+    return described((one, two, three)[len(opdef.operands) - 1], name, opdef.doc)
 
 
 def of_bits(name: str, opdef: OpDef) -> BlockFunction:
@@ -261,3 +266,4 @@ _OF_FLOATS = """exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan 
     nextafter isnan isinf isfinite fmin fmax div""".split()
 FLOAT_FUNCTIONS = {name: of_floats(name, OPS[name]) for name in _OF_FLOATS}
 BIT_FUNCTIONS = {name: of_bits(name, OPS[name]) for name in ("popc", "clz", "ffs")}
+DIRECTED_FUNCTIONS = {name: of_floats(name, OPS[name]) for name in directed.NAMES}

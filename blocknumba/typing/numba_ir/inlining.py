@@ -228,7 +228,7 @@ class _Body:
     def location(self, loc: SourceLoc) -> SourceLoc:
         """A location in the callee, with the call it was reached by."""
         if id(loc) not in self._locations:
-            hidden = self._source.function.__module__ in _LIBRARY
+            hidden = self._source.function.__module__.startswith(_LIBRARY)
             location = self._site if hidden else _called_from(loc.location, self._site)
             self._locations[id(loc)] = SourceLoc(location, self._activation)
         return self._locations[id(loc)]
