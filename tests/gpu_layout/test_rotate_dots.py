@@ -11,7 +11,7 @@ from test_specialize_warps import OPTIONS
 
 import blocknumba as bn
 
-from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
+from blocknumba.gpu_layout.async_copies.specialize_warps import raise_accesses, specialize_warps
 from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
 from blocknumba.gpu_layout.dots.rotate_dots import rotate_dots
 from blocknumba.gpu_layout.spec import MAPPED
@@ -91,7 +91,7 @@ def test_pointers_that_a_loop_carries_are_those_of_the_round_before():
     types = (*HEADS, "i32:16")
     fn, changed = rotated(walking_products, types)
     _, leaping_changed = rotated(walking_products, types, {**BLOCKS, "DOUBLES": True})
-    specialized = specialize_warps(fn, OPTIONS)
+    specialized = specialize_warps(raise_accesses(fn, OPTIONS), OPTIONS)
 
     assert changed and not leaping_changed
     assert ring_problems(specialized, 8) == []

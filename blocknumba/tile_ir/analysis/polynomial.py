@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial, reduce
 
@@ -95,14 +95,21 @@ class Polynomial:
 
     def emit(self, rebuilder: Rebuilder, dtype: DType) -> Value:
         """Its value in a signed integer dtype, modulo 2**bits, as ops on the new values."""
-        builder, terms = rebuilder.builder, []
-        for monomial, coefficient in self.terms:
-            factors = [builder.emit(OPS["cast"], rebuilder[atom.value], dtype=dtype.name)
-                       for atom in monomial]
-            if coefficient != 1 or not factors:
-                factors.append(builder.constant(coefficient, dtype))
-            terms.append(reduce(partial(builder.emit, OPS["mul"]), factors))
-        return reduce(partial(builder.emit, OPS["add"]), terms or [builder.constant(0, dtype)])
+        emit = rebuilder.builder.emit
+        terms = (reduce(partial(emit, OPS["mul"]), _factors(rebuilder, dtype, *term))
+                 for term in self.terms or (((), 0),))
+        return reduce(partial(emit, OPS["add"]), terms)
+
+
+def _factors(rebuilder: Rebuilder, dtype: DType, monomial: Monomial,
+             coefficient: int) -> Iterator[Value]:
+    """The factors of a term, emitted one by one."""
+    for atom in monomial:
+        value = rebuilder[atom.value]
+        yield value if value.type.dtype == dtype else (
+            rebuilder.builder.emit(OPS["cast"], value, dtype=dtype.name))
+    if coefficient != 1 or not monomial:
+        yield rebuilder.builder.constant(coefficient, dtype)
 
 
 def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:

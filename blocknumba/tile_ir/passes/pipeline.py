@@ -10,7 +10,7 @@ from blocknumba.tile_ir.passes.contract import Observer, Pipeline, declared, run
 from blocknumba.tile_ir.passes.cse import cse, hoist_invariants
 from blocknumba.tile_ir.passes.dce import dce
 from blocknumba.tile_ir.passes.lower_views import has_elements, has_views, lower_views
-from blocknumba.tile_ir.passes.raise_pointers import raise_pointers
+from blocknumba.tile_ir.passes.raise_pointers import lower_raised, raise_pointers
 from blocknumba.tile_ir.passes.scalar_remainders import scalar_remainders
 from blocknumba.tile_ir.passes.simplify_masks import simplify_masks
 
@@ -59,5 +59,5 @@ def lower_accesses(fn: Function, _: object = None) -> Function:
     if not has_views(fn):
         return fn
     if not has_elements(fn):
-        return dce(lower_views(fn))
+        return lower_raised(fn)
     return run_passes(fn, TILE_PASSES[tuple(TILE_PASSES).index(lower_views):])

@@ -6,8 +6,9 @@
     %v = view %x, %n, %s {extents=(None, 2147483648), strides=(None, 1)}
     %q, %inside = raised_elements %p, %m, %v, 64 * %b, 0 {sizes=(64, 32), nonnegative=(True, True)}
 
-What reads views alone, as the plan of TMA does, then knows kernels that compute addresses too.
-`lower_views` gives back the pointers and the mask: whoever does not need the view loses nothing.
+What reads views alone, as the plan of TMA does, then knows kernels that compute addresses too.  The
+pass adds ops and changes none, and `lower_raised` takes them out again: an access that nobody needs
+the view of is as if there were none.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Collection, Iterable, Iterator
 from blocknumba.tile_ir.analysis.boxes import Box, Boxes, BoxAxis, Line, Matcher
 from blocknumba.tile_ir.analysis.decompositions import decompositions
 from blocknumba.tile_ir.analysis.polynomial import Polynomial
-from blocknumba.tile_ir.folds.patterns import filled
+from blocknumba.tile_ir.folds.patterns import filled, number
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
@@ -27,6 +28,7 @@ from blocknumba.tile_ir.ir.types import TileType, bool_, int64
 from blocknumba.tile_ir.ops.memory import load, store
 from blocknumba.tile_ir.ops.views import elements_of, raised_elements, view
 from blocknumba.tile_ir.passes.contract import declared
+from blocknumba.tile_ir.passes.dce import dce
 
 
 @declared(reads=("ops",), writes=("ops",))
@@ -46,7 +48,27 @@ def raised(fn: Function, accesses: Collection[Op]) -> Function:
     if not accesses:
         return fn
     raising = _Raising(fn, accesses)
-    return rebuild(fn, raising).remarked(raising.remarks)
+    return rebuild(fn, raising, folding=False).remarked(raising.remarks)
+
+
+def lower_raised(fn: Function) -> Function:
+    """The function with the pointers and the masks that were raised, and without their views."""
+    return dce(rebuild(fn, _pointers_again, folding=False))
+
+
+def _pointers_again(rebuilder: Rebuilder, op: Op) -> Values | None:
+    """The rewrite of raised elements; a mask that was made for them is dropped."""
+    if op.opdef is raised_elements:
+        return rebuilder[op.pointer], rebuilder[op.inside]
+    made = elements_of(op.pointer) if op.opdef in (load, store) else None
+    if made is None or made.opdef is not raised_elements:
+        return None
+    if op.mask is not made.results[1] or number(made.inside) is not True:
+        return None
+    values = (op.value,) if op.opdef is store else ()
+    emitted = rebuilder.builder.emit(op.opdef, *map(rebuilder.__getitem__, (op.pointer, *values)),
+                                     **op.attrs)
+    return (emitted,) if op.results else ()
 
 
 class _Raising:

@@ -19,8 +19,7 @@ from blocknumba.tile_ir.ir.types import TileType, int32
 from blocknumba.tile_ir.ir.verifier import TILE, verify
 from blocknumba.tile_ir.ops.views import raised_elements
 from blocknumba.tile_ir.passes.dce import dce
-from blocknumba.tile_ir.passes.lower_views import lower_views
-from blocknumba.tile_ir.passes.raise_pointers import raise_pointers
+from blocknumba.tile_ir.passes.raise_pointers import lower_raised, raise_pointers
 from blocknumba.tile_ir.text.parser import parse
 from blocknumba.tile_ir.text.printer import text
 
@@ -293,6 +292,6 @@ def test_the_elements_of_a_raised_view_are_those_that_the_pointers_point_to(case
 def test_a_raised_view_is_lowered_to_the_pointers_that_it_was_raised_from(case):
     fn = case.kernel()
 
-    lowered = dce(lower_views(raise_pointers(fn)))
+    lowered = lower_raised(raise_pointers(fn))
 
     assert text(lowered) == text(dce(fn))
