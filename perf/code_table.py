@@ -4,9 +4,10 @@
     python perf/code_table.py write --output new.json --like old.json
     python perf/code_table.py compare old.json new.json
 
-`write` compiles, for several targets, the kernels of the examples and their variants
-(tests/test_example_code.py), those of perf/, and cases drawn from tests/conformance, and records
-the instructions, registers, spills and shared bytes of each.  `compare` prints what differs.
+`write` compiles, for several targets, the variants of the examples' kernels that
+tests/test_example_code.py lists, each kernel that a check of an example launches, the kernels of
+perf/, and cases drawn from tests/conformance; it records the instructions, registers, spills and
+shared bytes of each.  `compare` prints what differs.
 """
 
 from __future__ import annotations
@@ -19,14 +20,20 @@ import os
 import random
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from hashlib import sha256
 from math import exp, log
 from pathlib import Path
+from unittest import mock
 
 TARGETS = ("sm_80", "sm_90a", "sm_100")
 DRAWN, SEED = 300, 12
 WARPS = 2  # of cases of conformance
+EXAMPLES = ("vector_add", "softmax", "layernorm", "sums", "transpose", "photograph", "gather_rows",
+            "histogram", "matmul", "attention", "digits", "fractals", "heat", "nearest")
+PROCESSORS = 132  # of the device that examples choose tiles for
 NOTABLE = 0.02  # a share of the instructions
 FIELDS = ("instructions", "registers", "spills", "shared_bytes")
 # nvdisasm's lines: an offset in a comment, then the instruction
@@ -90,6 +97,51 @@ def _recorded(compiled: object) -> Record:
     return record(compiled.asm["sass"], stats.registers, stats.spills, stats.shared_bytes)
 
 
+class Launched:
+    """Records of what the checks of examples launch, for one target.
+
+    The launches themselves are done on the CPU device: the checks get right results.
+    """
+
+    def __init__(self, target: str):
+        import emulated_gpu  # of the tree, as above
+
+        self.found: dict[str, Record] = {}
+        self._target, self._gpu, self._example = target, emulated_gpu, ""
+        self._seen: dict[int, object] = {}
+        self._count: Counter[str] = Counter()
+
+    def run(self, examples: Iterable[str]) -> None:
+        """Run the checks of examples, by their names."""
+        import blocknumba as bn  # of the tree, all of them
+        from array_libraries import NUMPY
+        from test_emulated_examples import Device, Kernel, Target
+
+        device = Device(self._target, Target.parse(self._target), PROCESSORS)
+        launch = Kernel.__getitem__
+        with (mock.patch.object(bn, "current_device", lambda: device),
+              mock.patch.object(Kernel, "__getitem__", lambda kernel, grid: partial(
+                  self._launched, kernel, launch(kernel, grid)))):
+            for self._example in examples:
+                try:
+                    importlib.import_module(self._example).check(NUMPY)
+                except Exception as error:  # what was launched before it counts
+                    self.found[f"launch {self._example}: its check"] = _failed(error)
+
+    def _launched(self, kernel: object, launch: Callable, *arguments: object,
+                  **named: object) -> object:
+        """Record the code of a launch unless it is known, and launch."""
+        bound, changes = kernel.signature.bind(arguments, named)
+        compiled = self._gpu._prepare(
+            kernel, bound, kernel.options.override(changes), self._target).compiled
+        if id(compiled) not in self._seen:
+            self._seen[id(compiled)] = compiled  # kept, so that no other gets its id
+            name = f"launch {self._example}: {kernel.signature.kernel}"
+            self._count[name] += 1
+            self.found[f"{name} {self._count[name]}"] = _recorded(compiled)
+        return launch(*arguments, **named)
+
+
 # cases of conformance ---------------------------------------------------------------------------
 def conformance_kernels(wanted: set[str] | None) -> Iterator[tuple[str, Compiling]]:
     """Cases of conformance: the wanted ones, else a number drawn by SEED."""
@@ -148,8 +200,16 @@ def write(tree: Path, output: Path, like: Path | None, targets: tuple[str, ...])
             try:
                 found[target][name] = compiling(target)
             except Exception as error:  # a target that lacks what the kernel needs, by any error
-                found[target][name] = {"error": f"{type(error).__name__}: {error}".split("\n")[0]}
+                found[target][name] = _failed(error)
+    for target in targets:
+        launched = Launched(target)
+        launched.run(name for name in EXAMPLES if (tree / "examples" / f"{name}.py").exists())
+        found[target] |= launched.found
     output.write_text(json.dumps(found, indent=1))
+
+
+def _failed(error: Exception) -> Record:
+    return {"error": f"{type(error).__name__}: {error}".split("\n")[0]}
 
 
 def _kernels(wanted: set[str] | None) -> Iterator[tuple[str, Compiling]]:
@@ -184,6 +244,8 @@ def _row(target: str, old: Mapping[str, Record], new: Mapping[str, Record],
          notable: list[str]) -> str:
     """The row of a target; appends what is notable."""
     names = [name for name in old if name in new]
+    notable += [f"{target} {name}: only {side}" for side, one, other in (
+        ("before", old, new), ("after", new, old)) for name in one if name not in other]
     notable += [f"{target} {name}: {side[name]['error']}" for name in names
                 for side, other in ((old, new), (new, old))
                 if "error" in side[name] and "error" not in other[name]]
