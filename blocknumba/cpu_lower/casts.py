@@ -162,13 +162,14 @@ def _float_to_float(source: DType, to: DType, rounding: str, x: Vector) -> Vecto
     wide = _wide(source, x)
     back = _wide(to, nearest)
     back = back.to(wide.scalar) if back.scalar != wide.scalar else back
-    is_beyond = _magnitude(back) > _magnitude(wide)
+    is_beyond = magnitude(back) > magnitude(wide)
     bits = nearest if is_narrow(to) else nearest.as_bits
     inward = where(is_beyond, bits - 1, bits)
     return inward if is_narrow(to) else inward.as_float(nearest.format)
 
 
-def _magnitude(x: Vector) -> Vector:
+def magnitude(x: Vector) -> Vector:
+    """x without its sign."""
     return x.body.emit(f"call {x.type} @llvm.fabs.{x.body.suffix(x.scalar)}({x.typed})", x.scalar)
 
 

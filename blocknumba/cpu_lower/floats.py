@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blocknumba.cpu_lower.casts import narrow, narrow_rounded_to_odd, widen
+from blocknumba.cpu_lower.casts import magnitude, narrow, narrow_rounded_to_odd, widen
 from blocknumba.cpu_lower.elements import is_narrow, register_type
 from blocknumba.cpu_lower.integers import Code
 from blocknumba.cpu_lower.math import FUNCTIONS
@@ -61,18 +61,14 @@ def is_nan(dtype: DType, x: Vector) -> Vector:
     return _UNORDERED(dtype, x, x)
 
 
-def _magnitude(x: Vector) -> Vector:
-    return x.body.emit(f"call {x.type} @llvm.fabs.{x.body.suffix(x.scalar)}({x.typed})", x.scalar)
-
-
 def is_infinite(dtype: DType, x: Vector) -> Vector:
     """Whether x is infinite."""
-    return _magnitude(x) == float("inf")
+    return magnitude(x) == float("inf")
 
 
 def is_finite(dtype: DType, x: Vector) -> Vector:
     """Whether x is neither NaN nor infinite."""
-    return _magnitude(x) < float("inf")
+    return magnitude(x) < float("inf")
 
 
 def _rounding(word: str) -> Code:

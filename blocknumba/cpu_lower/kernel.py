@@ -25,7 +25,7 @@ from blocknumba.cpu_lower.target import CpuTarget
 from blocknumba.cpu_lower.versions import in_two_versions
 from blocknumba.cpu_lower.writer import Module
 from blocknumba.tile_ir.ir.function import Function, Op, Parameter, walk
-from blocknumba.tile_ir.ir.opdef import READS, WRITES
+from blocknumba.tile_ir.ir.opdef import may_wait
 from blocknumba.tile_ir.ir.types import bool_
 
 assert ops.ELEMENTS, "the code of ops is registered by importing it"
@@ -73,14 +73,9 @@ def unsupported(fn: Function) -> str:
     for op in walk(fn.body):
         if op.name not in ops.ELEMENTS and op.name not in ops.ROOTS:
             return f"{op.name} is interpreted"
-        if op.name == "loop" and any(map(_may_wait, walk(op.regions[0]))):
+        if op.name == "loop" and any(map(may_wait, walk(op.regions[0]))):
             return "a loop that may wait for other programs is interpreted, in their order"
     return ""
-
-
-def _may_wait(op: Op) -> bool:
-    """Whether an op may see what another program writes while both run."""
-    return op.opdef.has(READS) and (op.opdef.has(WRITES) or bool(op.attrs.get("volatile")))
 
 
 def symbol(name: str) -> str:

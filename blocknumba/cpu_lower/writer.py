@@ -37,14 +37,6 @@ class Module:
         """Declare an intrinsic or an external function."""
         self.add(symbol, f"declare {result} @{symbol}({', '.join(types)})\n")
 
-    def text_constant(self, data: bytes) -> str:
-        """The name of a constant with these bytes and a final 0."""
-        name = f"text.{data.hex()}" if len(data) < 40 else f"text{len(self._parts)}"
-        escaped = "".join(f"\\{byte:02X}" for byte in data + b"\0")
-        self.add(name, f"@{name} = private unnamed_addr constant [{len(data) + 1} x i8] "
-                       f'c"{escaped}"\n')
-        return f"@{name}"
-
     def text(self, triple: str) -> str:
         """The whole module."""
         return f'target triple = "{triple}"\n' + "\n".join(self._parts.values())

@@ -79,15 +79,10 @@ class Target:
     blocks_per_processor: int
 
     warp_size = 32
-    threads_per_block = 1024
-    registers_per_thread = 255
     registers_per_processor = 65536
     registers_per_allocation = 256  # of one warp: registers are handed out in these units
     static_shared_bytes = 48 * KIB  # a block gets these without opting in
     reserved_shared_bytes = 1 * KIB  # of every block, for the system
-    shared_banks = 32
-    shared_bank_bytes = 4
-    named_barriers = 16  # bar.sync 0 to 15
 
     def __str__(self) -> str:
         return self.name

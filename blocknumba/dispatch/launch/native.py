@@ -14,7 +14,7 @@ from blocknumba.dispatch.compile.captures import Captures
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.native import NativeCode
 from blocknumba.dispatch.launch.grid import Grid, grid_of
-from blocknumba.dispatch.launch.plan import SLOT_BYTES, slot_bits
+from blocknumba.dispatch.launch.plan import SLOT_BYTES, size_of, slot_bits
 from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo
 from blocknumba.errors import BlockAssertionError, BlockError, BlockValueError, ResourceError
 from blocknumba.settings import SETTINGS
@@ -37,12 +37,9 @@ def thread_count() -> int:
 
 def slot_of(parameter: Parameter, arguments: Mapping[str, ArgumentInfo]) -> int:
     """The contents of a parameter's slot."""
-    info = arguments[parameter.argument]
-    if parameter.kind == "extent":
-        return info.shape[parameter.axis]
-    if parameter.kind == "stride":
-        return info.strides[parameter.axis] & _MASK_64
-    return slot_bits(info) & _MASK_64
+    if parameter.kind in ("extent", "stride"):
+        return size_of(parameter, arguments)
+    return slot_bits(arguments[parameter.argument]) & _MASK_64
 
 
 class NativeDriver:

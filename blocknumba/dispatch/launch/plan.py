@@ -181,7 +181,7 @@ class Plan:
         self._local = threading.local()
         self._slots = {name: slot for slot, name in enumerate(arguments)}
         self._parameters = compiled.machine.parameters
-        sizes = [_size_of(parameter, arguments) for parameter in self._parameters]
+        sizes = [size_of(parameter, arguments) for parameter in self._parameters]
         self._sizes = (ctypes.c_uint64 * len(sizes))(*sizes)
         encoded = [(position, EncodedMaps(driver, parameter, arguments))
                    for position, parameter in enumerate(self._parameters)
@@ -299,7 +299,7 @@ def slot_bits(info: ArgumentInfo) -> int:
     return info.pointer if isinstance(info, ArrayInfo) else info.bits
 
 
-def _size_of(parameter: Parameter, arguments: Mapping[str, ArgumentInfo]) -> int:
+def size_of(parameter: Parameter, arguments: Mapping[str, ArgumentInfo]) -> int:
     """The extent or stride that a parameter passes, as 64 bits; 0 for other kinds."""
     info = arguments[parameter.argument]
     if parameter.kind == "extent":

@@ -13,9 +13,9 @@ from blocknumba.tile_ir.interpreter import access, control, effects  # noqa: F40
 from blocknumba.tile_ir.interpreter.machine import Launch, Machine, plan
 from blocknumba.tile_ir.interpreter.memory import bind
 from blocknumba.tile_ir.interpreter.races import Races
-from blocknumba.tile_ir.ir.function import Function, Op, walk
+from blocknumba.tile_ir.ir.function import Function, walk
 from blocknumba.tile_ir.ir.types import DType
-from blocknumba.tile_ir.ir.opdef import READS, WRITES
+from blocknumba.tile_ir.ir.opdef import may_wait
 
 # Of the largest tile of all programs of a chunk.  Addresses cost the same for any number of
 # programs, so a chunk is as large as a few such tiles fit a last-level cache.
@@ -73,14 +73,9 @@ class Interpreter:
 
 def _chunk_size(fn: Function) -> int:
     """Number of programs that run in step."""
-    if any(op.name == "loop" and any(map(_may_wait, walk(op.regions[0])))
+    if any(op.name == "loop" and any(map(may_wait, walk(op.regions[0])))
            for op in walk(fn.body)):
         return 1
     sizes = [v.type.size * v.type.dtype.bytes for op in walk(fn.body) for v in op.results
              if isinstance(v.type.dtype, DType)]
     return max(1, min(CHUNK_PROGRAMS, CHUNK_BYTES // max(sizes, default=1)))
-
-
-def _may_wait(op: Op) -> bool:
-    """Whether an op may see what another program writes while both run."""
-    return op.opdef.has(READS) and (op.opdef.has(WRITES) or bool(op.attrs.get("volatile")))

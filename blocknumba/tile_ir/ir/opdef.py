@@ -102,3 +102,8 @@ def predicate(name: str, operands: str, numpy: Callable, doc: str,
 def attribute(op_: Op, name: str) -> object:
     """An attribute of an op, or its default."""
     return op_.attrs[name] if name in op_.attrs else op_.opdef.defaults[name]
+
+
+def may_wait(op: Op) -> bool:
+    """Whether an op may see what another program writes while both run."""
+    return op.opdef.has(READS) and (op.opdef.has(WRITES) or bool(op.attrs.get("volatile")))
