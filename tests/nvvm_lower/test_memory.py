@@ -182,6 +182,7 @@ store %q, %x""")
 
 @pytest.mark.parametrize("attributes, words", [
     ('{cache=".cg"}', "ld.global.cg"), ('{cache=".ca"}', "ld.global.ca"),
+    ('{cache=".cs"}', "ld.global.cs"), ('{cache=".cv"}', "ld.global.cv"),
     ('{eviction="evict_first"}', "ld.global.L1::evict_first.L2::cache_hint"),
     ('{eviction="evict_last"}', "ld.global.L1::evict_last.L2::cache_hint"),
     ('{eviction="no_allocate"}', "ld.global.L1::no_allocate"),
@@ -196,6 +197,7 @@ def test_a_load_tells_the_caches(attributes, words, mask):
 
 @pytest.mark.parametrize("attributes, words", [
     ('{cache=".cs"}', "st.global.cs"), ('{cache=".wt"}', "st.global.wt"),
+    ('{cache=".cg"}', "st.global.cg"), ('{cache=".wb"}', "st.global.wb"),
     ('{eviction="evict_first"}', "st.global.L1::evict_first.L2::cache_hint")])
 def test_a_store_tells_the_caches(attributes, words):
     text = re.sub(r"(store .*)", rf"\1 {attributes}", copy_kernel("float32", multiple=16))

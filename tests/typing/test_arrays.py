@@ -8,6 +8,7 @@ from conftest import CPU, EMULATOR, Device
 from launching import kernel_of, launch, op_names
 
 import blocknumba as bn
+from blocknumba.errors import BlockError
 from blocknumba.tile_ir.interpreter import run
 from blocknumba.tile_ir.ir import types
 from blocknumba.tile_ir.ir.function import walk
@@ -397,3 +398,35 @@ def test_run_time_bounds_of_slices_mean_what_they_mean_in_numpy(kind, dtype):
             part = x[a:b]
             np.testing.assert_array_equal(
                 out[i, j], [len(part), part[0] if len(part) else 0, x[:a][b:].sum()], f"{a}:{b}")
+
+
+@bn.jit
+def copied(x, out, LOAD: bn.constexpr, STORE: bn.constexpr):
+    r = bn.span(0, 64)
+    tile = bn.load(x.at[r], cache_modifier=LOAD)
+    bn.store(out.at[r], tile, cache_modifier=STORE)
+    p = bn.arange(0, 64)
+    bn.store(out + 64 + p, bn.load(x + p, mask=p < 60, other=9, cache_modifier=LOAD), mask=p < 61,
+             cache_modifier=STORE)
+
+
+@pytest.mark.parametrize("load,store", [
+    ("", ""), (".ca", ".wb"), (".cg", ".cg"), (".cs", ".cs"), (".cv", ".wt")])
+def test_what_the_caches_are_told_changes_no_result(load, store, device):
+    x, out = np.random.default_rng().random(64).astype(np.float32), np.full(128, 77, np.float32)
+
+    device.run(copied, 1, x, out, load, store)
+
+    assert out.tolist() == [*x, *x[:60], 9, 77, 77, 77]
+
+
+@pytest.mark.parametrize("load,store,message", [
+    (".wb", "", "load: cache_modifier must be one of ('', '.ca', '.cg', '.cs', '.cv'), got '.wb'"),
+    ("", ".ca", "store: cache_modifier must be one of ('', '.wb', '.cg', '.cs', '.wt'), got '.ca'"),
+])
+def test_caches_are_told_what_they_know(load, store, message):
+    x = np.zeros(64, np.float32)
+    with pytest.raises(BlockError) as caught:
+        copied[1](x, x, load, store, interpret=True)
+
+    assert caught.value.message == message

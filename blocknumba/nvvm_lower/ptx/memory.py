@@ -14,7 +14,7 @@ WORD_BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "float": 32, "double": 64
 VECTOR_WORDS = (1, 2, 4)
 SHARED_ADDRESS = "i32"
 
-LOAD_CACHE = (".ca", ".cg", ".cv")  # Source: PTX ISA, "Cache Operators"
+LOAD_CACHE = (".ca", ".cg", ".cs", ".cv")  # Source: PTX ISA, "Cache Operators"
 STORE_CACHE = (".wb", ".cg", ".cs", ".wt")
 EVICTION = ("evict_first", "evict_last", "no_allocate")
 

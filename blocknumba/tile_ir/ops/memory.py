@@ -12,7 +12,7 @@ from blocknumba.tile_ir.ir.types import (
 )
 
 
-LOAD_CACHE = ("", ".ca", ".cg", ".cv")
+LOAD_CACHE = ("", ".ca", ".cg", ".cs", ".cv")
 STORE_CACHE = ("", ".wb", ".cg", ".cs", ".wt")
 EVICTION = ("", "evict_first", "evict_last", "no_allocate")
 
