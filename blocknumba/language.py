@@ -36,6 +36,7 @@ from blocknumba.typing.functions.elementwise import (
 )
 from blocknumba.typing.functions.map import map_ as map
 from blocknumba.typing.functions.memory import ATOMICS, atomic_cas, load, store
+from blocknumba.typing.functions.order import argsort, median, sort, topk
 from blocknumba.typing.functions.reduce import (
     all, any, argmax, argmin, max, min, prod, reduce_and, reduce_or, sum, xor_sum,
 )
@@ -68,22 +69,22 @@ int1 = bool_
 float8e5, float8e4nv = float8_e5m2, float8_e4m3fn
 
 __all__ = sorted({
-    "abs", "advance", "all", "any", "arange", "argmax", "argmin", "associative_scan", "assume",
-    "atomic_cas", "bfloat16", "block", "bool_", "broadcast", "broadcast_to", "cast", "cdiv",
-    "clamp", "constexpr", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum", "debug_barrier",
-    "device_assert", "device_print", "div_rn", "dot", "dot_scaled", "empty", "expand_dims", "fdiv",
-    "flip", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "float8e4nv",
-    "float8e5", "fma", "full", "full_like", "grid_spans", "inline_asm_elementwise", "int1", "int16",
-    "int32", "int64", "int8", "interleave", "item", "join", "libdevice", "load",
+    "abs", "advance", "all", "any", "arange", "argmax", "argmin", "argsort", "associative_scan",
+    "assume", "atomic_cas", "bfloat16", "block", "bool_", "broadcast", "broadcast_to", "cast",
+    "cdiv", "clamp", "constexpr", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum",
+    "debug_barrier", "device_assert", "device_print", "div_rn", "dot", "dot_scaled", "empty",
+    "expand_dims", "fdiv", "flip", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2",
+    "float8e4nv", "float8e5", "fma", "full", "full_like", "grid_spans", "inline_asm_elementwise",
+    "int1", "int16", "int32", "int64", "int8", "interleave", "item", "join", "libdevice", "load",
     "load_tensor_descriptor", "logsumexp", "make_block_ptr", "make_tensor_descriptor", "map", "max",
-    "max_constancy", "max_contiguous", "maximum", "mean", "min", "minimum", "multiple_of",
+    "max_constancy", "max_contiguous", "maximum", "mean", "median", "min", "minimum", "multiple_of",
     "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmin", "nanprod",
     "nanstd", "nansum", "nanvar", "next_power_of_2", "num_programs", "ones", "ones_like",
     "pair_uniform_to_normal", "permute", "persistent", "philox", "prod", "program_id", "ptp",
     "rand", "rand4x", "randint", "randint4x", "randn", "randn4x", "range", "ravel", "reduce",
-    "reduce_and", "reduce_or", "reshape", "round", "sigmoid", "softmax", "span", "spans", "split",
-    "sqrt_rn", "squeeze", "static_assert", "static_print", "static_range", "std", "store",
-    "store_tensor_descriptor", "sum", "swapaxes", "swizzle2d", "trans", "uint16", "uint32",
+    "reduce_and", "reduce_or", "reshape", "round", "sigmoid", "softmax", "sort", "span", "spans",
+    "split", "sqrt_rn", "squeeze", "static_assert", "static_print", "static_range", "std", "store",
+    "store_tensor_descriptor", "sum", "swapaxes", "swizzle2d", "topk", "trans", "uint16", "uint32",
     "uint64", "uint8", "uint_to_uniform_float", "umulhi", "var", "view", "welford",
     "welford_combine", "where", "xor_sum", "zeros", "zeros_like",
     *FLOAT_FUNCTIONS, *BIT_FUNCTIONS, *ATOMICS,

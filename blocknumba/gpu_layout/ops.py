@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from blocknumba.errors import require
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
-from blocknumba.gpu_layout.layouts.registers import REGISTER
+from blocknumba.gpu_layout.layouts.registers import REGISTER, shape_of
 from blocknumba.gpu_layout.layouts.shared import OFFSET, chunk_layout
 from blocknumba.gpu_layout.placement.reductions import reduction_plan
 from blocknumba.gpu_layout.placement.scans import scan_plan
@@ -249,6 +249,19 @@ def finish_scan(*tiles, axis, combination, reverse=False) -> tuple[TileType, ...
     their layout; both as many.   axis, combination, reverse: as of scan.
     """
     return tiles[:len(tiles) // 2]
+
+
+@op(PURE)
+def sort_steps(*tiles, wires, steps, layout) -> tuple[TileType, ...]:
+    """Steps of a sorting network within warps.
+
+    tiles: as of sort.   wires: the layout whose packed index is the wire that an element is on;
+    it has the registers of the tiles.   steps, layout: as of placement.sorts.SortPhase.
+    The results are on the wires that are left, in `layout`.
+    """
+    for tile in tiles:
+        _require_registers("sort_steps", tile)
+    return tuple(TileType(tile.dtype, shape_of(layout), layout) for tile in tiles)
 
 
 def _totals(tiles: tuple[TileType, ...], axis: int) -> tuple[TileType, ...]:

@@ -20,7 +20,7 @@ from blocknumba.typing.function import (
     BlockFunction, is_of_numba, keyword_hint, own_signature, python_function, signature_text,
 )
 from blocknumba.typing.functions import (
-    create, debug, dot, elementwise, reduce, scan, shape, spans, statistics,
+    create, debug, dot, elementwise, order, reduce, scan, shape, spans, statistics,
 )
 from blocknumba.typing.functions.dot import matmul
 from blocknumba.typing.functions.map import map_
@@ -313,7 +313,7 @@ _SPELLINGS: dict[object, BlockFunction] = {
 }
 
 def _collect_spellings() -> None:
-    modules = (create, elementwise, reduce, scan, shape, statistics)
+    modules = (create, elementwise, order, reduce, scan, shape, statistics)
     functions = {f.__name__: f for m in modules for f in vars(m).values()
                  if isinstance(f, BlockFunction)}
     functions |= _FLOATS

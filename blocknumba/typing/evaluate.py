@@ -15,7 +15,7 @@ from blocknumba.typing.arrays import size_of, transposed
 from blocknumba.typing.calls import apply_operator, call
 from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.functions import (
-    create, debug, descriptors, elementwise, memory, reduce, scan, shape, spans,
+    create, debug, descriptors, elementwise, memory, order, reduce, scan, shape, spans,
     statistics,
 )
 from blocknumba.typing.functions.elementwise import binary
@@ -48,6 +48,7 @@ _METHODS = {
         "sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "xor_sum")},
     **{name: getattr(statistics, name) for name in ("mean", "var", "std")},
     **{name: getattr(scan, name) for name in ("cumsum", "cumprod", "associative_scan")},
+    **{name: getattr(order, name) for name in ("sort", "argsort", "topk", "median")},
     "reduce": scan.reduce_,
     "abs": elementwise.absolute,
 }

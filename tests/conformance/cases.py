@@ -9,6 +9,7 @@ import dot_cases  # noqa: F401
 import elementwise_cases  # noqa: F401
 import kernel_cases  # noqa: F401
 import map_cases  # noqa: F401
+import order_cases  # noqa: F401
 import scan_cases  # noqa: F401
 import tile_cases  # noqa: F401
 import view_cases  # noqa: F401

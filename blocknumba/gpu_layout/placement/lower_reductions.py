@@ -1,4 +1,4 @@
-"""The pass that splits reductions and scans across warps.
+"""The pass that splits reductions, scans and sorts across warps.
 
     %s = reduce %x      ->    %p = partial_reduce %x        within threads and warps
     4 warps hold the axis     %g = convert_layout %p        all 4 partial results to every thread
@@ -9,6 +9,10 @@
                               %e = exclusive_scan %g        what comes before each total
                               %b = convert_layout %e        back to the warps
                               %s = finish_scan %p, %b       within threads
+
+    %s = sort %x        ->    %a = sort_steps %x            phase after phase, each within warps
+                              %b = convert_layout %a
+                              %s = sort_steps %b
 """
 
 from __future__ import annotations
@@ -19,21 +23,23 @@ from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import WARP, drop_axis, within_warps
 from blocknumba.gpu_layout.ops import (
     convert_layout, exclusive_scan, finish_arg_reduce, finish_scan, partial_arg_reduce,
-    partial_reduce, partial_reduce_with, partial_scan,
+    partial_reduce, partial_reduce_with, partial_scan, sort_steps,
 )
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.reductions import ReductionPlan, reduction_plan
 from blocknumba.gpu_layout.placement.scans import ScanPlan, scan_plan
+from blocknumba.gpu_layout.placement.sorts import sort_plan
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
 from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.ops.cast import cast
+from blocknumba.tile_ir.ops.order import sort
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
 from blocknumba.tile_ir.ops.scan import reduce_with, scan
 from blocknumba.tile_ir.passes.contract import declared
 
-_LOWERED = (reduce, arg_reduce, scan, reduce_with)
+_LOWERED = (reduce, arg_reduce, scan, reduce_with, sort)
 ACCUMULATED = ("sum", "prod")  # kinds that would lose bits in 16-bit floats
 
 
@@ -54,6 +60,8 @@ def _rewrite(rebuilder: Rebuilder, op: Op) -> tuple[Value, ...] | None:
         return (_reduce(rebuilder.builder, op, rebuilder[op.x]),)
     if op.opdef is arg_reduce:
         return (_arg_reduce(rebuilder.builder, op, rebuilder[op.x]),)
+    if op.opdef is sort:
+        return _sort(rebuilder.builder, op, [rebuilder[tile] for tile in op.tiles])
     if op.opdef not in (scan, reduce_with):
         return None
     tiles = [rebuilder[tile] for tile in op.tiles]
@@ -108,6 +116,16 @@ def _reduce_with(builder: Builder, op: Op, tiles: list[Value], _: ScanPlan) -> t
     return tuple(value if tile.is_scalar
                  else builder.emit(convert_layout, value, layout=tile.layout)
                  for value, tile in zip(made, wanted))
+
+
+def _sort(builder: Builder, op: Op, tiles: list[Value]) -> tuple[Value, ...]:
+    axis, kept = op.attrs["axis"], op.attrs["kept"]
+    for phase in sort_plan(tiles[0].type.layout, axis, kept):
+        if phase.is_moved:
+            tiles = [builder.emit(convert_layout, tile, layout=phase.wires) for tile in tiles]
+        tiles = _values(builder.emit(sort_steps, *tiles, wires=phase.wires, steps=phase.steps,
+                                     layout=phase.layout))
+    return tuple(tiles)
 
 
 def _to_each_warp(builder: Builder, op: Op, totals: Sequence[Value]) -> list[Value]:

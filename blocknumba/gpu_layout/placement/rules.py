@@ -19,12 +19,16 @@ from blocknumba.gpu_layout.placement.rule import (
     Layouts, Placement, in_rows_of_operand, no_preference, register_placement,
 )
 from blocknumba.gpu_layout.placement.scans import is_ordered
+from blocknumba.gpu_layout.placement.sorts import (
+    can_sort, preferred_for_sorting, sort_plan, sorting_layout,
+)
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ops.cast import bitcast, cast
 from blocknumba.tile_ir.ops.create import arange, constant, num_programs, program_id, undefined
 from blocknumba.tile_ir.ops.debug import assert_, assume, check_index, print_
 from blocknumba.tile_ir.ops.memory import atomic_cas, atomic_rmw, load, store
+from blocknumba.tile_ir.ops.order import sort
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
 from blocknumba.tile_ir.ops.scan import reduce_with, scan
 from blocknumba.tile_ir.ops.shape import (
@@ -150,6 +154,36 @@ register_placement(
         fallback=_in_rows_of_tiles,
         follows_result=False,
         slots=2,
+    ),
+)
+
+
+def _can_sort(op: Op, layout: LinearLayout) -> bool:
+    return can_sort(layout, op.attrs["axis"])
+
+
+def _sorted_result(op: Op, layout: LinearLayout) -> LinearLayout:
+    return sort_plan(layout, op.attrs["axis"], op.attrs["kept"])[-1].layout
+
+
+def _sort_preferred(op: Op, layouts: Layouts) -> LinearLayout | None:
+    layout = next((layout for layout in layouts if layout is not None), None)
+    return layout and preferred_for_sorting(layout, op.attrs["axis"])
+
+
+def _sort_fallback(op: Op, num_warps: int) -> LinearLayout:
+    return sorting_layout(op.tiles[0].type.shape, op.attrs["axis"], num_warps)
+
+
+register_placement(
+    sort,
+    Placement(
+        result=_sorted_result,
+        preferred=_sort_preferred,
+        accepts=_can_sort,
+        fallback=_sort_fallback,
+        follows_result=False,
+        slots=100,
     ),
 )
 

@@ -3,8 +3,9 @@
 from blocknumba.nvvm_lower.emitter import CODE
 from blocknumba.nvvm_lower.ops import (
     assembly, asynchronous, atomic, cast, control, create, debug, dot, elementwise, layout, map,
-    memory, reduce, scan, shape,
+    memory, order, reduce, scan, shape,
 )
 
 __all__ = ["CODE", "assembly", "asynchronous", "atomic", "cast", "control", "create", "debug",
-           "dot", "elementwise", "layout", "map", "memory", "reduce", "scan", "shape"]
+           "dot", "elementwise", "layout", "map", "memory", "order", "reduce",
+           "scan", "shape"]

@@ -33,6 +33,7 @@ _MOVING = frozenset(("splat", "broadcast", "reshape", "transpose", "join", "spli
 _REPEATING = frozenset(("splat", "broadcast"))
 _REDUCING = frozenset(("reduce", "arg_reduce"))
 _COMBINING = frozenset(("scan", "reduce_with"))  # by functions of several tiles
+_MIXING = frozenset(("sort",))  # an element of the result is any one along the axis
 # a bool that leaves the result of a logical op to the other operand
 _YIELDING = {"and": True, "or": False}
 # number of operands that control flow uses itself; it passes the others on
@@ -117,6 +118,8 @@ def _kinds_of_results(op: Op, tiles: Sequence[Tile], kinds: list[np.ndarray],
         return _reduced(op, kinds[0])
     if op.name in _COMBINING:
         return _combined(op, kinds)
+    if op.name in _MIXING:
+        return _mixed(op, kinds)
     if op.name == "dot":
         return _dot(op, kinds)
     if op.name == "map":
@@ -162,6 +165,14 @@ def _combined(op: Op, kinds: list[np.ndarray]) -> np.ndarray | tuple[np.ndarray,
         has_data = _accumulated(np.logical_or, reduce(np.logical_or, [k == DATA for k in full]),
                                 axis, order)
         found = np.where((greatest == PADDING) & has_data, np.uint8(DATA), greatest)
+    return (found,) * len(op.results) if len(op.results) > 1 else found
+
+
+def _mixed(op: Op, kinds: list[np.ndarray]) -> np.ndarray | tuple[np.ndarray, ...]:
+    """As of a reduction along the axis, for every element of it."""
+    full = [np.broadcast_to(k, (len(k), *op.tiles[0].type.shape)) for k in kinds]
+    found = np.expand_dims(reduce(np.maximum, [_reduced(op, k) for k in full]),
+                           op.attrs["axis"] + 1)
     return (found,) * len(op.results) if len(op.results) > 1 else found
 
 

@@ -11,6 +11,7 @@ from blocknumba.tile_ir.ops import (
     elementwise,
     map,
     memory,
+    order,
     reduce,
     scan,
     shape,
@@ -21,4 +22,4 @@ from blocknumba.tile_ir.ops import (
 from blocknumba.tile_ir import folds  # isort: skip  # noqa: F401
 
 __all__ = ["assembly", "cast", "control", "create", "debug", "directed", "dot", "elementwise",
-           "map", "memory", "reduce", "scan", "shape", "views"]
+           "map", "memory", "order", "reduce", "scan", "shape", "views"]

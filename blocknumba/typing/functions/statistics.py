@@ -26,7 +26,7 @@ def mean(context, x, axis=None, keep_dims=False, keepdims=False, *, where=None):
     that were loaded outside an array: they are 0, and counted.
     Source: numpy.mean.
     """
-    wide, dtype = _as_floats(context, "mean", x)
+    wide, dtype = as_floats(context, "mean", x)
     mask = mask_of(context, "mean", wide, where)
     count = _count(context, "mean", wide, axis, keep_dims or keepdims, mask)
     total = reduced(context, "sum", wide, axis, keep_dims or keepdims, mask, counts=True)
@@ -68,7 +68,7 @@ def welford(context, x, axis=None, keep_dims=False, keepdims=False, *, where=Non
     array: they are 0, and counted.
     Source: Chan, Golub, LeVeque, "Algorithms for Computing the Sample Variance", 1983.
     """
-    wide, _ = _as_floats(context, "welford", x)
+    wide, _ = as_floats(context, "welford", x)
     middle, total, count = _moments(context, "welford", wide, axis, keep_dims or keepdims, where)
     dtype = wide.type.dtype
     counts = context.value(count, dtype)
@@ -106,7 +106,7 @@ def logsumexp(context, x, axis=None, keep_dims=False, keepdims=False, *, where=N
     that were loaded outside an array: they are 0.
     Source: scipy.special.logsumexp.
     """
-    wide, dtype = _as_floats(context, "logsumexp", x)
+    wide, dtype = as_floats(context, "logsumexp", x)
     shape = _reduced_shape("logsumexp", wide, axis, keep_dims or keepdims)
     exp, log, isfinite = (FLOAT_FUNCTIONS[name].rule for name in ("exp", "log", "isfinite"))
     mask = mask_of(context, "logsumexp", wide, where)
@@ -119,7 +119,7 @@ def logsumexp(context, x, axis=None, keep_dims=False, keepdims=False, *, where=N
     return context.cast(binary(context, "add", log(context, total), back), dtype)
 
 
-def _as_floats(context: Context, name: str, x: object) -> tuple[Value, DType]:
+def as_floats(context: Context, name: str, x: object) -> tuple[Value, DType]:
     """x in the dtype in which means are computed, and the dtype that they are rounded to."""
     tile = as_tile(context, name, x)
     dtype = promotion.float_dtype((tile,))
@@ -179,7 +179,7 @@ def _variance(context: Context, name: str, x: object, axis: object, keep: object
 
     too_few: what it is divided by where ddof is not less than the count.
     """
-    wide, dtype = _as_floats(context, name, x)
+    wide, dtype = as_floats(context, name, x)
     less = static(f"{name}: ddof", ddof)
     if isinstance(less, bool) or not isinstance(less, (int, float)):
         raise BlockTypeError(f"{name}: ddof: given {describe(less)}, accepted a number")
