@@ -129,12 +129,11 @@ def _saturated(context: Context, value: Value, dtype: DType) -> Value:
 
 
 def _of_integers(context: Context, name: str, x: object, y: object) -> Value:
-    """Bitwise operations and shifts, in which a literal has the dtype of a variable."""
+    """Bitwise operations and shifts."""
     symbol = symbol_of(name)
-    dtypes = [promotion.dtype_of_operand(operand) for operand in (x, y)]
-    require(not any(dtype.is_float for dtype in dtypes),
-            "{}: given {} and {}, accepted integers and bools", symbol, describe(x), describe(y))
-    dtype = promotion.promote_integers(*dtypes)
+    dtype = promotion.result_dtype(x, y)
+    require(not dtype.is_float, "{}: given {} and {}, accepted integers and bools", symbol,
+            describe(x), describe(y))
     require(dtype != bool_ or name not in ("shl", "shr"), "{}: given two bools, accepted integers",
             symbol)
     return context.emit(name, *converted(context, symbol, x, y, dtype))

@@ -82,9 +82,9 @@ def promote(a: DType, b: DType, divides: bool = False) -> DType:
 def promote_integers(a: DType, b: DType) -> DType:
     """The wider of two integer dtypes; of different signedness, the unsigned if it is as wide."""
     if _is_signed(a) == _is_signed(b):
-        return a if a.bits > b.bits else b
+        return a if _bits(a) > _bits(b) else b
     signed, unsigned = (a, b) if _is_signed(a) else (b, a)
-    return unsigned if unsigned.bits >= signed.bits else signed
+    return unsigned if unsigned.bits >= _bits(signed) else signed
 
 
 def require_fits(number: object, dtype: DType, what: str) -> None:
@@ -99,6 +99,10 @@ def require_fits(number: object, dtype: DType, what: str) -> None:
 
 def _kind(dtype: DType) -> int:
     return _KINDS.get(dtype.kind, FLOAT_KIND)
+
+
+def _bits(dtype: DType) -> int:
+    return 1 if dtype == bool_ else dtype.bits
 
 
 def _is_signed(dtype: DType) -> bool:
