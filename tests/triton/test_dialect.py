@@ -42,7 +42,7 @@ def dtypes(out, integer, number):
     tl.static_assert((half * number).dtype == tl.float32)
     tl.static_assert((byte + integer).dtype == tl.int32)
     tl.static_assert((byte + 1).dtype == tl.int8)
-    tl.static_assert((byte & 1).dtype == tl.int32)
+    tl.static_assert((byte & 1).dtype == tl.int8)
     tl.static_assert((half / half).dtype == tl.float32)
     tl.static_assert((half + byte).dtype == tl.float16)
     tl.static_assert((half.to(tl.bfloat16) + byte).dtype == tl.float32)

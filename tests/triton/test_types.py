@@ -19,6 +19,7 @@ from blocknumba.typing.frontend import build
 
 ROWS = list(read(Path(__file__).with_name("types.txt")))
 MAX_GROUP = 40  # operations in one kernel
+TYPED, REFUSED = 7, 29  # every so manyth row is tried, but for --all-cases
 _NUMBERS = itertools.count()
 _NAMES = sorted({name.split(" ")[0] for name, _, _ in ROWS})
 
@@ -69,12 +70,18 @@ def _keeper(found: list) -> object:
 
 
 def groups(name: str, all_cases: bool) -> Iterable[list[tuple]]:
-    """Rows of an operation, those that Triton refuses by themselves: a tenth, or all cases."""
+    """Rows of an operation, those that Triton refuses by themselves: a part, or all cases."""
     own = [row for row in ROWS if row[0].split(" ")[0] == name]
-    typed = [row for row in own if row[2] != "error"]
+    typed = [row for row in own if row[2] != "error"][::1 if all_cases else TYPED]
     yield from (typed[first:first + MAX_GROUP] for first in range(0, len(typed), MAX_GROUP))
     refused = [row for row in own if row[2] == "error"]
-    yield from ([row] for row in refused[::1 if all_cases else 10])
+    yield from ([row] for row in refused[::1 if all_cases else REFUSED])
+
+
+def is_accepted_here(operation: str, given: tuple, expected: str) -> bool:
+    """Whether a row is of what Triton refuses and we accept: integers to 8-bit floats and back."""
+    return expected == "error" and operation.startswith("to ") and (
+        "float8" in operation or "float8" in given[0][1])
 
 
 @pytest.mark.parametrize("name", _NAMES)
@@ -83,6 +90,8 @@ def test_results_have_the_dtypes_of_triton(name, request):
     for group in groups(name, request.config.getoption("--all-cases")):
         count += len(group)
         for (operation, given, expected), found in zip(group, results_of(group), strict=True):
+            if is_accepted_here(operation, given, expected):
+                continue
             if found != (expected if expected == "error" else getattr(tl, expected)):
                 wrong.append((operation, given, f"{expected} in Triton, {found} here"))
     assert not wrong, f"{len(wrong)} of {count}: {wrong[:5]}"

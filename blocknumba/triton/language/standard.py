@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from blocknumba.typing.dialect import TRITON_NAME
+from blocknumba.typing.static_values import constexpr
 from blocknumba.typing.triton import functions as rules
 
 _exp, _fdiv, _max, _sum = rules.MATH["exp"], rules.fdiv, rules.max, rules.sum
@@ -20,7 +21,7 @@ def sigmoid(x):
 
 def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
     """exp(x - max(x)) / sum(exp(x - max(x))) along dim, the first axis where none is given."""
-    along = 0 if dim is None else dim
+    along: constexpr = 0 if dim is None else dim
     shifted = _exp(x - _max(x, along, keep_dims=True))
     return _fdiv(shifted, _sum(shifted, along, keep_dims=True), ieee_rounding)
 

@@ -23,7 +23,7 @@ from blocknumba.typing.functions.elementwise import computed
 from blocknumba.typing.static_values import constexpr, static, static_choice, static_dtype
 from blocknumba.typing.triton import promotion
 from blocknumba.typing.triton.operators import (
-    binary, cast as cast_value, converted, divide,
+    as_value, binary, cast as cast_value, converted, divide,
 )
 from blocknumba.typing.values import Array, BlockPointer, is_constant, unwrapped
 
@@ -32,20 +32,13 @@ _PRECISIONS = {"tf32": "tf32", "tf32x3": "tf32x3", "ieee": "ieee", "bf16x3": "tf
                "bf16x6": "ieee"}
 
 
-def as_value(context: Context, x: object, what: str) -> Value:
-    """A tile or number as a value of the dtype that Triton gives it."""
-    if weak.is_literal(x):
-        return context.constant(x, promotion.named_dtype(x))
-    return context.value(unwrapped(x), what=what)
-
-
 # elementwise ------------------------------------------------------------------------------------
 
 def _of_float(name: str, doc: str) -> BlockFunction:
     def rule(context, x):
         value = as_value(context, x, name)
-        if not value.type.dtype.is_float:
-            value = context.cast(value, float32)
+        require(value.type.dtype.is_float, "{}: given {}, accepted floats", name, value.type,
+                hint="cast it: x.to(tl.float32)")
         if APPROXIMATE in OPS[name].attributes and value.type.dtype == float32:
             return context.emit(name, value, approximate=True)
         return computed(context, name, value)
@@ -340,6 +333,9 @@ def _cumulative(name: str, base: BlockFunction, is_sum: bool) -> BlockFunction:
         value = _widened(context, as_value(context, input, name))
         if is_sum:
             value = cast_value(context, value, _sum_dtype(name, value, dtype))
+        if value.type.dtype == bool_:  # the product of bits
+            wide = context.cast(value, int32)
+            return context.cast(base.rule(context, wide, axis, reverse), bool_)
         return base.rule(context, value, axis, reverse, dtype=value.type.dtype)
 
     rule.__doc__ = f"The cumulative {'sum' if is_sum else 'product'} along axis."

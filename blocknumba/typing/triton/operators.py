@@ -60,10 +60,19 @@ def binary(context: Context, name: str, x: object, y: object) -> Value:
         if not dtype.is_float:
             x, y = context.cast(x, float32), context.cast(y, float32)
         return divide(context, x, y)
+    if name in _COMPARISONS:  # in which a literal has the dtype of a variable
+        x, y = as_value(context, x, symbol), as_value(context, y, symbol)
     dtype = promotion.result_dtype(x, y)
     if dtype == bool_ and name in _BOOL_ARITHMETIC:
         name = _BOOL_ARITHMETIC[name]
     return arithmetic(context, name, *converted(context, symbol, x, y, dtype))
+
+
+def as_value(context: Context, x: object, what: str) -> Value:
+    """A tile or number as a value, a literal of the dtype that a variable would have."""
+    if weak.is_literal(x):
+        return context.constant(x, promotion.named_dtype(x))
+    return context.value(unwrapped(x), what=what)
 
 
 def arithmetic(context: Context, name: str, x: Value, y: Value) -> Value:
@@ -134,9 +143,15 @@ def _of_integers(context: Context, name: str, x: object, y: object) -> Value:
     dtype = promotion.result_dtype(x, y)
     require(not dtype.is_float, "{}: given {} and {}, accepted integers and bools", symbol,
             describe(x), describe(y))
-    require(dtype != bool_ or name not in ("shl", "shr"), "{}: given two bools, accepted integers",
-            symbol)
-    return context.emit(name, *converted(context, symbol, x, y, dtype))
+    first, second = converted(context, symbol, x, y, dtype)
+    if dtype == bool_ and name in ("shl", "shr"):
+        return _and_not(context, first, second)
+    return context.emit(name, first, second)
+
+
+def _and_not(context: Context, x: Value, y: Value) -> Value:
+    """x of one bit where y is 0, else 0: shifts and remainders of integers of one bit."""
+    return context.emit("and", x, context.emit("invert", y))
 
 
 def _divided(context: Context, name: str, x: object, y: object) -> Value:
@@ -148,13 +163,19 @@ def _divided(context: Context, name: str, x: object, y: object) -> Value:
         require(name == "mod", "//: given {} and {}, accepted integers", describe(x), describe(y),
                 hint="use tl.floor(x / y)")
         return _float_remainder(context, first, second)
-    require(dtype != bool_, "{}: given two bools, accepted integers", symbol)
+    if dtype == bool_:  # of one bit; by 0 it is 0
+        return (_and_not(context, first, second) if name == "mod"
+                else context.emit("and", first, second))
     if not all(is_nonnegative(value, context.nonnegative) for value in (first, second)):
         name = _DIVISIONS[name]
     return context.emit(name, first, second)
 
 
 def _float_remainder(context: Context, x: Value, y: Value) -> Value:
-    """x - trunc(x / y) * y."""
+    """x - trunc(x / y) * y; of 8-bit floats in float32."""
+    own = x.type.dtype
+    if weak.is_float8(own):
+        wide = [context.cast(value, float32) for value in (x, y)]
+        return context.cast(_float_remainder(context, *wide), own)
     whole = context.emit("trunc", context.emit("div", x, y))
     return context.emit("fma", context.emit("neg", whole), y, x)

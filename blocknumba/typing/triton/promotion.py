@@ -54,6 +54,9 @@ def result_dtype(x: object, y: object, divides: bool = False) -> DType:
     for weak, other in ((x, y), (y, x)):
         if is_literal(weak) and not is_literal(other):
             dtype = dtype_of_operand(other)
+            require(not is_float8(dtype), "given {} and {}, accepted floats of 16 bits and more "
+                    "beside compile-time numbers", dtype, shown(weak),
+                    hint="cast it with .to(...)", error=BlockTypeError)
             if _kind(dtype_of_operand(weak)) <= _kind(dtype):
                 return float32 if divides and dtype in (float16, bfloat16) else dtype
     return promote(dtype_of_operand(x), dtype_of_operand(y), divides)
@@ -84,7 +87,7 @@ def promote_integers(a: DType, b: DType) -> DType:
     if _is_signed(a) == _is_signed(b):
         return a if _bits(a) > _bits(b) else b
     signed, unsigned = (a, b) if _is_signed(a) else (b, a)
-    return unsigned if unsigned.bits >= _bits(signed) else signed
+    return unsigned if _bits(unsigned) >= signed.bits else signed
 
 
 def require_fits(number: object, dtype: DType, what: str) -> None:
@@ -106,5 +109,5 @@ def _bits(dtype: DType) -> int:
 
 
 def _is_signed(dtype: DType) -> bool:
-    """Bools count as signed integers of one bit."""
-    return dtype.kind != "uint"
+    """Bools count as unsigned integers of one bit."""
+    return dtype.kind == "int"
