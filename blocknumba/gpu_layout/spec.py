@@ -5,7 +5,7 @@ from __future__ import annotations
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.movement import SharedMove, plan_move
 from blocknumba.gpu_layout.layouts.registers import REGISTER, dims_of, without_register_copies
-from blocknumba.gpu_layout.layouts.shared import OFFSET, in_registers, is_buffer
+from blocknumba.gpu_layout.layouts.shared import OFFSET, in_registers, register_layout
 from blocknumba.gpu_layout.memory.allocate_shared import ALLOCATIONS
 from blocknumba.gpu_layout.ops import (
     barrier, convert_layout, exclusive_scan, finish_arg_reduce, finish_scan, join_chunks,
@@ -19,7 +19,6 @@ from blocknumba.gpu_layout.placement.rule import placement_of
 from blocknumba.gpu_layout.placement.scans import scan_plan
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import CONTROL, TERMINATOR
-from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.ir.verifier import Level
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
 from blocknumba.tile_ir.ops.scan import reduce_with, scan
@@ -65,11 +64,6 @@ def _has_layout(value: Value) -> str | None:
     return None
 
 
-def _register_layout(tile: TileType) -> LinearLayout | None:
-    """The register layout of a value, None for scalars and buffers."""
-    return None if is_buffer(tile) else tile.layout
-
-
 def _agrees(op: Op) -> str | None:
     """Check that the layouts of operands and results are those of the op's placement."""
     if op.opdef in _OWN or op.opdef.has(TERMINATOR | CONTROL):
@@ -84,10 +78,10 @@ def _agrees(op: Op) -> str | None:
     if not placement.accepts(op, layout):
         return f"cannot be done in {layout}"
     wanted = placement.operands(op, layout)
-    if tuple(_register_layout(value.type) for value in op.operands) != wanted:
+    if tuple(register_layout(value.type) for value in op.operands) != wanted:
         return f"operands should be in {', '.join(map(str, wanted))}"
     made = placement.result(op, layout) if op.results else None
-    if any(_register_layout(value.type) != made for value in op.results):
+    if any(register_layout(value.type) != made for value in op.results):
         return f"results should be in {made}"
     return None
 
@@ -118,7 +112,7 @@ def _has_offset(op: Op) -> str | None:
 def _has_no_registers(value: Value) -> str | None:
     """Check that only buffers have a layout."""
     tile = value.type
-    if tile.layout is not None and not is_buffer(tile):
+    if register_layout(tile) is not None:
         return f"{tile} has registers already"
     return None
 

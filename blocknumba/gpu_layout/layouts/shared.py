@@ -52,6 +52,11 @@ def in_registers(tile: TileType) -> bool:
     return bool(tile.shape) and not is_buffer(tile)
 
 
+def register_layout(tile: TileType) -> LinearLayout | None:
+    """The layout of a value in registers; None for scalars and buffers."""
+    return None if is_buffer(tile) else tile.layout
+
+
 def offset_of(shared: LinearLayout, index: dict[int, int]) -> int:
     """The offset of an element in a shared layout; index: by axis, 0 where left out."""
     element = pack(shared.outs, {f"dim{axis}": position for axis, position in index.items()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
-from blocknumba.gpu_layout.layouts.shared import is_buffer
+from blocknumba.gpu_layout.layouts.shared import is_buffer, register_layout
 from blocknumba.gpu_layout.ops import convert_layout
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.coalescing import Accesses
@@ -48,7 +48,7 @@ class _Emitter:
         hints = [arg.hint for arg in region.args]
         with self._builder.region(*types, hints=hints) as (new, args):
             for old, arg in zip(region.args, args, strict=True):
-                self._emitted[old, _register_layout(arg.type)] = arg
+                self._emitted[old, register_layout(arg.type)] = arg
                 self._move(old)
             for op in region.ops:
                 self._builder.loc = op.loc
@@ -103,7 +103,7 @@ class _Emitter:
         self._builder.append(new)
         for old, value in zip(op.results, new.results, strict=True):
             value.hint = old.hint
-            self._emitted[old, _register_layout(value.type)] = value
+            self._emitted[old, register_layout(value.type)] = value
 
     def _move(self, value: Value) -> None:
         """Move a value to the layouts that the plan moves it to."""
@@ -113,11 +113,6 @@ class _Emitter:
                 convert_layout, self._emitted[value, source], layout=destination, hint=value.hint
             )
             self._emitted[value, destination] = moved
-
-
-def _register_layout(tile: TileType) -> LinearLayout | None:
-    """The layout of a value in registers; None for scalars and buffers."""
-    return None if is_buffer(tile) else tile.layout
 
 
 def _with_layout(tile: TileType, layout: LinearLayout | None) -> TileType:
