@@ -18,6 +18,7 @@ from blocknumba.tile_ir.ir.types import (
     int8, uint16, uint32, uint64, uint8,
 )
 from blocknumba.typing.functions.assembly import inline_asm_elementwise
+from blocknumba.typing.functions.concatenate import cat, concatenate, repeat, stack
 from blocknumba.typing.functions.create import (
     arange, cast, empty, full, full_like, num_programs, ones, ones_like, program_id, zeros,
     zeros_like,
@@ -37,6 +38,7 @@ from blocknumba.typing.functions.elementwise import (
 from blocknumba.typing.functions.map import map_ as map
 from blocknumba.typing.functions.memory import ATOMICS, atomic_cas, load, store
 from blocknumba.typing.functions.order import argsort, median, sort, topk
+from blocknumba.typing.functions.parts import extract, gather, insert, roll
 from blocknumba.typing.functions.reduce import (
     all, any, argmax, argmin, max, min, prod, reduce_and, reduce_or, sum, xor_sum,
 )
@@ -87,5 +89,6 @@ __all__ = sorted({
     "store_tensor_descriptor", "sum", "swapaxes", "swizzle2d", "topk", "trans", "uint16", "uint32",
     "uint64", "uint8", "uint_to_uniform_float", "umulhi", "var", "view", "welford",
     "welford_combine", "where", "xor_sum", "zeros", "zeros_like",
+    "cat", "concatenate", "extract", "gather", "insert", "repeat", "roll", "stack",
     *FLOAT_FUNCTIONS, *BIT_FUNCTIONS, *ATOMICS,
 })

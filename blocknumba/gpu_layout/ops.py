@@ -142,6 +142,18 @@ def shared_read(buffer, *, layout) -> TileType:
     return TileType(buffer.dtype, buffer.shape, layout)
 
 
+@op(EFFECT)
+def shared_gather(buffer, indices, *, axis) -> TileType:
+    """gather(x, indices, axis) of the tile x in a buffer, in the layout of indices.
+
+    buffer: tile in shared memory, in C order; indices: int32, of its shape but for axis; elements
+    outside of the axis are 0.
+    """
+    _require_shared("shared_gather", buffer)
+    _require_registers("shared_gather", indices)
+    return indices.of(buffer.dtype)
+
+
 def _require_matching(buffer: TileType, value: TileType) -> None:
     shape = value.shape or (1,)
     require(

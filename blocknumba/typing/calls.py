@@ -20,7 +20,8 @@ from blocknumba.typing.function import (
     BlockFunction, is_of_numba, keyword_hint, own_signature, python_function, signature_text,
 )
 from blocknumba.typing.functions import (
-    create, debug, dot, elementwise, order, reduce, scan, shape, spans, statistics,
+    concatenate, create, debug, dot, elementwise, order, parts, reduce, scan, shape, spans,
+    statistics,
 )
 from blocknumba.typing.functions.dot import matmul
 from blocknumba.typing.functions.map import map_
@@ -309,11 +310,12 @@ _BUILTINS = {made: BlockFunction(rule, made.__name__) for made, rule in (
 # Python's and NumPy's names for functions of the language.
 _SPELLINGS: dict[object, BlockFunction] = {
     abs: elementwise.absolute, builtins.print: debug.print_,
-    np.matmul: dot.matmul, np.dot: dot.numpy_dot,
+    np.matmul: dot.matmul, np.dot: dot.numpy_dot, np.roll: parts.roll,
+    np.take_along_axis: parts.take_along_axis,
 }
 
 def _collect_spellings() -> None:
-    modules = (create, elementwise, order, reduce, scan, shape, statistics)
+    modules = (concatenate, create, elementwise, order, reduce, scan, shape, statistics)
     functions = {f.__name__: f for m in modules for f in vars(m).values()
                  if isinstance(f, BlockFunction)}
     functions |= _FLOATS
@@ -338,6 +340,7 @@ def _collect_spellings() -> None:
         _SPELLINGS[getattr(np, name)] = elementwise.one_operand(name, op, "")
 
 _collect_spellings()
+_SPELLINGS[np.flip] = shape.numpy_flip
 
 def _lookup(callee: object) -> BlockFunction | None:
     try:

@@ -15,8 +15,8 @@ from blocknumba.typing.arrays import size_of, transposed
 from blocknumba.typing.calls import apply_operator, call
 from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.functions import (
-    create, debug, descriptors, elementwise, memory, order, reduce, scan, shape, spans,
-    statistics,
+    concatenate, create, debug, descriptors, elementwise, memory, order, parts, reduce, scan,
+    shape, spans, statistics,
 )
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.spans import make_span
@@ -43,6 +43,7 @@ _METHODS = {
     **{name: getattr(shape, name) for name in (
         "reshape", "view", "ravel", "expand_dims", "squeeze", "broadcast_to", "trans", "permute",
         "swapaxes", "split", "flip")},
+    "repeat": concatenate.repeat, "gather": parts.gather,
     "transpose": shape.permute,
     **{name: getattr(reduce, name) for name in (
         "sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "xor_sum")},

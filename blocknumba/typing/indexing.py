@@ -7,7 +7,7 @@ from blocknumba.tile_ir.ir.function import Value
 from blocknumba.typing.arrays import is_view_index, normalized, reference, view
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions.memory import load, store
-from blocknumba.typing.functions.shape import index_tile
+from blocknumba.typing.functions.parts import index_tile
 from blocknumba.typing.static_values import static
 from blocknumba.typing.values import Array, Elements, Number
 

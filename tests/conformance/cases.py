@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import conversion_cases  # noqa: F401  each adds its cases to CASES
 import dot_cases  # noqa: F401
 import elementwise_cases  # noqa: F401
+import gather_cases  # noqa: F401
 import kernel_cases  # noqa: F401
 import map_cases  # noqa: F401
 import order_cases  # noqa: F401

@@ -201,3 +201,15 @@ def test_host_view_with_any_stride_is_read_as_numpy_reads_it(device, view):
     out = np.zeros(x.size, np.float32)
     device.run(double, bn.cdiv(x.size, 8), x, out, B=8)
     np.testing.assert_array_equal(out, x * 2)
+
+
+@bn.jit
+def reversed_rows(x, out):
+    r, c = bn.span(0, 4), bn.span(0, 8)
+    out[r, c] = np.flip(x[r, c])
+
+
+def test_numpys_flip_without_an_axis_reverses_all_axes(device):
+    x, out = np.arange(32, dtype=np.int32).reshape(4, 8), np.zeros((4, 8), np.int32)
+    device.run(reversed_rows, 1, x, out)
+    np.testing.assert_array_equal(out, np.flip(x))

@@ -524,8 +524,8 @@ MISTAKES = [
      "accepted an array", "tiles do not change; make a new one with bn.where"),
     (tile_indexed_at_run_time, BlockTypeError, "index: given an int of run time for tile<16xint32>, "
      "accepted ':', None, '...' and compile-time ints and slices",
-     "a tile is not an array: use bn.where or a reduction to pick elements, or index the array it "
-     "was loaded from"),
+     "a tile is not an array: use bn.where or a reduction to pick elements, bn.gather for "
+     "indices of run time, or index the array it was loaded from"),
     (wrong_dtype, BlockTypeError, "zeros: dtype must be a dtype such as bn.float32, got 'float31'",
      "did you mean float32 or float16?"),
     (bits_of_floats, BlockTypeError, "&: given tile<8xfloat32> and 1, accepted ints and bools", ""),

@@ -2,9 +2,9 @@
 
 from blocknumba.cpu_lower.emitter import ELEMENTS, ROOTS
 from blocknumba.cpu_lower.ops import (
-    assembly, atomic, control, create, debug, dot, elementwise, map, memory, order, reduce, scan,
-    shape,
+    assembly, atomic, control, create, debug, dot, elementwise, gather, map, memory, order, reduce,
+    scan, shape,
 )
 
 __all__ = ["ELEMENTS", "ROOTS", "assembly", "atomic", "control", "create", "debug", "dot",
-           "elementwise", "map", "memory", "order", "reduce", "scan", "shape"]
+           "elementwise", "gather", "map", "memory", "order", "reduce", "scan", "shape"]

@@ -14,6 +14,7 @@ from blocknumba.gpu_layout.layouts.registers import (
 )
 from blocknumba.gpu_layout.layouts.shared import in_registers
 from blocknumba.gpu_layout.ops import cta_rank
+from blocknumba.gpu_layout.placement.gathers import gather_plan
 from blocknumba.gpu_layout.placement.reductions import is_separable
 from blocknumba.gpu_layout.placement.rule import (
     Layouts, Placement, in_rows_of_operand, no_preference, register_placement,
@@ -27,6 +28,7 @@ from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ops.cast import bitcast, cast
 from blocknumba.tile_ir.ops.create import arange, constant, num_programs, program_id, undefined
 from blocknumba.tile_ir.ops.debug import assert_, assume, check_index, print_
+from blocknumba.tile_ir.ops.gather import gather
 from blocknumba.tile_ir.ops.memory import atomic_cas, atomic_rmw, load, store
 from blocknumba.tile_ir.ops.order import sort
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
@@ -312,6 +314,20 @@ def _extract_preferred(op: Op, layouts: Layouts) -> LinearLayout | None:
     return registers.subtile(layout, op.result.type.shape) if layout is not None else None
 
 
+def _gather_operands(op: Op, layout: LinearLayout) -> Layouts:
+    """By shuffles, every warp needs what its threads may ask for; else x may be in any layout."""
+    x, axis = op.x.type, op.attrs["axis"]
+    plan = gather_plan(layout, x.shape, axis, x.dtype.bits)
+    if plan is not None:
+        return plan.source, layout
+    same = x.shape == op.indices.type.shape
+    return layout if same else in_rows(x.shape, warp_count(layout)), layout
+
+
+def _gather_preferred(_op: Op, layouts: Layouts) -> LinearLayout | None:
+    return layouts[1]
+
+
 def flip_source(layout: LinearLayout, axis: int) -> int | None:
     """The packed (register, lane) whose xor flips an axis: where `flip` finds its elements.
 
@@ -363,3 +379,6 @@ register_placement(
     extract, Placement(operands=_extract_operands, preferred=_extract_preferred, slots=0)
 )
 register_placement(flip, Placement(accepts=_flip_accepts, fallback=_flip_fallback, slots=2))
+register_placement(
+    gather, Placement(operands=_gather_operands, preferred=_gather_preferred, slots=4)
+)

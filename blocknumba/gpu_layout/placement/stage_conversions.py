@@ -15,17 +15,20 @@ from blocknumba.gpu_layout.async_copies.ops import (
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.movement import SharedMove, plan_move
 from blocknumba.gpu_layout.layouts.registers import log2, replication
-from blocknumba.gpu_layout.layouts.shared import best_shared, chunk_bits, chunk_layout
+from blocknumba.gpu_layout.layouts.shared import best_shared, chunk_bits, chunk_layout, in_order
 from blocknumba.gpu_layout.ops import (
-    convert_layout, join_chunks, shared_allocate, shared_read, shared_write, take_chunk,
+    convert_layout, join_chunks, shared_allocate, shared_gather, shared_read, shared_write,
+    take_chunk,
 )
 from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.placement.gathers import gather_plan
 from blocknumba.gpu_layout.placement.planner import element_bits
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import PURE, READS, WRITES
 from blocknumba.tile_ir.ir.rebuild import Rebuilder
 from blocknumba.tile_ir.ir.types import TileType
+from blocknumba.tile_ir.ops.gather import gather
 from blocknumba.tile_ir.passes.contract import declared
 
 STAGING = (stage, shared_tile)
@@ -37,6 +40,8 @@ READ_BY_ENGINES = (wgmma, tma_store)
 def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
     """Lower conversions that need shared memory to an allocation, a write and a read.
 
+    A gather that no shuffles do becomes a write and a `shared_gather`; conversions of what it
+    reads are left out, as it reads from any layout.
     `stage` becomes the first two, with a fence if TMA or wgmma will read the buffer, and
     `shared_tile` the last.  The results of atomics, and of volatile loads of a scalar, are
     broadcast the same way: one thread per element does the access, others hold copies of it.
@@ -50,9 +55,11 @@ def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
         for op in walk(fn.body)
         if op.opdef.has(READS) and not used.isdisjoint(op.results) and _has_one_accessor(op)
     }
-    if not broadcast and not any(_needs_shared(op) or op.opdef in STAGING for op in walk(fn.body)):
+    gathers = {op for op in walk(fn.body) if op.opdef is gather and _is_through_memory(op)}
+    if not broadcast and not gathers and not any(
+            _needs_shared(op) or op.opdef in STAGING for op in walk(fn.body)):
         return fn
-    return _Stager(broadcast, _read_by_engines(fn)).function(fn)
+    return _Stager(broadcast, _read_by_engines(fn), gathers, _needless(fn, gathers)).function(fn)
 
 
 class _Stager(Rebuilder):
@@ -60,15 +67,24 @@ class _Stager(Rebuilder):
 
     broadcast: ops whose results go from one thread to all.
     read_by_engines: buffers that TMA or wgmma read.
+    gathers: those that read a buffer.   needless: conversions of what they alone read.
     """
 
-    def __init__(self, broadcast: set[Op], read_by_engines: set[Value]):
+    def __init__(self, broadcast: set[Op], read_by_engines: set[Value], gathers: set[Op],
+                 needless: set[Op]):
         super().__init__(folding=False)
         self._broadcast = broadcast
         self._read_by_engines = read_by_engines
+        self._gathers, self._needless = gathers, needless
+        self._buffers: dict[Value, Value] = {}
 
     def ops(self, ops: Sequence[Op]) -> None:
         """Emit ops again, conversions through shared memory in groups."""
+        outer, self._buffers = self._buffers, dict(self._buffers)
+        self._emit_groups([op for op in ops if op not in self._needless])
+        self._buffers = outer
+
+    def _emit_groups(self, ops: Sequence[Op]) -> None:
         for group in _grouped(ops):
             if _needs_shared(group[0]):
                 self._convert(group)
@@ -79,6 +95,9 @@ class _Stager(Rebuilder):
         """Emit one op again; all threads read its result back if it is broadcast."""
         if op.opdef is stage:
             self._stage(op)
+            return
+        if op in self._gathers:
+            self._gather(op)
             return
         if op.opdef is shared_tile:
             self.builder.loc = op.loc
@@ -97,6 +116,17 @@ class _Stager(Rebuilder):
         self[op.result] = _written(self.builder, self[op.x], op.attrs["layout"])
         if op.result in self._read_by_engines:
             self.builder.emit(fence_async)
+
+    def _gather(self, op: Op) -> None:
+        """Read a tile by indices from a buffer; gathers from one tile share it."""
+        self.builder.loc = op.loc
+        source = op.x.owner.x if op.x.owner in self._needless else op.x
+        if source not in self._buffers:
+            self._buffers[source] = _written(self.builder, self[source],
+                                             in_order(source.type.layout))
+        self[op.result] = self.builder.emit(
+            shared_gather, self._buffers[source], self[op.indices], axis=op.attrs["axis"],
+            hint=op.result.hint)
 
     def _convert(self, group: Sequence[Op]) -> None:
         """Write the operands of a group of conversions, then read the results."""
@@ -175,6 +205,20 @@ def _released(conversions: list[Op], waiting: list[Op]) -> Iterator[tuple[Op, ..
         yield tuple(conversions)
     if waiting:
         yield from _grouped(waiting)
+
+
+def _is_through_memory(op: Op) -> bool:
+    """Whether a gather reads a buffer."""
+    x = op.x.type
+    return gather_plan(op.result.type.layout, x.shape, op.attrs["axis"], x.dtype.bits) is None
+
+
+def _needless(fn: Function, gathers: set[Op]) -> set[Op]:
+    """Conversions that nothing reads but gathers from buffers."""
+    others = {value for op in walk(fn.body) for value in op.operands
+              if op not in gathers or value is not op.x}
+    return {op.x.owner for op in gathers if op.x.owner is not None
+            and op.x.owner.opdef is convert_layout and op.x not in others}
 
 
 def _needs_shared(op: Op) -> bool:

@@ -2,10 +2,10 @@
 
 from blocknumba.nvvm_lower.emitter import CODE
 from blocknumba.nvvm_lower.ops import (
-    assembly, asynchronous, atomic, cast, control, create, debug, dot, elementwise, layout, map,
-    memory, order, reduce, scan, shape,
+    assembly, asynchronous, atomic, cast, control, create, debug, dot, elementwise, gather, layout,
+    map, memory, order, reduce, scan, shape,
 )
 
 __all__ = ["CODE", "assembly", "asynchronous", "atomic", "cast", "control", "create", "debug",
-           "dot", "elementwise", "layout", "map", "memory", "order", "reduce",
-           "scan", "shape"]
+           "dot", "elementwise", "gather", "layout", "map", "memory", "order",
+           "reduce", "scan", "shape"]

@@ -114,6 +114,8 @@ def _kinds_of_results(op: Op, tiles: Sequence[Tile], kinds: list[np.ndarray],
     """The kinds of the results of a pure op on these tiles."""
     if op.name in _MOVING:
         return _moved(op, kinds)
+    if op.name == "gather":
+        return _gathered(op, tiles, kinds)
     if op.name in _REDUCING:
         return _reduced(op, kinds[0])
     if op.name in _COMBINING:
@@ -144,6 +146,15 @@ def _moved(op: Op, kinds: list[np.ndarray]) -> np.ndarray | tuple[np.ndarray, ..
     full = (np.broadcast_to(k, (len(k), *value.type.shape))
             for k, value in zip(kinds, op.operands))
     return op.opdef.evaluate(*full, **op.attrs)
+
+
+def _gathered(op: Op, tiles: Sequence[Tile], kinds: list[np.ndarray]) -> np.ndarray:
+    """Of the element that is taken, or of its index if greater; neutral outside of the axis."""
+    full = np.broadcast_to(kinds[0], (len(kinds[0]), *op.x.type.shape))
+    shape = op.indices.type.shape
+    indices = dense(tiles[1])
+    indices = np.broadcast_to(indices, (len(indices), *shape))
+    return np.maximum(op.opdef.evaluate(full, indices, **op.attrs), kinds[1])
 
 
 def _reduced(op: Op, kinds: np.ndarray) -> np.ndarray:

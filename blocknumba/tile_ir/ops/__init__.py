@@ -9,6 +9,7 @@ from blocknumba.tile_ir.ops import (
     directed,
     dot,
     elementwise,
+    gather,
     map,
     memory,
     order,
@@ -22,4 +23,4 @@ from blocknumba.tile_ir.ops import (
 from blocknumba.tile_ir import folds  # isort: skip  # noqa: F401
 
 __all__ = ["assembly", "cast", "control", "create", "debug", "directed", "dot", "elementwise",
-           "map", "memory", "order", "reduce", "scan", "shape", "views"]
+           "gather", "map", "memory", "order", "reduce", "scan", "shape", "views"]

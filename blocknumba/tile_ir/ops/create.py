@@ -8,11 +8,11 @@ from blocknumba.errors import require
 from blocknumba.tile_ir.ir.opdef import PURE, op
 from blocknumba.tile_ir.ir.types import DTYPES, PointerType, TileType, int32
 
-MAX_RANK = 5
+MAX_RANK = 8
 
 
 def require_shape(name: str, shape: tuple[int, ...]) -> None:
-    """Require a tuple of powers of two, of rank 5 at most."""
+    """Require a tuple of powers of two, of rank 8 at most."""
     require(isinstance(shape, tuple) and all(isinstance(n, int) for n in shape),
             "{}: shape must be compile-time ints, got {!r}", name, shape)
     require(len(shape) <= MAX_RANK, "{}: given rank {}, accepted at most {}", name, len(shape),

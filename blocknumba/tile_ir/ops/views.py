@@ -22,10 +22,8 @@ from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import PURE, op
 from blocknumba.tile_ir.ir.types import PointerType, TileType, ViewType, bool_
-from blocknumba.tile_ir.ops.create import require_shape
+from blocknumba.tile_ir.ops.create import MAX_RANK, require_shape
 from blocknumba.tile_ir.ops.shape import common_shape
-
-MAX_RANK = 5  # of the tile of elements
 
 
 def _require_view(name: str, given: TileType, axis: int | None = None) -> ViewType:

@@ -10,7 +10,7 @@ from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import function
 from blocknumba.typing.static_values import static_axes, static_axis, static_dtype, static_shape
-from blocknumba.typing.values import Number, is_constant
+from blocknumba.typing.values import Number
 
 
 @function
@@ -19,7 +19,7 @@ def reshape(context, x, *shape, can_reorder=False):
 
     Source: numpy.reshape.
     """
-    return _reshaped(context, "reshape", x, _shape_arguments("reshape", shape))
+    return reshaped(context, "reshape", x, _shape_arguments("reshape", shape))
 
 
 @function
@@ -30,14 +30,14 @@ def view(context, x, *shape):
     """
     if len(shape) == 1 and not isinstance(shape[0], (int, tuple, Value)):
         dtype = static_dtype("view", shape[0])
-        return context.emit("bitcast", _tile(context, "view", x), dtype=dtype.name)
-    return _reshaped(context, "view", x, _shape_arguments("view", shape))
+        return context.emit("bitcast", tile_of(context, "view", x), dtype=dtype.name)
+    return reshaped(context, "view", x, _shape_arguments("view", shape))
 
 
 @function
 def ravel(context, x, can_reorder=False):
     """x as a tile of rank 1.   Source: numpy.ravel."""
-    return _reshaped(context, "ravel", x, (-1,))
+    return reshaped(context, "ravel", x, (-1,))
 
 
 @function
@@ -46,7 +46,7 @@ def expand_dims(context, x, axis):
 
     Source: numpy.expand_dims.
     """
-    tile = _tile(context, "expand_dims", x)
+    tile = tile_of(context, "expand_dims", x)
     given = axis if isinstance(axis, tuple) else (axis,)
     axes = static_axes("expand_dims", axis, len(tile.type.shape) + len(given))
     extents = iter(tile.type.shape)
@@ -59,7 +59,7 @@ def expand_dims(context, x, axis):
 @function
 def squeeze(context, x, axis=None):
     """x without its axes of extent 1, or without those given.   Source: numpy.squeeze."""
-    tile = _tile(context, "squeeze", x)
+    tile = tile_of(context, "squeeze", x)
     shape = tile.type.shape
     axes = static_axes("squeeze", axis, len(shape)) if axis is not None else tuple(
         i for i, n in enumerate(shape) if n == 1)
@@ -67,20 +67,20 @@ def squeeze(context, x, axis=None):
         require(shape[i] == 1, "squeeze: axis {} of {} has extent {}, accepted 1", i, shape,
                 shape[i])
     left = tuple(n for i, n in enumerate(shape) if i not in axes)
-    return _reshaped(context, "squeeze", tile, left)
+    return reshaped(context, "squeeze", tile, left)
 
 
 @function
 def broadcast_to(context, x, *shape):
     """x repeated to a shape that it broadcasts to.   Source: numpy.broadcast_to."""
-    return context.broadcast_to(_tile(context, "broadcast_to", x),
+    return context.broadcast_to(tile_of(context, "broadcast_to", x),
                                 _shape_arguments("broadcast_to", shape), "broadcast_to")
 
 
 @function
 def broadcast(context, x, y):
     """The tuple of x and y in their common shape.   Source: numpy.broadcast_arrays."""
-    tiles = [_tile(context, "broadcast", operand) for operand in (x, y)]
+    tiles = [tile_of(context, "broadcast", operand) for operand in (x, y)]
     return tuple(context.broadcast_together(tiles, "broadcast"))
 
 
@@ -90,7 +90,7 @@ def trans(context, x, *axes):
 
     Source: numpy.transpose, numpy.matrix_transpose.
     """
-    tile = _tile(context, "trans", x)
+    tile = tile_of(context, "trans", x)
     rank = len(tile.type.shape)
     order = _shape_arguments("trans", axes) if axes else None
     if order is None:
@@ -102,14 +102,14 @@ def trans(context, x, *axes):
 @function
 def permute(context, x, *axes):
     """x with its axes in another order.   Source: numpy.permute_dims."""
-    return _permuted(context, "permute", _tile(context, "permute", x),
+    return _permuted(context, "permute", tile_of(context, "permute", x),
                      _shape_arguments("permute", axes))
 
 
 @function
 def swapaxes(context, x, axis1, axis2):
     """x with two axes exchanged.   Source: numpy.swapaxes."""
-    tile = _tile(context, "swapaxes", x)
+    tile = tile_of(context, "swapaxes", x)
     order = list(range(len(tile.type.shape)))
     first, second = (static_axis("swapaxes", axis, len(order)) for axis in (axis1, axis2))
     order[first], order[second] = order[second], order[first]
@@ -128,16 +128,16 @@ def join(context, x, y):
     values = context.broadcast_together(values, "join")
     if not values[0].type.shape:
         values = [context.broadcast_to(value, (1,)) for value in values]
-        return _reshaped(context, "join", context.emit("join", *values), (2,))
+        return reshaped(context, "join", context.emit("join", *values), (2,))
     return context.emit("join", *values)
 
 
 @function
 def split(context, x):
     """The halves of a last axis of extent 2: (x[..., 0], x[..., 1])."""
-    tile = _tile(context, "split", x)
+    tile = tile_of(context, "split", x)
     if tile.type.shape == (2,):
-        halves = context.emit("split", _reshaped(context, "split", tile, (1, 2)))
+        halves = context.emit("split", reshaped(context, "split", tile, (1, 2)))
         return tuple(scalar_of(context, half) for half in halves)
     return context.emit("split", tile)
 
@@ -149,14 +149,22 @@ def interleave(context, x, y):
     shape = pairs.type.shape
     if len(shape) == 1:
         return pairs
-    return _reshaped(context, "interleave", pairs, (*shape[:-2], shape[-2] * 2))
+    return reshaped(context, "interleave", pairs, (*shape[:-2], shape[-2] * 2))
 
 
 @function
 def flip(context, x, dim=-1):
-    """x with the order of one axis reversed.   Source: numpy.flip."""
-    tile = _tile(context, "flip", x)
-    return context.emit("flip", tile, axis=static_axis("flip", dim, len(tile.type.shape)))
+    """x with the order of an axis reversed, or of several; None: of the last one.
+
+    Source: numpy.flip, of which axis=None means all axes.
+    """
+    return _flipped(context, x, -1 if dim is None else dim)
+
+
+@function
+def numpy_flip(context, m, axis=None):
+    """m with the order of axis reversed, of several axes, or of all.   Source: numpy.flip."""
+    return _flipped(context, m, axis)
 
 
 @function
@@ -164,7 +172,7 @@ def item(context, x):
     """The element of a tile of one element, as a scalar.   Source: numpy.ndarray.item."""
     if isinstance(x, Number):
         return x
-    tile = _tile(context, "item", x)
+    tile = tile_of(context, "item", x)
     require(tile.type.size == 1, "item: given {}, accepted one element", tile.type)
     return scalar_of(context, tile)
 
@@ -196,61 +204,15 @@ def _first_byte(context: Context, tile: Value) -> Value:
                         dtype=tile.type.dtype.name)
 
 
-def index_tile(context: Context, tile: Value, index: tuple) -> Value:
-    """tile[index] for an index of `:`, None, `...`, and of ints and slices known at compile time.
-
-    Errors: an index known at run time; a slice that does not start at a multiple of its length.
-    """
-    shape = tile.type.shape
-    starts, lengths, result = [], [], []
-    for entry in _expanded(tile, index):
-        if entry is None:
-            result.append(1)
-            continue
-        axis = len(starts)
-        require(axis < len(shape), "index: given {} axes, accepted at most {} for {}", axis + 1,
-                len(shape), tile.type)
-        start, length = _part(tile, entry, shape[axis])
-        starts.append(start)
-        lengths.append(length)
-        if isinstance(entry, slice):
-            result.append(length)
-    starts += [0] * (len(shape) - len(starts))
-    result += shape[len(lengths):]
-    lengths += shape[len(lengths):]
-    if tuple(lengths) != shape:
-        tile = context.emit("extract", tile, starts=tuple(starts), shape=tuple(lengths))
-    return _reshaped(context, "index", tile, tuple(result))
+def _flipped(context: Context, x: object, axis: object) -> Value:
+    tile = tile_of(context, "flip", x)
+    for each in static_axes("flip", axis, len(tile.type.shape)):
+        tile = context.emit("flip", tile, axis=each)
+    return tile
 
 
-def _expanded(tile: Value, index: tuple) -> tuple:
-    """index with '...' replaced by the ':' that it stands for."""
-    ellipses = [i for i, entry in enumerate(index) if entry is Ellipsis]
-    if not ellipses:
-        return index
-    require(len(ellipses) == 1, "index: given '...' twice, accepted once")
-    named = sum(entry is not None for entry in index) - 1
-    missing = max(0, len(tile.type.shape) - named)
-    return (*index[:ellipses[0]], *(slice(None),) * missing, *index[ellipses[0] + 1:])
-
-
-def _part(tile: Value, entry: object, extent: int) -> tuple[int, int]:
-    """Start and length of what an index takes of an axis."""
-    if isinstance(entry, int) and not isinstance(entry, bool):
-        require(-extent <= entry < extent, "index: {} is out of range for {}", entry, tile.type)
-        return entry % extent, 1
-    if isinstance(entry, slice) and is_constant(entry):
-        taken = range(extent)[entry]
-        require(len(taken) and taken.step == 1, "index: given the slice {}:{}:{} of {}, accepted "
-                "some elements with step 1", entry.start, entry.stop, entry.step, tile.type)
-        return taken.start, len(taken)
-    raise BlockTypeError(f"index: given {describe(entry)} for {tile.type}, accepted ':', None, "
-                         "'...' and compile-time ints and slices",
-                         hint="a tile is not an array: use bn.where or a reduction to pick "
-                              "elements, or index the array it was loaded from")
-
-
-def _tile(context: Context, name: str, x: object) -> Value:
+def tile_of(context: Context, name: str, x: object) -> Value:
+    """A tile or number as a Value.   name: of the function, for errors."""
     if not isinstance(x, Value) and not promotion.is_number(x):
         raise BlockTypeError(f"{name}: given {describe(x)}, accepted a tile")
     return context.value(x, what=name)
@@ -261,8 +223,9 @@ def _shape_arguments(name: str, shape: tuple) -> tuple[int, ...]:
     return static_shape(name, shape[0] if len(shape) == 1 else shape)
 
 
-def _reshaped(context: Context, name: str, x: object, shape: tuple[int, ...]) -> Value:
-    tile = _tile(context, name, x)
+def reshaped(context: Context, name: str, x: object, shape: tuple[int, ...]) -> Value:
+    """The elements of x in C order in a shape of as many; one extent may be -1."""
+    tile = tile_of(context, name, x)
     if shape.count(-1) == 1:
         known = math.prod(n for n in shape if n != -1)
         require(known and tile.type.size % known == 0, "{}: {} elements do not fill {}", name,
