@@ -19,6 +19,7 @@ from blocknumba.tile_ir.ir.types import (
 )
 from blocknumba.typing.functions.assembly import inline_asm_elementwise
 from blocknumba.typing.functions.concatenate import cat, concatenate, repeat, stack
+from blocknumba.typing.functions.count import histogram
 from blocknumba.typing.functions.create import (
     arange, cast, empty, full, full_like, num_programs, ones, ones_like, program_id, zeros,
     zeros_like,
@@ -89,6 +90,6 @@ __all__ = sorted({
     "store_tensor_descriptor", "sum", "swapaxes", "swizzle2d", "topk", "trans", "uint16", "uint32",
     "uint64", "uint8", "uint_to_uniform_float", "umulhi", "var", "view", "welford",
     "welford_combine", "where", "xor_sum", "zeros", "zeros_like",
-    "cat", "concatenate", "extract", "gather", "insert", "repeat", "roll", "stack",
+    "histogram", "cat", "concatenate", "extract", "gather", "insert", "repeat", "roll", "stack",
     *FLOAT_FUNCTIONS, *BIT_FUNCTIONS, *ATOMICS,
 })

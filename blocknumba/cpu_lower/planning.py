@@ -33,7 +33,8 @@ ONE_INSTRUCTION = frozenset(("add", "sub", "mul", "neg", "absolute", "and", "or"
 GATHER = 1.0  # of one element that does not lie beside the one before
 MIN_SHARED_COST = 10
 RESULTS_IN_MEMORY = frozenset(("reduce", "arg_reduce", "dot", "atomic_rmw", "atomic_cas", "for",
-                               "if", "loop", "scan", "reduce_with", "sort"))
+                               "if", "loop", "scan", "reduce_with", "sort",
+                               "histogram"))
 RootUse = object
 
 

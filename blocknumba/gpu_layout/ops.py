@@ -167,6 +167,18 @@ def _require_matching(buffer: TileType, value: TileType) -> None:
 
 
 @op(EFFECT)
+def shared_count(buffer, x, mask=None) -> None:
+    """Add 1 to buffer[i] for each element i of x, atomically.
+
+    buffer: int32 tile of rank 1 in shared memory, in C order.   x: int32 tile in registers;
+    elements that are no index of the buffer change nothing.   mask: of x's layout: which count.
+    Of the copies of an element only one counts, as in shared_write.
+    """
+    _require_shared("shared_count", buffer)
+    _require_registers("shared_count", x)
+
+
+@op(EFFECT)
 def barrier(*, scope="program") -> None:
     """A barrier: memory accesses of a scope before it are visible to the whole scope after it.
 

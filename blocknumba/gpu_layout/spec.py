@@ -10,7 +10,7 @@ from blocknumba.gpu_layout.memory.allocate_shared import ALLOCATIONS
 from blocknumba.gpu_layout.ops import (
     barrier, convert_layout, exclusive_scan, finish_arg_reduce, finish_scan, join_chunks,
     partial_arg_reduce, partial_reduce, partial_reduce_with, partial_scan, shared_allocate,
-    shared_gather, shared_read, shared_write, sort_steps, take_chunk,
+    shared_count, shared_gather, shared_read, shared_write, sort_steps, take_chunk,
 )
 from blocknumba.gpu_layout.placement import rules  # noqa: F401  fills the table of placements
 from blocknumba.gpu_layout.placement.planner import element_bits
@@ -36,6 +36,7 @@ _OWN = frozenset(
         partial_reduce_with,
         partial_scan,
         shared_allocate,
+        shared_count,
         shared_gather,
         shared_read,
         shared_write,

@@ -77,6 +77,7 @@ TRITON_NAMES = {
     "input": ("x", "a", "tiles"), "a": ("x",), "b": ("y",), "other": ("y", "b"),
     "cond": ("condition",), "msg": ("message",), "end": ("stop",), "val": ("value",),
     "value": ("val",), "dim": ("axis",), "axis": ("dim",), "dims": ("axes",), "shape": ("shape",),
+    "num_bins": ("bins",),
 }
 
 

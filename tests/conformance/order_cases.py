@@ -1,4 +1,4 @@
-"""Cases of sorting: every count of elements that are kept, ties, several keys."""
+"""Cases of sorting, all counts of elements that are kept, ties, several keys; of histograms."""
 
 from __future__ import annotations
 
@@ -59,3 +59,20 @@ def sort_cases() -> Iterator[Case]:
                                         ("pairs", [ties, index])):
                         yield one_op_case("sort", f"{dtype}-{name}-{shape}-{axis}-{kept}", tiles,
                                           _least(tiles, axis, kept), axis=axis, kept=kept)
+
+
+@covers("histogram")
+def histogram_cases() -> Iterator[Case]:
+    generator = np.random.default_rng(5)
+    for shape in SHAPES:
+        for bins in (1, 16, 128, 1024):
+            spread = np.int32(generator.choice([1, bins, 2 * bins]))
+            x = generator.integers(-spread // 4, spread, shape).astype(np.int32)
+            x.flat[0] = generator.choice([0, bins, -1, 2**31 - 1, -2**31])
+            mask = generator.random(shape) < 0.7
+            for name, tiles in (("all", [x]), ("masked", [x, mask])):
+                counted = x[mask] if name == "masked" else x.ravel()
+                expected = np.array([np.count_nonzero(counted == number)
+                                     for number in range(bins)], np.int32)
+                yield one_op_case("histogram", f"{shape}-{bins}-{name}", tiles, [expected],
+                                  bins=bins)

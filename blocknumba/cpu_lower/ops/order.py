@@ -1,4 +1,4 @@
-"""Code of sorting: a network of comparisons on the vectors of a row in memory.
+"""Code of sorting, a network of comparisons on the vectors of a row in memory; of histograms.
 
 Runs of 2**k elements are merged as in gpu_layout/placement/sorts.py.  Elements that are compared
 lie in two vectors, or, where runs are shorter than one, in the lanes of the same vector:
@@ -35,6 +35,30 @@ def _(emitter: Emitter, op: Op) -> None:
                      lambda outer: _sort_row(emitter, symbol, op, buffers, outer))
     # the least elements come first: the results are the beginnings of rows
     emitter.known.buffers.update(zip(op.results, buffers))
+
+
+@root(order.histogram)
+def _(emitter: Emitter, op: Op) -> None:
+    writer, type_ = emitter.writer, op.result.type
+    counters = emitter.buffer(type_)
+    writer.call("void", "llvm.memset.p0.i64", ("ptr", counters.address), ("i8", "0"),
+                ("i64", str(type_.size * size_bytes(type_.dtype))), ("i1", "false"))
+    values = [op.x] if op.mask is None or op.mask in emitter.known.unmasked else [op.x, op.mask]
+
+    def count(coordinates: Coordinates) -> None:
+        index, *mask = [emitter.at(value, coordinates).name for value in values]
+        counts = writer.assign(f"icmp ult i32 {index}, {type_.size}")
+        for condition in mask:
+            counts = writer.assign(f"and i1 {counts}, {condition}")
+        with writer.only_if(counts):
+            place = writer.assign(
+                f"getelementptr inbounds i32, ptr {counters.address}, i32 {index}")
+            before = writer.assign(f"load i32, ptr {place}")
+            writer.do(f"store i32 {writer.assign(f'add i32 {before}, 1')}, ptr {place}")
+    with emitter.filled_by(values, op.x.type.shape, None):
+        emitter.nest(op.x.type.shape, None, 1, count,
+                     lambda coordinates: [(value, coordinates) for value in values])
+    emitter.known.buffers[op.result] = counters
 
 
 def _sort_row(emitter: Emitter, symbol: str, op: Op, buffers: Sequence[Buffer],

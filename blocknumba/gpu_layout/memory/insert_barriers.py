@@ -18,7 +18,9 @@ from blocknumba.gpu_layout.layouts.movement import stays_in_warp
 from blocknumba.gpu_layout.layouts.registers import replication
 from blocknumba.gpu_layout.layouts.shared import is_buffer
 from blocknumba.gpu_layout.memory.allocate_shared import READ_UNTIL, allocation_of, size_bytes
-from blocknumba.gpu_layout.ops import barrier, shared_gather, shared_read, shared_write
+from blocknumba.gpu_layout.ops import (
+    barrier, shared_count, shared_gather, shared_read, shared_write,
+)
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value, walk
@@ -160,6 +162,9 @@ class _Finder:
             return self._shared(buffer, access)
         if op.opdef is shared_gather:  # any thread may read what any other wrote
             return self._shared(op.buffer, _Access(False, buffer=op.buffer))
+        if op.opdef is shared_count:
+            # no layout: which thread adds to a counter is known at run time only
+            return self._shared(op.buffer, _Access(True, buffer=op.buffer))
         if op.opdef in DOTS:
             buffers = [value for value in op.operands if is_buffer(value.type)]
             return [access for buffer in buffers

@@ -13,6 +13,10 @@
     %s = sort %x        ->    %a = sort_steps %x            phase after phase, each within warps
                               %b = convert_layout %a
                               %s = sort_steps %b
+
+    %h = histogram %x   ->    %b = shared_allocate          counters, which are set to 0
+                              shared_count %b, %x           atomically
+                              %h = shared_read %b
 """
 
 from __future__ import annotations
@@ -21,9 +25,11 @@ from collections.abc import Sequence
 
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import WARP, drop_axis, within_warps
+from blocknumba.gpu_layout.layouts.shared import in_order
 from blocknumba.gpu_layout.ops import (
     convert_layout, exclusive_scan, finish_arg_reduce, finish_scan, partial_arg_reduce,
-    partial_reduce, partial_reduce_with, partial_scan, sort_steps,
+    partial_reduce, partial_reduce_with, partial_scan, shared_allocate, shared_count, shared_read,
+    shared_write, sort_steps,
 )
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.reductions import ReductionPlan, reduction_plan
@@ -34,12 +40,14 @@ from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
 from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.ops.cast import cast
-from blocknumba.tile_ir.ops.order import sort
+from blocknumba.tile_ir.ops.create import constant
+from blocknumba.tile_ir.ops.order import histogram, sort
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
 from blocknumba.tile_ir.ops.scan import reduce_with, scan
+from blocknumba.tile_ir.ops.shape import splat
 from blocknumba.tile_ir.passes.contract import declared
 
-_LOWERED = (reduce, arg_reduce, scan, reduce_with, sort)
+_LOWERED = (reduce, arg_reduce, scan, reduce_with, sort, histogram)
 ACCUMULATED = ("sum", "prod")  # kinds that would lose bits in 16-bit floats
 
 
@@ -62,6 +70,9 @@ def _rewrite(rebuilder: Rebuilder, op: Op) -> tuple[Value, ...] | None:
         return (_arg_reduce(rebuilder.builder, op, rebuilder[op.x]),)
     if op.opdef is sort:
         return _sort(rebuilder.builder, op, [rebuilder[tile] for tile in op.tiles])
+    if op.opdef is histogram:
+        operands = [rebuilder[value] for value in op.operands]
+        return (_histogram(rebuilder.builder, op, *operands),)
     if op.opdef not in (scan, reduce_with):
         return None
     tiles = [rebuilder[tile] for tile in op.tiles]
@@ -126,6 +137,17 @@ def _sort(builder: Builder, op: Op, tiles: list[Value]) -> tuple[Value, ...]:
         tiles = _values(builder.emit(sort_steps, *tiles, wires=phase.wires, steps=phase.steps,
                                      layout=phase.layout))
     return tuple(tiles)
+
+
+def _histogram(builder: Builder, op: Op, x: Value, *mask: Value) -> Value:
+    made = op.result.type
+    zero = builder.emit(constant, value=0, dtype=made.dtype.name)
+    zeros = builder.emit(splat, zero, shape=made.shape, types=(made,))
+    counters = builder.emit(shared_allocate, dtype=made.dtype.name, shape=made.shape,
+                            layout=in_order(made.layout))
+    builder.emit(shared_write, counters, zeros)
+    builder.emit(shared_count, counters, x, *mask)
+    return builder.emit(shared_read, counters, layout=made.layout, hint=op.result.hint)
 
 
 def _to_each_warp(builder: Builder, op: Op, totals: Sequence[Value]) -> list[Value]:

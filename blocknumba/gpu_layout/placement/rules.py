@@ -30,7 +30,7 @@ from blocknumba.tile_ir.ops.create import arange, constant, num_programs, progra
 from blocknumba.tile_ir.ops.debug import assert_, assume, check_index, print_
 from blocknumba.tile_ir.ops.gather import gather
 from blocknumba.tile_ir.ops.memory import atomic_cas, atomic_rmw, load, store
-from blocknumba.tile_ir.ops.order import sort
+from blocknumba.tile_ir.ops.order import histogram, sort
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
 from blocknumba.tile_ir.ops.scan import reduce_with, scan
 from blocknumba.tile_ir.ops.shape import (
@@ -187,6 +187,16 @@ register_placement(
         follows_result=False,
         slots=100,
     ),
+)
+
+
+def _bins_in_rows(op: Op, layout: LinearLayout) -> LinearLayout:
+    return in_rows(op.result.type.shape, warp_count(layout))
+
+
+register_placement(
+    histogram,
+    Placement(result=_bins_in_rows, fallback=in_rows_of_operand, follows_result=False, slots=8),
 )
 
 

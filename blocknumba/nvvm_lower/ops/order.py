@@ -1,4 +1,4 @@
-"""Code of sorting networks: the steps between exchanges through shared memory."""
+"""Code of sorting networks, between exchanges through shared memory; counters of histograms."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from blocknumba.gpu_layout.layouts import gf2
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
-from blocknumba.gpu_layout.layouts.registers import LANE, LANE_BITS, REGISTER
-from blocknumba.gpu_layout.ops import sort_steps
+from blocknumba.gpu_layout.layouts.registers import LANE, LANE_BITS, REGISTER, replication
+from blocknumba.gpu_layout.ops import shared_count, sort_steps
 from blocknumba.gpu_layout.placement.sorts import COMPARE, TAKE
 from blocknumba.nvvm_lower.elements import register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
-from blocknumba.nvvm_lower.llvm import I1
-from blocknumba.nvvm_lower.services.shared_memory import from_lane_xor
+from blocknumba.nvvm_lower.llvm import I1, I32
+from blocknumba.nvvm_lower.ptx import atomic as ptx
+from blocknumba.nvvm_lower.services.shared_memory import element_address, from_lane_xor
 from blocknumba.nvvm_lower.services.words import WORD_BITS
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.types import DType
@@ -132,3 +133,16 @@ def _(emitter: Emitter, op: Op, *tiles: Registers) -> tuple[Registers, ...]:
     for kind, mask in op.attrs["steps"]:
         network.run(kind, mask)
     return tuple(map(list, zip(*network.elements.values())))
+
+
+@code(shared_count)
+def _(emitter: Emitter, op: Op, buffer: Registers, x: Registers, *mask: Registers) -> None:
+    body, bins = emitter.body, op.buffer.type.size
+    acts = emitter.threads.keeps(replication(op.x.type.layout))
+    add = ptx.reduce(ptx.Update("add", "u32", "cta", "shared"))
+    for number, index in enumerate(x):
+        counts = emitter.both(acts, body.compare("icmp ult", I32, index, str(bins)))
+        if mask:
+            counts = emitter.both(counts, mask[0][number])
+        address = element_address(emitter, buffer[0], index, op.buffer.type.dtype)
+        emitter.assembly(add, address, emitter.flag(counts), "1")

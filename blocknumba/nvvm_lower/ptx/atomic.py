@@ -9,6 +9,8 @@ from blocknumba.nvvm_lower.ptx.assembly import POINTER, Assembly
 from blocknumba.nvvm_lower.ptx.memory import in_space, listed
 from blocknumba.nvvm_lower.target import Capability
 
+# LLVM types of addresses; in shared memory they are numbers, see memory.py
+ADDRESS = {**POINTER, "shared": "i32"}
 SCOPES = ("cta", "gpu", "sys")
 SEMANTICS = ("relaxed", "acquire", "release", "acq_rel")
 
@@ -37,7 +39,7 @@ class Update:
     """One update of memory: words[i] becomes operation(words[i], values[i]).
 
     operation, type: a key of OPERATIONS.   scope: one of SCOPES.
-    space: "global", or "generic", which may be any.
+    space: "global", "generic", which may be any, or "shared", of the block.
     semantics: one of SEMANTICS.   count: words side by side, aligned together.
     """
 
@@ -99,7 +101,7 @@ def reduce(form: Update) -> Assembly:
     count, name = form.count, f"red.{form.modifiers}"
     return Assembly(
         name, f"{{ .reg .pred p; setp.ne.b32 p, $1, 0; @p {name} [$0], {listed(2, count)}; }}", (),
-        (POINTER[form.space], "i32", *[form.register] * count), "red", needs=form.needs,
+        (ADDRESS[form.space], "i32", *[form.register] * count), "red", needs=form.needs,
         has_effect=True, touches_memory=True)
 
 
@@ -134,8 +136,9 @@ def rows() -> list[Assembly]:
                for scope in SCOPES for space in POINTER for semantics in SEMANTICS[1:]]
     vectors = [Update("add", type_, scope, count=count)
                for type_ in VECTOR_TYPES for scope in SCOPES for count in VECTOR_WORDS]
+    counter = Update("add", "u32", "cta", "shared")
     return [
-        *map(update, plain + ordered + vectors),
+        *map(update, plain + ordered + vectors), reduce(counter),
         *(reduce(form) for form in plain + ordered + vectors
           if form.operation != "exch" and form.semantics in ("relaxed", "release")),
         *(compare_and_swap(type_, scope, space, semantics)

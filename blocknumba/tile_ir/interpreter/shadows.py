@@ -120,6 +120,8 @@ def _kinds_of_results(op: Op, tiles: Sequence[Tile], kinds: list[np.ndarray],
         return _reduced(op, kinds[0])
     if op.name in _COMBINING:
         return _combined(op, kinds)
+    if op.name == "histogram":  # counts, of what is padding too
+        return np.full((1, 1), DATA, np.uint8)
     if op.name in _MIXING:
         return _mixed(op, kinds)
     if op.name == "dot":

@@ -1,4 +1,4 @@
-"""The order of elements along an axis: sorting."""
+"""The order of elements along an axis, and counts of equal ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from blocknumba.errors import require
 from blocknumba.tile_ir.ir.opdef import PURE, op
-from blocknumba.tile_ir.ir.types import TileType, int32, int64, uint32, uint64
+from blocknumba.tile_ir.ir.types import TileType, bool_, int32, int64, uint32, uint64
 
 SORTED = (int32, uint32, int64, uint64)
 
@@ -44,3 +44,30 @@ def _(*tiles, axis, kept):
         return np.take(np.sort(tiles[0], along), range(kept), along)
     order = np.take(np.lexsort(tiles[::-1], along), range(kept), along)
     return tuple(np.take_along_axis(tile, order, along) for tile in tiles)
+
+
+@op(PURE)
+def histogram(x, mask=None, *, bins) -> TileType:
+    """Counts of 0, 1, ..., bins - 1 in x: int32, of shape (bins,).
+
+    x: int32 tile of any shape; other numbers are not counted.   mask: bool, of x's shape: which
+    elements count.   bins: a power of two.
+    Source: numpy.bincount.
+    """
+    require(x.shape and x.dtype == int32, "histogram: given {}, accepted a tile of int32", x)
+    require(mask is None or mask == x.of(bool_), "histogram: mask: given {}, accepted {}", mask,
+            x.of(bool_))
+    require(bins > 0 and not bins & bins - 1, "histogram: bins must be a power of two, got {}",
+            bins)
+    return TileType(int32, (bins,))
+
+
+@histogram.numpy
+def _(x, mask=None, *, bins):
+    tiles = np.broadcast_arrays(x, True if mask is None else mask)
+    programs = len(tiles[0])
+    numbers, counts = (tile.reshape(programs, -1) for tile in tiles)
+    counts = counts & (numbers >= 0) & (numbers < bins)
+    slots = numbers.astype(np.int64) + bins * np.arange(programs)[:, None]
+    found = np.bincount(slots[counts], minlength=programs * bins)
+    return found.astype(np.int32).reshape(programs, bins)

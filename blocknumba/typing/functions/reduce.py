@@ -172,14 +172,15 @@ def sum_dtype(dtype: DType) -> DType:
     return uint32 if dtype.kind == "uint" else int32
 
 
-def mask_of(context: Context, name: str, tile: Value, where: object) -> Value | None:
+def mask_of(context: Context, name: str, tile: Value, where: object,
+            parameter: str = "where") -> Value | None:
     """`where` as a bool tile of the shape of the elements it is about; None when all count."""
     if where is None or where is True:
         return None
-    mask = context.value(where, what=f"{name}: where")
-    require(mask.type.dtype == bool_, "{}: where must be bool, got {}", name, mask.type,
+    mask = context.value(where, what=f"{name}: {parameter}")
+    require(mask.type.dtype == bool_, "{}: {} must be bool, got {}", name, parameter, mask.type,
             hint="compare it: x != 0")
-    return context.broadcast_to(mask, tile.type.shape, f"{name}: where")
+    return context.broadcast_to(mask, tile.type.shape, f"{name}: {parameter}")
 
 
 def _included(context: Context, kind: str, tile: Value, mask: Value | None,
