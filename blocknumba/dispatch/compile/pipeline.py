@@ -111,7 +111,7 @@ def _native_code(fn: Function, disjoint: bool, times_ms: dict[str, float]) -> Na
 
     disjoint: no array that it stores to shares memory with another.
     """
-    if unsupported(fn):
+    if unsupported(fn) is not None:
         return None
     with timed("llvm", times_ms):
         lowered = lower_natively(fn, host(), disjoint=disjoint)
