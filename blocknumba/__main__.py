@@ -34,6 +34,8 @@ COMMANDS = (
             "blocknumba.dispatch.cli.doctor"),
     Command("draw", "draw a kernel at every stage of its compilation",
             "blocknumba.dispatch.cli.draw"),
+    Command("port", "say which kernels of files that were written for Triton compile",
+            "blocknumba.triton.porting.command"),
     Command("layout", "draw a layout", "blocknumba.gpu_layout.layouts.render"),
 )
 

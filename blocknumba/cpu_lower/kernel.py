@@ -26,7 +26,6 @@ from blocknumba.cpu_lower.versions import in_two_versions
 from blocknumba.cpu_lower.writer import Module
 from blocknumba.tile_ir.ir.function import Function, Op, Parameter, walk
 from blocknumba.tile_ir.ir.opdef import may_wait
-from blocknumba.tile_ir.ir.remarks import INTERPRETED, Remark
 from blocknumba.tile_ir.ir.types import bool_
 
 assert ops.ELEMENTS, "the code of ops is registered by importing it"
@@ -69,15 +68,14 @@ def lower(fn: Function, target: CpuTarget, *, disjoint: bool = False) -> Lowered
                          tuple(emitter.failures), tuple(emitter.prints), emitter.versions)
 
 
-def unsupported(fn: Function) -> Remark | None:
-    """The reason why a function has no native code; None if it has."""
+def unsupported(fn: Function) -> str:
+    """The reason why a function has no native code; empty if it has."""
     for op in walk(fn.body):
         if op.name not in ops.ELEMENTS and op.name not in ops.ROOTS:
-            return Remark.of(INTERPRETED, op.loc, reason=f"{op.name} has no native code")
+            return f"{op.name} is interpreted"
         if op.name == "loop" and any(map(may_wait, walk(op.regions[0]))):
-            return Remark.of(INTERPRETED, op.loc, reason="this loop may wait for other programs, "
-                             "which the interpreter runs in turns")
-    return None
+            return "a loop that may wait for other programs is interpreted, in their order"
+    return ""
 
 
 def symbol(name: str) -> str:

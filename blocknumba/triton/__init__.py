@@ -27,4 +27,5 @@ __version__ = "3.6.0"  # of Triton, whose meaning functions have
 __all__ = ["CompilationError", "Config", "InterpreterError", "JITFunction", "KernelInterface",
            "MockTensor", "OutOfResources", "TensorWrapper", "TritonError", "autotune", "cdiv",
            "compile", "compiler", "constexpr_function", "heuristics", "install", "jit", "language",
-           "must_use_result", "next_power_of_2", "reinterpret", "runtime", "set_allocator", "testing", "tools"]
+           "must_use_result", "next_power_of_2", "reinterpret", "runtime", "set_allocator",
+           "testing", "tools"]

@@ -36,12 +36,14 @@ class Options:
     target: the GPU, such as "sm_90a", for whose types scalar functions are compiled; "" for the
         CPU.
     dialect: name of the dialect of the kernel's own function.
+    contract: where the dialect lets a product and a sum be rounded once, they are.
     """
 
     debug: bool = False
     watched: bool = False
     target: str = ""
     dialect: str = NUMPY_NAME
+    contract: bool = True
 
 
 class Context:

@@ -155,6 +155,29 @@ def test_native_code_has_texts_too(arrays):
     assert compiled.metadata.target == GPUTarget("cpu", 0, 1)
 
 
+def test_without_fusion_products_and_sums_are_rounded_apart():
+    @triton.jit
+    def sums(x, out, B: tl.constexpr):
+        i = tl.arange(0, B)
+        value = tl.load(x + i)
+        tl.store(out + i, value * value + value)
+
+    source = triton.compiler.ASTSource(sums, {"x": "*fp32", "out": "*fp32"}, {"B": 128})
+
+    fused = triton.compile(source, target=HOPPER).asm["ptx"]
+    apart = triton.compile(source, target=HOPPER, options={"enable_fp_fusion": False}).asm["ptx"]
+
+    assert "fma.rn.f32" in fused
+    assert "fma" not in apart and "mul" in apart
+    x, out = np.random.default_rng().standard_normal(128, np.float32), np.zeros(128, np.float32)
+    compiled = sums[(1,)](x, out, B=128, enable_fp_fusion=False)
+    np.testing.assert_array_equal(out, x * x + x)
+    out.fill(np.nan)
+    compiled[(1,)](x, out, 128)
+    np.testing.assert_array_equal(out, x * x + x)
+    assert sums.warmup(x, out, B=128, grid=(1,), enable_fp_fusion=False) is compiled
+
+
 def test_code_so_far_is_found_by_device(arrays):
     def fresh(x):
         tl.store(x, 1.0)

@@ -122,7 +122,8 @@ class Stages:
         typed = build(function, dict(specialization.arguments), constants,
                       TypingOptions(debug=specialization.options.debug,
                                     target=str(specialization.target or ""),
-                                    dialect=specialization.options.dialect))
+                                    dialect=specialization.options.dialect,
+                                    contract=specialization.options.contract))
         seen = _Observed(typed)
         optimised = optimise(typed, keep_views=True, observer=seen)
         machine, target = compiled.machine, specialization.target

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from blocknumba.dispatch.compile.effects import Effects
 from blocknumba.dispatch.compile.machine_code import MachineCode
-from blocknumba.dispatch.compile.stats import InterpretedStats, Stats
+from blocknumba.dispatch.compile.stats import Stats
 from blocknumba.dispatch.launch.driver import Driver
 from blocknumba.dispatch.launch.forks import COMPILATIONS, Lock
 from blocknumba.dispatch.launch.specialize import Specialization
@@ -19,7 +19,6 @@ from blocknumba.nvvm_lower.toolchain import (
     AssembleOptions, compile_to_ptx, disassemble, what_is_missing,
 )
 from blocknumba.tile_ir.ir.function import Function, walk
-from blocknumba.tile_ir.ir.remarks import Remark
 from blocknumba.tile_ir.text.printer import text
 from blocknumba.tracebacks import without_our_frames
 from blocknumba.wording import did_you_mean
@@ -177,22 +176,17 @@ class Compiled:
 
     @cached_property
     @without_our_frames
-    def stats(self) -> Stats | NativeStats | InterpretedStats:
+    def stats(self) -> Stats | NativeStats:
         """Registers, spills, shared memory, occupancy; what became of loads and products.
 
-        Of native code: its versions and how it accesses memory.  Of a kernel that the interpreter
-        runs: why.
+        Of native code: its versions and how it accesses memory.
+
+        Errors: BlockValueError when it was compiled for the interpreter.
         """
         if self.native is not None:
             return self.native.stats
-        if self.machine is None:
-            return InterpretedStats.of(self.specialization, self._without_native_code)
-        return Stats.of(self.name, self.specialization, self.machine, lambda: self.ptx)
-
-    def _without_native_code(self) -> Remark | None:
-        # here and not above: it imports llvmlite, which launches on a GPU do without
-        from blocknumba.cpu_lower.kernel import unsupported
-        return unsupported(self.tile)
+        machine = self._require_machine("stats")
+        return Stats.of(self.name, self.specialization, machine, lambda: self.ptx)
 
     def tile_text(self) -> str:
         """The text of the tile IR, which need not be parsed for it."""

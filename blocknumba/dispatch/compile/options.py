@@ -38,6 +38,7 @@ class Options:
     device: "cpu" runs natively on the CPU even where there is a GPU; None: on the GPU, if any.
     interpret: run in the interpreter, on the CPU, even where there is a GPU.
     dialect: name of the dialect that the kernel's function is in; its decorator's choice.
+    contract: in Triton's dialect, round a product and the sum that it goes into once.
     """
 
     num_warps: int | None = None
@@ -52,6 +53,7 @@ class Options:
     device: str | None = None
     interpret: bool = False
     dialect: str = NUMPY_NAME
+    contract: bool = True
 
     def __post_init__(self):
         if self.num_warps is not None:
@@ -78,7 +80,7 @@ class Options:
         return replace(self, **changes) if changes else self
 
 
-OPTION_NAMES = frozenset(field.name for field in fields(Options)) - {"dialect"}
+OPTION_NAMES = frozenset(field.name for field in fields(Options)) - {"dialect", "contract"}
 
 
 def require_options(what: str, given: Iterable[str]) -> None:

@@ -88,7 +88,8 @@ def tile_function(function: FunctionType, specialization: Specialization,
         tile = build(function, dict(specialization.arguments), constants,
                      TypingOptions(debug=specialization.options.debug,
                                    target=str(specialization.target or ""),
-                                   dialect=specialization.options.dialect))
+                                   dialect=specialization.options.dialect,
+                                   contract=specialization.options.contract))
     with timed("tile", times_ms):
         return optimise(tile, keep_views=specialization.target is not None)
 
@@ -111,7 +112,7 @@ def _native_code(fn: Function, disjoint: bool, times_ms: dict[str, float]) -> Na
 
     disjoint: no array that it stores to shares memory with another.
     """
-    if unsupported(fn) is not None:
+    if unsupported(fn):
         return None
     with timed("llvm", times_ms):
         lowered = lower_natively(fn, host(), disjoint=disjoint)

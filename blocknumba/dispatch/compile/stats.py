@@ -210,35 +210,6 @@ class _Explaining:
                 yield Ring(load.array, of["tile"], of["copies"], of["size_bytes"], load.blocks)
 
 
-@dataclass(frozen=True, slots=True)
-class InterpretedStats:
-    """Facts on a kernel that the interpreter runs: why it has no machine code.
-
-    loc: of the op that only the interpreter runs; None where an option or a setting asks for it.
-    """
-
-    device: str
-    reason: str
-    loc: Loc | None = None
-
-    @staticmethod
-    def of(specialization: Specialization, remark: Callable[[], Remark | None],
-           ) -> InterpretedStats:
-        """remark: makes the remark on the op that has no native code, if there is one."""
-        options, device = specialization.options, "the interpreter"
-        if options.debug:
-            return InterpretedStats(device, "debug=True")
-        if specialization.processor is None:
-            return InterpretedStats(device, "interpret=True, or BLOCKNUMBA_INTERPRET=1")
-        found = remark()
-        assert found is not None, "it has native code"
-        return InterpretedStats(device, found.reason, found.loc)
-
-    def __str__(self) -> str:
-        where = "" if self.loc is None else f"{_location(self.loc)}  "
-        return f"{self.device}: {where}{self.reason}"
-
-
 def _location(loc: Loc) -> str:
     """File and line, and the line of the call that it was inlined at."""
     called = f" called in {loc.caller.line}" if loc.caller else ""

@@ -22,7 +22,6 @@ DOT, NOT_WGMMA = "dot", "not_wgmma"
 RING, PRODUCERS, NOT_PARTITIONED = "ring", "producers", "not_partitioned"
 # Of a scalar function: it computes in float64, though nothing that it is given has 64 bits.
 DOUBLES = "doubles"
-INTERPRETED = "interpreted"  # Of an op: why no native code for the CPU can run it.
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from blocknumba.errors import BlockTypeError, UnsupportedError, require
 from blocknumba.triton.backends.compiler import target_named
 from blocknumba.triton.runtime.compiled_kernel import CompiledKernel
 from blocknumba.triton.runtime.jit import JITFunction
-from blocknumba.triton.runtime.options import without_triton_options
 
 __all__ = ["ASTSource", "CompiledKernel", "compile"]
 
@@ -65,6 +64,6 @@ def compile(src: ASTSource, target: object = None,
     """
     require(isinstance(src, ASTSource), "compile: given {!r}, accepted an ASTSource", src,
             error=UnsupportedError)
-    chosen = without_triton_options(src.fn.signature, options or {})
-    return src.fn.compile(*specialized(src.fn, src.types(), src.constants,
+    kernel, chosen = src.fn.chosen(options or {})
+    return kernel.compile(*specialized(kernel, src.types(), src.constants,
                                        None if target is None else target_named(target), chosen))

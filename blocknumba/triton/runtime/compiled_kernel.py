@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from types import SimpleNamespace
 
 from blocknumba.dispatch.compile.compiled import Assembly, Compiled
+from blocknumba.dispatch.compile.options import MAX_WARPS
 from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.triton.backends.compiler import named
@@ -71,7 +72,7 @@ class CompiledKernel(Compiled):
     @property
     def n_max_threads(self) -> int:
         """Threads of a block at most; 1 on the CPU device."""
-        return self.specialization.target.threads_per_block if self.machine is not None else 1
+        return MAX_WARPS * self.specialization.target.warp_size if self.machine is not None else 1
 
     @functools.cached_property
     def hash(self) -> str:

@@ -7,7 +7,7 @@ import hashlib
 import inspect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from types import FunctionType
 
 from blocknumba.dispatch.compile.compiled import Compiled
@@ -30,6 +30,8 @@ from blocknumba.triton.runtime.options import without_triton_options
 from blocknumba.triton.runtime.tensors import MockTensor, TensorWrapper, reinterpret
 from blocknumba.typing.dialect import TRITON_NAME
 from blocknumba.typing.function import own_signature
+
+_FUSION = "enable_fp_fusion"
 
 __all__ = ["JITFunction", "KernelInterface", "KernelParam", "MockTensor", "TensorWrapper", "jit",
            "reinterpret"]
@@ -142,7 +144,8 @@ class JITFunction(Kernel, KernelInterface):
         """
         given = map(MockTensor.wrap_dtype, arguments)
         named = {name: MockTensor.wrap_dtype(value) for name, value in keywords.items()}
-        return super().warmup(*given, grid=1, **without_triton_options(self.signature, named))
+        kernel, left = self.chosen(named)
+        return Kernel.warmup(kernel, *given, grid=1, **left)
 
     def new_code(self, specialization: Specialization,
                  constants: Mapping[str, object]) -> CompiledKernel:
@@ -173,11 +176,26 @@ class JITFunction(Kernel, KernelInterface):
                   **keywords: object) -> Compiled:
         """See Kernel._any_call; options that only Triton has are taken out first."""
         try:
-            keywords = without_triton_options(self.signature, keywords)
+            kernel, keywords = self.chosen(keywords)
         except Exception as error:
             leave_out_our_frames(error)
             raise
-        return super()._any_call(configuration, *arguments, stream=stream, **keywords)
+        return Kernel._any_call(kernel, configuration, *arguments, stream=stream, **keywords)
+
+    def chosen(self, keywords: Mapping[str, object]) -> tuple[JITFunction, dict[str, object]]:
+        """The kernel that a launch with some keywords means, and those that are left for it."""
+        left = without_triton_options(self.signature, keywords)
+        if _FUSION in self.arg_names or left.pop(_FUSION, True):
+            return self, left
+        return self._unfused, left
+
+    @functools.cached_property
+    def _unfused(self) -> JITFunction:
+        """The same kernel without contraction of products and sums."""
+        _, arguments = self.remake()
+        made = JITFunction(*arguments)
+        made.options, made._hooks = replace(self.options, contract=False), self._hooks
+        return made
 
     def add_pre_run_hook(self, hook: Callable[..., object]) -> None:
         """Call hook(**arguments) before every launch, with all arguments by name."""

@@ -78,7 +78,7 @@ def as_value(context: Context, x: object, what: str) -> Value:
 def arithmetic(context: Context, name: str, x: Value, y: Value) -> Value:
     """An op on two values of one type; products and sums of floats may be one instruction."""
     dtype = x.type.dtype
-    if name in _CONTRACTIBLE and dtype in (float32, float64):
+    if context.options.contract and name in _CONTRACTIBLE and dtype in (float32, float64):
         return context.emit(name, x, y, contract=True)
     return computed(context, name, x, y)
 

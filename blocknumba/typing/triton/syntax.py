@@ -12,8 +12,11 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import itertools
 import linecache
+import textwrap
+import tokenize
 import weakref
 from types import CodeType, FunctionType
 
@@ -60,6 +63,8 @@ def _rewritten_code(code: CodeType, text: str) -> CodeType | None:
     """The code of a function in Triton's dialect; None where the text has no such function."""
     definition = _definition(_parsed(text), code)
     if definition is None:
+        definition = _definition(_parsed(_alone(text, code.co_firstlineno)), code)
+    if definition is None:
         return None
     # as a function within one whose variables are those that the code shares
     names = ast.arguments(posonlyargs=[], args=[ast.arg(name) for name in code.co_freevars],
@@ -79,10 +84,19 @@ def _parsed(text: str) -> dict[tuple[str, int], ast.FunctionDef]:
     """The syntax tree of each function of a file, by its name and first line."""
     try:
         module = ast.parse(text)
-    except SyntaxError:  # of a notebook, with commands that are not Python
+    except SyntaxError:  # of a notebook, with commands that are not Python, or of a document
         return {}
     return {(node.name, _first_line(node)): node for node in ast.walk(module)
             if isinstance(node, ast.FunctionDef)}
+
+
+def _alone(text: str, first_line: int) -> str:
+    """The text of the function that begins at a line, on that line, and of nothing else."""
+    try:
+        block = inspect.getblock(text.splitlines(keepends=True)[first_line - 1:])
+    except (SyntaxError, tokenize.TokenError):
+        return ""
+    return "\n" * (first_line - 1) + textwrap.dedent("".join(block))
 
 
 def _definition(functions: dict[tuple[str, int], ast.FunctionDef],

@@ -1,0 +1,1 @@
+"""`python -m blocknumba port`: which kernels of files that were written for Triton compile."""
