@@ -20,8 +20,8 @@ from blocknumba.typing.function import (
     BlockFunction, is_of_numba, keyword_hint, own_signature, python_function, signature_text,
 )
 from blocknumba.typing.functions import (
-    concatenate, create, debug, dot, elementwise, order, parts, reduce, scan, shape, spans,
-    statistics,
+    concatenate, create, debug, dot, elementwise, order, parts, reduce, scan, search, shape,
+    spans, statistics,
 )
 from blocknumba.typing.functions.dot import matmul
 from blocknumba.typing.functions.map import map_
@@ -315,7 +315,8 @@ _SPELLINGS: dict[object, BlockFunction] = {
 }
 
 def _collect_spellings() -> None:
-    modules = (concatenate, create, elementwise, order, reduce, scan, shape, statistics)
+    modules = (concatenate, create, elementwise, order, reduce, scan, search, shape,
+               statistics)
     functions = {f.__name__: f for m in modules for f in vars(m).values()
                  if isinstance(f, BlockFunction)}
     functions |= _FLOATS
