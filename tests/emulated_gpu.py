@@ -15,10 +15,11 @@ from blocknumba.nvvm_lower.target import Target
 
 
 def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, object],
-           target: str = "sm_90a", seed: int | None = None) -> Compiled:
+           target: str = "sm_90a", seed: int | None = None, resident: int = 0) -> Compiled:
     """kernel[grid](*arguments, **keywords) on an emulated target; NumPy arrays only.
 
-    seed: of a random order of warps.  The result is the code that was run.
+    seed: of a random order of warps.  resident: blocks that run at once, 0 for as many as suits.
+    The result is the code that was run.
     """
     bound, changes = kernel.signature.bind(arguments, keywords)
     options = kernel.options.override(changes)
@@ -30,7 +31,8 @@ def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, o
         blocks = (extents[0] * machine.cluster, *extents[1:])
         _module(call.compiled).launch(machine.symbol, blocks, machine.threads,
                                       parameter_values(machine, call.arguments.infos),
-                                      machine.shared_bytes, options=Options(seed=seed))
+                                      machine.shared_bytes, resident_blocks=resident,
+                                      options=Options(seed=seed))
     return call.compiled
 
 

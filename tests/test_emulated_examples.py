@@ -19,7 +19,7 @@ from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.nvvm_lower.target import Target
 
 EXAMPLES = ("vector_add", "softmax", "layernorm", "sums", "transpose", "photograph",
-            "gather_rows", "histogram", "fractals")
+            "gather_rows", "histogram", "fractals", "scan")
 AMPERE, HOPPER = "sm_80", "sm_90a"
 BLACKWELL = ("sm_100", "sm_120")
 # on Blackwell, whose PTX has instructions and parameters of its own: those that run quickly

@@ -66,3 +66,21 @@ def test_reads_of_threads_are_of_the_right_round_on_a_gpu(BM, BN):
         c = cupy.full((2048, 2048), cupy.nan)
         wide_products[2048 // BM, 2048 // BN](a, b, c, **WIDE | {"BM": BM, "BN": BN})
         assert float(cupy.abs(c - exact).max()) < 1e-9
+
+
+@bn.jit
+def read_anew(flags, out):
+    r = bn.span(0, 32)
+    tile = bn.load(flags.at[r], volatile=True)
+    out[bn.span(0, 128)] = bn.broadcast_to(tile[None], (4, 32)).ravel()
+
+
+@pytest.mark.parametrize("warps", [1, 2, 8])
+def test_all_threads_see_one_value_of_a_volatile_load(warps):
+    """Threads that hold copies read each by itself: scalars made of the tile differed by warp."""
+    flags, out = np.arange(32, dtype=np.int32), np.zeros(128, np.int32)
+
+    compiled = emulated_gpu.launch(read_anew, 1, (flags, out), dict(num_warps=warps), "sm_90a")
+
+    np.testing.assert_array_equal(out, np.tile(flags, 4))
+    assert "shared_read" in compiled.asm["gpu"].partition("volatile=True")[2]

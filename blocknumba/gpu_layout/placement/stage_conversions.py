@@ -43,7 +43,7 @@ def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
     A gather that no shuffles do becomes a write and a `shared_gather`; conversions of what it
     reads are left out, as it reads from any layout.
     `stage` becomes the first two, with a fence if TMA or wgmma will read the buffer, and
-    `shared_tile` the last.  The results of atomics, and of volatile loads of a scalar, are
+    `shared_tile` the last.  The results of atomics, and of volatile loads, are
     broadcast the same way: one thread per element does the access, others hold copies of it.
 
     Independent conversions are grouped, so that one barrier serves them all.  A conversion larger
@@ -243,10 +243,10 @@ def _read_by_engines(fn: Function) -> set[Value]:
 def _has_one_accessor(op: Op) -> bool:
     """Whether only one of the threads that hold an element of the result accesses memory."""
     made = op.result.type
-    if op.opdef.has(WRITES):
-        masks = None if made.is_scalar else replication(made.layout)
-        return masks is None or bool(masks.lane or masks.warp)
-    return made.is_scalar and bool(op.attrs.get("volatile"))
+    if not op.opdef.has(WRITES) and not op.attrs.get("volatile"):
+        return False
+    masks = None if made.is_scalar else replication(made.layout)
+    return masks is None or bool(masks.lane or masks.warp)
 
 
 def _round_trip_layout(tile: TileType) -> LinearLayout:

@@ -174,8 +174,8 @@ def _(emitter: Emitter, op: Op, pointers: Registers, masks: Registers | None = N
     dtype, registers = op.result.type.dtype, len(pointers)
     hints = Hints(attribute(op, "cache"), attribute(op, "eviction"), attribute(op, "volatile"))
     masks = masks or global_memory.always(registers)
-    if hints.volatile and op.result.type.is_scalar:  # read once; passes tell the other threads
-        masks = global_memory.with_predicate(emitter, masks, emitter.threads.is_first)
+    if hints.volatile:  # read once; passes tell the threads that hold copies
+        masks = global_memory.with_predicate(emitter, masks, does_work(emitter, op.pointer))
     others = others or global_memory.zeros(dtype, registers)
     width, guarded = access_width(emitter.axis_infos, op), guarded_width(emitter.axis_infos, op)
     _remark(emitter, op, width, guarded)
