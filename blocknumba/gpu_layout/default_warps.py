@@ -12,6 +12,7 @@ from __future__ import annotations
 from blocknumba.gpu_layout.dots.operands import is_ieee_float32
 from blocknumba.tile_ir.ir.function import Function, Op, walk
 from blocknumba.tile_ir.ir.types import TileType
+from blocknumba.tile_ir.ir.uses import carried, is_loop
 from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.map import map_
 from blocknumba.tile_ir.ops.memory import load
@@ -47,14 +48,15 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
     features: as of LayoutOptions.
 
     An element counts as at least one word, as in a register once it takes part in arithmetic.  A
-    kernel that loads much more than its largest tile, such as a stencil, counts its loads; one with
-    dots counts their accumulators; one that calls scalar functions has at least a thread for each
+    kernel that loads much more than its largest tile, such as a stencil, counts its loads; one that
+    carries tiles through a loop counts them too, as they stay in registers meanwhile; one with dots
+    counts their accumulators; one that calls scalar functions has at least a thread for each
     element, up to MEDIUM_MAX_WARPS, as a thread calls them for one element after the other.
     """
     dots = [op for op in walk(fn.body) if op.opdef is dot]
     if dots:
         return max(_warps_of_dot(op, features) for op in dots)
-    words = max(_largest_tile_words(fn), _loaded_words(fn) // LOADS_IN_FLIGHT)
+    words = max(_largest_tile_words(fn), _loaded_words(fn) // LOADS_IN_FLIGHT) + _carried_words(fn)
     if _is_narrow(fn) and _reduces(fn):
         warps = max(words // NARROW_WORDS_PER_WARP, 1)
     else:
@@ -110,6 +112,12 @@ def _largest_tile_words(fn: Function) -> int:
 def _loaded_words(fn: Function) -> int:
     """Words of all loads together."""
     return sum(_words(op.result.type) for op in walk(fn.body) if op.opdef is load)
+
+
+def _carried_words(fn: Function) -> int:
+    """Words of the numbers that the loop that carries most carries."""
+    return max((sum(_words(value.type) for value in carried(op).args if not value.type.is_scalar)
+                for op in walk(fn.body) if is_loop(op)), default=0)
 
 
 def _mapped_elements(fn: Function) -> int:

@@ -79,6 +79,7 @@ class Target:
     blocks_per_processor: int
 
     warp_size = 32
+    registers_per_thread = 255
     registers_per_processor = 65536
     registers_per_allocation = 256  # of one warp: registers are handed out in these units
     static_shared_bytes = 48 * KIB  # a block gets these without opting in
@@ -123,6 +124,15 @@ class Target:
         block_bytes = shared_bytes + self.reserved_shared_bytes
         limits.append(self.shared_bytes_per_processor // block_bytes)
         return min(limits)
+
+    def register_limit(self, num_warps: int, blocks: int) -> int:
+        """Registers that each thread may have where so many blocks fit a multiprocessor.
+
+        Source: as of resident_blocks.
+        """
+        unit = self.registers_per_allocation
+        of_warp = self.registers_per_processor // (blocks * num_warps) // unit * unit
+        return min(of_warp // self.warp_size, self.registers_per_thread)
 
     @staticmethod
     def parse(name: str) -> Target:

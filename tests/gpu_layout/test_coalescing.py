@@ -78,3 +78,40 @@ def test_a_store_costs_more_than_a_load():
     layout = accesses.layout(load)
 
     assert accesses.slots(load, layout) < accesses.slots(store, layout)
+
+
+def test_lanes_run_along_the_axis_that_is_likely_nearest():
+    fn = parse("""
+kernel pixels(
+  %x: ptr<float16> = pointer(x) {divisibility=16}
+  %w: int32 = value(w) {divisibility=8}
+  %far: int32 = value(far) {divisibility=16}
+) {
+  %i = arange {start=0, size=128} : tile<128xint32>
+  %ws = splat %w : tile<128xint32>
+  %q = floordiv %i, %ws : tile<128xint32>
+  %r = mod %i, %ws : tile<128xint32>
+  %row = mul %q, %ws : tile<128xint32>
+  %place = add %row, %r : tile<128xint32>
+  %pc = reshape %place : tile<128x1xint32>
+  %pixels = broadcast %pc : tile<128x32xint32>
+  %j = arange {start=0, size=32} : tile<32xint32>
+  %fars = splat %far : tile<32xint32>
+  %channel = mul %j, %fars : tile<32xint32>
+  %cr = reshape %channel : tile<1x32xint32>
+  %channels = broadcast %cr : tile<128x32xint32>
+  %at = add %pixels, %channels : tile<128x32xint32>
+  %xs = splat %x : tile<128x32xptr<float16>>
+  %xp = offset %xs, %at : tile<128x32xptr<float16>>
+  %a = load %xp : tile<128x32xfloat16>
+  store %xp, %a
+  return
+}
+""")
+    load = next(op for op in walk(fn.body) if op.name == "load")
+    accesses = Accesses(fn, OPTIONS)
+    along_pixels, along_channels = (blocked((128, 32), order, 1, 4) for order in ((0, 1), (1, 0)))
+
+    assert accesses.layout(load) == along_pixels
+    assert not accesses.is_scattered(load)
+    assert accesses.slots(load, along_pixels) < accesses.slots(load, along_channels) / 4

@@ -1,9 +1,14 @@
 """The number of warps that a program gets when nobody says."""
 
+from unittest import mock
+
 import pytest
 
+import blocknumba as bn
+from blocknumba.dispatch.compile import pipeline
 from blocknumba.gpu_layout.default_warps import default_num_warps, resident_threads
 from blocknumba.gpu_layout.options import MIN_FEATURES
+from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.text.parser import parse
 
 
@@ -37,6 +42,40 @@ def test_threads_hold_more_of_narrow_elements(size, elementwise, reducing):
         assert default_num_warps(kernel(size, dtype=dtype), MIN_FEATURES) == elementwise
     narrow = kernel(size, dtype="float16", reduces=True)
     assert default_num_warps(narrow, MIN_FEATURES) == reducing
+
+
+@bn.jit
+def carrying(x, out, rows, N: bn.constexpr, CARRIED: bn.constexpr):
+    c = bn.arange(N)
+    first, second = bn.zeros((N,), bn.float32), bn.zeros((N,), bn.float32)
+    for row in range(rows):
+        values = x[row, c].astype(bn.float32)
+        mean = bn.sum(values, 0)
+        if CARRIED > 0:
+            first += values - mean
+        if CARRIED > 1:
+            second += values * mean
+    out[c] = first + second
+
+
+@pytest.mark.parametrize("carried, warps", [(1, 8), (2, 8)])
+def test_tiles_that_a_loop_carries_stay_in_registers(carried, warps):
+    compiled = bn.compile(carrying, ("f16[:,::1]", "f32[::1]", "i32"),
+                          {"N": 8192, "CARRIED": carried}, target="sm_90a")
+
+    assert compiled.machine.threads == 32 * warps
+    assert compiled.stats.spills == 0
+
+
+def test_no_attempt_is_made_twice_with_as_many_registers():
+    spilling = mock.Mock(return_value=mock.Mock(assembled=mock.Mock(spill_bytes=8)))
+    with mock.patch.object(pipeline, "_machine_code", spilling):
+        bn.compile(carrying, ("f16[:,::1]", "f32[::1]", "i32"), {"N": 4096, "CARRIED": 2},
+                   target="sm_90a", num_warps=4)
+
+    limits = [Target.parse("sm_90a").register_limit(warps, blocks)
+              for _, _, warps, blocks, _ in (call.args for call in spilling.call_args_list)]
+    assert len(limits) == len(set(limits)) > 1
 
 
 def test_doubles_take_two_words():

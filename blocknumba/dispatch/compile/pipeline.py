@@ -131,18 +131,22 @@ def _native_code(fn: Function, disjoint: bool, times_ms: dict[str, float]) -> Na
 
 def _best_machine_code(tile: Function, specialization: Specialization,
                        times_ms: dict[str, float]) -> MachineCode:
-    """The first of the attempts that does not spill, else the one that spills least."""
+    """The first of the attempts that does not spill, else the one that spills least.
+
+    An attempt is not repeated with as many warps and registers.
+    """
     require_room(tile, specialization.target, specialization.options.num_ctas)
     tried: dict[tuple[int, int], MachineCode] = {}
     for num_warps, min_blocks in _attempts(tile, specialization):
         gpu = _laid_out(tile, specialization, num_warps, times_ms)
         min_blocks = min(min_blocks, gpu.attrs.get("resident_programs", min_blocks))
-        if (num_warps, min_blocks) in tried:
+        attempt = num_warps, specialization.target.register_limit(num_warps, min_blocks)
+        if attempt in tried:
             continue
         machine = _machine_code(gpu, specialization, num_warps, min_blocks, times_ms)
         if not machine.assembled.spill_bytes:
             return machine
-        tried[num_warps, min_blocks] = machine
+        tried[attempt] = machine
     return min(tried.values(), key=lambda machine: machine.assembled.spill_bytes)
 
 

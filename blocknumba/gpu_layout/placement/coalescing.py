@@ -21,6 +21,7 @@ from blocknumba.gpu_layout.layouts.shared import access as shared_access, contig
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.analysis.axis import Axis
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
+from blocknumba.tile_ir.analysis.likely_strides import FAR, LikelyStrides
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, PURE, READS, WRITES
 from blocknumba.tile_ir.ir.uses import carried, is_loop
@@ -61,6 +62,7 @@ class _Access:
 
     base: the pointers, or the buffer.  order: axes, most contiguous first.
     width: neighbours along order[0] that one instruction may take.
+    strides: of axes, in elements, as far as they are guesses: order was chosen by them.
     value: that has the layout of the access: the result of a load, the operand of a store.
     """
 
@@ -69,6 +71,7 @@ class _Access:
     order: tuple[int, ...]
     width: int
     value: Value
+    strides: tuple[float, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -91,6 +94,7 @@ class Accesses:
     def __init__(self, fn: Function, options: LayoutOptions):
         self._options = options
         self._infos = AxisInfos(fn)
+        self._strides = LikelyStrides(fn, self._infos)
         self._accesses: dict[Op, _Access] = {}
         self._components = _Components()
         reduced: list[tuple[Value, int]] = []
@@ -130,6 +134,8 @@ class Accesses:
         access = self._accesses.get(op)
         if access is None:
             return False
+        if access.strides and access.strides[access.order[0]] * access.element_bytes < LINE_BYTES:
+            return False
         return all(axis.contiguity == axis.constancy == 1 for axis in self._axes(access))
 
     def slots(self, op: Op, layout: LinearLayout) -> int:
@@ -149,20 +155,21 @@ class Accesses:
     def _access(self, op: Op) -> _Access:
         pointer = op.pointer
         axes = self._infos[pointer].axes
-        order = tuple(
-            sorted(
-                reversed(range(len(axes))),
-                key=lambda axis: min(axes[axis].contiguity, pointer.type.shape[axis]),
-                reverse=True,
-            )
-        )
+        shape, strides = pointer.type.shape, ()
+        runs = [min(axis.contiguity, extent) for axis, extent in zip(axes, shape, strict=True)]
+        if max(runs) == 1:
+            strides = tuple(self._strides.of(pointer, axis) for axis in range(len(shape)))
+        order = tuple(sorted(
+            reversed(range(len(axes))),
+            key=lambda axis: (-runs[axis], shape[axis] == 1, strides[axis] or FAR) if strides
+            else -runs[axis]))
         limit = max(1, VECTOR_BYTES // pointer.type.dtype.pointee.bytes)
         if op.opdef.has(READS) and op.opdef.has(WRITES):
             limit = atomic_width(op, self._options.features)
         width = min(limit, self._infos.access_width(pointer, None, order[0]))
         # a store's value, or an async_copy's buffer, is laid out as the pointers are
         value = op.result if op.results else op.value if op.name == "store" else op.buffer
-        return _Access(op, pointer, order, width, value)
+        return _Access(op, pointer, order, width, value, strides)
 
     def _axes(self, access: _Access) -> tuple[Axis, ...]:
         return self._infos[access.base].axes
@@ -172,7 +179,9 @@ class Accesses:
         near = size_bytes // access.element_bytes
         same, first_bit = 0, 0
         for axis, along in reversed(list(enumerate(self._axes(access)))):
-            run = min(access.shape[axis], max(min(along.contiguity, near), along.constancy))
+            likely = int(near / max(access.strides[axis], 1)) if access.strides else 1
+            near_ones = max(min(along.contiguity, near), along.constancy, likely, 1)
+            run = min(access.shape[axis], 1 << near_ones.bit_length() - 1)
             same |= ((1 << log2(run)) - 1) << first_bit
             first_bit += log2(access.shape[axis])
         return 1 << gf2.rank(tuple(column & ~same for column in layout[LANE]))

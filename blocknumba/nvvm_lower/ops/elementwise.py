@@ -7,7 +7,7 @@ from functools import cache
 
 from blocknumba.nvvm_lower.elements import is_narrow, memory_type, register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
-from blocknumba.nvvm_lower.services import division, floats, integers
+from blocknumba.nvvm_lower.services import division, floats, integers, narrow_pairs
 from blocknumba.nvvm_lower.services.address import added
 from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
 from blocknumba.tile_ir.analysis.ranges import Range
@@ -162,6 +162,8 @@ def _free_code(name: str, dtype: DType) -> Element:
 
 def _code(emitter: Emitter, op: Op, *operands: Registers) -> Registers:
     dtype = op.x.type.dtype
+    if narrow_pairs.has_pairs(op.name, dtype, operands):
+        return narrow_pairs.combine(emitter, op.name, dtype, *operands)
     is_free = dtype.is_float and any(op.attrs.get(name) for name in op.opdef.attributes)
     function = (_free_code if is_free else element_code)(op.name, dtype)
     return [function(emitter, dtype, *values) for values in zip(*operands, strict=True)]

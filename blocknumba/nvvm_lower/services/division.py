@@ -137,7 +137,7 @@ def _one_by_one(body: Body, code: Callable[..., str], operands: list[Registers])
 
 def _quick_if(body: Body, condition: str, quickly: Callable[[], Registers],
               exactly: Callable[[], Registers]) -> Registers:
-    """What one of two ways gives, by a branch."""
+    """Results of one of two ways, by a branch."""
     quick, cold, after = (body.new_label(hint) for hint in ("quick", "cold", "after"))
     body.branch_if(condition, quick, cold)
     ends = []
