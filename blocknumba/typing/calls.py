@@ -67,7 +67,7 @@ def apply_operator(context: Context, function: Callable, operands: tuple) -> obj
 
 def _apply_unary(context: Context, function: Callable, x: object) -> object:
     if function is operator.not_:
-        return context.emit("invert", context.dialect.truth(context, x, "not"))
+        return context.dialect.unary(context, "not", x)
     if function is operator.pos:
         return elementwise.positive(context, x)
     return context.dialect.unary(context, _UNARY[function], x)

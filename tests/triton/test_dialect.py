@@ -6,7 +6,7 @@ import pytest
 import blocknumba as bn
 import blocknumba.triton as triton
 import blocknumba.triton.language as tl
-from blocknumba.errors import BlockTypeError
+from blocknumba.errors import BlockAssertionError, BlockTypeError
 
 
 @triton.jit
@@ -158,3 +158,20 @@ def changing(out, n):
 def test_a_variable_keeps_its_dtype_in_a_loop():
     with pytest.raises(BlockTypeError, match="total"):
         changing[1](np.zeros(4, np.float32), 3)
+
+
+@triton.jit
+def checked(x, out, n):
+    i = tl.arange(0, 8)
+    value = tl.load(x + i)
+    assert value >= 0 and value < n, "a value is out of range"
+    tl.store(out + i, value, mask=not (value == 3))
+
+
+def test_assert_and_not_work_on_tiles():
+    x, out = np.arange(8), np.full(8, -1)
+    checked[1](x, out, 8, debug=True)
+    np.testing.assert_array_equal(out, [0, 1, 2, -1, 4, 5, 6, 7])
+    with pytest.raises(BlockAssertionError, match="a value is out of range"):
+        checked[1](x, out, 7, debug=True)
+    checked[1](x, out, 7)

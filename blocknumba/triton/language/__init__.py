@@ -9,8 +9,8 @@ from blocknumba import language as _language
 from blocknumba.triton.language import extra, math
 from blocknumba.triton.language.standard import cdiv, sigmoid, softmax, zeros, zeros_like
 from blocknumba.triton.language.types import (
-    PropagateNan, block_type, const, constexpr_function, dtype, must_use_result, pointer_type,
-    tensor, void,
+    PropagateNan, block_type, const, constexpr_function, dtype, float8e4b15, float8e4b8,
+    float8e5b16, must_use_result, pointer_type, tensor, void,
 )
 from blocknumba.typing.static_values import constexpr
 from blocknumba.typing.triton.functions import (
@@ -35,7 +35,7 @@ __all__ = sorted({*_SHARED, *_MATH, *_MODULES, "PropagateNan", "abs", "add", "ar
                   "argmin",
                   "block_type", "cast", "cdiv", "clamp", "const", "constexpr",
                   "constexpr_function", "cumprod", "cumsum", "div_rn", "dot", "dtype", "fdiv",
-                  "fma", "full", "max", "maximum", "min", "minimum", "mul", "must_use_result",
+                  "float8e4b15", "float8e4b8", "float8e5b16", "fma", "full", "max", "maximum", "min", "minimum", "mul", "must_use_result",
                   "pointer_type", "sigmoid", "softmax", "sqrt_rn", "store", "sub", "sum", "tensor",
                   "umulhi", "void", "where", "zeros", "zeros_like"})
 

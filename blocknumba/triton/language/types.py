@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import DType, PointerType, dtype_of
@@ -29,6 +31,11 @@ class _DTypes(type):
 class dtype(metaclass=_DTypes):  # noqa: N801 - Triton's name
     """A dtype: `tl.dtype("fp16")` is tl.float16; all dtypes are its instances."""
 
+    SINT_TYPES = ["int8", "int16", "int32", "int64"]
+    UINT_TYPES = ["int1", "uint8", "uint16", "uint32", "uint64"]
+    FP_TYPES = ["fp8e4nv", "fp8e5", "fp16", "bf16", "fp32", "fp64"]
+    STANDARD_FP_TYPES = ["fp16", "bf16", "fp32", "fp64"]
+
 
 class _Pointers(_DTypes):
     def __instancecheck__(cls, value: object) -> bool:
@@ -54,6 +61,20 @@ class block_type(metaclass=_Blocks):  # noqa: N801 - Triton's name
     """A type of tiles: `tl.block_type(tl.float16, (16, 16))`."""
 
 
+@dataclass(frozen=True)
+class ForeignDType:
+    """A dtype of other hardware: a name that code may list, and that no tile can have."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+float8e4b15, float8e4b8, float8e5b16 = map(ForeignDType, (
+    "float8e4b15", "float8e4b8", "float8e5b16"))
+
+
 class PropagateNan:
     """Whether maximum and minimum are NaN where one operand is."""
 
@@ -76,9 +97,9 @@ def constexpr_function(function):
     return function
 
 
-def must_use_result(function: object, _: object = True) -> object:
-    """A mark of functions without effect, as it is."""
-    return function
+def must_use_result(function: object, hint: object = True) -> object:
+    """A mark of functions without effect, as `@must_use_result` or with a hint: no more."""
+    return function if callable(function) else lambda marked: marked
 
 
 for _marker in (dtype, pointer_type, block_type):

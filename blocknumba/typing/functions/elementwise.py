@@ -60,7 +60,9 @@ def binary(context: Context, name: str, x: object, y: object) -> Value | Number:
 
 
 def unary(context: Context, name: str, x: object) -> Value | Number:
-    """x through a one-operand op that keeps its dtype."""
+    """x through a one-operand op that keeps its dtype; `not x` of a scalar."""
+    if name == "not":
+        return context.emit("invert", truth(context, x, "not"))
     symbol = symbol_of(name)
     require_numbers(symbol, x)
     dtype = promotion.result_dtype((x,))

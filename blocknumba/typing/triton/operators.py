@@ -91,7 +91,10 @@ def divide(context: Context, x: Value, y: Value, exact: bool = False) -> Value:
 
 
 def unary(context: Context, name: str, x: object) -> Value:
-    """-x and ~x."""
+    """-x, ~x, and `not x`, which is ~x of bools."""
+    if name == "not":
+        bools = isinstance(x, Value) and x.type.shape and x.type.dtype == bool_
+        return context.emit("invert", x if bools else truth(context, x, "not"))
     symbol = symbol_of(name)
     require_numbers(symbol, x)
     value = context.value(unwrapped(x))

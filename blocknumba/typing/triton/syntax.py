@@ -4,6 +4,7 @@
     n: tl.constexpr = 4  unchanged
     return y             return named(y)
     a and b              both(left, b) if goes_on(left := a) else left
+    assert a, text       device_assert(a, text)
 
 The code is compiled again from the source, which Triton needs too.
 """
@@ -25,6 +26,7 @@ from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import bool_
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.function import BlockFunction
+from blocknumba.typing.functions.debug import device_assert
 from blocknumba.typing.numba_ir import folding
 from blocknumba.typing.numba_ir.written import all_codes
 from blocknumba.typing.promotion import is_literal
@@ -32,7 +34,7 @@ from blocknumba.typing.triton import promotion
 from blocknumba.typing.values import is_constant, unwrapped
 
 # names that no user's code can have
-_NAMED, _LEFT = "named by Triton", "left operand"
+_NAMED, _ASSERTED, _LEFT = "named by Triton", "assert of Triton", "left operand"
 _GOES_ON = {ast.And: "and goes on", ast.Or: "or goes on"}
 _JOINED = {ast.And: "and of Triton", ast.Or: "or of Triton"}
 _rewritten: weakref.WeakSet[CodeType] = weakref.WeakSet()
@@ -174,6 +176,12 @@ class _Rewriter(ast.NodeTransformer):
                 node)
         return result
 
+    def visit_Assert(self, node: ast.Assert) -> ast.Expr:  # noqa: N802
+        """Of tiles too: device_assert."""
+        self.generic_visit(node)
+        given = [node.test, *([] if node.msg is None else [node.msg])]
+        return ast.copy_location(ast.Expr(_call(_ASSERTED, *given)), node)
+
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:  # noqa: N802
         """As it is, but for its body."""
         node.body = self.visit(node.body)
@@ -257,3 +265,4 @@ INTRINSICS = {made.__name__: made for made in (
     _intrinsic(_named, _NAMED, _fold_named),
     _goes_on(_GOES_ON[ast.And], False), _goes_on(_GOES_ON[ast.Or], True),
     _joined(_JOINED[ast.And], "and"), _joined(_JOINED[ast.Or], "or"))}
+INTRINSICS[_ASSERTED] = device_assert
