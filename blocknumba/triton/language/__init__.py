@@ -19,15 +19,16 @@ from blocknumba.typing.triton.functions import (
 )
 
 # what has one meaning in both dialects
-_SHARED = """advance arange associative_scan assume atomic_add atomic_and atomic_cas atomic_max atomic_min
-    atomic_or atomic_xchg atomic_xor bfloat16 broadcast broadcast_to cat debug_barrier
-    device_assert device_print dot_scaled expand_dims flip float16 float32 float64 float8e4nv
-    float8e5 gather histogram inline_asm_elementwise int1 int16 int32 int64 int8 interleave item
-    join load load_tensor_descriptor make_block_ptr make_tensor_descriptor max_constancy
-    max_contiguous multiple_of num_programs pair_uniform_to_normal permute philox program_id
-    rand rand4x randint randint4x randn randn4x range ravel reduce reduce_or reshape sort split
-    squeeze static_assert static_print static_range store_tensor_descriptor swizzle2d topk trans
-    uint16 uint32 uint64 uint8 uint_to_uniform_float view xor_sum""".split()
+_SHARED = """advance arange associative_scan assume atomic_add atomic_and atomic_cas atomic_max
+    atomic_min atomic_or atomic_xchg atomic_xor bfloat16 broadcast broadcast_to cat
+    debug_barrier device_assert device_print dot_scaled expand_dims flip float16 float32
+    float64 float8e4nv float8e5 gather histogram inline_asm_elementwise int1 int16 int32
+    int64 int8 interleave item join load load_tensor_descriptor make_block_ptr
+    make_tensor_descriptor max_constancy max_contiguous multiple_of num_programs
+    pair_uniform_to_normal permute philox program_id rand rand4x randint randint4x randn
+    randn4x range ravel reduce reduce_or reshape sort split squeeze static_assert
+    static_print static_range store_tensor_descriptor swizzle2d topk trans uint16 uint32
+    uint64 uint8 uint_to_uniform_float view xor_sum""".split()
 _MODULES = ("extra", "math")  # below this one
 globals().update({_name: getattr(_language, _name) for _name in _SHARED}, **_MATH)
 
