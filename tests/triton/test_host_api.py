@@ -188,6 +188,40 @@ def test_code_so_far_is_found_by_device(arrays):
     assert list(kernel.device_caches[driver.active.get_current_device()][0].values()) == [compiled]
 
 
+@pytest.mark.parametrize("keywords, is_constant", [({}, True), ({"do_not_specialize": ["n"]}, False),
+                                                   ({"do_not_specialize": [1]}, False)])
+def test_a_number_that_is_1_is_a_constant_unless_it_is_not_specialised(keywords, is_constant):
+    def told(x, n, out):
+        if isinstance(n, tl.tensor):
+            tl.store(out, 0)
+        else:
+            tl.store(out, 1)
+        narrow = tl.load(x) * n
+        if narrow.dtype == tl.int8:
+            tl.store(out + 1, 1)
+        else:
+            tl.store(out + 1, 0)
+
+    out = np.full(2, -1, np.int32)
+
+    triton.jit(**keywords)(told)[(1,)](np.ones(1, np.int8), 1, out)
+
+    np.testing.assert_array_equal(out, [is_constant, is_constant])
+
+
+def test_numbers_that_are_not_specialised_share_code():
+    def copies(x, n, out):
+        tl.store(out, tl.load(x) + n)
+
+    kernel = triton.jit(do_not_specialize=["n"])(copies)
+    x, out = np.ones(1, np.int32), np.zeros(1, np.int32)
+
+    compiled = {id(kernel[(1,)](x, n, out)) for n in (1, 2, 3, 16, -5, 0)}
+
+    assert len(compiled) == 1
+    assert out[0] == 1
+
+
 def test_hooks_see_the_arguments_of_each_run(arrays):
     def fresh(x, n, B: tl.constexpr):
         tl.store(x + tl.arange(0, B), n)

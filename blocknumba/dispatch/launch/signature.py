@@ -136,6 +136,8 @@ class Formal:
     is_weak: annotated with `float`: numbers are converted to Python's floats, of dtype float64.
     default: value when it is not passed; REQUIRED when there is none.
     keyword_only: after a * in the signature.
+    is_specialized: code may be made for what is known of a number: divisibility, sign, that it is
+        1.
     is_divisor: the code takes remainders by it directly, as in `x % M`; or the sign of ints
         decides about its divisions, as in Triton's dialect, where they truncate.
     """
@@ -147,6 +149,7 @@ class Formal:
     default: object = REQUIRED
     keyword_only: bool = False
     is_divisor: bool = False
+    is_specialized: bool = True
 
     @property
     def has_default(self) -> bool:

@@ -60,8 +60,11 @@ class Specialization:
 def arguments_of(signature: Signature, infos: Mapping[str, ArrayInfo | ScalarInfo],
                  ) -> tuple[tuple[str, Argument], ...]:
     """Attributes of the run-time arguments that compiled code may rely on, by name."""
-    divisors = {formal.name for formal in signature.formals if formal.is_divisor}
-    return tuple((name, argument_of(info, name in divisors)) for name, info in infos.items())
+    formals = {formal.name: formal for formal in signature.formals}
+    return tuple((name, argument_of(info, formals[name].is_divisor)
+                  if formals[name].is_specialized or isinstance(info, ArrayInfo)
+                  else ScalarArgument(info.dtype, weak=info.weak))
+                 for name, info in infos.items())
 
 
 def argument_of(info: ArrayInfo | ScalarInfo, is_divisor: bool = False) -> Argument:

@@ -7,7 +7,7 @@ import hashlib
 import inspect
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 
 from blocknumba.dispatch.compile.compiled import Compiled
@@ -104,9 +104,11 @@ class JITFunction(Kernel, KernelInterface):
                  repr: Callable | None = None, launch_metadata: Callable | None = None):
         super().__init__(fn, Options(debug=bool(debug), dialect=TRITON_NAME))
         parameters = own_signature(fn).parameters
-        self.signature = ParametersSignature(
-            **{part.name: getattr(self.signature, part.name) for part in fields(Signature)},
-            parameters=parameters)
+        unspecialized = {*(do_not_specialize or ())}
+        formals = tuple(
+            replace(formal, is_specialized=not {number, formal.name} & unspecialized)
+            for number, formal in enumerate(self.signature.formals))
+        self.signature = ParametersSignature(self.signature.kernel, formals, parameters)
         self.fn, self.module, self.version = fn, fn.__module__, version
         self.do_not_specialize = list(do_not_specialize or ())
         self.do_not_specialize_on_alignment = list(do_not_specialize_on_alignment or ())
@@ -262,8 +264,10 @@ def jit(fn: FunctionType | None = None, *, version: object = None,
         ) -> JITFunction | Callable[[FunctionType], JITFunction]:
     """Make a kernel, or a function that kernels call, of a Python function in Triton's dialect.
 
-    debug: check asserts and accesses.  The other keywords are kept and change nothing: code is
-    specialised on divisibility and sign, never on values but 1, and all calls are inlined.
+    debug: check asserts and accesses.
+    do_not_specialize: names or positions of numbers of which code knows nothing but the dtype:
+        not that one is 1, and so a constant; not what divides it.
+    The other keywords are kept and change nothing: arrays are specialised, and calls inlined.
     """
     keywords = dict(version=version, do_not_specialize=do_not_specialize,
                     do_not_specialize_on_alignment=do_not_specialize_on_alignment, debug=debug,
