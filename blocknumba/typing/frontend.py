@@ -28,7 +28,7 @@ from blocknumba.typing.numba_ir.ssa import construct_ssa
 from blocknumba.typing.scalars.functions import ScalarFunctions
 from blocknumba.typing.structure import Structurer
 from blocknumba.typing.translate import Translator
-from blocknumba.typing.values import Array, Function as LocalFunction, Number
+from blocknumba.typing.values import Array, Descriptor, Function as LocalFunction, Number
 
 
 def is_wide(arguments: Mapping[str, Argument]) -> bool:
@@ -76,7 +76,9 @@ class Parameters:
         pointer = next(given)
         extents = tuple([next(given) if n is None else n for n in argument.extents])
         strides = tuple([next(given) if n is None else n for n in argument.strides])
-        return Array(name, argument.dtype, argument.wide, pointer, extents, strides)
+        array = Array(name, argument.dtype, argument.wide, pointer, extents, strides)
+        box = argument.box
+        return array if box is None else Descriptor(array, box.shape, box.padding)
 
     @staticmethod
     def _scalar(context: Context | None, argument: ScalarArgument, given) -> Value:

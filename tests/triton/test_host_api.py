@@ -188,8 +188,8 @@ def test_code_so_far_is_found_by_device(arrays):
     assert list(kernel.device_caches[driver.active.get_current_device()][0].values()) == [compiled]
 
 
-@pytest.mark.parametrize("keywords, is_constant", [({}, True), ({"do_not_specialize": ["n"]}, False),
-                                                   ({"do_not_specialize": [1]}, False)])
+@pytest.mark.parametrize("keywords, is_constant", [
+    ({}, True), ({"do_not_specialize": ["n"]}, False), ({"do_not_specialize": [1]}, False)])
 def test_a_number_that_is_1_is_a_constant_unless_it_is_not_specialised(keywords, is_constant):
     def told(x, n, out):
         if isinstance(n, tl.tensor):

@@ -179,7 +179,8 @@ def test_types_are_guessed_from_what_parameters_do():
     types, constants = guessed(of_everything, uses_of(of_everything), {"BLOCK": 8}, "bf16")
 
     assert types == {"Q": "*bf16:16", "out": "*bf16:16", "at": "*i32:16", "lens": "*i32:16",
-                     "sm_scale": "float", "stride_q": "int", "head": "int", "desc": "*bf16:16",
+                     "sm_scale": "float", "stride_q": "int", "head": "int",
+                     "desc": "tensordesc<bf16[16, 16]>",
                      "typed": "int64"}
     assert constants == {"missing": None, "BLOCK": 8, "ROWS": None, "MODE": "a",
                          "kind": tl.float16}

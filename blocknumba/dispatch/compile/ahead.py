@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from blocknumba.errors import BlockTypeError, require, require_known
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.ir.tensor_map import MAX_RANK
 from blocknumba.tile_ir.ir.types import (
-    DTYPES, Argument, ArrayArgument, DType, ScalarArgument, dtype_of, float64, int32,
+    DTYPES, Argument, ArrayArgument, Box, DType, ScalarArgument, dtype_of, float64, int32,
 )
 from blocknumba.tracebacks import without_our_frames
 from blocknumba.wording import quoted, shown
@@ -34,6 +35,7 @@ _SHORT = {"b1": "bool", "boolean": "bool", "i1": "bool", "bf16": "bfloat16",
 _PYTHON = {"int": int32, "float": float64}
 _SPELLING = re.compile(
     r"(?P<pointer>\*?)(?P<dtype>\w+)(\[(?P<axes>[:,1 ]*)\])?(:(?P<multiple>[0-9]{1,9}))?")
+_DESCRIPTOR = re.compile(r"tensordesc<(?P<dtype>\w+)\[(?P<sizes>[0-9 ]+(,[0-9 ]+)*)\]>")
 _BETWEEN = re.compile(r",(?![^\[]*\])")  # a comma that is not within brackets
 
 
@@ -92,7 +94,7 @@ def parse_type(given: object, where: str) -> Argument:
     or that nothing is known of an array's address.
     """
     if isinstance(given, str):
-        return _parse_text(given.strip(), where)
+        return _parse_descriptor(given.strip(), where) or _parse_text(given.strip(), where)
     if hasattr(given, "layout") and hasattr(given, "ndim"):  # numba.types.Array
         return _array(dtype_of(str(given.dtype)), given.ndim, given.layout, None)
     if given in (int, float):
@@ -100,6 +102,17 @@ def parse_type(given: object, where: str) -> Argument:
     if isinstance(given, (DType, np.dtype)) or isinstance(given, type):
         return ScalarArgument(dtype_of(given))
     return _parse_text(str(given), where)  # numba's scalar types print as their names
+
+
+def _parse_descriptor(text: str, where: str) -> ArrayArgument | None:
+    """Triton's "tensordesc<fp16[64, 64]>": a descriptor, whose rows are aligned; None of others."""
+    found = _DESCRIPTOR.fullmatch(text)
+    if found is None:
+        return None
+    sizes = tuple(int(size) for size in found["sizes"].split(","))
+    dtype = parse_type(found["dtype"], where).dtype
+    return replace(_array(dtype, len(sizes), "C", DIVISIBILITY), box=Box(sizes),
+                   extent_divisibility=(1,) * len(sizes))
 
 
 def _parse_text(text: str, where: str) -> Argument:

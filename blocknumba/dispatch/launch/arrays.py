@@ -14,7 +14,7 @@ import numpy as np
 
 from blocknumba.dispatch.launch.driver import host_pointer, require_driver
 from blocknumba.errors import BlockError, BlockTypeError, BlockValueError, require
-from blocknumba.tile_ir.ir.types import DTYPES, DType, dtype_of
+from blocknumba.tile_ir.ir.types import DTYPES, Box, DType, dtype_of
 from blocknumba.wording import shortened, shown
 
 MAX_RANK = 6
@@ -32,6 +32,7 @@ class ArrayInfo:
     readonly: the library forbids stores.
     owner: keeps the memory alive.
     stream: stream of the producer's pending work, if the producer names one; else None.
+    box: of a descriptor of the array; else None.
     """
 
     dtype: DType
@@ -42,6 +43,7 @@ class ArrayInfo:
     readonly: bool
     owner: object
     stream: int | None = None
+    box: Box | None = None
 
     @property
     def size(self) -> int:
@@ -228,6 +230,13 @@ def _read_wrapper(value: object, where: str) -> ArrayInfo:
     return replace(info, dtype=dtype, shape=(size,), strides=(1,))
 
 
+def _read_descriptor(value: object, where: str) -> ArrayInfo:
+    """An array given as a descriptor, whose shape and strides are its own."""
+    return replace(array_info(value.base, where), shape=tuple(map(int, value.shape)),
+                   strides=tuple(map(int, value.strides)),
+                   box=Box(tuple(map(int, value.block_shape)), value.padding))
+
+
 def _read_mock(value: object, where: str) -> ArrayInfo:
     shape = tuple(value.shape)
     return ArrayInfo(_dtype_of_any(value.dtype, where), shape, contiguous_strides(shape), 0, None,
@@ -324,6 +333,7 @@ _TORCH = Library("torch", _read_torch, "{0}.data_ptr()", strides="{0}.stride()",
 _CUDA_ARRAY_INTERFACE = Library("cuda_array_interface", _read_cuda_array_interface)
 _DLPACK = Library("dlpack", _read_dlpack)
 _WRAPPER, _MOCK = Library("wrapper", _read_wrapper), Library("mock", _read_mock)
+_DESCRIPTOR = Library("descriptor", _read_descriptor)
 
 # in this order: Numba's mapped arrays are NumPy arrays too
 _CLASSES = (("numba.cuda.cudadrv.devicearray", "DeviceNDArray", _NUMBA),
@@ -331,7 +341,8 @@ _CLASSES = (("numba.cuda.cudadrv.devicearray", "DeviceNDArray", _NUMBA),
             ("torch", "Tensor", _TORCH),
             ("numpy", "ndarray", _NUMPY),
             ("blocknumba.triton.runtime.tensors", "TensorWrapper", _WRAPPER),
-            ("blocknumba.triton.runtime.tensors", "MockTensor", _MOCK))
+            ("blocknumba.triton.runtime.tensors", "MockTensor", _MOCK),
+            ("blocknumba.triton.tools.tensor_descriptor", "TensorDescriptor", _DESCRIPTOR))
 
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13  # DLDeviceType

@@ -229,7 +229,7 @@ def _array_argument(info: ArrayInfo) -> ArrayArgument:
         # of an axis along which vectors lie, for their masks; what is known besides is of no use
         extent_divisibility=tuple(_divisibility(extent) if stride == 1 else 1
                                   for extent, stride in zip(info.shape, info.strides)),
-        wide=wide, mappable=_is_mappable(info))
+        wide=wide, mappable=_is_mappable(info), box=info.box)
 
 
 def _is_mappable(info: ArrayInfo) -> bool:

@@ -269,6 +269,17 @@ class TileType:
 
 
 @dataclass(frozen=True, slots=True)
+class Box:
+    """The boxes that a kernel reads and writes of an array that is given as a descriptor.
+
+    shape: of each.  padding: "zero" or "nan", outside of the array.
+    """
+
+    shape: tuple[int, ...]
+    padding: str = "zero"
+
+
+@dataclass(frozen=True, slots=True)
 class ArrayArgument:
     """An array of any rank from 0 to 6 in global memory.
 
@@ -278,6 +289,7 @@ class ArrayArgument:
     stride_divisibility, extent_divisibility: per axis, the value is a multiple of this.
     wide: element offsets may not fit in 32 bits.
     mappable: it has several axes, and a tensor map can describe it, whatever the box.
+    box: the kernel is given a descriptor of the array.
     """
 
     dtype: DType
@@ -288,6 +300,7 @@ class ArrayArgument:
     extent_divisibility: tuple[int, ...] = ()
     wide: bool = False
     mappable: bool = False
+    box: Box | None = None
 
     @property
     def rank(self) -> int:

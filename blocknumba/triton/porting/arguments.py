@@ -48,11 +48,13 @@ class Uses:
 
     kinds: name -> POINTER and the like, of parameters.
     texts: name -> strings that a parameter is compared with.
+    ranks: name -> axes of a descriptor.
     returns: it returns a value, as functions do that kernels call.
     """
 
     kinds: dict[str, str] = field(default_factory=dict)
     texts: dict[str, list[str]] = field(default_factory=dict)
+    ranks: dict[str, int] = field(default_factory=dict)
     returns: bool = False
 
 
@@ -118,6 +120,8 @@ class _Reader:
             call.func.value, ast.Name) and call.func.value.id in self._parameters
         if is_method and name in ("load", "store", "gather", "scatter"):
             self._note(call.func.value.id, DESCRIPTOR)
+            if call.args and isinstance(call.args[0], (ast.List, ast.Tuple)):
+                self._found.ranks[call.func.value.id] = len(call.args[0].elts)
         elif _ACCESSES.fullmatch(name) and (call.args or call.keywords):
             self._point(_address(call))
             self._read_indices(_address(call))
@@ -270,7 +274,10 @@ def constant_guess(name: str, uses: Uses) -> object:
 def type_guess(name: str, uses: Uses, element: str) -> object:
     """The type of a run-time argument.  element: the dtype of arrays of floats."""
     kind = uses.kinds.get(name)
-    if kind in (POINTER, INDICES, DESCRIPTOR):
+    if kind == DESCRIPTOR:
+        sizes = ", ".join([str(SIZE_GUESS)] * uses.ranks.get(name, 2))
+        return f"tensordesc<{element}[{sizes}]>"
+    if kind in (POINTER, INDICES):
         is_integer = kind == INDICES or _INTEGERS.search(name)
         return f"*{'i32' if is_integer else element}:16"
     return "float" if _FLOATS.search(name) and not _INTEGERS.search(name) else "int"
