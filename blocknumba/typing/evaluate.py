@@ -32,6 +32,8 @@ from blocknumba.typing.values import (
 from blocknumba.wording import did_you_mean, shown
 
 
+_OF_POINTERS = ("to", "cast")  # methods that a dialect may have of an array, as a pointer
+
 _METHODS = {
     **dict.fromkeys(("to", "astype", "cast"), create.cast), "item": shape.item,
     "store": memory.store, "load": memory.load, "clip": elementwise.clamp,
@@ -90,6 +92,8 @@ def _of_structure(context: Context, value: Structure, name: str) -> object:
     getters = _STRUCTURE_ATTRIBUTES.get(type(value), {})
     if name in getters:
         return getters[name](context, value)
+    if isinstance(value, Array) and name in _OF_POINTERS and name in context.dialect.methods:
+        return BoundMethod(context.dialect.methods[name], value)
     if isinstance(value, Array) and name.startswith("atomic_") and name in _METHODS:
         return BoundMethod(context.dialect.methods.get(name) or _METHODS[name], value)
     accepted = f", accepted {', '.join(sorted(getters))}" if getters else ""

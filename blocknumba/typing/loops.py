@@ -15,7 +15,9 @@ class static_range:  # noqa: N801 - spelled as range is
 
     __compile_time__ = True
 
-    def __init__(self, *bounds: int):
+    def __init__(self, start: int, stop: int | None = None, step: int | None = None):
+        bounds = (0, start) if stop is None else (start, stop)
+        bounds = bounds if step is None else (*bounds, step)
         require(all(isinstance(bound, int) for bound in bounds),
                 "static_range: given {!r}, accepted ints", bounds)
         self.over = range(*bounds)

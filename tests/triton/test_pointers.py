@@ -67,3 +67,18 @@ def test_a_pointer_is_a_condition_and_an_operand_of_where(interpret):
 def test_code_for_a_gpu_loads_through_such_pointers():
     compiled = bn.compile(copy_groups, "*i64:16, *fp32:16", {"SIZE": 1024}, target="sm_90a")
     assert "ld.global" in compiled.asm["ptx"]
+
+
+@triton.jit
+def reinterpreted(x, out, SIZE: tl.constexpr):
+    i = tl.arange(0, SIZE)
+    words = x.to(tl.pointer_type(tl.int32))
+    tl.store(out + i, tl.load(words + i))
+    tl.store(out + SIZE, (x.to(tl.int64) % 4).to(tl.int32))
+
+
+def test_an_array_is_a_pointer_to_what_it_is_cast_to():
+    x, out = np.random.default_rng().standard_normal(8).astype(np.float32), np.full(9, -1, np.int32)
+    reinterpreted[1](x, out, SIZE=8)
+    np.testing.assert_array_equal(out[:8], x.view(np.int32))
+    assert out[8] == 0
