@@ -84,3 +84,23 @@ def test_all_threads_see_one_value_of_a_volatile_load(warps):
 
     np.testing.assert_array_equal(out, np.tile(flags, 4))
     assert "shared_read" in compiled.asm["gpu"].partition("volatile=True")[2]
+
+
+@bn.jit
+def count_to(counter, out, limit, SEM: bn.constexpr):
+    """A loop that carries nothing, and waits for what an atomic tells all threads."""
+    while bn.atomic_add(counter.at[0], 1, sem=SEM) < limit:
+        pass
+    out[bn.arange(256)] = bn.load(counter.at[0])
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2])
+@pytest.mark.parametrize("sem", ["relaxed", "acquire", "release", "acq_rel"])
+def test_what_a_loop_that_carries_nothing_reads_is_not_overwritten(sem, seed):
+    # such a loop was taken for a branch, so that its iterations were not ordered
+    counter, out = np.zeros(1, np.int32), np.zeros(256, np.int32)
+
+    emulated_gpu.launch(count_to, 1, (counter, out, 6), {"SEM": sem, "num_warps": 4}, seed=seed)
+
+    assert counter[0] == 7
+    assert (out == 7).all()

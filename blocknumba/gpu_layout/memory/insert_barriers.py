@@ -26,6 +26,7 @@ from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import READS, WRITES, attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
+from blocknumba.tile_ir.ir.uses import is_loop
 from blocknumba.tile_ir.ops.memory import atomic_cas, atomic_rmw
 from blocknumba.tile_ir.passes.contract import declared
 
@@ -127,7 +128,7 @@ class _Finder:
 
     def _through(self, op: Op, pending: _Pending) -> _Pending:
         """Walk both regions of an `if`, or a loop twice, so that each iteration follows others."""
-        if not op.regions[0].args:
+        if not is_loop(op):
             after = [self._region(region, dict(pending)) for region in op.regions]
             return {access: "" for ends in after for access in ends}
         (region,) = op.regions

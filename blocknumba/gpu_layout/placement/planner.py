@@ -203,7 +203,7 @@ class Planner:
             for value in op.results:
                 self._depths[value] = depth
             for inner in op.regions:
-                self._note_depths(inner, depth + bool(inner.args))
+                self._note_depths(inner, depth + is_loop(op))
 
     def _region(self, region: Region) -> None:
         for op in reversed(region.ops):
