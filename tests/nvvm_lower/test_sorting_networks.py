@@ -74,3 +74,14 @@ def test_a_selection_is_shorter_than_a_sort():
         return compiled.asm["ptx"].count("\n")
 
     assert instructions(16) < 0.6 * instructions(1024)
+
+
+def test_rows_lie_in_few_threads_where_moving_them_there_pays():
+    def exchanges(axis):
+        constants = {"M": 64, "N": 64, "axis": axis}
+        compiled = bn.compile(sorted_along, ("i32[:,::1]:16",) * 2, constants, target="sm_90a",
+                              num_warps=4)
+        return compiled.asm["ptx"].count("shfl.sync.bfly")
+
+    # 32 elements of an axis in a thread, and 2 threads for it: 1 of 21 steps is between lanes
+    assert [exchanges(0), exchanges(1)] == [32, 32]

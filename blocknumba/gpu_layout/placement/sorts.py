@@ -30,13 +30,15 @@ from functools import lru_cache
 
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import (
-    LANE, REGISTER, WARP, blocked, dims_of, shape_of, warp_count, within_warps,
+    LANE, LANE_BITS, REGISTER, WARP, FreeBits, dims_of, from_columns, log2, shape_of, warp_count,
+    within_warps,
 )
 from blocknumba.gpu_layout.placement.scans import axis_bits, is_ordered
 
 COMPARE, KEEP, TAKE = "compare", "keep", "take"
 # Issue slots of a step per element: a minimum or maximum; an exchange, a comparison and a choice.
 REGISTER_SLOTS, LANE_SLOTS = 1, 3
+MOVE_SLOTS = 6  # of an element through shared memory
 
 Step = tuple[str, int]  # what to do, and the mask on packed indices
 Place = tuple[str, int]  # a bit of the register, lane or warp number
@@ -70,18 +72,36 @@ def can_sort(layout: LinearLayout, axis: int) -> bool:
 
 
 def sorting_layout(shape: tuple[int, ...], axis: int, num_warps: int) -> LinearLayout:
-    """A layout that can be sorted, with whole rows of the axis in a warp if there are many."""
+    """The layout in which sorting costs least: of an axis as much as possible in one thread."""
     others = tuple(other for other in reversed(range(len(shape))) if other != axis)
-    layout = blocked(shape, (axis, *others), 1, num_warps, others)
+    free, warp_bits = FreeBits(shape), log2(num_warps)
+    register = free.take((axis,), max(0, len(free) - LANE_BITS - warp_bits))
+    lane = free.take((axis, *others), LANE_BITS)
+    warp = free.take((*others, axis), warp_bits)
+    register += free.take((axis, *others), len(free))
+    lane += (0,) * (LANE_BITS - len(lane))
+    warp += (0,) * (warp_bits - len(warp))
+    layout = from_columns(shape, register, lane, warp)
     return layout if can_sort(layout, axis) else within_warps(shape, axis, num_warps)
 
 
 def preferred_for_sorting(layout: LinearLayout, axis: int) -> LinearLayout:
-    """The layout to sort in, of a tile in some layout: rows are spread over fewer warps."""
+    """The layout to sort in, of a tile in some layout, which it is moved from if that pays."""
+    best = sorting_layout(shape_of(layout), axis, warp_count(layout))
     if not can_sort(layout, axis):
-        return layout
-    other = sorting_layout(shape_of(layout), axis, warp_count(layout))
-    return other if len(_places(other, axis)[2]) < len(_places(layout, axis)[2]) else layout
+        return best
+    pays = _sorting_slots(best, axis) + MOVE_SLOTS < _sorting_slots(layout, axis)
+    return best if pays else layout
+
+
+def _sorting_slots(layout: LinearLayout, axis: int) -> int:
+    """Issue slots of sorting, of one element."""
+    register, lane, warp = map(len, _places(layout, axis))
+    bits = register + lane + warp
+    inside = sum((bits - bit) * (REGISTER_SLOTS if bit < register else LANE_SLOTS)
+                 for bit in range(register + lane))
+    across = sum(2 * MOVE_SLOTS + (level + 1) * REGISTER_SLOTS for level in range(warp))
+    return inside + across
 
 
 @lru_cache(maxsize=1024)
