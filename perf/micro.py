@@ -15,6 +15,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -111,7 +112,8 @@ def kernels_of(dialect: ModuleType | None) -> ModuleType:
     path = Path(__file__).parent / "micro_kernels.py"
     spec = importlib.util.spec_from_file_location(f"micro_kernels_{len(names)}", path)
     module = importlib.util.module_from_spec(spec)
-    with mock.patch.dict(sys.modules, names):
+    # leaving the patch would take from sys.modules what was imported within: Triton itself
+    with mock.patch.dict(sys.modules, names) if names else nullcontext():
         spec.loader.exec_module(module)
     return module
 

@@ -170,8 +170,8 @@ def checked(x, out, n):
 
 def test_assert_and_not_work_on_tiles():
     x, out = np.arange(8), np.full(8, -1)
-    checked[1](x, out, 8, debug=True)
+    checked[1](x, out, 8, debug=True, interpret=True)
     np.testing.assert_array_equal(out, [0, 1, 2, -1, 4, 5, 6, 7])
     with pytest.raises(BlockAssertionError, match="a value is out of range"):
-        checked[1](x, out, 7, debug=True)
+        checked[1](x, out, 7, debug=True, interpret=True)
     checked[1](x, out, 7)
