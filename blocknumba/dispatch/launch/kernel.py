@@ -19,6 +19,7 @@ from blocknumba.dispatch.launch.call import (
 )
 from blocknumba.dispatch.launch.chain import Chain
 from blocknumba.dispatch.launch.driver import find_driver
+from blocknumba.dispatch.launch.dynamo import leave_us_alone
 from blocknumba.dispatch.launch.forks import COMPILATIONS, Lock
 from blocknumba.dispatch.launch.grid import Grid, grid_and_stream
 from blocknumba.dispatch.launch.launcher import MAX_PLANS, MISSING, generate_launcher
@@ -39,6 +40,8 @@ MAX_TRIES = 16  # to see the same grid twice in a row: those that are computed a
 _NOTHING_KEPT = (object(), None)  # yet
 
 Launch = Callable[..., Compiled]
+
+leave_us_alone()  # with the first kernel that there can be, whether Torch comes before or after
 
 
 class Kernel(Named):
