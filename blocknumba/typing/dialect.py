@@ -47,7 +47,8 @@ class Dialect:
 
 
 # name -> the module that has the dialect as DIALECT, imported when it is asked for
-_MODULES = {NUMPY_NAME: "blocknumba.typing.numpy_dialect", TRITON_NAME: "blocknumba.typing.triton"}
+_MODULES = {NUMPY_NAME: "blocknumba.typing.numpy_dialect",
+            TRITON_NAME: "blocknumba.typing.triton.dialect"}
 
 
 def dialect(name: str) -> Dialect:

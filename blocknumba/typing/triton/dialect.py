@@ -1,0 +1,15 @@
+"""Triton's dialect, which functions under `blocknumba.triton.jit` are in.
+
+Its types, rounding and precision are those of Triton 3.6.  Source: Triton, triton.language.
+"""
+
+from __future__ import annotations
+
+from blocknumba.typing.dialect import TRITON_NAME, Dialect
+from blocknumba.typing.triton.functions import BUILTINS, METHODS
+from blocknumba.typing.triton.operators import binary, settled, truth, unary
+from blocknumba.typing.triton.promotion import named_dtype
+from blocknumba.typing.triton.syntax import INTRINSICS, written
+
+DIALECT = Dialect(TRITON_NAME, binary, unary, truth, settled, named_dtype, METHODS, BUILTINS,
+                  written, INTRINSICS)
