@@ -28,6 +28,7 @@ from blocknumba.typing.functions.map import map_
 from blocknumba.typing.functions.memory import as_pointer, move_pointer
 from blocknumba.typing.functions.spans import shift_span
 from blocknumba.typing.numba_ir import folding
+from blocknumba.typing.records import made_record, record_of
 from blocknumba.typing.values import (
     BoundMethod, Number, Span, is_constant, number, parts_of, unwrapped,
 )
@@ -161,6 +162,8 @@ def call(context: Context, callee: object, arguments: tuple, keywords: dict[str,
         return create.convert_scalar(context, arguments[0], dtype)
     if is_of_numba(callee):
         return map_.rule(context, callee, *_in_order(callee, arguments, keywords))
+    if record_of(callee) is not None:
+        return made_record(callee, arguments, keywords)
     if folding.is_exception(callee):
         raise UnsupportedError(f"raise {callee.__name__}: not supported in a kernel",
                                hint="use assert, which is checked with debug=True")

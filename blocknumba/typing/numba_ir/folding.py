@@ -17,6 +17,7 @@ from blocknumba.tile_ir.ir.types import DType, dtype_of
 from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.numba_ir.constant_size import require_small, require_small_result
 from blocknumba.typing.numba_ir.nested import KEPT, MAKE, Nested
+from blocknumba.typing.records import made_record, record_of
 from blocknumba.typing.static_values import constexpr, unwrapped
 from blocknumba.typing.threads import refuse_numba_cuda
 from blocknumba.wording import shortened
@@ -46,10 +47,11 @@ class Opaque:
 class Items(Opaque):
     """A tuple of which some items are not known at compile time.
 
-    items: the value of each, UNKNOWN or opaque for some.
+    items: the value of each, UNKNOWN or opaque for some.   kind: its class.
     """
 
     items: tuple
+    kind: type = tuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def same(a: object, b: object) -> bool:
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, Items):
-        return same(a.items, b.items)
+        return a.kind is b.kind and same(a.items, b.items)
     if isinstance(a, Closure):
         return a.key == b.key and same(a.kept, b.kept)
     if isinstance(a, float):
@@ -126,6 +128,10 @@ def meet(a: object, b: object) -> object:
     of_a, of_b = items_of(a), items_of(b)
     if of_a is None or of_b is None or len(of_a) != len(of_b):
         return UNKNOWN
+    kinds = {value.kind if isinstance(value, Items) else tuple for value in (a, b)}
+    if kinds != {tuple}:
+        met = Items(tuple(map(meet, of_a, of_b)), kinds.pop()) if len(kinds) == 1 else UNKNOWN
+        return a if same(a, met) else met
     met = as_tuple(map(meet, of_a, of_b))
     return a if same(a, met) else met
 
@@ -178,6 +184,8 @@ def fold_attribute(value: object, name: str) -> object:
 
     Errors: UnsupportedError for what numba.cuda has for kernels of threads.
     """
+    if isinstance(value, Items) and name in getattr(value.kind, "_fields", ()):
+        return value.items[value.kind._fields.index(name)]
     if is_opaque(value) or type(value) is tuple:
         return UNKNOWN
     found = getattr(value, name, UNKNOWN)
@@ -284,10 +292,15 @@ def _fold_call(expression: ir.Expr, values: dict[str, object]) -> object:
         is_known = all(type(bound) is int for bound in bounds) and not expression.kws
         is_valid = 1 <= len(bounds) <= 3 and 0 not in bounds[2:]
         return Range(range(*bounds)) if is_known and is_valid else UNKNOWN
-    if not _is_folded(function):
+    is_record = record_of(function) is not None
+    if not is_record and not _is_folded(function):
         return UNKNOWN
     arguments = [values.get(item.name, UNKNOWN) for item in expression.args]
     keywords = {name: values.get(item.name, UNKNOWN) for name, item in expression.kws}
+    if is_record:
+        made = made_record(function, tuple(arguments), keywords)
+        is_open = any(item is UNKNOWN or is_opaque(item) for item in made)
+        return Items(tuple(made), type(made)) if is_open else made
     if any(value is UNKNOWN or is_opaque(value) for value in (*arguments, *keywords.values())):
         return _fold_call_of_items(function, arguments) if not keywords else UNKNOWN
     return fold_call(function, arguments, keywords)
