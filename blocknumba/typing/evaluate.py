@@ -66,11 +66,22 @@ def attribute(context: Context, value: object, name: str) -> object:
         return _of_tile(context, value, name)
     if isinstance(value, Structure):
         return _of_structure(context, value, name)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return _of_record(value, name)
     found = folding.fold_attribute(value, name)
     if found is folding.UNKNOWN:
         raise UnsupportedError(f"{describe(value)} has no attribute {name!r}",
                                hint=did_you_mean(name, dir(value)))
     return found
+
+
+def _of_record(value: tuple, name: str) -> object:
+    """A field of a named tuple or of a dataclass."""
+    if name in value._fields:
+        return getattr(value, name)
+    fields = ", ".join(value._fields)
+    raise UnsupportedError(f"{type(value).__name__} has no field {name!r}, accepted {fields}",
+                           hint=did_you_mean(name, value._fields))
 
 
 def _of_tile(context: Context, value: Value | Number, name: str) -> object:

@@ -318,5 +318,7 @@ def _show(of: types.Type) -> str:
         return describe(stand_in(of))
     if isinstance(of, StructureType):
         inner = ", ".join(map(_show, of.parts))
-        return f"a tuple ({inner})" if of.kind is tuple else getattr(of.kind, "noun", "a slice")
+        if issubclass(of.kind, tuple):
+            return f"a {'tuple' if of.kind is tuple else of.kind.__name__} ({inner})"
+        return getattr(of.kind, "noun", "a slice")
     return str(of).removeprefix("constant ")

@@ -54,9 +54,12 @@ def made_record(cls: type, arguments: tuple, keywords: dict[str, object]) -> tup
     """
     record, name = record_of(cls), cls.__name__
     if record is not cls and hasattr(cls, "__post_init__"):
-        raise UnsupportedError(f"{name}: given a dataclass with __post_init__, accepted dataclasses "
-                               "whose fields are what they are given")
+        raise UnsupportedError(f"{name}: given a dataclass with __post_init__, accepted "
+                               "dataclasses whose fields are what they are given")
     signature = inspect.signature(cls)
+    signature = signature.replace(return_annotation=signature.empty, parameters=[
+        parameter.replace(annotation=parameter.empty)
+        for parameter in signature.parameters.values()])
     try:
         bound = signature.bind(*arguments, **keywords)
     except TypeError as error:
@@ -70,6 +73,6 @@ def made_record(cls: type, arguments: tuple, keywords: dict[str, object]) -> tup
                and field.default_factory is not dataclasses.MISSING
                and field.name not in list(signature.parameters)[:len(arguments)]]
     if missing:
-        raise UnsupportedError(f"{name}: given no value of the field {missing[0]}, which a function "
-                               "makes, accepted one of each such field")
+        raise UnsupportedError(f"{name}: given no value of the field {missing[0]}, which a "
+                               "function makes, accepted one of each such field")
     return record(**bound.arguments)

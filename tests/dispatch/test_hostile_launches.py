@@ -242,10 +242,10 @@ HOSTILE = [
      "jit: given the kernel copies, accepted a Python function", ""),
     (lambda: bn.jit(functools.partial(copies, A)), BlockTypeError,
      "jit: given an object of class partial, accepted a Python function", ""),
-    (lambda: bn.jit(lambda *a: None), BlockTypeError,
-     "<lambda>: given a parameter *a, accepted parameters with one name each", ""),
+    (lambda: bn.jit(lambda *a: None)[1](a=1), BlockTypeError,
+     "<lambda>: given a= by name, accepted arguments by position", ""),
     (lambda: bn.jit(lambda **a: None), BlockTypeError,
-     "<lambda>: given a parameter **a, accepted parameters with one name each", ""),
+     "<lambda>: given a parameter **a, accepted parameters with one name each, and *names", ""),
     (lambda: bn.jit(lambda stream: None), BlockTypeError,
      "<lambda>: given a parameter named stream, which is the keyword that chooses a "
      "launch's stream", ""),

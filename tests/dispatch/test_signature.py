@@ -70,12 +70,23 @@ def test_a_call_that_does_not_fit_is_an_error_that_names_the_kernel(positional, 
         SIGNATURE.bind(positional, keywords)
 
 
-def test_parameters_of_any_number_are_an_error():
-    def kernel(x, *rest):
+def test_parameters_of_any_name_are_an_error():
+    def kernel(x, **rest):
         """Not a kernel."""
 
-    with pytest.raises(BlockTypeError, match=r"kernel: given a parameter \*rest"):
+    with pytest.raises(BlockTypeError, match=r"kernel: given a parameter \*\*rest"):
         read_signature(kernel)
+
+
+def test_one_parameter_may_take_all_that_are_left():
+    def kernel(x, *rest, n=1):
+        """A kernel."""
+
+    signature = read_signature(kernel)
+
+    assert signature.rest == "rest" and signature.positional_names == ("x",)
+    assert signature.bind((1, 2, 3), {"n": 4})[0] == {"x": 1, "rest": (2, 3), "n": 4}
+    assert signature.bind((1,), {})[0] == {"x": 1, "rest": (), "n": 1}
 
 
 def test_a_parameter_named_stream_is_an_error():

@@ -75,6 +75,8 @@ def block_function(kernel: Kernel, constants: Mapping[str, object] | None = None
     require(isinstance(kernel, Kernel), "block_function: given {!r}, accepted a @bn.jit kernel",
             kernel)
     name, formals = kernel.signature.kernel, kernel.signature.formals
+    require(kernel.signature.rest is None, "{}: given a kernel with *{}, accepted parameters with "
+            "one name each", name, kernel.signature.rest)
     require_known(f"{name}: given the options", options, OPTIONS)
     require_known(f"{name}: given the constants", constants or {}, kernel.signature.names)
     require(isinstance(wide, bool), "{}: wide: given {!r}, accepted True or False", name, wide)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.options import require_options
 from blocknumba.dispatch.launch.kernel import Kernel, default_target
+from blocknumba.dispatch.launch.structured import is_structured
 from blocknumba.dispatch.launch.specialize import ALIGNMENT, DIVISIBILITY, Specialization
 from blocknumba.errors import BlockTypeError, require, require_known
 from blocknumba.nvvm_lower.target import Target
@@ -64,12 +65,12 @@ def literal(entry: object) -> object:
         raise ValueError(text) from error
 
 
-def parse_types(given: object, names: Sequence[str],
-                kernel: str) -> tuple[tuple[str, Argument], ...]:
+def parse_types(given: object, names: Sequence[str], kernel: str,
+                called: Callable[[str], str] = str) -> tuple[tuple[str, Argument], ...]:
     """(name, Argument) of each run-time parameter.
 
     given: a string with commas, a sequence, or a dict by name, of types; a type is a string, a
-        dtype, or a Numba type.
+        dtype, or a Numba type.   called: how messages call a parameter.
     Errors: BlockTypeError for a number of types that is not the number of names, and for a type
     that is not understood.
     """
@@ -82,7 +83,8 @@ def parse_types(given: object, names: Sequence[str],
         require(len(listed) == len(names), "{}: given {} types, accepted {} ({})", kernel,
                 len(listed), len(names), ", ".join(names))
         types = dict(zip(names, listed))
-    return tuple((name, parse_type(types[name], f"{kernel}: argument {name}")) for name in names)
+    return tuple((name, parse_type(types[name], f"{kernel}: argument {called(name)}"))
+                 for name in names)
 
 
 def parse_type(given: object, where: str) -> Argument:
@@ -170,7 +172,8 @@ def compile(kernel: Kernel, signature: object, constants: Mapping[str, object] |
     signature: types of the parameters that are not constants, as a tuple, a dict by name or one
         string: "f32[:,::1], f32[:], i32" (Numba) or "*fp32:16, i32" (Triton); "int" and "float"
         are Python's numbers, which take the dtype of the other operand.  It may also have an entry
-        for every parameter, those of constants being values: "f32[:], int, 1024".
+        for every parameter, those of constants being values: "f32[:], int, 1024".  An argument
+        that is a tuple or a record is a tuple or a record of types; those of `*arrays` come last.
     constants: values of the constexprs; also None for an argument that is left out.
     target: "sm_90a" and the like; without it, what a launch would use.
     options: compile options, as for @bn.jit.
@@ -178,7 +181,43 @@ def compile(kernel: Kernel, signature: object, constants: Mapping[str, object] |
     Errors: BlockTypeError for constants or types that do not fit the kernel.
     """
     require(isinstance(kernel, Kernel), "compile: given {!r}, accepted a @bn.jit kernel", kernel)
+    kernel, signature, constants = _taken_apart(kernel, signature, constants)
     return kernel.compile(*specialized(kernel, signature, constants, target, options))
+
+
+def _taken_apart(kernel: Kernel, signature: object, constants: Mapping[str, object] | None,
+                 ) -> tuple[Kernel, object, Mapping[str, object] | None]:
+    """The kernel, types and constants of the parts, where an entry is a tuple or a record of types.
+
+    Errors: BlockTypeError for entries that do not fit the kernel's parameters.
+    """
+    entries, formals = split_types(signature), kernel.signature.formals
+    rest = kernel.signature.rest
+    listed = list(entries.values() if isinstance(entries, Mapping) else entries)
+    if rest is None and not any(map(is_structured, listed)):
+        return kernel, signature, constants
+    given = dict(constants or {})
+    free = [formal for formal in formals if formal.name not in given and not formal.is_constant]
+    if isinstance(entries, Mapping):
+        types = dict(entries)
+    else:
+        positional = [formal.name for formal in free if not formal.is_rest]
+        require(len(listed) == len(positional) or rest is not None and len(listed) > len(
+            positional), "{}: given {} types, accepted {} ({})", kernel.signature.kernel,
+            len(listed), len(positional), ", ".join(positional))
+        types = dict(zip(positional, listed))
+        if rest is not None:
+            types[rest] = tuple(listed[len(positional):])
+    given = _all_constants(kernel, given)
+    missing = [formal.name for formal in free if formal.name not in types]
+    require(not missing, "{}: missing the type of {}", kernel.signature.kernel, ", ".join(missing))
+    flat, parts = kernel.nested.taken_apart(
+        {formal.name: given.get(formal.name, types.get(formal.name)) for formal in formals},
+        are_types=True)
+    fixed = {formal.name for formal in flat.signature.formals
+             if formal.is_constant or formal.name in given or parts[formal.name] is None}
+    return flat, {name: part for name, part in parts.items() if name not in fixed}, {
+        name: part for name, part in parts.items() if name in fixed}
 
 
 def specialized(kernel: Kernel, signature: object, constants: Mapping[str, object] | None,
@@ -195,7 +234,8 @@ def specialized(kernel: Kernel, signature: object, constants: Mapping[str, objec
     names = [formal.name for formal in kernel.signature.formals if formal.name not in constants]
     chosen = (target if isinstance(target, Target)
               else Target.parse(target) if target else default_target())
-    specialization, _ = kernel.specialize(parse_types(signature, names, name), constants,
+    specialization, _ = kernel.specialize(parse_types(signature, names, name,
+                                                      kernel.signature.called), constants,
                                           kernel.options.override(options), chosen,
                                           disjoint=True)
     return specialization, constants

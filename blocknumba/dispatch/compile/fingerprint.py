@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import enum
 import hashlib
 import operator
 import os
 import re
 import sys
+from collections import namedtuple
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -226,10 +228,23 @@ class _Writer:
                 self.value(member.value)
         elif issubclass(value, tuple) and hasattr(value, "_fields"):
             self.add("fields", *value._fields)
+            self.value(value.__new__)
+            for name, default in value._field_defaults.items():
+                self.add("default", name)
+                self.value(default)
         elif not is_transparent(value):
             raise Unknowable(value.__qualname__)
         else:
             self.items(value.__bases__)
+        if dataclasses.is_dataclass(value):
+            fields = dataclasses.fields(value)
+            self.add("dataclass", *(field.name for field in fields))
+            self.items(tuple(field.default for field in fields
+                             if field.default is not dataclasses.MISSING))
+
+    def field(self, value: object) -> None:
+        """The reader of a field of a named tuple."""
+        self.add("field", value.__reduce__()[1][0])
 
     def object(self, value: object) -> None:
         """An object of a user's class; what a kernel reads of it is read by itself."""
@@ -314,6 +329,7 @@ _WRITERS: tuple[tuple[tuple[type, ...], Callable[[_Writer, object], None]], ...]
     ((tuple,), _Writer.items),
     ((frozenset,), _Writer.set),
     ((type,), _Writer.type),
+    ((type(vars(namedtuple("Named", "field"))["field"]),), _Writer.field),
     ((CodeType,), _Writer.code),
     ((constexpr,), _Writer.marked),
     ((ModuleType,), _Writer.module),

@@ -120,7 +120,8 @@ class Call:
         for name in self.compiled.effects.stored:
             require(not self.arguments.infos[name].readonly,
                     "{}: argument {} is read-only, and the kernel stores to it",
-                    self.signature.kernel, name, error=BlockValueError, hint="pass a copy")
+                    self.signature.kernel, self.signature.called(name), error=BlockValueError,
+                    hint="pass a copy")
 
 
 @functools.cache
@@ -182,7 +183,7 @@ def resolve_grid(given: object, signature: Signature, bound: Mapping[str, object
 
 
 def _info(formal: Formal, value: object, kernel: str) -> ArgumentInfo:
-    where = f"{kernel}: argument {formal.name}"
+    where = f"{kernel}: argument {formal.called}"
     if formal.dtype is not None and isinstance(value, np.ndarray) and value.ndim == 0:
         return scalar_of_array(value, formal.dtype, where, formal.is_weak)
     info = scalar_info(value, formal.dtype, where, formal.is_weak)
@@ -191,13 +192,13 @@ def _info(formal: Formal, value: object, kernel: str) -> ArgumentInfo:
     if info is None:
         raise BlockTypeError(
             f"{where}: given {shown(value)}, accepted arrays, numbers, bools and None",
-            hint=_advice(formal.name, value))
+            hint=_advice(formal.called, value))
     return info
 
 
 def _advice(name: str, value: object) -> str:
     if isinstance(value, list):
-        return "use np.asarray"
+        return "pass a tuple" if any(hasattr(item, "shape") for item in value) else "use np.asarray"
     if isinstance(value, (str, tuple, type, np.dtype)) or callable(value):
         return f"to pass it as a constant, annotate the parameter: {name}: bn.constexpr"
     return ""

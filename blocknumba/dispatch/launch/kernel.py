@@ -23,12 +23,14 @@ from blocknumba.dispatch.launch.dynamo import leave_us_alone
 from blocknumba.dispatch.launch.forks import COMPILATIONS, Lock
 from blocknumba.dispatch.launch.grid import Grid, grid_and_stream
 from blocknumba.dispatch.launch.launcher import MAX_PLANS, MISSING, generate_launcher
+from blocknumba.dispatch.launch.nested_calls import NestedCalls
 from blocknumba.dispatch.launch.plan import KeyPlans, Plan
 from blocknumba.dispatch.launch.recent import Key
 from blocknumba.dispatch.launch.signature import Signature, read_signature
 from blocknumba.dispatch.launch.specialize import (
     Specialization, are_disjoint, arguments_of, freeze, identify, stores_are_apart,
 )
+from blocknumba.dispatch.launch.structured import is_structured_class
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
@@ -69,6 +71,7 @@ class Kernel(Named):
         # called by launches; replaced as call signatures are met
         self._front: Launch = self._front_launcher
         self._positional_names = self.signature.positional_names
+        self._rest = self.signature.rest
         self._maybe_options = frozenset(filter(self.signature.is_option, self.signature.names))
         # launchers of parameters that may be options take them by position or by name, not both
         self._chain = Chain(self._any_call, 1 if self._maybe_options else MAX_CHAIN)
@@ -81,6 +84,7 @@ class Kernel(Named):
         self._compiling: dict[Specialization, Lock] = {}
         self._lock = Lock()
         self._hooks: list[Callable[[LaunchEvent], Callable[[], object] | None]] = []
+        self.nested = NestedCalls(self, Kernel)
 
     @property
     def __dialect__(self) -> str:
@@ -198,6 +202,9 @@ class Kernel(Named):
 
     def prepare(self, bound: Mapping[str, object], options: Options) -> Call:
         """Read the arguments of a call, given by name, and find or compile the code for them."""
+        if self.nested.has_parts(bound):
+            kernel, parts = self.nested.taken_apart(bound)
+            return kernel.prepare(parts, options)
         return self.prepare_read(read_arguments(self.signature, bound), options)
 
     def prepare_read(self, arguments: Arguments, options: Options) -> Call:
@@ -246,7 +253,8 @@ class Kernel(Named):
         disjoint: no array that is stored to shares memory with another; the interpreter does not
             care.
         """
-        frozen = tuple((name, freeze(value, f"{self.signature.kernel}: argument {name}"))
+        called = self.signature.called
+        frozen = tuple((name, freeze(value, f"{self.signature.kernel}: argument {called(name)}"))
                        for name, value in constants.items())
         captures = self.captures(constants)
         processor = processor_of(options) if target is None else None
@@ -280,8 +288,9 @@ class Kernel(Named):
         return f"<kernel {self.signature.kernel}({', '.join(self.signature.names)})>"
 
     def _texts(self, level: str) -> dict[Specialization, str]:
-        return {specialization: compiled.asm[level]
-                for specialization, compiled in self._compiled.items() if level in compiled.asm}
+        kernels = (self, *self.nested.kernels.values())
+        return {specialization: compiled.asm[level] for kernel in kernels
+                for specialization, compiled in kernel._compiled.items() if level in compiled.asm}
 
     def _front_launcher(self, configuration: object, /, *arguments: object,
                      stream: object = None, **keywords: object) -> Compiled:
@@ -310,6 +319,8 @@ class Kernel(Named):
         """The launcher for a call's signature, and the arguments that are not MISSING."""
         arguments, keywords = self._passed(arguments, keywords)
         given = dict(zip(self._positional_names, arguments))
+        if self._rest is not None:
+            return self.nested.launch, arguments, keywords
         if len(given) < len(arguments) or not given.keys().isdisjoint(keywords):
             self.signature.bind(arguments, keywords)  # raises
         call_signature = (
@@ -318,7 +329,7 @@ class Kernel(Named):
         launcher = self._launchers.get(call_signature)
         if launcher is None:
             launcher = self._launchers[call_signature] = self._launcher(arguments, keywords)
-        elif launcher != self._run_slowly:
+        elif launcher != self._run_slowly and launcher != self.nested.launch:
             self._begin_with(self._chain.met(launcher))
         return launcher, arguments, keywords
 
@@ -353,6 +364,9 @@ class Kernel(Named):
         _, changes = signature.bind(arguments, keywords)
         given = dict(zip(signature.positional_names, map(type, arguments)))
         given |= {name: type(value) for name, value in keywords.items()}
+        if any(is_structured_class(given.get(formal.name, type(formal.default)))
+               for formal in signature.formals if not formal.is_constant):
+            return self.nested.launch
         options = self.options.override(changes)
         if SETTINGS.interpret or {"interpret", "device"} & {*changes} or options.interpret:
             return self._run_slowly

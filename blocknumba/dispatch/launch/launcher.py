@@ -187,7 +187,7 @@ def _accesses(driver: Driver, signature: Signature,
     for formal in signature.formals:
         cls = given.get(formal.name, type(formal.default))
         kernel = signature.kernel
-        access = (_constant_access(kernel, formal.name, cls)
+        access = (_constant_access(kernel, formal, cls)
                   if formal.is_constant or cls is NoneType
                   else _run_time_access(driver, kernel, formal, cls))
         if access is None:
@@ -196,12 +196,13 @@ def _accesses(driver: Driver, signature: Signature,
     return accesses
 
 
-def _constant_access(kernel: str, name: str, cls: type) -> Access:
+def _constant_access(kernel: str, formal: Formal, cls: type) -> Access:
+    name = formal.name
     if cls in _EXACT or issubclass(cls, (type, enum.Enum, np.dtype)):
         return Access(constant=name)
     if is_identified(cls):
         return Access(constant=f"_id({name})")  # which KeyPlans keeps alive
-    return Access(constant=f"_identify({name}, {f'{kernel}: argument {name}'!r})")
+    return Access(constant=f"_identify({name}, {f'{kernel}: argument {formal.called}'!r})")
 
 
 def _run_time_access(driver: Driver, kernel: str, formal: Formal, cls: type) -> Access | None:

@@ -138,6 +138,8 @@ class Formal:
     keyword_only: after a * in the signature.
     is_specialized: code may be made for what is known of a number: divisibility, sign, that it is
         1.
+    is_rest: `*name`, which takes all further arguments by position, as a tuple.
+    label: how messages call it; empty for its name.
     is_divisor: the code takes remainders by it directly, as in `x % M`; or the sign of ints
         decides about its divisions, as in Triton's dialect, where they truncate.
     """
@@ -150,6 +152,13 @@ class Formal:
     keyword_only: bool = False
     is_divisor: bool = False
     is_specialized: bool = True
+    is_rest: bool = False
+    label: str = ""
+
+    @property
+    def called(self) -> str:
+        """The name that messages have for it."""
+        return self.label or self.name
 
     @property
     def has_default(self) -> bool:
@@ -175,7 +184,17 @@ class Signature:
     @property
     def positional_names(self) -> tuple[str, ...]:
         """The parameters that are passed by position, in order."""
-        return tuple(formal.name for formal in self.formals if not formal.keyword_only)
+        return tuple(formal.name for formal in self.formals
+                     if not formal.keyword_only and not formal.is_rest)
+
+    @property
+    def rest(self) -> str | None:
+        """The parameter that takes all further arguments by position."""
+        return next((formal.name for formal in self.formals if formal.is_rest), None)
+
+    def called(self, name: str) -> str:
+        """The name that messages have for a parameter."""
+        return next((formal.called for formal in self.formals if formal.name == name), name)
 
     def is_option(self, name: str) -> bool:
         """Whether a parameter's name is that of a compile option too."""
@@ -188,10 +207,15 @@ class Signature:
         A keyword that is the name of a parameter and of an option is both, as in Triton.
         Errors: BlockTypeError for arguments that are missing, left over or given twice.
         """
-        names = self.positional_names
-        require(len(positional) <= len(names), "{}: given {} positional arguments, accepted {}",
+        names, rest = self.positional_names, self.rest
+        require(rest is not None or len(positional) <= len(names),
+                "{}: given {} positional arguments, accepted {}",
                 self.kernel, len(positional), self._listed(names))
         given = dict(zip(names, positional))
+        if rest is not None:
+            require(rest not in keywords, "{}: given {}= by name, accepted arguments by position",
+                    self.kernel, rest)
+            given[rest] = tuple(positional[len(names):])
         options = {}
         for name, value in keywords.items():
             require(name not in given, "{}: given {} twice, by position and by name", self.kernel,
@@ -224,26 +248,33 @@ class Signature:
 def read_signature(function: FunctionType, dialect: str = NUMPY_NAME) -> Signature:
     """The signature of a kernel's Python function.
 
-    Errors: BlockTypeError for *args and **keywords, and for a parameter named `stream`, which a
-    launch takes itself.
+    Errors: BlockTypeError for **keywords, and for a parameter named `stream`, which a launch takes
+    itself.
     """
     name = function.__name__
     formals, divisors = [], _divisors(function)
     for parameter in own_signature(function).parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
-            raise BlockTypeError(f"{name}: given a parameter {stars}{parameter.name}, "
-                                 "accepted parameters with one name each").at(Loc.of(function))
+        if parameter.kind is parameter.VAR_KEYWORD:
+            raise BlockTypeError(f"{name}: given a parameter **{parameter.name}, accepted "
+                                 "parameters with one name each, and *names"
+                                 ).at(Loc.of(function))
         if parameter.name == "stream":
             raise BlockTypeError(f"{name}: given a parameter named stream, which is the keyword "
                                  "that chooses a launch's stream").at(Loc.of(function))
-        is_weak = parameter.annotation in (float, "float")
-        formals.append(Formal(parameter.name, _last_name(parameter.annotation) == "constexpr",
-                              float64 if is_weak else _declared_dtype(parameter.annotation),
-                              is_weak, parameter.default,
-                              parameter.kind is parameter.KEYWORD_ONLY,
-                              dialect == TRITON_NAME or parameter.name in divisors))
+        formals.append(replace(
+            annotated_formal(parameter.name, parameter.annotation), default=parameter.default,
+            keyword_only=parameter.kind is parameter.KEYWORD_ONLY,
+            is_divisor=dialect == TRITON_NAME or parameter.name in divisors,
+            is_rest=parameter.kind is parameter.VAR_POSITIONAL))
     return Signature(name, tuple(formals))
+
+
+def annotated_formal(name: str, annotation: object) -> Formal:
+    """A parameter with an annotation, as far as that says what it is."""
+    annotation = getattr(annotation, "__forward_arg__", annotation)  # of a NamedTuple's source
+    is_weak = annotation in (float, "float")
+    return Formal(name, _last_name(annotation) == "constexpr",
+                  float64 if is_weak else _declared_dtype(annotation), is_weak)
 
 
 def _divisors(function: FunctionType) -> set[str]:

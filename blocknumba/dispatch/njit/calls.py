@@ -91,6 +91,8 @@ def _signature(launch: LaunchType, args: tuple, kws: dict[str, types.Type]) -> S
     require(kernel.chosen is None, "{}: given a kernel under bn.autotune or bn.heuristics, "
             f"accepted one of bn.jit alone {_WHERE}", name,
             hint="launch a @bn.jit kernel with constants that were chosen before")
+    require(kernel.signature.rest is None, "{}: given a kernel with *{}, accepted parameters with "
+            f"one name each {_WHERE}", name, kernel.signature.rest)
     require_grid(launch.grid, name)
     stream = kws.pop(STREAM, None)
     require(stream is None or is_int(stream), "{}: given {} as stream, accepted an int (the "

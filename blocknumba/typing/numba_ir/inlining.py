@@ -228,7 +228,7 @@ class _Body:
     def location(self, loc: SourceLoc) -> SourceLoc:
         """A location in the callee, with the call it was reached by."""
         if id(loc) not in self._locations:
-            hidden = self._source.function.__module__.startswith(_LIBRARY)
+            hidden = (self._source.function.__module__ or "").startswith(_LIBRARY)
             location = self._site if hidden else _called_from(loc.location, self._site)
             self._locations[id(loc)] = SourceLoc(location, self._activation)
         return self._locations[id(loc)]
@@ -333,7 +333,9 @@ def refuse_assigned_cells(source: Source, cells: Container[str]) -> None:
 
 
 def _called_from(location: Loc, site: Loc) -> Loc:
-    """location, its outermost caller being site."""
+    """location, its outermost caller being site, unless that is none of the user's."""
+    if site.file.startswith("<arguments of "):
+        return location
     caller = site if location.caller is None else _called_from(location.caller, site)
     return replace(location, caller=caller)
 
