@@ -59,6 +59,8 @@ OTHERS = {
     "gather, pointers": (gather_rows.gather_rows_pointers,
                          ("*fp32:16", "*i64:16", "*fp32:16", "int:16", "int:16"), GATHER),
     "histogram": (histogram.histogram, ("u8[::1]:16", "i32[::1]"), {"BLOCK": histogram.BLOCK}),
+    "histogram, tiles": (histogram.histogram_by_tiles, ("u8[::1]:16", "i32[::1]"),
+                         {"BLOCK": histogram.BLOCK, "BINS": 256}),
     "histogram, pointers": (histogram.histogram_pointers, ("*u8:16", "*i32:16", "int:16"),
                             {"BLOCK": histogram.BLOCK}),
 }
