@@ -221,6 +221,18 @@ def test_bound_launches_and_warm_ups_take_tuples():
     np.testing.assert_allclose(out, x + y * 3, 1e-5, 1e-5)
 
 
+def test_tuned_kernels_take_tuples():
+    kernel = bn.jit(of_pair.python_function)
+    tuned = bn.autotune([bn.Config({"N": 32}), bn.Config({"N": N})], key=[])(kernel)
+    x, y = arrays(2)
+    for _ in range(3):
+        out = np.zeros(N, np.float32)
+        tuned[1](Pair(x, y), out)
+
+        size = tuned.best_config.kwargs["N"]
+        np.testing.assert_allclose(out[:size], (x + y * 3)[:size], 1e-5, 1e-5)
+
+
 def test_types_of_tuples_are_tuples_of_types():
     array = "f32[:]"
     compiled = [

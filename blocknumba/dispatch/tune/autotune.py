@@ -139,11 +139,12 @@ class Autotuner(Layer):
         bound, changes = self.signature.bind(
             arguments, {**keywords, **dict.fromkeys(self.all_chosen)})
         changes = {name: value for name, value in changes.items() if name in keywords}
-        given = replace(self.signature, formals=tuple(
-            formal for formal in self.signature.formals if formal.name not in self.all_chosen))
-        read = read_arguments(given, bound)
-        key = tuning_key(read, bound, self.keys, changes, self.signature.kernel)
-        driver, device = device_of(self.signature, read, self.base.options.override(changes))
+        flat, parts = self.base.nested.taken_apart(bound)
+        given = replace(flat.signature, formals=tuple(
+            formal for formal in flat.signature.formals if formal.name not in self.all_chosen))
+        read = read_arguments(given, parts)
+        key = tuning_key(read, parts | bound, self.keys, changes, self.signature.kernel)
+        driver, device = device_of(given, read, self.base.options.override(changes))
         return Request(arguments, keywords, launch, read, key, driver, device)
 
     def _tune(self, request: Request) -> Config:
