@@ -85,3 +85,26 @@ def test_rows_lie_in_few_threads_where_moving_them_there_pays():
 
     # 32 elements of an axis in a thread, and 2 threads for it: 1 of 21 steps is between lanes
     assert [exchanges(0), exchanges(1)] == [32, 32]
+
+
+@bn.jit
+def sorted_and_counted(x, out, counts, N: bn.constexpr):
+    c, b = bn.span(0, N), bn.span(0, 64)
+    total = bn.zeros(64, bn.int32)
+    for i in bn.range(0, x.shape[0]):
+        total += bn.histogram(x[i, c], 64)
+        out[i, c] = bn.sort(x[i, c])
+    counts[b] = total
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("size", [64, 1024])
+def test_warps_that_run_in_any_order_wait_for_each_other(size, seed):
+    x = np.random.default_rng().integers(0, 64, (3, size)).astype(np.int32)
+    out, counts = np.full_like(x, -1), np.full(64, -1, np.int32)
+
+    # the emulator reports races
+    launch(sorted_and_counted, 1, (x, out, counts), {"N": size, "num_warps": 4}, seed=seed)
+
+    assert np.array_equal(out, np.sort(x, 1))
+    assert np.array_equal(counts, np.bincount(x.ravel(), minlength=64))
