@@ -76,6 +76,7 @@ def locked_add(x, out, locks, N: tl.constexpr):
     while tl.atomic_cas(locks + lock, 0, 1) == 1:
         pass
     tl.store(out + lock * N + c, tl.load(out + lock * N + c) + v)
+    tl.debug_barrier()  # Triton's release orders the stores of one thread alone
     tl.atomic_xchg(locks + lock, 0)
 
 

@@ -129,10 +129,10 @@ def python_function(value: object) -> FunctionType | None:
     for name in KEPT_FUNCTIONS:
         try:
             function = getattr(value, name, None)
+            if name == "_dispatcher":
+                function = getattr(function, "py_func", None)
         except Exception:  # of a user's __getattr__
             continue
-        if name == "_dispatcher":
-            function = getattr(function, "py_func", None)
         if isinstance(function, FunctionType):
             return function
     return None

@@ -175,3 +175,24 @@ def test_assert_and_not_work_on_tiles():
     with pytest.raises(BlockAssertionError, match="a value is out of range"):
         checked[1](x, out, 7, debug=True, interpret=True)
     checked[1](x, out, 7)
+
+
+@triton.jit
+def shifted(x, y, out, SIZE: tl.constexpr):
+    i = tl.arange(0, SIZE)
+    tl.store(out + i, tl.load(x + i) >> tl.load(y + i))
+
+
+@pytest.mark.parametrize("interpret", (False, True))
+@pytest.mark.parametrize("x_dtype, y_dtype", (
+    (np.int8, np.uint8), (np.int32, np.uint32), (np.uint16, np.int16), (np.int16, np.uint32)))
+def test_the_sign_of_the_left_operand_decides_a_shift(x_dtype, y_dtype, interpret):
+    generator = np.random.default_rng()
+    x = generator.integers(np.iinfo(x_dtype).min, np.iinfo(x_dtype).max, 64).astype(x_dtype)
+    y = generator.integers(0, 8, 64).astype(y_dtype)
+    out = np.full(64, -77)
+    shifted[1](x, y, out, SIZE=64, interpret=interpret)
+    bits = max(x.itemsize, y.itemsize) * 8
+    expected = x.astype(np.int64) >> y.astype(np.int64)
+    # the result's dtype is unsigned, as one of the operands' is
+    np.testing.assert_array_equal(out, expected % (1 << bits))

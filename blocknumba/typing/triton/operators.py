@@ -6,7 +6,9 @@ import ml_dtypes
 
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.function import Value
-from blocknumba.tile_ir.ir.types import DType, bool_, float32, float64, int16, int64
+from blocknumba.tile_ir.ir.types import (
+    DTYPES, DType, bool_, float32, float64, int16, int64,
+)
 from blocknumba.typing import promotion as weak
 from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.functions.elementwise import computed, symbol_of
@@ -149,6 +151,11 @@ def _of_integers(context: Context, name: str, x: object, y: object) -> Value:
     first, second = converted(context, symbol, x, y, dtype)
     if dtype == bool_ and name in ("shl", "shr"):
         return _and_not(context, first, second)
+    if name == "shr" and dtype.kind == "uint" and promotion.dtype_of_operand(x).kind == "int":
+        # the left operand's sign decides which bits come in
+        signed = DTYPES[f"int{dtype.bits}"]
+        moved = (context.emit("bitcast", v, dtype=signed.name) for v in (first, second))
+        return context.emit("bitcast", context.emit("shr", *moved), dtype=dtype.name)
     return context.emit(name, first, second)
 
 
