@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import hashlib
+import linecache
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import FunctionType
@@ -28,7 +30,7 @@ from blocknumba.typing.function import python_function
 from blocknumba.typing.records import fields_of, record_of
 from blocknumba.typing.static_values import constexpr
 
-FILE = "<arguments of {}>"  # of the functions that are made here
+FILE = "<arguments of {} {}>"  # of the functions that are made here: name, digest of the text
 CONSTANT, VALUE = "constant", "value"  # kinds of parts
 _OF_ARRAYS = ("__cuda_array_interface__", "__array_interface__", "__dlpack__")
 
@@ -169,7 +171,10 @@ class Flattening:
         own = name if name.isidentifier() else "kernel"
         parameters = ", ".join(formal.name for formal in self._formals)
         text = f"def {own}({parameters}):\n    _function({', '.join(passed)})\n"
-        exec(compile(text, FILE.format(name), "exec"), self._scope)
+        file = FILE.format(own, hashlib.blake2b(text.encode(), digest_size=4).hexdigest())
+        # Triton's dialect reads the source of a function
+        linecache.cache[file] = len(text), None, text.splitlines(True), file
+        exec(compile(text, file, "exec"), self._scope)
         made = self._scope[own]
         made.__name__, made.__qualname__ = name, function.__qualname__
         made.__module__, made.__doc__ = function.__module__, function.__doc__
