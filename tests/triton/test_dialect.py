@@ -196,3 +196,21 @@ def test_the_sign_of_the_left_operand_decides_a_shift(x_dtype, y_dtype, interpre
     expected = x.astype(np.int64) >> y.astype(np.int64)
     # the result's dtype is unsigned, as one of the operands' is
     np.testing.assert_array_equal(out, expected % (1 << bits))
+
+
+@triton.jit
+def ordered(x, out, greatest, flipped, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    i, j = tl.arange(0, ROWS)[:, None], tl.arange(0, COLUMNS)[None, :]
+    tile = tl.load(x + i * COLUMNS + j)
+    tl.store(out + i * COLUMNS + j, tl.sort(tile, descending=True))
+    tl.store(greatest + i * 4 + tl.arange(0, 4)[None, :], tl.topk(tile, 4))
+    tl.store(flipped + i * COLUMNS + j, tl.flip(tile))
+
+
+def test_order_is_along_the_last_axis():
+    x = np.random.default_rng().permutation(128).astype(np.float32).reshape(4, 32)
+    out, flipped, greatest = np.full_like(x, -1), np.full_like(x, -1), np.zeros((4, 4), np.float32)
+    ordered[1](x, out, greatest, flipped, ROWS=4, COLUMNS=32)
+    np.testing.assert_array_equal(out, -np.sort(-x, axis=1))
+    np.testing.assert_array_equal(greatest, -np.sort(-x, axis=1)[:, :4])
+    np.testing.assert_array_equal(flipped, x[:, ::-1])

@@ -14,20 +14,21 @@ from blocknumba.triton.language.types import (
 )
 from blocknumba.typing.static_values import constexpr
 from blocknumba.typing.triton.functions import (
-    MATH as _MATH, abs_ as abs, add, argmax, argmin, cast, clamp, cumprod, cumsum, div_rn, dot,
-    fdiv, fma, full, max, maximum, min, minimum, mul, sqrt_rn, store, sub, sum, umulhi, where,
+    abs_ as abs, add, argmax, argmin, cast, clamp, cumprod, cumsum, div_rn, dot, fdiv,
+    fma, full, MATH as _MATH, max, maximum, min, minimum, mul, sort, sqrt_rn, store, sub, sum,
+    topk, umulhi, where,
 )
 
 # what has one meaning in both dialects
 _SHARED = """advance arange associative_scan assume atomic_add atomic_and atomic_cas atomic_max
     atomic_min atomic_or atomic_xchg atomic_xor bfloat16 broadcast broadcast_to cat
     debug_barrier device_assert device_print dot_scaled expand_dims flip float16 float32
-    float64 float8e4nv float8e5 gather histogram inline_asm_elementwise int1 int16 int32
-    int64 int8 interleave item join load load_tensor_descriptor make_block_ptr
+    float64 float8e4nv float8e5 gather histogram inline_asm_elementwise int1 int16
+    int32 int64 int8 interleave item join load load_tensor_descriptor make_block_ptr
     make_tensor_descriptor max_constancy max_contiguous multiple_of num_programs
-    pair_uniform_to_normal permute philox program_id rand rand4x randint randint4x randn
-    randn4x range ravel reduce reduce_or reshape sort split squeeze static_assert
-    static_print static_range store_tensor_descriptor swizzle2d topk trans uint16 uint32
+    pair_uniform_to_normal permute philox program_id rand rand4x randint randint4x
+    randn randn4x range ravel reduce reduce_or reshape split squeeze static_assert
+    static_print static_range store_tensor_descriptor swizzle2d trans uint16 uint32
     uint64 uint8 uint_to_uniform_float view xor_sum""".split()
 _MODULES = ("extra", "math")  # below this one
 globals().update({_name: getattr(_language, _name) for _name in _SHARED}, **_MATH)
@@ -36,9 +37,10 @@ __all__ = sorted({
     *_SHARED, *_MATH, *_MODULES,
     "PropagateNan", "abs", "add", "argmax", "argmin", "block_type", "cast", "cdiv", "clamp",
     "const", "constexpr", "constexpr_function", "cumprod", "cumsum", "div_rn", "dot", "dtype",
-    "fdiv", "float8e4b15", "float8e4b8", "float8e5b16", "fma", "full", "max", "maximum", "min",
-    "minimum", "mul", "must_use_result", "pointer_type", "sigmoid", "softmax", "sqrt_rn",
-    "store", "sub", "sum", "tensor", "umulhi", "void", "where", "zeros", "zeros_like"})
+    "fdiv", "float8e4b15", "float8e4b8", "float8e5b16", "fma", "full", "max", "maximum",
+    "min", "minimum", "mul", "must_use_result", "pointer_type", "sigmoid", "softmax", "sort",
+    "sqrt_rn", "store", "sub", "sum", "tensor", "topk", "umulhi", "void", "where", "zeros",
+    "zeros_like"})
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -18,7 +18,9 @@ from blocknumba.tile_ir.ops.elementwise import APPROXIMATE
 from blocknumba.typing import promotion as weak
 from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import BlockFunction, function
-from blocknumba.typing.functions import create, dot as dots, memory, reduce, scan, statistics
+from blocknumba.typing.functions import (
+    create, dot as dots, memory, order, reduce, scan, statistics,
+)
 from blocknumba.typing.functions.elementwise import computed
 from blocknumba.typing.static_values import constexpr, static, static_choice, static_dtype
 from blocknumba.typing.triton import promotion
@@ -346,6 +348,24 @@ cumsum = _cumulative("cumsum", scan.cumsum, True)
 cumprod = _cumulative("cumprod", scan.cumprod, False)
 
 
+# order, along the last axis unless another is named ---------------------------------------------
+
+@function
+def sort(context, x, dim=None, descending=False):
+    """The elements along dim in order; NaN is the greatest."""
+    return order.sort.rule(context, as_value(context, x, "sort"), _last(dim), descending)
+
+
+@function
+def topk(context, x, k, dim=None):
+    """The k greatest elements along dim, the greatest first."""
+    return order.topk.rule(context, as_value(context, x, "topk"), k, _last(dim))
+
+
+def _last(dim: object) -> object:
+    return -1 if dim is None else dim
+
+
 # Python's own -----------------------------------------------------------------------------------
 
 def _builtin_extreme(name: str, of_two: BlockFunction, along: BlockFunction) -> BlockFunction:
@@ -396,5 +416,5 @@ BUILTINS = {
 METHODS = {
     **{name: MATH[name] for name in MATH}, "to": cast, "cast": cast, "abs": abs_, "sum": sum,
     "max": max, "min": min, "argmax": argmax, "argmin": argmin, "cumsum": cumsum,
-    "cumprod": cumprod, "store": store,
+    "cumprod": cumprod, "store": store, "sort": sort,
 }
