@@ -69,7 +69,9 @@ def test_a_kernel_assembles_everywhere_without_spills_or_warnings(text, target):
     found = assembled(text, target)
 
     assert found.warnings == ()
-    assert found.spill_bytes == found.stack_bytes == 0
+    assert found.spill_bytes == 0
+    # the cold way of divisions, of 32 elements at a time
+    assert found.stack_bytes == (128 if "= div " in text else 0)
     assert 0 < found.registers <= 64
 
 

@@ -27,6 +27,7 @@ from blocknumba.gpu_layout.layouts.registers import log2, register_count
 from blocknumba.gpu_layout.layouts.shared import contiguous_run, swizzled
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.placement.coalescing import share_of_copier
 from blocknumba.gpu_layout.placement.planner import element_bits, tile_bytes
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
@@ -418,7 +419,7 @@ class _Planning:
         width = max(
             min(contiguous_run(layout, axis), self._infos.access_width(pointer, op.mask, axis))
             for axis in range(len(tile.shape)))
-        share = max(1, tile.size // self._options.threads)
+        share = share_of_copier(tile.size, width, self._options.threads)
         return min(width, share) * element_bits(tile) // 8
 
 

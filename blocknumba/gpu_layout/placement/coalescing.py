@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from blocknumba.gpu_layout.async_copies.ops import shared_tile
+from blocknumba.gpu_layout.async_copies.ops import async_copy, shared_tile
 from blocknumba.gpu_layout.layouts import gf2
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import (
@@ -54,6 +54,15 @@ def atomic_width(op: Op, features: frozenset[str], is_global: bool = True) -> in
         if feature in features and (is_global or feature != "atom_vector"):
             return size_bytes // dtype.bytes
     return 1
+
+
+def share_of_copier(size: int, width: int, threads: int) -> int:
+    """The elements that a thread copies asynchronously at once, where it may copy width of them.
+
+    size: of the tile.  All threads copy, unless there is less than such a vector for each: then
+    few threads with wide copies are as fast, and cp.async takes no less than 4 bytes.
+    """
+    return width if size < width * threads else max(1, size // threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +129,10 @@ class Accesses:
         if access is None:
             return None
         root = self._components.root(access.value)
-        per_thread = max(1, math.prod(access.shape) // self._options.threads)
+        size = math.prod(access.shape)
+        per_thread = max(1, size // self._options.threads)
+        if op.opdef is async_copy:
+            per_thread = share_of_copier(size, access.width, self._options.threads)
         vector = min(self._vectors[root, access.order], per_thread)
         axes = self._reduced.get(root)
         warp_order = None

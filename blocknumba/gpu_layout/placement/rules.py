@@ -12,9 +12,10 @@ from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import (
     LANE, REGISTER, WARP, drop_axis, in_rows, shape_of, warp_count,
 )
-from blocknumba.gpu_layout.layouts.shared import in_registers
+from blocknumba.gpu_layout.layouts.shared import contiguous_run, in_registers
 from blocknumba.gpu_layout.ops import cta_rank
 from blocknumba.gpu_layout.placement.gathers import gather_plan
+from blocknumba.gpu_layout.placement.coalescing import VECTOR_BYTES
 from blocknumba.gpu_layout.placement.reductions import is_separable
 from blocknumba.gpu_layout.placement.rule import (
     Layouts, Placement, in_rows_of_operand, no_preference, register_placement,
@@ -224,7 +225,20 @@ def _wgmma_operands(op: Op, layout: LinearLayout) -> Layouts:
     return (first, None, layout)
 
 
-register_placement(stage, Placement(result=_in_shared, follows_result=False))
+def _in_vectors_of_buffer(op: Op, num_warps: int) -> LinearLayout:
+    """Rows of the buffer, in vectors: of a tile that prefers nothing it is written the fastest."""
+    tile, shared = op.x.type, op.attrs["layout"]
+    runs = [contiguous_run(shared, axis) for axis in range(len(tile.shape))]
+    order = tuple(sorted(reversed(range(len(runs))), key=runs.__getitem__, reverse=True))
+    share = max(1, tile.size // (num_warps * registers.WARP_SIZE))
+    vector = min(runs[order[0]], max(1, 8 * VECTOR_BYTES // tile.dtype.bits), share)
+    return registers.blocked(tile.shape, order, vector, num_warps)
+
+
+register_placement(
+    stage,
+    Placement(result=_in_shared, follows_result=False, fallback=_in_vectors_of_buffer),
+)
 for _opdef in (shared_tile, shared_slice):
     register_placement(_opdef, Placement(preferred=no_preference))
 for _opdef in (async_copy, pin):
