@@ -46,6 +46,7 @@ from blocknumba.typing.functions.reduce import (
 from blocknumba.typing.functions.scan import (
     associative_scan, cummax, cummin, cumprod, cumsum, reduce_ as reduce,
 )
+from blocknumba.typing.functions.scatter import scatter
 from blocknumba.typing.functions.search import searchsorted, unique_counts
 from blocknumba.typing.functions.shape import (
     broadcast, broadcast_to, expand_dims, flip, interleave, item, join, permute, ravel, reshape,
@@ -92,6 +93,6 @@ __all__ = sorted({
     "uint64", "uint8", "uint_to_uniform_float", "umulhi", "var", "view", "welford",
     "welford_combine", "where", "xor_sum", "zeros", "zeros_like",
     "histogram", "searchsorted", "unique_counts",
-    "cat", "concatenate", "extract", "gather", "insert", "repeat", "roll", "stack",
+    "cat", "concatenate", "extract", "gather", "insert", "repeat", "roll", "scatter", "stack",
     *FLOAT_FUNCTIONS, *BIT_FUNCTIONS, *ATOMICS,
 })

@@ -231,6 +231,35 @@ def test_gather_of_other_extents_and_wide_indices():
           lambda x, y: np.tile(x, (1, 32)), (4, 8))
 
 
+def scattered(x, index, values, axis):
+    """Element by element, in C order: the last one counts."""
+    made = x.copy()
+    for place in np.ndindex(index.shape):
+        at = int(index[place])
+        if 0 <= at < x.shape[axis]:
+            made[(*place[:axis], at, *place[axis + 1:])] = values[place]
+    return made
+
+
+SCATTERS = [((64,), 0), ((4,), 0), ((1,), 0), ((8, 16), 0), ((8, 16), 1), ((2, 8, 4), 1),
+            ((2, 1, 4, 2), 2), ((256,), 0)]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint16"])
+@pytest.mark.parametrize("shape, axis", SCATTERS, ids=str)
+def test_scatter(dtype, shape, axis):
+    agree(lambda x, y: bn.scatter(x, y % 19 - 1, x + y, axis),
+          lambda x, y: scattered(x, (y % 19).astype(int) - 1, x + y, axis), shape, dtype=dtype)
+
+
+def test_scatter_of_other_extents_and_of_numbers():
+    agree(lambda x, y: bn.scatter(x, bn.arange(0, 4).reshape(1, 4) * 3, -1, -1),
+          lambda x, y: scattered(x, np.tile(np.arange(4) * 3, (8, 1)), np.full((8, 4), -1), 1),
+          (8, 16))
+    agree(lambda x, y: bn.scatter(x, bn.zeros((128,), bn.int32), bn.arange(0, 128), 0),
+          lambda x, y: scattered(x, np.zeros(128, int), np.arange(128), 0), (16,))
+
+
 @bn.jit
 def pick(x, index, out):
     i = bn.span(0, 64)
@@ -241,7 +270,7 @@ def test_debug_reports_an_index_outside_of_a_tile():
     index = np.arange(64, dtype=np.int32)
     index[5] = -1
 
-    with pytest.raises(BlockIndexError, match=r"gather from tile<64xfloat32>: index -1 is outside "
+    with pytest.raises(BlockIndexError, match=r"gather of tile<64xfloat32>: index -1 is outside "
                                               r"axis 0, in program \(0, 0, 0\), element \(5,\)"):
         pick[1](np.ones(64, np.float32), index, np.ones(64, np.float32), debug=True)
 
@@ -309,6 +338,10 @@ ERRORS = [
      f"for {X}, accepted the same extents but for axis 0", ""),
     (lambda x: bn.gather(x, 16, 1), f"gather: index 16 is out of range for axis 1 of {X}",
      ""),
+    (lambda x: bn.scatter(x, x, 0, 0), f"scatter: given index {X} for {X}, accepted ints of its "
+     "rank", ""),
+    (lambda x: bn.scatter(x[:1], bn.zeros((8, 4), bn.int32), 0, 1), "scatter: given index "
+     "tile<8x4xint32> for tile<1x16xfloat32>, accepted the same extents but for axis 1", ""),
     (lambda x: bn.extract(x, (0, 12), (8, 8)), "extract: given a part of shape (8, 8) at (0, 12), "
      f"accepted one inside {X}", ""),
     (lambda x: bn.extract(x, (0, 0), (3, 8)), "extract: given 3 elements along an axis, accepted "

@@ -303,15 +303,25 @@ def _along(context: Context, name: str, src: object, index: object, axis: object
         require(-shape[at] <= known < shape[at], "{}: index {} is out of range for axis {} of {}",
                 name, known, at, tile.type)
         return part_of(context, tile, at, known % shape[at], 1)
+    tile, indices = checked_indices(context, name, tile, index, at)
+    return context.emit("gather", tile, indices, axis=at)
+
+
+def checked_indices(context: Context, name: str, tile: Value, index: object,
+                    axis: int) -> tuple[Value, Value]:
+    """A tile and int32 indices along an axis, their other axes broadcast together.
+
+    Errors: BlockTypeError for indices that are no ints, or of another shape.
+    """
     indices = tile_of(context, name, index)
-    rank = len(indices.type.shape)
-    require(indices.type.dtype.is_integer and rank == len(shape), "{}: given index {} for {}, "
-            "accepted ints of its rank", name, indices.type, tile.type)
+    rank = len(tile.type.shape)
+    require(indices.type.dtype.is_integer and len(indices.type.shape) == rank, "{}: given index "
+            "{} for {}, accepted ints of its rank", name, indices.type, tile.type)
     if indices.type.dtype.bits < 32:
         indices = context.cast(indices, int32)
-    tile, indices = _with_common_rows(context, name, tile, indices, at)
-    _check(context, name, tile, indices, at)
-    return context.emit("gather", tile, _narrow(context, indices, shape[at]), axis=at)
+    tile, indices = _with_common_rows(context, name, tile, indices, axis)
+    _check(context, name, tile, indices, axis)
+    return tile, _narrow(context, indices, tile.type.shape[axis])
 
 
 def _with_common_rows(context: Context, name: str, tile: Value, indices: Value,
@@ -331,4 +341,4 @@ def _check(context: Context, name: str, tile: Value, indices: Value, axis: int) 
     if context.options.debug:
         extent = context.constant(tile.type.shape[axis], indices.type.dtype)
         context.emit("check_index", indices, context.broadcast_to(extent, indices.type.shape),
-                     array=f"{name} from {tile.type}", axis=axis)
+                     array=f"{name} of {tile.type}", axis=axis)
