@@ -209,3 +209,13 @@ def test_square_roots_are_rounded_correctly(target):
     with np.errstate(invalid="ignore"):
         assert_same_bits(out, np.sqrt(x))
     assert compiled.ptx.count("sqrt.rn.f32") == 1
+
+
+@pytest.mark.parametrize("numbers", [(0.0, 4.0, 0.0, 2.0), (0.0,), (-0.0, 0.0), (0.0, 1e-45, 2.0)])
+def test_roots_of_zeros_are_zeros(numbers):
+    x = np.resize(np.array(numbers, np.float32), 4096)
+    out = np.full_like(x, 77)
+
+    run(roots, 1, x, out, N=4096)
+
+    assert_same_bits(out, np.sqrt(x))

@@ -38,6 +38,7 @@ MIN_SHARED, MAX_SHARED = 2.0 ** -125, 2.0 ** 125
 MIN_DIVIDEND_OF_SHARED, MIN_QUOTIENT, MAX_QUOTIENT = 2.0 ** -100, 2.0 ** -124, 2.0 ** 124
 # Bounds of a square root: its rest is a normal number within them.
 MIN_RADICAND, MAX_RADICAND = 2.0 ** -100, 2.0 ** 126
+GREATEST = float(np.finfo(np.float32).max)
 _PURE = "nounwind readnone"
 
 
@@ -92,11 +93,7 @@ def _square_roots(emitter: Emitter, xs: Registers) -> Registers:
 
     if len(xs) < MIN_TOGETHER:
         return [exactly(x) for x in xs]
-    low, high = _bits(MIN_RADICAND), _bits(MAX_RADICAND)
-    distances = [body.binary("sub", I32, body.convert("bitcast", FLOAT, x, I32), str(low))
-                 for x in dict.fromkeys(xs)]
-    farthest = _reduced(emitter, ptx.GREATER_UNSIGNED, distances)
-    return _quick_if(body, body.compare("icmp ule", I32, farthest, str(high - low)), quickly,
+    return _quick_if(body, _are_radicands(emitter, list(dict.fromkeys(xs))), quickly,
                      partial(_one_by_one, body, exactly, [xs]))
 
 
@@ -206,6 +203,20 @@ def _are_divisors(emitter: Emitter, ys: Registers) -> Registers:
     return [body.compare("icmp ule", I32, farthest, integer(2 * (high - low), 32))]
 
 
+def _are_radicands(emitter: Emitter, xs: Registers) -> str:
+    """Whether all xs are 0 or within the bounds of radicands, an i1; -0 is not.
+
+    The bits of floats with a sign are the greatest integers, those of a zero less one are, too.
+    """
+    body = emitter.body
+    bits = [body.convert("bitcast", FLOAT, x, I32) for x in xs]
+    least = _reduced(emitter, ptx.LESSER_UNSIGNED,
+                     [body.binary("add", I32, one, "-1") for one in bits])
+    greatest = _reduced(emitter, ptx.GREATER_UNSIGNED, bits)
+    return _all(body, [body.compare("icmp uge", I32, least, str(_bits(MIN_RADICAND) - 1)),
+                       body.compare("icmp ule", I32, greatest, str(_bits(MAX_RADICAND)))])
+
+
 def _inverse(emitter: Emitter, y: str) -> str:
     """1 / y to half a unit in the last place and a bit."""
     body = emitter.body
@@ -225,9 +236,13 @@ def _quotient(emitter: Emitter, x: str, y: str, inverse: str) -> str:
 
 
 def _root(emitter: Emitter, x: str) -> str:
-    """The square root of x: its approximation, and the rest by twice that."""
+    """The square root of x: its approximation, and the rest by twice that.
+
+    The inverse of a zero is infinite, and the greatest number does as well.
+    """
     body = emitter.body
     (inverse,) = emitter.assembly(ptx.RECIPROCAL_ROOT, x)
+    inverse = _call(body, "llvm.minnum.f32", inverse, floating(GREATEST))
     root = body.binary("fmul", FLOAT, x, inverse)
     rest = _fma(body, _negated(body, root), root, x)
     return _fma(body, rest, body.binary("fmul", FLOAT, inverse, floating(0.5)), root)
