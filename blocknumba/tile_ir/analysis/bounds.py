@@ -197,6 +197,7 @@ def _remainder(_: LowerBounds, __: Op) -> Bound:
 
 
 def _quotient(bounds: LowerBounds, op: Op) -> Bound:
+    """Of a division by a positive number, or of what it leaves with the sign of x."""
     return 0 if bounds.of_value(op.x) >= 0 else UNKNOWN
 
 
@@ -213,5 +214,6 @@ def _masked(bounds: LowerBounds, op: Op) -> Bound:
 
 _RULES: dict[str, Callable[[LowerBounds, Op], Bound]] = {
     "minimum": _minimum, "maximum": _maximum, "select": _chosen, "hint": _same, "mod": _remainder,
-    "floordiv": _quotient, "shr": _shifted, "and": _masked,
+    **dict.fromkeys(("floordiv", "truncdiv", "truncmod"), _quotient), "shr": _shifted,
+    "and": _masked,
 }
