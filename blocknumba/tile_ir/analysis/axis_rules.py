@@ -164,7 +164,10 @@ def _(infos: Infos, op: Op) -> AxisInfo:
     return _pairs(infos, op, combine)
 
 
-@rule("mod")
+# truncmod: as of mod where it is not negative.  Of negative dividends the run that begins with a
+# multiple of the divisor begins with 0, and is no run; Triton's analysis takes no notice of them
+# either, and what wraps around is an index of an array.
+@rule("mod", "truncmod")
 def _(infos: Infos, op: Op) -> AxisInfo:
     if not op.result.type.dtype.is_integer:
         return of_unknown_op(infos, op)
