@@ -121,7 +121,9 @@ def _kinds_of_results(op: Op, tiles: Sequence[Tile], kinds: list[np.ndarray],
     if op.name in _COMBINING:
         return _combined(op, kinds)
     if op.name == "histogram":  # counts, of what is padding too
-        return np.full((1, 1), DATA, np.uint8)
+        is_missing = reduce(np.logical_or, (
+            (k == MISSING).any(axis=tuple(range(1, k.ndim))) for k in kinds))
+        return np.where(is_missing, np.uint8(MISSING), np.uint8(DATA))[:, None]
     if op.name in _MIXING:
         return _mixed(op, kinds)
     if op.name == "dot":
