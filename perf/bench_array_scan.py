@@ -3,7 +3,8 @@
     python perf/bench_array_scan.py [--output FILE]
 
 The kernel is examples/scan.py's, with the fastest of a few blocks and numbers of warps; the three
-take turns, and ratios are medians over rounds. Results are compared with NumPy's first: integers
+take turns, and ratios are medians over rounds. CuPy copies its argument and then runs CUB in place:
+what CUB takes by itself is printed as CuPy's time less that of the copy. Results are compared with NumPy's first: integers
 are equal, floats are whole numbers whose sums are exact.
 """
 
@@ -79,6 +80,8 @@ def main() -> None:
         samples = interleaved(runs, gpu_timer(), ROUNDS, REPEATS)
         times = {who: seconds * 1e6 for who, seconds in medians(samples).items()}
         ratios = {who: median_ratio(samples, who, SUBJECT) for who in (PEER, COPY)}
+        times["CUB"] = times[PEER] - times[COPY]
+        ratios["CUB"] = times["CUB"] / times[SUBJECT]
         found[f"{dtype} {size}"] = {"us": times, "ratios": ratios, "kernel": name}
         print(f"{dtype:8} 2**{size.bit_length() - 1}  "
               + "  ".join(f"{who} {us:8.1f} us" for who, us in times.items())
