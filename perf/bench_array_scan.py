@@ -3,9 +3,9 @@
     python perf/bench_array_scan.py [--output FILE]
 
 The kernel is examples/scan.py's, with the fastest of a few blocks and numbers of warps; the three
-take turns, and ratios are medians over rounds. CuPy copies its argument and then runs CUB in place:
-what CUB takes by itself is printed as CuPy's time less that of the copy. Results are compared with NumPy's first: integers
-are equal, floats are whole numbers whose sums are exact.
+take turns, and ratios are medians over rounds. CuPy copies its argument and then runs CUB in
+place: what CUB takes by itself is printed as CuPy's time less that of the copy. Results are
+compared with NumPy's first: integers are equal, floats are whole numbers whose sums are exact.
 """
 
 from __future__ import annotations
