@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import conversion_cases  # noqa: F401  each adds its cases to CASES
 import dot_cases  # noqa: F401
@@ -27,3 +27,25 @@ def cases_of(name: str) -> Iterator[Case]:
     """The cases of one op."""
     for function in CASES[name]:
         yield from (case for case in function() if case.op == name)
+
+
+def spread(counts: Mapping[str, int], total: int) -> dict[str, list[int]]:
+    """The numbers of `total` cases, evenly spread over the cases of each op; few ops lose all.
+
+    counts: how many cases each op has.
+    """
+    left, chosen = min(total, sum(counts.values())), {}
+    # ops with few cases first: what they leave goes to the others
+    for place, (name, count) in enumerate(sorted(counts.items(), key=lambda item: item[1])):
+        share = min(count, -(-left // (len(counts) - place)))
+        chosen[name] = [number * count // share for number in range(share)]
+        left -= share
+    return {name: chosen[name] for name in counts if chosen[name]}
+
+
+def some_cases(name: str, count: int | None) -> list[Case]:
+    """So many of the cases of an op, evenly spread; all where count is None, or is not reached."""
+    found = list(cases_of(name))
+    if count is None:
+        return found
+    return [found[number] for number in spread({name: len(found)}, count)[name]]

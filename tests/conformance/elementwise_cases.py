@@ -10,7 +10,7 @@ import numpy as np
 
 from blocknumba.tile_ir.ir.function import OpDef
 from blocknumba.tile_ir.ir.opdef import OPS
-from blocknumba.tile_ir.ir.types import DTYPES, DType, TileType, float32
+from blocknumba.tile_ir.ir.types import DTYPES, DType, TileType
 from blocknumba.tile_ir.ops.elementwise import ERROR_OF_ONE, ERROR_ULPS
 
 from case import Case, covers, one_op_case
@@ -19,7 +19,10 @@ from values import operands
 
 ELEMENTWISE = tuple(dict.fromkeys((*INTEGER, *COMPARISON, *EXACT, "floordiv", *NEAR)))
 _EITHER_ZERO = ("minimum", "maximum", "fmin", "fmax")
-_SHAPES = ((), (1,), (4,), (2, 1), (4, 8), (2, 4, 8), (2, 2, 2, 2, 2))
+_SHAPES = ((), (1,), (4,), (2, 1), (4, 8), (2, 4, 8), (2, 2, 2, 2, 2), (2048,), (64, 32),
+           (1, 16, 1, 8), (2, 1, 2, 1, 4, 2), (2, 2, 1, 2, 2, 2, 2), (1, 2, 2, 2, 2, 2, 2, 4),
+           (1, 1, 1, 1, 1, 1, 1, 1), (1024, 1), (2, 512))
+_MANY = 8  # dtypes: an op that takes so many sees half of the shapes with each
 
 
 def accepts(opdef: OpDef, dtype: DType) -> bool:
@@ -59,14 +62,21 @@ def elementwise_cases(name: str) -> Iterator[Case]:
     """Edge values of every dtype that an op accepts; and every rank."""
     opdef = OPS[name]
     dtypes = [d for d in DTYPES.values() if accepts(opdef, d)]
-    for dtype in dtypes:
-        tiles = operands(dtype, len(opdef.operands))
-        yield elementwise_case(name, str(dtype), dtype, tiles)
-    dtype = float32 if float32 in dtypes else dtypes[-1]
-    for shape in _SHAPES:
-        tiles = [tile[-int(np.prod(shape)):].reshape(shape)
-                 for tile in operands(dtype, len(opdef.operands), seed=1)]
-        yield elementwise_case(name, "x".join(map(str, shape)) or "scalar", dtype, tiles)
+    for number, dtype in enumerate(dtypes):
+        whole = elementwise_case(name, str(dtype), dtype, operands(dtype, len(opdef.operands)))
+        yield whole
+        for shape in _SHAPES[number % 2::2] if len(dtypes) >= _MANY else _SHAPES:
+            yield _drawn(whole, dtype, shape)
+
+
+def _drawn(whole: Case, dtype: DType, shape: tuple[int, ...]) -> Case:
+    """Elements of a case, drawn at random, in a shape."""
+    rows = whole.expected["out0"].size
+    chosen = np.random.default_rng((len(shape), *shape)).integers(0, rows, shape)
+    tiles = [value[chosen] for name, value in whole.arguments.items() if name.startswith("a")]
+    return one_op_case(whole.op, f"{dtype}-{'x'.join(map(str, shape)) or 'scalar'}", tiles,
+                       [whole.expected["out0"][chosen]], ulps=whole.ulps, absolute=whole.absolute,
+                       signed_zeros=whole.signed_zeros)
 
 
 for _name in ELEMENTWISE:

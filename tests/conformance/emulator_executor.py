@@ -16,17 +16,17 @@ from blocknumba.tile_ir.passes.lower_views import lower_views
 from case import Case
 
 TARGET = Target.parse("sm_90a")
-NUM_WARPS = 2
 
 
-def emulated(case: Case) -> dict[str, np.ndarray]:
-    """The arrays that a case writes."""
-    function = lay_out(lower_views(case.function), LayoutOptions(NUM_WARPS))
-    lowered = lower(function, TARGET, CodeOptions(NUM_WARPS))
+def emulated(case: Case, target: Target = TARGET) -> dict[str, np.ndarray]:
+    """The arrays that a case writes, by code for a target."""
+    warps = case.num_warps
+    function = lay_out(lower_views(case.function), LayoutOptions(warps))
+    lowered = lower(function, target, CodeOptions(warps))
     arrays = case.copies()
     parameters = [arrays.get(parameter.argument, case.arguments[parameter.argument])
                   for parameter in lowered.parameters]
-    ptx = compile_to_ptx(lowered.nvvm_ir, TARGET, AssembleOptions(verify=True)).decode()
+    ptx = compile_to_ptx(lowered.nvvm_ir, target, AssembleOptions(verify=True)).decode()
     Module.parse(ptx).launch(
-        lowered.name, case.grid, NUM_WARPS * TARGET.warp_size, parameters, lowered.shared_bytes)
+        lowered.name, case.grid, warps * target.warp_size, parameters, lowered.shared_bytes)
     return {name: arrays[name] for name in case.expected}

@@ -1,8 +1,9 @@
-"""Runs cases on a GPU."""
+"""Runs cases on a GPU: code is compiled anywhere, and launched where the GPU is."""
 
 from __future__ import annotations
 
 import ctypes
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,28 +21,49 @@ from case import Case
 STREAM = 0
 
 
-class Gpu:
-    """The current device, with programs of a number of warps."""
+@dataclass(frozen=True)
+class MachineCode:
+    """The code of a case, which another process may have compiled."""
 
-    def __init__(self, driver: Driver, num_warps: int):
-        self._driver, self._num_warps = driver, num_warps
+    symbol: str
+    cubin: bytes
+    threads: int
+    shared_bytes: int
+    parameters: tuple[Parameter, ...]
+
+
+def compiled(case: Case, target: Target) -> MachineCode:
+    """The machine code of a case for a target; needs no GPU."""
+    warps = case.num_warps
+    code = CodeOptions(warps)
+    function = lay_out(lower_views(case.function), LayoutOptions(warps))
+    lowered = lower(function, target, code)
+    return MachineCode(lowered.name, assemble_kernel(lowered, target, code).cubin,
+                       warps * target.warp_size, lowered.shared_bytes, tuple(lowered.parameters))
+
+
+class Gpu:
+    """The current device."""
+
+    def __init__(self, driver: Driver):
+        self._driver = driver
         driver.enter_thread(driver.current_device())
-        self._target = Target.of_capability(driver.capability(driver.current_device()))
+        self.target = Target.of_capability(driver.capability(driver.current_device()))
 
     def run(self, case: Case) -> dict[str, np.ndarray]:
         """The arrays that a case writes."""
+        return self.launch(case, compiled(case, self.target))
+
+    def launch(self, case: Case, code: MachineCode) -> dict[str, np.ndarray]:
+        """The arrays that a case writes, by code for this device."""
         driver, arrays = self._driver, case.copies()
-        code = CodeOptions(self._num_warps)
-        function = lay_out(lower_views(case.function), LayoutOptions(self._num_warps))
-        lowered = lower(function, self._target, code)
-        kernel = driver.load_kernel(assemble_kernel(lowered, self._target, code).cubin,
-                                    lowered.name)
+        kernel = driver.load_kernel(code.cubin, code.symbol)
         memory = {name: self._upload(array) for name, array in arrays.items()}
-        values = [_value(parameter, case, memory) for parameter in lowered.parameters]
+        values = [_value(parameter, case, memory) for parameter in code.parameters]
         addresses = (ctypes.c_void_p * max(1, len(values)))(*map(host_pointer, values))
         driver.check(str(case), driver.api.cuLaunchKernel(
-            kernel, *case.grid, code.num_warps * self._target.warp_size, 1, 1,
-            lowered.shared_bytes, STREAM, ctypes.addressof(addresses), 0))
+            kernel, *case.grid, code.threads, 1, 1, code.shared_bytes, STREAM,
+            ctypes.addressof(addresses), 0))
         for name in case.expected:
             driver.copy_to_host(host_pointer(arrays[name]), memory[name], arrays[name].nbytes,
                                 STREAM)

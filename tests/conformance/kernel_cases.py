@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from case import Case, covers
@@ -23,7 +24,7 @@ def kernel_case(op: str, title: str, parameters: dict[str, str], body: str,
     lines = [f"  %{name}: {kind} = {'pointer' if kind.startswith('ptr') else 'value'}({name})"
              for name, kind in parameters.items()]
     text = "\n".join(["kernel case(", *lines, ") {", body, "return", "}"])
-    return Case(op, title, parse(text), arguments, expected, grid)
+    return Case(op, title, partial(parse, text), arguments, expected, grid)
 
 
 def addresses(name: str, base: str, dtype: DType, index: str) -> str:

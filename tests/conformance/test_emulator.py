@@ -3,13 +3,15 @@
 import pytest
 
 from case import CASES
-from cases import cases_of
+from cases import some_cases
 from emulator_executor import emulated
 from executors import difference
+
+SOME = 12  # cases of each op; run_cases.py runs more
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_emulated_code_agrees_with_exact_arithmetic(name):
-    wrong = {str(case): found for case in cases_of(name)
+    wrong = {str(case): found for case in some_cases(name, SOME)
              if (found := difference(case, emulated(case)))}
     assert not wrong
