@@ -98,12 +98,20 @@ def require_consumed(blocks: dict[Label, ir.Block]) -> None:
             uses = [v for v in statement.list_vars() if v.name in made]
             if _calls(statement, makers) or not uses:
                 continue
-            function = assigned.get(getattr(getattr(statement.value, "func", None), "name", None))
-            if getattr(getattr(function, "value", None), "value", None) not in _CONSUMERS:
+            if not _is_consumer(statement, assigned):
                 raise UnsupportedError(
                     "a generator: accepted as the argument of tuple, sum, min, max, any or all",
                     loc=assigned[uses[0].name].loc.location,
                     hint="make a tuple: tuple(... for ...)")
+
+
+def _is_consumer(statement: ir.Stmt, assigned: dict[str, ir.Assign]) -> bool:
+    """Whether it is a call of one of the functions that take all that a generator yields."""
+    call = statement.value if isinstance(statement, ir.Assign) else None
+    if not isinstance(call, ir.Expr) or call.op != "call":
+        return False
+    function = assigned.get(call.func.name)
+    return function is not None and getattr(function.value, "value", None) in _CONSUMERS
 
 
 def _without_yield(statement: ir.Stmt, scope: ir.Scope) -> list[ir.Stmt]:

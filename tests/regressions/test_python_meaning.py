@@ -481,3 +481,22 @@ def far_too_long(out):
 def test_what_is_too_long_is_refused_before_it_is_made(function):
     with pytest.raises(BlockError, match="cannot be unrolled|accepted at most"):
         launch(function, out=np.zeros(1))
+
+
+def unpacked_generator(out):
+    first, second = (out[i] for i in range(2))
+    out[0] = first + second
+
+
+def looped_generator(out):
+    for value in (out[i] for i in range(2)):
+        out[0] += value
+
+
+@pytest.mark.parametrize("function", [unpacked_generator, looped_generator])
+def test_a_generator_that_nothing_consumes_at_once_is_a_mistake_of_the_user(function):
+    # the statement that uses it was taken for a call
+    with pytest.raises(UnsupportedError, match="a generator: accepted as the argument") as caught:
+        launch(function, out=np.zeros(2))
+
+    assert caught.value.hint == "make a tuple: tuple(... for ...)"
