@@ -1,9 +1,12 @@
 """Kernels on the CPU beside NumPy and Numba, interleaved.
 
     python perf/compare_cpu.py --rounds 20 --json perf/results/cpu.json
+    taskset -c 0,1 python perf/compare_cpu.py --only histogram
 
-A ratio is the peer's time by ours, of one round; the table has its quartiles.  The peers' threads
-are told to sleep once their work is done: those that wait awake take a processor of who is next.
+A ratio is the peer's time by ours, of one round; the table has its quartiles.  Results are compared
+with NumPy in float64 first.  Numba's loops are compiled with and without fastmath, and the faster
+one counts.  The peers' threads are told to sleep once their work is done: those that wait awake
+take a processor of who is next.
 """
 
 from __future__ import annotations
@@ -12,109 +15,174 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType
 
 # read when the libraries are loaded
 os.environ |= {"OPENBLAS_THREAD_TIMEOUT": "4", "OMP_WAIT_POLICY": "passive"}
 
+import cpu_kernels as ours  # noqa: E402
+import cpu_peers as peers  # noqa: E402
 import numba  # noqa: E402
 import numpy as np  # noqa: E402
+from cpu_peers import OfNumPy  # noqa: E402
 
 import blocknumba as bn  # noqa: E402
 
-ROWS, COLUMNS, LENGTH = 4096, 1024, 1 << 24
+ROWS, COLUMNS, LENGTH, PIXELS = 4096, 1024, 1 << 22, 2048
+CAP = 8.0  # of a ratio in the means
 Run = Callable[[], object]
 
 
-@bn.jit(device="cpu")
-def add_kernel(x, y, out, n, BLOCK: bn.constexpr):
-    i = bn.program_id(0) * BLOCK + bn.arange(0, BLOCK)
-    inside = i < n
-    bn.store(out + i, bn.load(x + i, inside) + bn.load(y + i, inside), inside)
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One computation.
+
+    kernel: runs ours into the outputs that it is given.  peer, inputs: the loop for Numba, and what
+    it takes before the outputs; it may be given more after.  numpy: in float32.
+    exact: the results in float64.  tolerance: absolute and relative.  outputs: like the results.
+    inside: the part of the results that counts.  unlike: fraction of the elements that fastmath may
+    make others, where small errors grow without bound.
+    """
+
+    kernel: Callable[..., object]
+    peer: FunctionType
+    inputs: tuple
+    numpy: Run
+    exact: Run
+    outputs: tuple[np.ndarray, ...]
+    tolerance: float = 1e-5
+    after: tuple = ()
+    inside: tuple = (Ellipsis,)
+    unlike: float = 0.0
 
 
-@bn.jit(device="cpu")
-def softmax_kernel(x, out, n, BLOCK: bn.constexpr):
-    i = bn.program_id(0) * n + bn.arange(0, BLOCK)
-    inside = bn.arange(0, BLOCK) < n
-    row = bn.load(x + i, inside, -float("inf"))
-    e = bn.exp(row - bn.max(row, 0))
-    bn.store(out + i, e / bn.sum(e, 0), inside)
+def wide(*arrays: np.ndarray) -> list[np.ndarray]:
+    """The arrays in float64."""
+    return [array.astype(np.float64) for array in arrays]
 
 
-@bn.jit(device="cpu")
-def column_sums_kernel(x, out, rows, columns, ROWS_: bn.constexpr, BLOCK: bn.constexpr):
-    j = bn.program_id(0) * BLOCK + bn.arange(0, BLOCK)
-    total = bn.zeros((BLOCK,), bn.float32)
-    for start in range(0, rows, ROWS_):
-        i = start + bn.arange(0, ROWS_)
-        inside = (i < rows)[:, None] & (j < columns)[None, :]
-        total += bn.sum(bn.load(x + i[:, None] * columns + j[None, :], inside), 0)
-    bn.store(out + j, total, j < columns)
+def row_cases(generator: np.random.Generator) -> Iterator[tuple[str, Case]]:
+    """Norms of rows, sums of columns."""
+    x = generator.standard_normal((ROWS, COLUMNS), np.float32) * 3
+    weight, bias = generator.standard_normal((2, COLUMNS), np.float32)
+    out, sums = np.empty_like(x), np.empty(COLUMNS, np.float32)
+    yield "softmax", Case(
+        lambda out: ours.softmax[ROWS](x, out, B=1024), peers.softmax, (x,),
+        lambda: OfNumPy.softmax(x), lambda: OfNumPy.softmax(*wide(x)), (out,))
+    yield "layernorm", Case(
+        lambda out: ours.layernorm[ROWS](x, weight, bias, out, B=1024), peers.layernorm,
+        (x, weight, bias), lambda: OfNumPy.layernorm(x, weight, bias),
+        lambda: OfNumPy.layernorm(*wide(x, weight, bias)), (out,))
+    yield "RMS norm", Case(
+        lambda out: ours.rms_norm[ROWS](x, weight, out, B=1024), peers.rms_norm, (x, weight),
+        lambda: OfNumPy.rms_norm(x, weight), lambda: OfNumPy.rms_norm(*wide(x, weight)), (out,))
+    yield "column sums", Case(
+        lambda out: ours.column_sums[COLUMNS // 128](x, out, ROWS=64, B=128), peers.column_sums,
+        (x,), lambda: x.sum(axis=0), lambda: wide(x)[0].sum(axis=0), (sums,), 1e-3)
 
 
-@numba.njit(parallel=True)
-def numba_add(x, y, out):
-    for i in numba.prange(x.size):
-        out[i] = x[i] + y[i]
+def element_cases(generator: np.random.Generator) -> Iterator[tuple[str, Case]]:
+    """Each element for itself."""
+    x, y = (generator.random(4 * LENGTH, np.float32) for _ in range(2))
+    large = np.empty_like(x)
+    yield "vector add", Case(
+        lambda out: ours.add[bn.cdiv(x.size, 8192)](x, y, out, B=8192), peers.add, (x, y),
+        lambda: np.add(x, y, out=large), lambda: np.add(*wide(x, y)), (large,))
+    v = generator.standard_normal(LENGTH, np.float32) * 3
+    yield "gelu", Case(
+        lambda out: ours.gelu[bn.cdiv(v.size, 4096)](v, out, B=4096), peers.gelu, (v,),
+        lambda: OfNumPy.gelu(v), lambda: OfNumPy.gelu(*wide(v)), (np.empty_like(v),))
+    s, k, t = (generator.uniform(low, high, LENGTH // 4).astype(np.float32)
+               for low, high in ((5, 30), (1, 100), (0.25, 10)))
+    rates = np.float32(0.02), np.float32(0.3)
+    yield "Black-Scholes", Case(
+        lambda call, put: ours.black_scholes[bn.cdiv(s.size, 1024)](
+            s, k, t, call, put, *rates, B=1024), peers.black_scholes, (s, k, t),
+        lambda: OfNumPy.black_scholes(s, k, t, *rates),
+        lambda: OfNumPy.black_scholes(*wide(s, k, t), *rates),
+        (np.empty_like(s), np.empty_like(s)), 5e-5, rates)
 
 
-@numba.njit(parallel=True, fastmath=True)
-def numba_softmax(x, out):
-    for r in numba.prange(x.shape[0]):
-        largest = x[r, 0]
-        for c in range(x.shape[1]):
-            largest = max(largest, x[r, c])
-        total = np.float32(0)
-        for c in range(x.shape[1]):
-            out[r, c] = np.exp(x[r, c] - largest)
-            total += out[r, c]
-        for c in range(x.shape[1]):
-            out[r, c] /= total
+def picture_cases(generator: np.random.Generator) -> Iterator[tuple[str, Case]]:
+    """Neighbours, pictures."""
+    shape = PIXELS, PIXELS
+    heat, rate = generator.random(shape, np.float32), np.float32(0.2)
+    grid = bn.cdiv(PIXELS, 16), bn.cdiv(PIXELS, 256)
+    yield "heat step", Case(
+        lambda out: ours.heat_step[grid](heat, out, rate, ROWS=16, COLUMNS=256), peers.heat_step,
+        (heat,), lambda: OfNumPy.heat_step(heat, rate),
+        lambda: OfNumPy.heat_step(*wide(heat), rate), (np.empty_like(heat),), after=(rate,))
+    image = generator.integers(0, 256, shape, np.uint8)
+    yield "3x3 median", Case(
+        lambda out: ours.median[grid](image, out, ROWS=16, COLUMNS=256), peers.median, (image,),
+        lambda: OfNumPy.median(image), lambda: OfNumPy.median(image),
+        (np.empty_like(image),), 0, inside=(slice(1, -1), slice(1, -1)))
+    area, limit = (512, 512), 100
+    window = np.float32(-2), np.float32(-1), np.float32(1 / 256)
+    yield "Mandelbrot", Case(
+        lambda out: ours.mandelbrot[area[1] // 64, area[0]](out, *window, LIMIT=limit, B=64),
+        peers.mandelbrot, (), lambda: OfNumPy.mandelbrot(area, *window, limit),
+        lambda: OfNumPy.mandelbrot(area, *window, limit),
+        (np.empty(area, np.int32),), 0, (*window, limit), unlike=0.01)
+    rgb = generator.integers(0, 256, (*shape, 3), np.uint8)
+    yield "RGB to gray", Case(
+        lambda out: ours.gray[grid](rgb, out, ROWS=16, COLUMNS=256), peers.gray, (rgb,),
+        lambda: OfNumPy.gray(rgb), lambda: rgb @ np.array([0.299, 0.587, 0.114]),
+        (np.empty(shape, np.uint8),), 1.001)
 
 
-@numba.njit(parallel=True, fastmath=True)
-def numba_column_sums(x, out):
-    blocks = numba.get_num_threads()
-    width = -(-x.shape[1] // blocks)
-    for b in numba.prange(blocks):
-        stop = min(x.shape[1], (b + 1) * width)
-        out[b * width:stop] = 0
-        for r in range(x.shape[0]):
-            for c in range(b * width, stop):
-                out[c] += x[r, c]
+def irregular_cases(generator: np.random.Generator) -> Iterator[tuple[str, Case]]:
+    """Counters, indices from memory, small matrices."""
+    numbers = generator.integers(0, 200, 2 * LENGTH).astype(np.uint8)
+    counts = np.zeros(256, np.int32)
+
+    def counted(counts: np.ndarray) -> None:
+        counts[:] = 0
+        ours.histogram[16](numbers, counts, B=4096, BINS=256)
+    yield "histogram", Case(
+        counted, peers.histogram, (numbers,), lambda: np.bincount(numbers, minlength=256),
+        lambda: np.bincount(numbers, minlength=256), (counts,), 0)
+    rows, width = LENGTH // 64, 1 << 16
+    starts = np.zeros(rows + 1, np.int32)
+    starts[1:] = np.cumsum(generator.integers(1, 64, rows))
+    columns = generator.integers(0, width, starts[-1], np.int32)
+    values = generator.standard_normal(starts[-1], np.float32)
+    x = generator.standard_normal(width, np.float32)
+    yield "CSR product", Case(
+        lambda out: ours.csr_product[rows](starts, columns, values, x, out, B=16),
+        peers.csr_product, (starts, columns, values, x),
+        lambda: OfNumPy.csr_product(starts, columns, values, x),
+        lambda: OfNumPy.csr_product(starts, columns, *wide(values, x)),
+        (np.empty(rows, np.float32),), 1e-4)
+    a, b = generator.standard_normal((2, LENGTH // 32, 5, 5), np.float32)
+    yield "5x5 products", Case(
+        lambda out: ours.small_products[bn.cdiv(len(a), 16)](a, b, out, B=16, N=8),
+        peers.small_products, (a, b), lambda: a @ b, lambda: np.matmul(*wide(a, b)),
+        (np.empty_like(a),))
 
 
-def numpy_softmax(x: np.ndarray) -> np.ndarray:
-    """Softmax of each row."""
-    e = np.exp(x - x.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
+def check(title: str, who: str, case: Case, run: Callable[..., object]) -> None:
+    """Compare a run's outputs, which are poisoned first, with the exact results."""
+    for output in case.outputs:
+        output.view(np.uint8)[...] = 0x7F
+    if case.peer is peers.histogram:
+        case.outputs[0][:] = 0
+    run()
+    expected = case.exact()
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for output, exact in zip(case.outputs, expected, strict=True):
+        found = output[case.inside] if case.inside != (Ellipsis,) else output
+        if who == "fastmath" and case.unlike:
+            assert (found != exact).mean() < case.unlike, f"{title}, {who}"
+            continue
+        np.testing.assert_allclose(found.astype(np.float64), exact, rtol=case.tolerance,
+                                   atol=case.tolerance, err_msg=f"{title}, {who}")
 
 
-def cases() -> dict[str, dict[str, Run]]:
-    """The runs of each case, by who runs them."""
-    generator = np.random.default_rng(0)
-    x, y = (generator.random(LENGTH, np.float32) for _ in range(2))
-    out = np.empty_like(x)
-    matrix = generator.standard_normal((ROWS, COLUMNS), np.float32)
-    result, sums = np.empty_like(matrix), np.empty(COLUMNS, np.float32)
-    return {
-        "add": {
-            "ours": lambda: add_kernel[LENGTH // 8192](x, y, out, LENGTH, BLOCK=8192),
-            "numpy": lambda: np.add(x, y, out=out), "numba": lambda: numba_add(x, y, out)},
-        "softmax": {
-            "ours": lambda: softmax_kernel[ROWS](matrix, result, COLUMNS, BLOCK=1024),
-            "numpy": lambda: numpy_softmax(matrix),
-            "numba": lambda: numba_softmax(matrix, result)},
-        "column sums": {
-            "ours": lambda: column_sums_kernel[COLUMNS // 128](
-                matrix, sums, ROWS, COLUMNS, ROWS_=64, BLOCK=128),
-            "numpy": lambda: matrix.sum(axis=0),
-            "numba": lambda: numba_column_sums(matrix, sums)}}
-
-
-def measure(runs: dict[str, Run], rounds: int) -> dict[str, list[float]]:
+def measure(runs: Mapping[str, Run], rounds: int) -> dict[str, list[float]]:
     """Milliseconds of each round, interleaved; the first round is not counted."""
     found: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds + 1):
@@ -125,21 +193,53 @@ def measure(runs: dict[str, Run], rounds: int) -> dict[str, list[float]]:
     return {name: times[1:] for name, times in found.items()}
 
 
+def runs_of(title: str, case: Case) -> dict[str, Run]:
+    """Ours, NumPy and Numba with and without fastmath; all but NumPy are checked."""
+    runs: dict[str, Run] = {"ours": lambda: case.kernel(*case.outputs), "numpy": case.numpy}
+    for name, fast in (("plain", False), ("fastmath", True)):
+        loop = numba.njit(parallel=True, fastmath=fast)(case.peer)
+        arguments = *case.inputs, *case.outputs, *case.after
+        runs[name] = lambda loop=loop, arguments=arguments: loop(*arguments)
+        check(title, name, case, runs[name])
+    check(title, "ours", case, runs["ours"])
+    return runs
+
+
+def ratios_of(times: Mapping[str, list[float]]) -> dict[str, list[float]]:
+    """Quartiles of NumPy by ours and of Numba, the faster of its two, by ours."""
+    fast = min(("plain", "fastmath"), key=lambda name: np.median(times[name]))
+    return {name: np.percentile(np.divide(times[peer], times["ours"]), (25, 50, 75)).round(
+        2).tolist() for name, peer in (("numpy", "numpy"), ("numba", fast))}
+
+
+def mean(results: Mapping[str, dict], peer: str) -> float:
+    """The geometric mean of the medians, each at most CAP; without the vector add."""
+    medians = [min(CAP, found["ratios"][peer][1]) for title, found in results.items()
+               if title != "vector add"]
+    return float(np.exp(np.mean(np.log(medians))))
+
+
 def main() -> None:
     """Measure, print a table, write the results."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", nargs="*", default=[], help="titles, or parts of them")
     given = parser.parse_args()
-    results = {}
+    results: dict[str, dict] = {}
     print("| case | ours, ms | NumPy / ours | Numba / ours |\n|---|---|---|---|")
-    for title, runs in cases().items():
-        times = measure(runs, given.rounds)
-        ours = np.array(times["ours"])
-        ratios = {peer: np.percentile(np.array(times[peer]) / ours, (25, 50, 75)).round(2).tolist()
-                  for peer in ("numpy", "numba")}
-        results[title] = {"ms": times, "ratios": ratios}
-        print(f"| {title} | {np.median(ours):.2f} | {ratios['numpy']} | {ratios['numba']} |")
+    for family in (element_cases, row_cases, picture_cases, irregular_cases):
+        for title, case in family(np.random.default_rng(0)):
+            if given.only and not any(part in title for part in given.only):
+                continue
+            times = measure(runs_of(title, case), given.rounds)
+            ratios = ratios_of(times)
+            results[title] = {"ms": times, "ratios": ratios}
+            print(f"| {title} | {np.median(times['ours']):.2f} | {ratios['numpy']} | "
+                  f"{ratios['numba']} |", flush=True)
+    if any(title != "vector add" for title in results):
+        print(f"geometric means: {mean(results, 'numpy'):.2f} of NumPy, "
+              f"{mean(results, 'numba'):.2f} of Numba")
     if given.json:
         given.json.write_text(json.dumps(results))
 

@@ -1,6 +1,7 @@
 """Two versions of a region: one without masks, for programs whose accesses are all inside.
 
     mask = index < n              true for all elements if it is true for the last one
+    mask = index >= n             true for all elements if it is true for the first one
 
     if mask[last]: the region without the mask
     else:          the region with it
@@ -16,6 +17,9 @@ from blocknumba.cpu_lower.planning import is_root
 from blocknumba.tile_ir.ir.function import Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import READS
 
+Corner = tuple[Value, bool]  # the last element of a mask, or its first one
+
+MASKED = ("load", "store", "atomic_rmw", "atomic_cas", "histogram")
 MAX_OPS = 4000  # of a region that is written twice
 
 
@@ -25,11 +29,11 @@ def in_two_versions(emitter: Emitter, region: Region, body: Callable[[], list[st
 
     types: their LLVM types.
     """
-    masks = [mask for mask in _bounds(emitter, region) if mask not in emitter.known.unmasked]
+    masks = _bounds(emitter, region)
     if not masks:
         return body()
     writer, outer = emitter.writer, emitter.known
-    everywhere = _all_true(emitter, masks)
+    everywhere = _all_true(emitter, [corner for corners in masks.values() for corner in corners])
     labels = [writer.label(hint) for hint in ("unmasked", "masked", "join")]
     writer.branch_if(everywhere, *labels[:2])
     start, results, ends = emitter.buffer_bytes, [], []
@@ -49,36 +53,65 @@ def in_two_versions(emitter: Emitter, region: Region, body: Callable[[], list[st
         for type_, *values in zip(types, *results)]
 
 
-def _all_true(emitter: Emitter, masks: Sequence[Value]) -> str:
-    """An i1: whether each mask is true at its last element."""
+def _all_true(emitter: Emitter, corners: Sequence[Corner]) -> str:
+    """An i1: whether each mask is true at its element."""
     writer, found = emitter.writer, ""
     with emitter.inside(1):
-        for mask in masks:
-            last = tuple(uniform(n - 1) for n in mask.type.shape)
-            one = emitter.at(mask, last).name
+        for mask, is_last in dict.fromkeys(corners):
+            place = tuple(uniform(n - 1 if is_last else 0) for n in mask.type.shape)
+            one = emitter.at(mask, place).name
             found = one if not found else writer.assign(f"and i1 {found}, {one}")
     return found
 
 
-def _bounds(emitter: Emitter, region: Region) -> list[Value]:
+def _bounds(emitter: Emitter, region: Region) -> dict[Value, list[Corner]]:
     """Masks of accesses in a region that are bounds of scalars that are known before it."""
     ops = list(walk(region))
     if len(ops) > MAX_OPS:
-        return []
-    found: dict[Value, None] = {}
+        return {}
+    found: dict[Value, list[Corner]] = {}
     for op in ops:
-        if op.name in ("load", "store", "atomic_rmw", "atomic_cas") and op.mask is not None:
-            mask = op.mask
-            if mask.type.shape and mask not in found and _is_bound(emitter, mask) and (
-                    _is_known(emitter, mask, region)):
-                found[mask] = None
-    return list(found)
+        mask = op.mask if op.name in MASKED else None
+        if mask is None or not mask.type.shape or mask in found or mask in emitter.known.unmasked:
+            continue
+        corners = _corners(emitter, mask)
+        if corners is not None and all(_is_known(emitter, part, region) for part, _ in corners):
+            found[mask] = corners
+    return found
 
 
-def _is_bound(emitter: Emitter, mask: Value) -> bool:
-    """Whether it is true throughout if its last element is true."""
-    axes = emitter.plan.infos[mask].axes
-    return all(axis.bounded >= n for axis, n in zip(axes, mask.type.shape))
+def _corners(emitter: Emitter, mask: Value) -> list[Corner] | None:
+    """Elements of masks that, if all are true, make a mask true throughout; None if there are none.
+    """
+    axes, owner = emitter.plan.infos[mask].axes, mask.owner
+    if all(axis.bounded >= n for axis, n in zip(axes, mask.type.shape)):
+        return [(mask, True)]
+    if owner is None:
+        return None
+    if owner.name in ("broadcast", "reshape", "transpose"):
+        return _corners(emitter, owner.x)
+    if owner.name == "and":
+        both = [_corners(emitter, part) for part in (owner.x, owner.y)]
+        return None if None in both else both[0] + both[1]
+    if owner.name in ("ge", "gt", "le", "lt"):
+        is_greater = owner.name in ("ge", "gt")
+        greater, less = (owner.x, owner.y) if is_greater else (owner.y, owner.x)
+        if _counts_up(greater) and _is_one_number(less):
+            return [(mask, False)]
+    return None
+
+
+def _counts_up(value: Value) -> bool:
+    """Whether no element is less than the first one: arange, however it is repeated."""
+    while value.owner is not None and value.owner.name in ("broadcast", "reshape"):
+        value = value.owner.x
+    return value.owner is not None and value.owner.name == "arange"
+
+
+def _is_one_number(value: Value) -> bool:
+    while value.owner is not None and value.owner.name in ("broadcast", "reshape"):
+        value = value.owner.x
+    return not value.type.shape or value.owner is not None and value.owner.name == "splat"
 
 
 def _is_known(emitter: Emitter, mask: Value, region: Region) -> bool:

@@ -130,6 +130,28 @@ def test_stats_tell_of_versions_and_masks():
     assert stats.gathers == 0
 
 
+@bn.jit
+def neighbours(x, out, ROWS: bn.constexpr, COLUMNS: bn.constexpr):
+    r, c = bn.block(0, ROWS), bn.block(1, COLUMNS)
+    out[r, c] = x[r + -1, c] + x[r + 1, c] + x[r, c + -1] + x[r, c + 1]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 33), (16, 64), (41, 200)])
+def test_neighbours_are_loaded_without_masks_where_the_first_and_the_last_are_inside(shape):
+    padded = np.zeros((shape[0] + 2, shape[1] + 2), np.float32)
+    x = padded[1:-1, 1:-1]
+    x[...] = np.random.default_rng().integers(-99, 99, shape)  # whose sums are exact
+    expected = padded[:-2, 1:-1] + padded[2:, 1:-1] + padded[1:-1, :-2] + padded[1:-1, 2:]
+    padded[0] = padded[-1] = padded[:, 0] = padded[:, -1] = np.nan  # beyond the array
+    out = np.full(shape, np.nan, np.float32)
+
+    grid = bn.cdiv(shape[0], 4), bn.cdiv(shape[1], 32)
+    stats = native(neighbours, x, out, ROWS=4, COLUMNS=32, grid=grid).stats
+
+    np.testing.assert_array_equal(out, expected)
+    assert stats.versions == 1 and stats.vector_loads >= 4
+
+
 def test_debug_runs_in_the_interpreter():
     compiled = copy_rows[1](np.ones(4, np.float32), np.zeros(1, np.float32), 4, BLOCK=4,
                             device="cpu", debug=True)
