@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import conversion_cases  # noqa: F401  each adds its cases to CASES
+import control_cases  # noqa: F401
 import dot_cases  # noqa: F401
 import elementwise_cases  # noqa: F401
+import function_cases  # noqa: F401
 import gather_cases  # noqa: F401
 import kernel_cases  # noqa: F401
 import map_cases  # noqa: F401

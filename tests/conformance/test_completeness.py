@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from blocknumba import language
 from blocknumba.gpu_layout.placement import rules  # noqa: F401  fills the table of placements
 from blocknumba.gpu_layout.placement.rule import PLACEMENTS
 from blocknumba.nvvm_lower import ops as code_faces  # noqa: F401  fills the table of code
@@ -57,5 +58,6 @@ def test_every_op_has_code(name):
         name in MAPPED_OPS | LOWERED_OPS)
 
 
-def test_only_ops_have_cases():
-    assert set(CASES) <= set(OPS)
+def test_only_ops_and_functions_have_cases():
+    assert {name for name in CASES if not name.startswith("bn.")} <= set(OPS)
+    assert {name[3:] for name in CASES if name.startswith("bn.")} <= set(language.__all__)
