@@ -18,7 +18,7 @@ import torch
 import triton
 import triton.language as tl
 from measure import Run, fastest, gpu_timer, interleaved, median_ratio, medians
-from triton.language.extra import libdevice
+from triton.language.extra.cuda import libdevice  # of extra alone are stubs
 
 import blocknumba as bn
 
