@@ -19,6 +19,9 @@ from blocknumba.tile_ir.ir.types import TileType, float32
 # Elementwise ops on floats that are one instruction, or are written with comparisons.
 INSTRUCTIONS = {"add", "sub", "mul", "div", "fma", "neg", "absolute", "minimum", "maximum", "fmin",
                 "fmax"}
+INSTRUCTIONS |= {f"{name}_{mode}" for name in ("add", "mul", "div", "sqrt", "fma")
+                 for mode in ("rz", "rd", "ru")}  # under another rounding mode
+FREEDOMS = {"approximate", "contract"}  # which change nothing on the CPU
 DOCUMENT = Path(__file__).parents[2] / "docs/numbers.md"
 TARGETS = {
     "avx2": ("x86_64-unknown-linux-gnu", "haswell", ""),
@@ -32,7 +35,7 @@ def float_ops() -> set[str]:
     tile = TileType(float32, (4,))
     names = set()
     for name, opdef in OPS.items():
-        if ELEMENTWISE <= opdef.traits and opdef.evaluate and not opdef.attributes:
+        if ELEMENTWISE <= opdef.traits and opdef.evaluate and FREEDOMS.issuperset(opdef.attributes):
             with contextlib.suppress(BlockError):
                 if opdef.infer(*[tile] * len(opdef.operands)) == tile:
                     names.add(name)
