@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from types import ModuleType
 
 MEMORY, DOTS = "memory-bound", "with dots"
-# relative to an element and to the root of the mean square of all, by the result's dtype
+# by the result's dtype: of floats relative to an element and to the root of the mean square of all,
+# of ints absolute
 TOLERANCES = {"float64": 1e-6, "float32": 1e-4, "float16": 2e-3, "bfloat16": 1.6e-2,
               "float8_e4m3fn": 0.13, "int8": 0, "int32": 0, "int64": 0}
 
@@ -106,6 +107,7 @@ def row_warps(block: int) -> int:
 
 def worst(torch: ModuleType, found: object, wanted: object, tolerance: float) -> float:
     """The greatest error by what is allowed: right is up to 1.  NaN is infinitely wrong."""
-    wanted, found = wanted.double(), found.double()
-    allowed = tolerance * (wanted.abs() + wanted.square().mean().sqrt()) + 1e-30
+    wanted, exact = wanted.double(), not found.dtype.is_floating_point
+    scale = 1 if exact else wanted.abs() + wanted.square().mean().sqrt()
+    found, allowed = found.double(), tolerance * scale + 1e-30
     return float(torch.nan_to_num((found - wanted).abs() / allowed, nan=float("inf")).max())
