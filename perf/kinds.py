@@ -31,6 +31,7 @@ from unittest import mock
 
 import kinds_data  # noqa: F401  registers
 import kinds_dots  # noqa: F401  registers
+import kinds_more  # noqa: F401  registers
 import kinds_rows  # noqa: F401  registers
 from kinds_case import KINDS, TOLERANCES, Kind, Launch, Make, worst
 from measure import gpu_timer, interleaved, medians
@@ -39,7 +40,8 @@ import blocknumba as bn
 import blocknumba.triton as ours
 from blocknumba.settings import SETTINGS
 
-TEXTS = ("kinds_kernels_rows", "kinds_kernels_data", "kinds_kernels_dots")
+TEXTS = ("kinds_kernels_rows", "kinds_kernels_data", "kinds_kernels_dots",
+         "kinds_kernels_more")
 ROUNDS, SECONDS_OF_A_TIMING, CAP = 10, 2e-3, 1.2
 TRITON, OURS, OWN_WARPS = "Triton", "ours", "own warps"
 PACKAGES = ("blocknumba", "torch", "triton", "numba", "numba-cuda", "numpy", "nvidia-nvvm",
@@ -70,7 +72,8 @@ def signature_of(arguments: Iterable) -> tuple[str, ...]:
         if isinstance(value, float):
             spelled.append("fp32")
         elif isinstance(value, int):  # what a launch would know of it
-            spelled.append("i32:1" if value == 1 else "i32:16" if value % 16 == 0 else "i32")
+            power = value & -value
+            spelled.append("i32" if power == 1 < value or not value else f"i32:{power}")
         else:
             spelled.append(f"*{SPELLED[str(value.dtype).removeprefix('torch.')]}:16")
     return tuple(spelled)
