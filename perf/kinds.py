@@ -72,7 +72,7 @@ def signature_of(arguments: Iterable) -> tuple[str, ...]:
         if isinstance(value, float):
             spelled.append("fp32")
         elif isinstance(value, int):  # what a launch would know of it
-            power = value & -value
+            power = min(16, value & -value)
             spelled.append("i32" if power == 1 < value or not value else f"i32:{power}")
         else:
             spelled.append(f"*{SPELLED[str(value.dtype).removeprefix('torch.')]}:16")
