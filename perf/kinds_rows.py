@@ -22,7 +22,9 @@ def dropout(make: Make, n: int) -> Launch:
     x, p, seed = make.normal(n, dtype="float16"), 0.3, 1234567
 
     def wanted():
-        kept = philox_uniform(make.torch, make.torch.arange(n, device=x.device), seed) > p
+        # in float32, as kernels compare
+        kept = philox_uniform(make.torch, make.torch.arange(n, device=x.device), seed) > (
+            make.torch.tensor(p, dtype=make.torch.float32, device=x.device))
         return make.torch.where(kept, x.double() / (1 - p), 0.0)
 
     return Launch([x, make.empty(n, dtype="float16"), n, p, seed], (cdiv(n, 1024),),
@@ -43,7 +45,7 @@ def philox_uniform(torch, counters, seed: int):
         c = [high1 ^ c[1] ^ keys[0], low1, high0 ^ c[3] ^ keys[1], low0]
         keys = [(keys[0] + 0x9E3779B9) & low, (keys[1] + 0xBB67AE85) & low]
     signed = torch.where(c[0] >= 1 << 31, c[0] - (1 << 32), c[0])
-    return torch.where(signed < 0, -signed - 1, signed).double() * 4.6566127342e-10
+    return torch.where(signed < 0, -signed - 1, signed).float() * 4.6566127342e-10
 
 
 def _product(a: int, b):
