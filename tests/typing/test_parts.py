@@ -81,7 +81,11 @@ def test_concatenate_of_several_sizes_and_dtypes():
     agree(lambda x, y: bn.cat(x, y, dim=1), lambda x, y: np.concatenate((x, y), 1), (4, 8))
 
 
-@pytest.mark.parametrize("shape, axis", [(shape, axis) for shape in SHAPES for axis in range(
+# the result has one axis more
+STACKED = (*SHAPES[:-1], (2, 2, 4, 2, 2, 2, 2))
+
+
+@pytest.mark.parametrize("shape, axis", [(shape, axis) for shape in STACKED for axis in range(
     -len(shape) - 1, len(shape) + 1)], ids=str)
 def test_stack(shape, axis):
     check(lambda x, y: np.stack((x, y, y, x), axis=axis), shape)

@@ -76,7 +76,8 @@ REFUSED = [
                                       "got tile<4xbool>"),
     ("load", (P, B, I), {}, "load: other must be tile<8xfloat32>, got tile<8xint32>"),
     ("load", (P,), {"cache": ".wb"},
-     "load: cache_modifier must be one of ('', '.ca', '.cg', '.cv'), got '.wb'"),
+     "load: cache_modifier must be one of ('', '.ca', '.cg', '.cs', '.cv'), "
+     "got '.wb'"),
     ("store", (P, I), {}, "store: value must be tile<8xfloat32>, got tile<8xint32>"),
     ("atomic_rmw", (P, F), {"kind": "and"},
      "atomic_and: given float32, accepted int32, int64, uint32, uint64"),
