@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Value
 
 _ALL = frozenset(("add", "mul", "floordiv", "truncdiv", "minimum", "splat", "broadcast", "reshape",
@@ -11,6 +12,11 @@ _ALL = frozenset(("add", "mul", "floordiv", "truncdiv", "minimum", "splat", "bro
 _ANY = frozenset(("maximum", "and"))
 _PROGRAM = frozenset(("program_id", "num_programs"))
 _MAX_DEPTH = 24
+MAX_FACTOR = 1 << 13  # rows of a tile times the tiles of a group; hashes multiply by more
+# whose result is at most x
+_LESSENING = frozenset(("floordiv", "truncdiv", "mod", "truncmod", "shr", "cast", "splat",
+                        "broadcast", "reshape", "transpose", "hint"))
+_OF_POSITIONS = _LESSENING | {"add", "mul", "minimum", "maximum"}
 
 
 def is_nonnegative(value: Value, known: Set[Value], depth: int = 0) -> bool:
@@ -46,3 +52,44 @@ def is_nonnegative(value: Value, known: Set[Value], depth: int = 0) -> bool:
     if op.name in _ALL:
         return all(is_nonnegative(v, known, depth + 1) for v in op.operands)
     return op.name in _ANY and any(is_nonnegative(v, known, depth + 1) for v in op.operands)
+
+
+def is_position(value: Value, known: Set[Value]) -> bool:
+    """Whether an int is a position, and no product of other numbers, which may wrap around.
+
+    Positions are sums of programs, elements of arange and numbers that are known not to be
+    negative, multiplied by extents of tiles: it takes 2**31 / MAX_FACTOR programs to wrap one.
+    """
+    return _factor(value, known) is not None
+
+
+def _factor(value: Value, known: Set[Value], depth: int = 0) -> int | None:
+    """Product of all that programs and elements are multiplied by in a value; None of others.
+
+    MAX_FACTOR of a number that may be large: a small one may be added to it.
+    """
+    if value in known:
+        return MAX_FACTOR
+    op = value.owner
+    if op is None or depth > _MAX_DEPTH:
+        return None
+    if op.name == "constant":
+        return 1 if abs(op.attrs["value"]) <= MAX_FACTOR else MAX_FACTOR
+    if op.name in _PROGRAM or op.name == "arange":
+        return 1
+    if op.name not in _OF_POSITIONS:
+        return None
+    if op.name == "mul":
+        x, y = op.x, op.y
+        number, other = (constant_of(y), x) if constant_of(x) is None else (constant_of(x), y)
+        factor = None if number is None else _factor(other, known, depth + 1)
+        product = None if factor is None else int(number) * factor
+        return product if product is not None and 0 <= product <= MAX_FACTOR else None
+    if op.name in _LESSENING:
+        return _factor(op.x, known, depth + 1)
+    factors = [_factor(operand, known, depth + 1) for operand in op.operands]
+    if op.name == "minimum":
+        return min((f for f in factors if f is not None), default=None)
+    if op.name == "add" and factors == [MAX_FACTOR, MAX_FACTOR]:
+        return None
+    return None if None in factors else max(factors)

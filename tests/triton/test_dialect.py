@@ -214,3 +214,30 @@ def test_order_is_along_the_last_axis():
     np.testing.assert_array_equal(out, -np.sort(-x, axis=1))
     np.testing.assert_array_equal(greatest, -np.sort(-x, axis=1)[:, :4])
     np.testing.assert_array_equal(flipped, x[:, ::-1])
+
+
+@triton.jit
+def hashed(out, seed, FACTOR: tl.constexpr, SIZE: tl.constexpr):
+    i = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    product = (i + 5000) * FACTOR + 12345
+    tl.store(out + i * 4, product % 1000)
+    tl.store(out + i * 4 + 1, product // 1000)
+    tl.store(out + i * 4 + 2, (seed * 31 + i) % 97)
+    polynomial = ((i * 31 + 7) * 31 + 7) * 31
+    tl.store(out + i * 4 + 3, (polynomial * 31 * 31 * 31) % 101)
+
+
+@pytest.mark.parametrize("interpret", (False, True))
+@pytest.mark.parametrize("factor", (16807, 1664525, 1103515245))
+def test_products_that_wrap_around_are_divided_towards_zero(factor, interpret):
+    out = np.full((256, 4), -1, np.int32)
+    hashed[4](out, 123456789, FACTOR=factor, SIZE=64, interpret=interpret)
+    i = np.arange(256, dtype=np.int32)
+    with np.errstate(over="ignore"):
+        product = (i + 5000) * np.int32(factor) + np.int32(12345)
+        seeded = np.int32(123456789 * 31 % 2**32 - 2**32 * (123456789 * 31 % 2**32 >= 2**31)) + i
+        polynomial = ((i * np.int32(31) + 7) * 31 + 7) * 31 * 31 * 31 * 31
+    assert product.min() < 0 or factor == 16807
+    expected = np.stack([np.fmod(product, 1000), np.trunc(product / 1000), np.fmod(seeded, 97),
+                         np.fmod(polynomial, 101)], 1)
+    np.testing.assert_array_equal(out, expected)

@@ -14,7 +14,7 @@ from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.functions.elementwise import computed, symbol_of
 from blocknumba.typing.functions.elementwise import truth as truth_of_number
 from blocknumba.typing.functions.memory import as_pointer
-from blocknumba.typing.ranges import is_nonnegative
+from blocknumba.typing.ranges import is_nonnegative, is_position
 from blocknumba.typing.triton import promotion
 from blocknumba.typing.values import Number, unwrapped
 
@@ -176,7 +176,8 @@ def _divided(context: Context, name: str, x: object, y: object) -> Value:
     if dtype == bool_:  # of one bit; by 0 it is 0
         return (_and_not(context, first, second) if name == "mod"
                 else context.emit("and", first, second))
-    if not all(is_nonnegative(value, context.nonnegative) for value in (first, second)):
+    known = context.nonnegative
+    if not all(is_nonnegative(v, known) and is_position(v, known) for v in (first, second)):
         name = _DIVISIONS[name]
     return context.emit(name, first, second)
 
