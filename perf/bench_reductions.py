@@ -10,14 +10,13 @@ float64.  Triton's variance is of two passes, as users write it; ours keeps more
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import torch
 import triton
 import triton.language as tl
-from measure import Run, fastest, gpu_timer, interleaved, median_ratio, medians
+from measure import Run, fastest, gpu_timer, two_columns
 from triton.language.extra.cuda import libdevice  # of extra alone are stubs
 
 import blocknumba as bn
@@ -135,19 +134,10 @@ def cases() -> Iterator[tuple[str, Mapping[str, Run]]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path)
-    arguments, found = parser.parse_args(), {}
-    for name, runs in cases():
-        samples = interleaved(runs, gpu_timer(), ROUNDS, REPEATS)
-        times = {who: seconds * 1e6 for who, seconds in medians(samples).items()}
-        ratio = median_ratio(samples, PEER, SUBJECT)
-        found[name] = {"us": times, f"{PEER} / {SUBJECT}": ratio}
-        print(f"{name:20} {SUBJECT} {times[SUBJECT]:7.1f} us  {PEER} {times[PEER]:7.1f} us  "
-              f"{PEER} / {SUBJECT} {ratio:.3f}", flush=True)
-    if arguments.output:
-        card = torch.cuda.get_device_name()
-        versions = {"torch": torch.__version__, "triton": triton.__version__}
-        arguments.output.write_text(json.dumps({"card": card, **versions, "cases": found},
-                                               indent=1))
+    output = parser.parse_args().output
+    about = {"card": torch.cuda.get_device_name(), "torch": torch.__version__,
+             "triton": triton.__version__}
+    two_columns(cases(), SUBJECT, PEER, ROUNDS, REPEATS, output, about)
 
 
 if __name__ == "__main__":

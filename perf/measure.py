@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 from blocknumba.dispatch.launch.driver import Driver, require_driver
 
@@ -107,3 +109,21 @@ class ReplayClock:
 
 
 CLOCK = ReplayClock()
+
+
+def two_columns(cases: Iterable[tuple[str, Mapping[str, Run]]], subject: str, peer: str,
+                rounds: int, repeats: int, output: Path | None, about: Mapping[str, str]) -> None:
+    """Print a line for each case of two competitors, and write all as JSON where that is asked for.
+
+    cases: name and runs of each.   about: what stands beside them in the file: card, versions.
+    """
+    found = {}
+    for name, runs in cases:
+        samples = interleaved(runs, gpu_timer(), rounds, repeats)
+        times = {who: seconds * 1e6 for who, seconds in medians(samples).items()}
+        ratio = median_ratio(samples, peer, subject)
+        found[name] = {"us": times, f"{peer} / {subject}": ratio}
+        print(f"{name:20} {subject} {times[subject]:7.1f} us  {peer} {times[peer]:7.1f} us  "
+              f"{peer} / {subject} {ratio:.3f}", flush=True)
+    if output is not None:
+        output.write_text(json.dumps({**about, "cases": found}, indent=1))

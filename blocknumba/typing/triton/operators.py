@@ -177,7 +177,8 @@ def _divided(context: Context, name: str, x: object, y: object) -> Value:
         return (_and_not(context, first, second) if name == "mod"
                 else context.emit("and", first, second))
     known = context.nonnegative
-    if not all(is_nonnegative(v, known) and is_position(v, known) for v in (first, second)):
+    if dtype.kind == "int" and not all(
+            is_nonnegative(v, known) and is_position(v, known) for v in (first, second)):
         name = _DIVISIONS[name]
     return context.emit(name, first, second)
 
