@@ -15,6 +15,7 @@ _LAZY = {"autotune": ("blocknumba.dispatch.tune.autotune", "autotune"),
          "Config": ("blocknumba.dispatch.tune.key", "Config"),
          "current_device": ("blocknumba.dispatch.launch.device", "current_device"),
          "device": ("blocknumba.dispatch.njit.device_array", "device"),
+         "evaluate": ("blocknumba.testing.evaluate", "evaluate"),
          "heuristics": ("blocknumba.dispatch.tune.layers", "heuristics"),
          "testing": ("blocknumba.testing", "")}
 __version__ = "0.1.0"

@@ -1,4 +1,9 @@
-"""The errors a user can cause, each with the source it points at."""
+"""The errors a user can cause, each with the source it points at.
+
+Example:
+>>> issubclass(bn.errors.BlockTypeError, TypeError)
+True
+"""
 
 from __future__ import annotations
 
@@ -46,6 +51,13 @@ class BlockError(Exception):
     message: op, what was given, what is accepted, on one line.
     loc: where the mistake is; UNKNOWN until somebody who knows it calls `at`.
     hint: the fix, when it is known.
+
+    Example:
+    >>> try:
+    ...     bn.evaluate(lambda x: bn.sum(x, axis=1), [1, 2])
+    ... except bn.errors.BlockError as error:
+    ...     print(error.message)
+    sum: axis 1 is out of range for rank 1, accepted -1 to 0
     """
 
     def __init__(self, message: str, *, loc: Loc = UNKNOWN, hint: str = ""):

@@ -31,6 +31,11 @@ def do_bench(fn: Callable[[], object], warmup: float = 25, rep: float = 100,
     quantiles: return these instead of what return_mode says.
     return_mode: "min", "max", "mean", "median", or "all" for a list.
     device: "cpu" for the host's clock on a machine with a GPU too.
+
+    Example:
+    >>> x = np.random.default_rng(0).random(1000)
+    >>> bn.testing.do_bench(lambda: np.sort(x), warmup=1, rep=2, device="cpu") > 0
+    True
     """
     require(device in (None, "cpu", "gpu"), "do_bench: given device {!r}, accepted cpu, gpu",
             device, error=BlockValueError)
@@ -60,6 +65,14 @@ def do_bench_cudagraph(fn: Callable[[], object], rep: float = 20,
 
     fn must launch to the current stream of Torch or CuPy; host arrays cannot be used.
     Parameters as of do_bench.
+
+    Example:
+    >>> try:
+    ...     time_ms = bn.testing.do_bench_cudagraph(lambda: None)
+    ... except bn.errors.BlockError as error:  # where there is no GPU
+    ...     time_ms = None
+    >>> time_ms is None or time_ms >= 0
+    True
     """
     _require_mode(return_mode)
     driver = require_driver("do_bench_cudagraph")

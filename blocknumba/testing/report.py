@@ -27,6 +27,11 @@ class Benchmark:
     xlabel, ylabel: of the axes; xlabel is the first of x_names where it is empty.
     x_log, y_log: logarithmic axes.
     styles: (colour, dash) of each line, as matplotlib has them.
+
+    Example:
+    >>> sizes = bn.testing.Benchmark(["n"], [10, 100], "sorter", ["numpy"], ["NumPy"], "sorting")
+    >>> sizes.x_arguments(10)
+    {'n': 10}
     """
 
     x_names: Sequence[str]
@@ -125,6 +130,12 @@ class Report:
     """A function with the benchmarks to measure it by.
 
     function: returns y, or (y, low, high), for the arguments that a Benchmark names.
+
+    Example:
+    >>> sizes = bn.testing.Benchmark(["n"], [1, 2], "power", [1, 2], ["n", "n * n"], "powers")
+    >>> report = bn.testing.Report(lambda n, power: n**power, [sizes])
+    >>> report.run().rows
+    [(1, 1.0, 1.0), (2, 2.0, 4.0)]
     """
 
     def __init__(self, function: Callable[..., object], benchmarks: Sequence[Benchmark]):
@@ -167,7 +178,19 @@ class Report:
 
 
 def perf_report(benchmarks: Benchmark | Sequence[Benchmark]) -> Callable[[Callable], Report]:
-    """Measure a function: `@perf_report(Benchmark(...))`, then `function.run(print_data=True)`."""
+    """Measure a function: `@perf_report(Benchmark(...))`, then `function.run(print_data=True)`.
+
+    Example:
+    >>> @bn.testing.perf_report(bn.testing.Benchmark(
+    ...     ["n"], [1, 2], "power", [1, 2], ["n", "n * n"], "powers"))
+    ... def powers(n, power):
+    ...     return n**power  # a time, or a rate
+    >>> print(powers.run())
+    powers:
+    n  n  n * n
+    1  1  1
+    2  2  4
+    """
     listed = [benchmarks] if isinstance(benchmarks, Benchmark) else list(benchmarks)
     return lambda function: Report(function, listed)
 

@@ -24,13 +24,22 @@ from blocknumba.nvvm_lower.toolchain import ToolchainError
 
 
 class TritonError(Exception):
-    """Base of what Triton raises."""
+    """Base of what Triton raises.
+
+    Example:
+    >>> issubclass(triton.OutOfResources, triton.TritonError)
+    True
+    """
 
 
 class OutOfResources(TritonError):
     """A kernel that asks for more of something than the device has.
 
     required, limit: of it, in its unit; None where they are not known.  name: of the resource.
+
+    Example:
+    >>> print(triton.OutOfResources(300000, 232448, "shared memory"))
+    out of resource: shared memory, required 300000, limit 232448
     """
 
     def __init__(self, required: int | None, limit: int | None, name: str):
@@ -61,7 +70,12 @@ class AutotunerError(_Told):
 
 
 class InterpreterError(_Told):
-    """A kernel that failed while it was interpreted."""
+    """A kernel that failed while it was interpreted.
+
+    Example:
+    >>> issubclass(triton.InterpreterError, triton.TritonError)
+    True
+    """
 
 
 class CompilationError(TritonError):
@@ -69,6 +83,16 @@ class CompilationError(TritonError):
 
     src: the source of its function.  node: something with lineno and col_offset, counted as in
     src, or None.  error_message: the reason.
+
+    Example:
+    >>> @triton.jit
+    ... def odd(x):
+    ...     tl.store(x + tl.arange(0, 3), 1.0)
+    >>> try:
+    ...     _ = odd[(1,)](np.zeros(4, np.float32))
+    ... except triton.CompilationError as error:
+    ...     print("power of two" in str(error))
+    True
     """
 
     def __init__(self, src: str | None, node: object, error_message: str | None = None):

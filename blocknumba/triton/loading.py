@@ -36,6 +36,16 @@ def install(*packages: str) -> None:
     packages: names, "liger_kernel" or "fla.ops".
     Errors: BlockTypeError for what is no name; BlockValueError for a package that was imported
     before, and for triton and torch themselves.
+
+    Example:
+    >>> import importlib, pathlib, sys, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = pathlib.Path(folder, "kernels_of_others.py").write_text("import triton")
+    >>> sys.path.insert(0, folder)
+    >>> triton.install("kernels_of_others")
+    >>> importlib.import_module("kernels_of_others").triton.__name__
+    'blocknumba.triton'
+    >>> sys.path.remove(folder)
     """
     for name in packages:
         require(isinstance(name, str) and all(part.isidentifier() for part in name.split(".")),

@@ -1,4 +1,13 @@
-"""`triton.testing`: benchmarks, and comparison of results."""
+"""`triton.testing`: benchmarks, and comparison of results.
+
+Example:
+>>> triton.testing.assert_close(np.float32([1, 2]), np.float32([1, 2 + 1e-7]))
+>>> try:
+...     triton.testing.assert_close(np.float32([1, 2]), np.float32([1, 3]))
+... except AssertionError:
+...     print("not close")
+not close
+"""
 
 from __future__ import annotations
 

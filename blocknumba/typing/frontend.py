@@ -123,6 +123,17 @@ def build(python_function: types.FunctionType, argument_types: Mapping[str, Argu
     return _build(python_function, argument_types, constants, options)
 
 
+def infer(python_function: types.FunctionType, constants: Mapping[str, object]) -> None:
+    """Run the rules of a kernel of constants alone on stand-ins; nothing is emitted.
+
+    Errors: as of build, those that typing finds.
+    """
+    source = source_of(python_function, dialect(NUMPY_NAME))
+    options = Options()
+    context = Context(Builder(), options, False, ScalarFunctions(options.target))
+    _inferred(source, {}, bind_constants(source, {}, constants), {}, context)
+
+
 def _build(python_function: types.FunctionType, argument_types: Mapping[str, Argument],
            constants: Mapping[str, object] | None, options: Options) -> Function:
     source = source_of(python_function, dialect(options.dialect))

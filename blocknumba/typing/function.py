@@ -33,7 +33,12 @@ class BlockFunction:
 
     @without_our_frames
     def __call__(self, *arguments: object, **keywords: object) -> object:
-        raise UnsupportedError(f"bn.{self.__name__} can only be called in a @bn.jit kernel")
+        raise UnsupportedError(f"bn.{self.__name__} can only be called in a @bn.jit kernel",
+                               hint=f"to try it on arrays: bn.evaluate(bn.{self.__name__}, ...)")
+
+    def __get__(self, instance: object, owner: type | None = None) -> BlockFunction:
+        """Itself: an attribute of a class, and a routine to `help`, which shows its parameters."""
+        return self
 
     def __repr__(self) -> str:
         return f"<function bn.{self.__name__}>"

@@ -11,6 +11,16 @@ class static_range:  # noqa: N801 - spelled as range is
     """range(start, stop, step) whose loop is unrolled, its variable a compile-time constant.
 
     Errors: bounds that are not compile-time ints.
+
+    Example:
+    >>> @bn.jit
+    ... def first(xs, out):
+    ...     for i in bn.static_range(len(xs)):
+    ...         out[i] = xs[i][0]
+    >>> out = np.zeros(2)
+    >>> _ = first[1]((np.ones(3), np.ones(5) * 2), out)
+    >>> out
+    array([1., 2.])
     """
 
     __compile_time__ = True

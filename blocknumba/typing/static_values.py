@@ -19,6 +19,15 @@ class constexpr:  # noqa: N801 - Triton's spelling
 
     `N = bn.constexpr(128)` marks a global as one, which is allowed but not needed: every global
     that a kernel reads is a constant.  In a kernel, bn.constexpr(x) is x.
+
+    Example:
+    >>> @bn.jit
+    ... def fill(out, SIZE: bn.constexpr):
+    ...     out[bn.span(0, SIZE)] = SIZE
+    >>> out = np.zeros(6, int)
+    >>> _ = fill[1](out, SIZE=4)
+    >>> out
+    array([4, 4, 4, 4, 0, 0])
     """
 
     __compile_time__ = True

@@ -71,6 +71,14 @@ def block_function(kernel: Kernel, constants: Mapping[str, object] | None = None
     options: num_stages, fastmath, debug and lineinfo, as for @bn.jit.
     Errors: BlockTypeError for constants or options that do not fit.  A call that does not fit is
     an error when its kernel is compiled.
+
+    Example:
+    >>> @bn.jit
+    ... def total(x, out, BLOCK: bn.constexpr):
+    ...     out[0] = bn.sum(x[bn.span(0, BLOCK)])
+    >>> block_total = bn.block_function(total, {"BLOCK": 256}, num_warps=4)
+    >>> block_total.threads
+    128
     """
     require(isinstance(kernel, Kernel), "block_function: given {!r}, accepted a @bn.jit kernel",
             kernel)

@@ -179,6 +179,15 @@ def compile(kernel: Kernel, signature: object, constants: Mapping[str, object] |
     options: compile options, as for @bn.jit.
     The code is for arrays that share no memory, as most launches are.
     Errors: BlockTypeError for constants or types that do not fit the kernel.
+
+    Example:
+    >>> @bn.jit
+    ... def double(x, BLOCK: bn.constexpr):
+    ...     r = bn.block(0, BLOCK)
+    ...     x[r] = x[r] * 2
+    >>> compiled = bn.compile(double, "f32[::1]:16", {"BLOCK": 1024}, target="sm_90a")
+    >>> "ld.global.v4" in compiled.asm["ptx"]
+    True
     """
     require(isinstance(kernel, Kernel), "compile: given {!r}, accepted a @bn.jit kernel", kernel)
     kernel, signature, constants = _taken_apart(kernel, signature, constants)

@@ -68,7 +68,13 @@ def properties(number: int) -> Properties:
 
 
 def current_device() -> Device:
-    """The device for launches whose arrays are on no GPU: the thread's GPU, or the CPU."""
+    """The device for launches whose arrays are on no GPU: the thread's GPU, or the CPU.
+
+    Example:
+    >>> device = bn.current_device()
+    >>> device.multiprocessors >= 1
+    True
+    """
     driver = find_driver()
     if driver is None or SETTINGS.interpret:
         return CPU

@@ -52,6 +52,14 @@ class Kernel(Named):
     python_function: the decorated function.
     signature: its parameters.
     options: compile options, which keywords of a launch override.
+
+    Example:
+    >>> @bn.jit
+    ... def double(x, BLOCK: bn.constexpr):
+    ...     r = bn.block(0, BLOCK)
+    ...     x[r] = x[r] * 2
+    >>> isinstance(double, bn.Kernel), double
+    (True, <kernel double(x, BLOCK)>)
     """
 
     # slots are what each launch reads: they cost less than the dict of so many attributes
@@ -434,6 +442,16 @@ def jit(function: FunctionType | None = None, /, **options: object) -> Kernel | 
     options: see Options.  The other keywords of Triton's jit (TRITON_HINTS) are accepted and change
     nothing: code is specialised on divisibility, never on values, and all calls are inlined.
     Errors: BlockTypeError for an option that does not exist.
+
+    Example:
+    >>> @bn.jit
+    ... def double(x, BLOCK: bn.constexpr):
+    ...     r = bn.block(0, BLOCK)
+    ...     x[r] = x[r] * 2
+    >>> x = np.arange(6)
+    >>> _ = double[bn.cdiv(x.size, 4)](x, BLOCK=4)
+    >>> x
+    array([ 0,  2,  4,  6,  8, 10])
     """
     options = {name: value for name, value in options.items() if name not in TRITON_HINTS}
     require_options("jit", options)

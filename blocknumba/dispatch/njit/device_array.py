@@ -48,6 +48,13 @@ def device(x: object) -> DeviceArray:
         launch.  In the function it has `shape`, `ndim` and `size`.
     Launches go to the stream that is current in x's library now; a stream that a launch names wins.
     Errors: BlockTypeError for anything else; those of a launch that is given x.
+
+    Example:
+    >>> try:
+    ...     bn.device(np.zeros(4))
+    ... except bn.errors.BlockError as error:
+    ...     print(error.hint)
+    pass NumPy arrays to @njit functions as they are
     """
     info = array_info(x, "device")
     if info is None or info.device is None:

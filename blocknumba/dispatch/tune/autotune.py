@@ -292,6 +292,17 @@ def autotune(configs: Iterable[Config], key: Sequence[str] = (),
     use_cuda_graph: measure in CUDA graphs, without the cost of launches.
     do_bench: (function, quantiles=) -> quantiles in ms; measures instead of bn.testing.do_bench.
     cache_results: keep timings on disk.
+
+    Example:
+    >>> @bn.autotune([bn.Config({"BLOCK": 16}), bn.Config({"BLOCK": 64})], key=["x.shape"])
+    ... @bn.jit
+    ... def double(x, BLOCK: bn.constexpr):
+    ...     for r in bn.grid_spans(x.size, BLOCK):
+    ...         x[r] = x[r] * 2
+    >>> x = np.arange(100)
+    >>> _ = double[2](x)
+    >>> x[-1], double.best_config.kwargs["BLOCK"] in (16, 64)
+    (np.int64(198), True)
     """
     measurement = Measurement(tuple(reset_to_zero or ()), tuple(restore_value or ()), pre_hook,
                               post_hook, warmup, rep, use_cuda_graph, do_bench)

@@ -33,6 +33,10 @@ class Config:
     num_warps, num_stages, num_ctas, maxnreg: compile options; None leaves the kernel's own.
     pre_hook: called with the dict of all arguments before every launch with this configuration.
     Errors: BlockTypeError or BlockValueError for an option out of its range.
+
+    Example:
+    >>> bn.Config({"BLOCK": 128}, num_warps=8).kwargs
+    {'BLOCK': 128}
     """
 
     kwargs: Mapping[str, object]

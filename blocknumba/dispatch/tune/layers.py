@@ -151,6 +151,17 @@ def heuristics(values: Mapping[str, Callable[[dict], object]]) -> Callable[[Kern
     """Compute constants: `@bn.heuristics({"EVEN": lambda args: args["n"] % 2 == 0})`.
 
     It goes above @bn.jit, and above or below @bn.autotune, whose choice it sees when below.
+
+    Example:
+    >>> @bn.heuristics({"BLOCK": lambda arguments: bn.next_power_of_2(arguments["x"].size)})
+    ... @bn.jit
+    ... def normalise(x, BLOCK: bn.constexpr):
+    ...     r = bn.span(0, BLOCK)
+    ...     x[r] = x[r] / bn.sum(x[r])
+    >>> x = np.array([1.0, 2.0, 5.0])
+    >>> _ = normalise[1](x)
+    >>> x
+    array([0.125, 0.25 , 0.625])
     """
     require(isinstance(values, Mapping) and all(map(callable, values.values())),
             "heuristics: given {!r}, accepted a dict of functions by name", values)

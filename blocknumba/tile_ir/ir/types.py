@@ -30,6 +30,8 @@ class DType:
     def __str__(self) -> str:
         return self.name
 
+    __repr__ = __str__
+
     @property
     def numpy(self) -> np.dtype:
         """The NumPy dtype of the same elements."""

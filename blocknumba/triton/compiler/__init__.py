@@ -1,4 +1,9 @@
-"""`triton.compiler`: code made ahead of a launch."""
+"""`triton.compiler`: code made ahead of a launch.
+
+Example:
+>>> triton.compiler.compile is triton.compile
+True
+"""
 
 from blocknumba.triton.compiler.compiler import ASTSource, compile
 from blocknumba.triton.compiler.errors import CompilationError

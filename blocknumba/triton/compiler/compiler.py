@@ -61,6 +61,16 @@ def compile(src: ASTSource, target: object = None,
     target: GPUTarget("cuda", 90, 32) and the like; None for the current device.
     options: compile options.
     Errors: those of errors.py; UnsupportedError for a file of another compiler's text.
+
+    Example:
+    >>> @triton.jit
+    ... def fill(x, BLOCK: tl.constexpr):
+    ...     tl.store(x + tl.arange(0, BLOCK), 1.0)
+    >>> from blocknumba.triton.backends.compiler import GPUTarget
+    >>> source = triton.compiler.ASTSource(fill, {"x": "*fp32", "BLOCK": "constexpr"}, {"BLOCK": 8})
+    >>> compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32))
+    >>> ".entry fill" in compiled.asm["ptx"]
+    True
     """
     require(isinstance(src, ASTSource), "compile: given {!r}, accepted an ASTSource", src,
             error=UnsupportedError)

@@ -1,4 +1,9 @@
-"""`import blocknumba.triton.language as tl`: the functions of kernels in Triton's dialect."""
+"""`import blocknumba.triton.language as tl`: the functions of kernels in Triton's dialect.
+
+Example:
+>>> triton.language.float32, triton.language.cdiv is tl.cdiv
+(float32, True)
+"""
 
 from __future__ import annotations
 

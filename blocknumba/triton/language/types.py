@@ -90,7 +90,20 @@ class void:  # noqa: N801 - Triton's name
 
 
 def constexpr_function(function):
-    """Make a function that kernels call with constexprs and that Python runs, at compile time."""
+    """Make a function that kernels call with constexprs and that Python runs, at compile time.
+
+    Example:
+    >>> @triton.constexpr_function
+    ... def half(n):
+    ...     return n // 2
+    >>> @triton.jit
+    ... def fill(x, SIZE: tl.constexpr):
+    ...     tl.store(x + tl.arange(0, half(SIZE)), 7)
+    >>> x = np.zeros(4, np.int32)
+    >>> _ = fill[(1,)](x, 4)
+    >>> x
+    array([7, 7, 0, 0], dtype=int32)
+    """
     if not callable(function):
         raise BlockTypeError(f"constexpr_function: given {function!r}, accepted a function")
     function.__compile_time__ = True
@@ -98,7 +111,15 @@ def constexpr_function(function):
 
 
 def must_use_result(function: object, hint: object = True) -> object:
-    """A mark of functions without effect, as `@must_use_result` or with a hint: no more."""
+    """A mark of functions without effect, as `@must_use_result` or with a hint: no more.
+
+    Example:
+    >>> @triton.must_use_result
+    ... def square(x):
+    ...     return x * x
+    >>> square(3)
+    9
+    """
     return function if callable(function) else lambda marked: marked
 
 

@@ -1,4 +1,9 @@
-"""`triton.runtime`: kernels, tuners, the driver and their exceptions."""
+"""`triton.runtime`: kernels, tuners, the driver and their exceptions.
+
+Example:
+>>> triton.runtime.JITFunction is triton.JITFunction
+True
+"""
 
 from blocknumba.triton.runtime.autotuner import (
     Autotuner, Config, Heuristics, autotune, heuristics,

@@ -12,6 +12,10 @@ def set_allocator(allocator: Callable[[int, int, int | None], object] | None) ->
 
     Kernels of blocknumba ask for no workspace: descriptors are in their registers.
     Errors: BlockTypeError for what cannot be called.
+
+    Example:
+    >>> triton.set_allocator(lambda size, alignment, stream: np.empty(size, np.uint8)) is None
+    True
     """
     require(allocator is None or callable(allocator),
             "set_allocator: given {!r}, accepted a function", allocator)

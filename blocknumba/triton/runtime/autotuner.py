@@ -34,6 +34,10 @@ class Config:
 
     kwargs: constants by name.  num_warps, num_stages, num_ctas, maxnreg: options of the launch.
     pre_hook: called with the dict of all arguments before every launch with this choice.
+
+    Example:
+    >>> triton.Config({"BLOCK": 128}, num_warps=8).all_kwargs()["BLOCK"]
+    128
     """
 
     def __init__(self, kwargs: Mapping[str, object], num_warps: int = 4, num_stages: int = 3,
@@ -294,6 +298,18 @@ def autotune(configs: Sequence[Config], key: Sequence[str],
     pre_hook(arguments, reset_only=False), post_hook(arguments, exception): in place of these.
     warmup, rep: ms.  do_bench: (function, quantiles=) -> quantiles in ms.
     cache_results: keep timings on disk.
+
+    Example:
+    >>> @triton.autotune([triton.Config({"BLOCK": 16}), triton.Config({"BLOCK": 64})], key=["n"])
+    ... @triton.jit
+    ... def fill(x, n, BLOCK: tl.constexpr):
+    ...     for first in range(0, n, BLOCK):
+    ...         i = first + tl.arange(0, BLOCK)
+    ...         tl.store(x + i, 7, mask=i < n)
+    >>> x = np.zeros(100, np.float32)
+    >>> _ = fill[(1,)](x, 100)
+    >>> x.min()
+    np.float32(7.0)
     """
     return lambda fn: Autotuner(
         fn, fn.arg_names, configs, key, reset_to_zero, restore_value, pre_hook=pre_hook,
@@ -303,7 +319,19 @@ def autotune(configs: Sequence[Config], key: Sequence[str],
 
 def heuristics(values: Mapping[str, Callable[[dict], object]],
                ) -> Callable[[KernelInterface], Heuristics]:
-    """Compute arguments: `@triton.heuristics({"EVEN": lambda args: args["n"] % 2 == 0})`."""
+    """Compute arguments: `@triton.heuristics({"EVEN": lambda args: args["n"] % 2 == 0})`.
+
+    Example:
+    >>> @triton.heuristics({"BLOCK": lambda arguments: triton.next_power_of_2(arguments["n"])})
+    ... @triton.jit
+    ... def fill(x, n, BLOCK: tl.constexpr):
+    ...     i = tl.arange(0, BLOCK)
+    ...     tl.store(x + i, 7, mask=i < n)
+    >>> x = np.zeros(3, np.float32)
+    >>> _ = fill[(1,)](x, 3)
+    >>> x
+    array([7., 7., 7.], dtype=float32)
+    """
     return lambda fn: Heuristics(fn, fn.arg_names, values)
 
 

@@ -9,7 +9,15 @@ from blocknumba.triton.runtime.tensors import MockTensor
 
 
 class KernelInterface:
-    """Something that `kernel[grid](...)` launches, by its method run."""
+    """Something that `kernel[grid](...)` launches, by its method run.
+
+    Example:
+    >>> @triton.jit
+    ... def nothing(x):
+    ...     pass
+    >>> isinstance(nothing, triton.KernelInterface)
+    True
+    """
 
     __slots__ = ()
 

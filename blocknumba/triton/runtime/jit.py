@@ -95,6 +95,14 @@ class JITFunction(Kernel, KernelInterface):
 
     fn: the decorated function.  params: its parameters, arg_names: their names, constexprs: the
     positions of those that are constants.
+
+    Example:
+    >>> @triton.jit
+    ... def double(x, n, BLOCK: tl.constexpr):
+    ...     i = tl.arange(0, BLOCK)
+    ...     tl.store(x + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+    >>> isinstance(double, triton.JITFunction), double.arg_names
+    (True, ['x', 'n', 'BLOCK'])
     """
 
     def __init__(self, fn: FunctionType, version: object = None,
@@ -268,6 +276,16 @@ def jit(fn: FunctionType | None = None, *, version: object = None,
     do_not_specialize: names or positions of numbers of which code knows nothing but the dtype:
         not that one is 1, and so a constant; not what divides it.
     The other keywords are kept and change nothing: arrays are specialised, and calls inlined.
+
+    Example:
+    >>> @triton.jit
+    ... def double(x, n, BLOCK: tl.constexpr):
+    ...     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    ...     tl.store(x + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)
+    >>> x = np.arange(6, dtype=np.float32)
+    >>> _ = double[(2,)](x, 6, BLOCK=4)
+    >>> x
+    array([ 0.,  2.,  4.,  6.,  8., 10.], dtype=float32)
     """
     keywords = dict(version=version, do_not_specialize=do_not_specialize,
                     do_not_specialize_on_alignment=do_not_specialize_on_alignment, debug=debug,

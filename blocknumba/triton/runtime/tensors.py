@@ -9,6 +9,15 @@ class MockTensor:
     """A tensor without memory, for `kernel.warmup(MockTensor(torch.float32), ...)`.
 
     dtype: of any library, or of the language.  shape: in elements.
+
+    Example:
+    >>> @triton.jit
+    ... def fill(x, n, BLOCK: tl.constexpr):
+    ...     i = tl.arange(0, BLOCK)
+    ...     tl.store(x + i, 7, mask=i < n)
+    >>> compiled = fill.warmup(triton.MockTensor(tl.float32), 8, BLOCK=8, grid=(1,))
+    >>> compiled is not None
+    True
     """
 
     def __init__(self, dtype: object, shape: Sequence[int] | None = None):
@@ -38,6 +47,10 @@ class TensorWrapper:
     """A tensor or array whose memory is read as elements of another dtype.
 
     base: of any library.  dtype: of any library, or of the language.
+
+    Example:
+    >>> triton.TensorWrapper(np.zeros(4, np.uint8), tl.float8e5).dtype
+    float8_e5m2
     """
 
     def __init__(self, base: object, dtype: object):
@@ -86,6 +99,15 @@ def reinterpret(tensor: object, dtype: object) -> object:
 
     The tensor itself where it has that dtype.
     Errors: TypeError for what is neither a tensor nor an array.
+
+    Example:
+    >>> @triton.jit
+    ... def fill(x):
+    ...     tl.store(x + tl.arange(0, 4), 1.0)
+    >>> codes = np.zeros(4, np.uint8)
+    >>> _ = fill[(1,)](triton.reinterpret(codes, tl.float8e5))
+    >>> codes
+    array([60, 60, 60, 60], dtype=uint8)
     """
     base = tensor.base if isinstance(tensor, TensorWrapper) else tensor
     if not hasattr(base, "dtype"):

@@ -1,1 +1,7 @@
-"""Tools beside kernels."""
+"""Tools beside kernels.
+
+Example:
+>>> from blocknumba.triton.tools.tensor_descriptor import TensorDescriptor
+>>> triton.tools.tensor_descriptor.TensorDescriptor is TensorDescriptor
+True
+"""

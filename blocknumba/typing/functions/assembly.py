@@ -23,6 +23,15 @@ def inline_asm_elementwise(context, asm, constraints, args, dtype, is_pure, pack
     packed into 32-bit registers.
     Errors: UnsupportedError on the CPU; constraints that do not fit the operands.
     Source: Triton's inline_asm_elementwise; PTX ISA.
+
+    Example:
+    >>> @bn.jit
+    ... def reverse(x):
+    ...     r = bn.span(0, 4)
+    ...     x[r] = bn.inline_asm_elementwise("brev.b32 $0, $1;", "=r,r", (x[r],), bn.int32, True, 1)
+    >>> compiled = bn.compile(reverse, ("i32[::1]",), target="sm_90a")
+    >>> "brev.b32" in compiled.asm["ptx"]
+    True
     """
     name = "inline_asm_elementwise"
     texts = {what: static(f"{name}: {what}", given)

@@ -29,6 +29,10 @@ def concatenate(context, tiles, axis=0):
     up to a power of two; their dtypes are promoted.
     Errors: BlockTypeError for scalars and other shapes; for a sum that is no power of two.
     Source: numpy.concatenate.
+
+    Example:
+    >>> bn.evaluate(lambda x, y: bn.concatenate((x, y)), [1, 2], [3.5, 4.5])
+    array([1. , 2. , 3.5, 4.5])
     """
     values = _tiles(context, "concatenate", tiles)
     if axis is None:
@@ -41,6 +45,10 @@ def cat(context, x, y, can_reorder=False, dim=0):
     """x and y one after the other along an axis; can_reorder changes nothing: they stay in order.
 
     Source: numpy.concatenate, Triton's cat.
+
+    Example:
+    >>> bn.evaluate(bn.cat, [1, 2], [3, 4])
+    array([1, 2, 3, 4])
     """
     return _concatenated(context, "cat", _tiles(context, "cat", (x, y)), dim)
 
@@ -52,6 +60,11 @@ def stack(context, tiles, axis=0):
     tiles: a tuple of them, as many as a power of two; their dtypes are promoted.
     Errors: BlockTypeError for other numbers of tiles; for shapes that differ.
     Source: numpy.stack.
+
+    Example:
+    >>> bn.evaluate(lambda x, y: bn.stack((x, y), axis=1), [1, 2], [3, 4])
+    array([[1, 3],
+           [2, 4]])
     """
     values = _tiles(context, "stack", tiles)
     shape = values[0].type.shape
@@ -70,6 +83,10 @@ def repeat(context, x, repeats, axis=None):
 
     repeats: a compile-time power of two.
     Source: numpy.repeat.
+
+    Example:
+    >>> bn.evaluate(bn.repeat, [1, 2], 2)
+    array([1, 1, 2, 2])
     """
     tile = tile_of(context, "repeat", x)
     times = static_int("repeat: repeats", repeats)

@@ -23,6 +23,10 @@ def histogram(context, x, bins, mask=None):
     The counts of a whole array are the sum over programs: bn.atomic_add(total.at[r], counts).
     Errors: floats; bins that is no power of two.
     Source: numpy.bincount with minlength=bins; Triton's histogram.
+
+    Example:
+    >>> bn.evaluate(bn.histogram, [0, 2, 2, 7], bins=4)
+    array([1, 0, 2, 0], dtype=int32)
     """
     tile = as_tile(context, "histogram", x)
     if tile.type.dtype.is_float:

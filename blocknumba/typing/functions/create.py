@@ -17,13 +17,33 @@ _ROUNDINGS = {None: "nearest", "rtne": "nearest", "rtz": "zero"}
 
 @function
 def program_id(context, axis):
-    """Index of this program along a grid axis (0, 1 or 2), a Python int kept in int32."""
+    """Index of this program along a grid axis (0, 1 or 2), a Python int kept in int32.
+
+    Example:
+    >>> @bn.jit
+    ... def number(out):
+    ...     out[bn.program_id(0)] = bn.program_id(0)
+    >>> out = np.zeros(4, np.int32)
+    >>> _ = number[4](out)
+    >>> out
+    array([0, 1, 2, 3], dtype=int32)
+    """
     return Number(context.emit("program_id", axis=static_int("program_id: axis", axis)))
 
 
 @function
 def num_programs(context, axis):
-    """Number of programs along a grid axis (0, 1 or 2), a Python int kept in int32."""
+    """Number of programs along a grid axis (0, 1 or 2), a Python int kept in int32.
+
+    Example:
+    >>> @bn.jit
+    ... def count(out):
+    ...     out[bn.program_id(0)] = bn.num_programs(0)
+    >>> out = np.zeros(4, np.int32)
+    >>> _ = count[3](out)
+    >>> out
+    array([3, 3, 3, 0], dtype=int32)
+    """
     return Number(context.emit("num_programs", axis=static_int("num_programs: axis", axis)))
 
 
@@ -34,6 +54,10 @@ def arange(context, start, stop=None):
     start, stop: compile-time ints; stop - start is a power of two.
     Errors: bounds known at run time only; a size that is not a power of two.
     Source: numpy.arange.
+
+    Example:
+    >>> bn.evaluate(bn.arange, 2, 6)
+    array([2, 3, 4, 5], dtype=int32)
     """
     if stop is None:
         start, stop = 0, start
@@ -48,6 +72,11 @@ def full(context, shape, value, dtype=None):
     value: a number or scalar; dtype: that of value when not given, float32 of a Python float.
     Errors: an int literal that dtype cannot hold.
     Source: numpy.full.
+
+    Example:
+    >>> bn.evaluate(bn.full, (2, 2), 7, bn.float32)
+    array([[7., 7.],
+           [7., 7.]], dtype=float32)
     """
     to = None if dtype is None else static_dtype("full", dtype)
     scalar = _fill_value(context, value, to)
@@ -57,13 +86,24 @@ def full(context, shape, value, dtype=None):
 
 @function
 def zeros(context, shape, dtype=float32):
-    """A tile of zeros.   Source: numpy.zeros."""
+    """A tile of zeros.   Source: numpy.zeros.
+
+    Example:
+    >>> bn.evaluate(bn.zeros, (4,), bn.int32)
+    array([0, 0, 0, 0], dtype=int32)
+    """
     return _filled(context, "zeros", context.constant(0, static_dtype("zeros", dtype)), shape)
 
 
 @function
 def ones(context, shape, dtype=float32):
-    """A tile of ones.   Source: numpy.ones."""
+    """A tile of ones.   Source: numpy.ones.
+
+    Example:
+    >>> bn.evaluate(bn.ones, (2, 2))
+    array([[1., 1.],
+           [1., 1.]], dtype=float32)
+    """
     return _filled(context, "ones", context.constant(1, static_dtype("ones", dtype)), shape)
 
 
@@ -73,6 +113,10 @@ def empty(context, shape, dtype=float32):
 
     Errors: with debug=True, on the CPU, a use of an element that is still one of them.
     Source: numpy.empty.
+
+    Example:
+    >>> bn.evaluate(bn.empty, (2, 4), bn.int8).shape
+    (2, 4)
     """
     of = static_dtype("empty", dtype)
     if context.options.debug:
@@ -84,19 +128,34 @@ def empty(context, shape, dtype=float32):
 
 @function
 def zeros_like(context, x):
-    """A tile of zeros of x's shape and dtype.   Source: numpy.zeros_like."""
+    """A tile of zeros of x's shape and dtype.   Source: numpy.zeros_like.
+
+    Example:
+    >>> bn.evaluate(bn.zeros_like, [1.5, 2.5])
+    array([0., 0.])
+    """
     return _full_like(context, x, 0)
 
 
 @function
 def ones_like(context, x):
-    """A tile of ones of x's shape and dtype.   Source: numpy.ones_like."""
+    """A tile of ones of x's shape and dtype.   Source: numpy.ones_like.
+
+    Example:
+    >>> bn.evaluate(bn.ones_like, [1.5, 2.5])
+    array([1., 1.])
+    """
     return _full_like(context, x, 1)
 
 
 @function
 def full_like(context, x, value):
-    """A tile of value of x's shape and dtype.   Source: numpy.full_like."""
+    """A tile of value of x's shape and dtype.   Source: numpy.full_like.
+
+    Example:
+    >>> bn.evaluate(bn.full_like, [1.5, 2.5], 3)
+    array([3., 3.])
+    """
     return _full_like(context, x, value)
 
 
@@ -108,6 +167,12 @@ def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
     to a narrower float.  bitcast: take the bits as dtype, of the same size; of a Python number
     of run time, the bits that it has as a float, or an int, of that size.
     Source: numpy.ndarray.astype, numpy.ndarray.view.
+
+    Example:
+    >>> bn.evaluate(bn.cast, [1.7, -1.7], bn.int32)
+    array([ 1, -1], dtype=int32)
+    >>> bn.evaluate(bn.cast, np.float32([1, 2]), bn.int32, bitcast=True)
+    array([1065353216, 1073741824], dtype=int32)
     """
     to = static_dtype("cast", dtype)
     if isinstance(x, Number):

@@ -18,6 +18,11 @@ def device_print(context, prefix, *values, hex=False):
     """Print prefix and every element of values, from each program.
 
     prefix: a compile-time string.  hex: print integers in base 16.
+
+    Example:
+    >>> bn.evaluate(lambda x: bn.device_print("x", x), [1, 2])
+    pid (0, 0, 0) idx (0) x: 1
+    pid (0, 0, 0) idx (1) x: 2
     """
     text = static("device_print: prefix", prefix)
     if not isinstance(text, str):
@@ -41,7 +46,12 @@ def print_(context, *values, sep=" "):
 
 @function
 def static_print(context, *values, sep=" ", end="\n"):
-    """Print values, or their types, while the kernel is compiled."""
+    """Print values, or their types, while the kernel is compiled.
+
+    Example:
+    >>> bn.evaluate(lambda x: bn.static_print("x is", x), [1, 2])
+    x is tile<2xint64>
+    """
     between, last = _text("static_print: sep", sep), _text("static_print: end", end)
     if not context.is_inference:
         print(*(_printed(v) if is_constant(v) else describe(v) for v in values), sep=between,
@@ -53,6 +63,16 @@ def static_assert(context, condition, message=""):
     """Stop the compilation unless a compile-time condition holds.
 
     Errors: BlockAssertionError with message.
+
+    Example:
+    >>> @bn.jit
+    ... def halves(x, N: bn.constexpr):
+    ...     bn.static_assert(N % 2 == 0, "N must be even")
+    >>> try:
+    ...     halves[1](np.zeros(4), 3)
+    ... except bn.errors.BlockError as error:
+    ...     print(error.message)
+    static_assert: N must be even
     """
     if not static("static_assert: condition", condition):
         reason = message if isinstance(message, str) else describe(message)
@@ -64,6 +84,18 @@ def debug_barrier(context):
     """Nothing: a program sees its own stores, and the compiler places the barriers it needs.
 
     Accepted for Triton's kernels.
+
+    Example:
+    >>> @bn.jit
+    ... def turned(x):
+    ...     r = bn.span(0, 4)
+    ...     x[r] = bn.flip(x[r])
+    ...     bn.debug_barrier()
+    ...     x[r] = x[r] * 10
+    >>> x = np.arange(4)
+    >>> _ = turned[1](x)
+    >>> x
+    array([30, 20, 10,  0])
     """
 
 
@@ -72,6 +104,17 @@ def device_assert(context, condition, message="", mask=None):
     """With debug=True, stop the kernel where an element of condition is false.
 
     mask: check only where it is true.
+
+    Example:
+    >>> @bn.jit
+    ... def root(x, out):
+    ...     bn.device_assert(x[0] >= 0, "a negative number")
+    ...     out[0] = bn.sqrt(x[0])
+    >>> try:
+    ...     root[1](np.array([-4.0]), np.zeros(1), debug=True)
+    ... except bn.errors.BlockError as error:
+    ...     print(error.message)
+    a negative number: false in program (0, 0, 0)
     """
     if not context.options.debug:
         return
@@ -87,7 +130,18 @@ def device_assert(context, condition, message="", mask=None):
 
 @function
 def assume(context, condition):
-    """Promise that a scalar condition holds; a program in which it does not has no meaning."""
+    """Promise that a scalar condition holds; a program in which it does not has no meaning.
+
+    Example:
+    >>> @bn.jit
+    ... def rows(x, n):
+    ...     bn.assume(n % 16 == 0)
+    ...     x[bn.span(0, 4)] = n
+    >>> x = np.zeros(4, np.int32)
+    >>> _ = rows[1](x, 32)
+    >>> x
+    array([32, 32, 32, 32], dtype=int32)
+    """
     context.emit("assume", truth(context, condition, "assume"))
 
 
@@ -123,10 +177,24 @@ def _hint(name: str, promise: str, doc: str) -> BlockFunction:
     return BlockFunction(rule, name)
 
 
-multiple_of = _hint("multiple_of", "divisibility",
-                    "x, assumed to start each run of consecutive elements at a multiple of "
-                    "values.")
-max_contiguous = _hint("max_contiguous", "contiguity",
-                       "x, assumed to consist of aligned runs of values elements that rise by 1.")
-max_constancy = _hint("max_constancy", "constancy",
-                      "x, assumed to consist of aligned runs of values equal elements.")
+multiple_of = _hint("multiple_of", "divisibility", """x, assumed to start at a multiple of values.
+
+    Each run of consecutive elements does.  A hint for wide accesses; it changes no value.
+
+    Example:
+    >>> bn.evaluate(bn.multiple_of, [0, 16], 16)
+    array([ 0, 16])""")
+max_contiguous = _hint("max_contiguous", "contiguity", """x, assumed to be runs that rise by 1.
+
+    The runs are aligned and have values elements.  A hint for wide accesses; it changes no value.
+
+    Example:
+    >>> bn.evaluate(bn.max_contiguous, [4, 5, 6, 7], 4)
+    array([4, 5, 6, 7])""")
+max_constancy = _hint("max_constancy", "constancy", """x, assumed to be runs of equal elements.
+
+    The runs are aligned and have values elements.  A hint; it changes no value.
+
+    Example:
+    >>> bn.evaluate(bn.max_constancy, [5, 5, 6, 6], 2)
+    array([5, 5, 6, 6])""")

@@ -26,6 +26,17 @@ def make_block_ptr(context, base, shape, strides, offsets, block_shape, order=()
     elements, at run time; block_shape: powers of two.  order: accepted for Triton's kernels.
     What of the box lies outside of the shape reads as 0 and is not written, with and without
     boundary_check.
+
+    Example:
+    >>> @bn.jit
+    ... def corner(x, out, rows, columns):
+    ...     box = bn.make_block_ptr(x, (rows, columns), (columns, 1), (1, 1), (2, 2))
+    ...     out[bn.span(0, 2), bn.span(0, 2)] = bn.load(box)
+    >>> out = np.zeros((2, 2), int)
+    >>> _ = corner[1](np.arange(9).reshape(3, 3), out, 3, 3)
+    >>> out
+    array([[4, 5],
+           [7, 8]])
     """
     name = "make_block_ptr"
     array = _array(context, name, base, shape, strides)
@@ -35,7 +46,20 @@ def make_block_ptr(context, base, shape, strides, offsets, block_shape, order=()
 
 @function
 def advance(context, base, offsets):
-    """A block pointer moved by a tuple of ints, in elements."""
+    """A block pointer moved by a tuple of ints, in elements.
+
+    Example:
+    >>> @bn.jit
+    ... def pairs(x, out, n):
+    ...     box = bn.make_block_ptr(x, (n,), (1,), (0,), (2,))
+    ...     for i in range(0, n, 2):
+    ...         out[i // 2] = bn.sum(bn.load(box))
+    ...         box = bn.advance(box, (2,))
+    >>> out = np.zeros(3, int)
+    >>> _ = pairs[1](np.arange(6), out, 6)
+    >>> out
+    array([1, 5, 9])
+    """
     require(isinstance(base, BlockPointer), "advance: given {}, accepted a block pointer",
             describe(base))
     moves = _starts(context, "advance", base.array, offsets)
@@ -50,6 +74,17 @@ def make_tensor_descriptor(context, base, shape, strides, block_shape, padding_o
     base: an array or a pointer, to the first element.  shape, strides: tuples of ints, in
     elements, at run time; block_shape: powers of two.
     padding_option: "zero", or "nan", for the elements of a box that lie outside of the shape.
+
+    Example:
+    >>> @bn.jit
+    ... def corner(x, out, rows, columns):
+    ...     box = bn.make_tensor_descriptor(x, (rows, columns), (columns, 1), (2, 2))
+    ...     out[bn.span(0, 2), bn.span(0, 2)] = box.load((1, 1))
+    >>> out = np.zeros((2, 2), int)
+    >>> _ = corner[1](np.arange(9).reshape(3, 3), out, 3, 3)
+    >>> out
+    array([[4, 5],
+           [7, 8]])
     """
     name = "make_tensor_descriptor"
     array = _array(context, name, base, shape, strides)
@@ -58,14 +93,36 @@ def make_tensor_descriptor(context, base, shape, strides, block_shape, padding_o
 
 @function
 def load_tensor_descriptor(context, desc, offsets):
-    """The box of a tensor descriptor at a tuple of offsets, in elements: desc.load(offsets)."""
+    """The box of a tensor descriptor at a tuple of offsets, in elements: desc.load(offsets).
+
+    Example:
+    >>> @bn.jit
+    ... def last(x, out, n):
+    ...     box = bn.make_tensor_descriptor(x, (n,), (1,), (4,))
+    ...     out[bn.span(0, 4)] = bn.load_tensor_descriptor(box, (n - 2,))
+    >>> out = np.ones(4, int)
+    >>> _ = last[1](np.arange(6), out, 6)
+    >>> out
+    array([4, 5, 0, 0])
+    """
     box = _box(context, "load_tensor_descriptor", desc, offsets)
     return load.rule(context, box, padding_option=desc.padding)
 
 
 @function
 def store_tensor_descriptor(context, desc, offsets, value):
-    """Write value to the box of a tensor descriptor at offsets: desc.store(offsets, value)."""
+    """Write value to the box of a tensor descriptor at offsets: desc.store(offsets, value).
+
+    Example:
+    >>> @bn.jit
+    ... def last(x, n):
+    ...     box = bn.make_tensor_descriptor(x, (n,), (1,), (4,))
+    ...     bn.store_tensor_descriptor(box, (n - 2,), bn.ones((4,)))
+    >>> x = np.zeros(6, np.float32)
+    >>> _ = last[1](x, 6)
+    >>> x
+    array([0., 0., 0., 0., 1., 1.], dtype=float32)
+    """
     store.rule(context, _box(context, "store_tensor_descriptor", desc, offsets), value)
 
 

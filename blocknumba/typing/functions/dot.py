@@ -33,6 +33,12 @@ def dot(context, a, b, acc=None, input_precision=None, allow_tf32=None,
     Errors: shapes that do not fit; dtypes that differ, but for two kinds of 8-bit floats or
     8-bit integers.
     Source: numpy.matmul.
+
+    Example:
+    >>> a, b = np.float16([[1, 2], [3, 4]]), np.float16([[1, 0], [1, 1]])
+    >>> bn.evaluate(bn.dot, a, b)
+    array([[3., 2.],
+           [7., 4.]], dtype=float32)
     """
     chosen = _precision(precision, input_precision, allow_tf32)
     to = None if out_dtype is None else static_dtype("dot: out_dtype", out_dtype)
@@ -189,6 +195,12 @@ def dot_scaled(context, lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, 
     Elements are multiplied by their scales exactly, in bfloat16 (beside "fp16" in tf32), where
     what is outside of its range becomes infinite or loses bits.
     Source: OCP Microscaling Formats (MX) 1.0.
+
+    Example:
+    >>> ones, scales = np.ones((2, 32), bn.float8_e5m2.numpy), np.uint8([[127], [128]])
+    >>> bn.evaluate(bn.dot_scaled, ones, scales, "e5m2", ones.T, None, "e5m2")
+    array([[32., 32.],
+           [64., 64.]], dtype=float32)
     """
     to = None if out_dtype is None else static_dtype("dot_scaled: out_dtype", out_dtype)
     require(to in (None, float32), "dot_scaled: out_dtype must be float32, got {}", to)

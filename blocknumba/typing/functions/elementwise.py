@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+
+import numpy as np
 
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.ir.function import OpDef, Value
@@ -120,6 +122,10 @@ def where(context, condition, x, y):
 
     condition: bool; numbers count as `!= 0`.  x, y: any dtypes, promoted; pointers of one dtype.
     Source: numpy.where.
+
+    Example:
+    >>> bn.evaluate(bn.where, [True, False], [1.5, 2.5], 0)
+    array([1.5, 0. ])
     """
     chosen = context.cast(context.value(unwrapped(condition), what="where"), bool_)
     if isinstance(x, Value) and x.type.is_pointer or isinstance(y, Value) and y.type.is_pointer:
@@ -137,20 +143,35 @@ def where(context, condition, x, y):
 
 @function
 def clamp(context, x, min, max):
-    """x limited to [min, max]; NaN stays NaN.   Source: numpy.clip."""
+    """x limited to [min, max]; NaN stays NaN.   Source: numpy.clip.
+
+    Example:
+    >>> bn.evaluate(bn.clamp, [-2.0, 0.5, np.nan, 7.0], 0, 1)
+    array([0. , 0.5, nan, 1. ])
+    """
     return binary(context, "minimum", binary(context, "maximum", x, min), max)
 
 
 @function
 def fma(context, x, y, z):
-    """x * y + z with one rounding; float16 and bfloat16 too."""
+    """x * y + z with one rounding; float16 and bfloat16 too.
+
+    Example:
+    >>> bn.evaluate(bn.fma, [1.0, 2.0], 10, 0.5)
+    array([10.5, 20.5])
+    """
     require_numbers("fma", x, y, z)
     return _emit(context, "fma", (x, y, z), promotion.float_dtype((x, y, z)), "fma")
 
 
 @function
 def umulhi(context, x, y):
-    """High half of the product of two 32- or 64-bit integers taken as unsigned."""
+    """High half of the product of two 32- or 64-bit integers taken as unsigned.
+
+    Example:
+    >>> bn.evaluate(bn.umulhi, np.uint32([2**31, 2**30]), np.uint32([6, 2]))
+    array([3, 0], dtype=uint32)
+    """
     require_numbers("umulhi", x, y)
     return _emit(context, "umulhi", (x, y), promotion.result_dtype((x, y)), "umulhi")
 
@@ -169,8 +190,14 @@ def one_operand(name: str, op: str, doc: str) -> BlockFunction:
     return described(rule, name, doc)
 
 
-def of_floats(name: str, opdef: OpDef) -> BlockFunction:
-    """A function whose operands, whatever they are, become floats."""
+def example_of(name: str, arguments: str, result: str) -> str:
+    """The end of a docstring: the function of NumPy with this name, and a call with its result."""
+    source = f"\n\nSource: numpy.{name}." if hasattr(np, name) else ""
+    return f"{source}\n\nExample:\n>>> bn.evaluate(bn.{name}, {arguments})\n{result}"
+
+
+def of_floats(name: str, opdef: OpDef, example: str = "") -> BlockFunction:
+    """A function whose operands, whatever they are, become floats.   example: see example_of."""
     def one(context, x):
         require_numbers(name, x)
         return _emit(context, opdef.name, (x,), promotion.float_dtype((x,)), name)
@@ -183,14 +210,16 @@ def of_floats(name: str, opdef: OpDef) -> BlockFunction:
         require_numbers(name, x, y, z)
         return _emit(context, opdef.name, (x, y, z), promotion.float_dtype((x, y, z)), name)
 
-    return described((one, two, three)[len(opdef.operands) - 1], name, opdef.doc)
+    doc = opdef.doc.partition("\n\n")[0]
+    return described((one, two, three)[len(opdef.operands) - 1], name,
+                     f"{doc}\n\n{_SHARED_BY_FLOATS}{example}")
 
 
-def of_bits(name: str, opdef: OpDef) -> BlockFunction:
-    """A function of 32- or 64-bit integers."""
+def of_bits(name: str, opdef: OpDef, example: str) -> BlockFunction:
+    """A function of 32- or 64-bit integers.   example: see example_of."""
     def rule(context, x):
         return context.emit(opdef, context.value(x, what=name))
-    return described(rule, name, opdef.doc)
+    return described(rule, name, opdef.doc.partition("\n\n")[0] + example)
 
 
 def _power(context: Context, x: object, y: object) -> Value:
@@ -256,16 +285,67 @@ def _emit(context: Context, name: str, operands: Sequence[object], dtype: object
     return _of(operands, computed(context, name, *context.broadcast_together(values, what)))
 
 
-maximum = two_operands("maximum", "maximum", "The greater; NaN if either is NaN.\n\n"
-                       "Source: numpy.maximum.")
-minimum = two_operands("minimum", "minimum", "The lesser; NaN if either is NaN.\n\n"
-                       "Source: numpy.minimum.")
-absolute = one_operand("abs", "absolute", "|x|.   Source: numpy.abs.")
+maximum = two_operands("maximum", "maximum", "The greater; NaN if either is NaN." + example_of(
+    "maximum", "[1.0, np.nan], [2.0, 2.0]", "array([ 2., nan])"))
+minimum = two_operands("minimum", "minimum", "The lesser; NaN if either is NaN." + example_of(
+    "minimum", "[1.0, np.nan], [2.0, 2.0]", "array([ 1., nan])"))
+absolute = one_operand("abs", "absolute", "|x|." + example_of(
+    "abs", "[-1.5, 2.0]", "array([1.5, 2. ])"))
 
 
-_OF_FLOATS = """exp exp2 expm1 log log2 log10 log1p sqrt rsqrt cbrt sin cos tan asin acos atan sinh
-    cosh tanh asinh acosh atanh erf erfc gamma lgamma floor ceil trunc rint atan2 hypot copysign
-    nextafter isnan isinf isfinite fmin fmax div""".split()
-FLOAT_FUNCTIONS = {name: of_floats(name, OPS[name]) for name in _OF_FLOATS}
-BIT_FUNCTIONS = {name: of_bits(name, OPS[name]) for name in ("popc", "clz", "ffs")}
+_SHARED_BY_FLOATS = ("Numbers and tiles are broadcast together; ints become float32, those of 64 "
+                     "bits float64.")
+# name -> arguments of an example, and what it gives
+_OF_FLOATS = {
+    "exp": ("[0.0, 1.0]", "array([1.        , 2.71828183])"),
+    "exp2": ("[3.0, 0.5]", "array([8.        , 1.41421356])"),
+    "expm1": ("[1e-10, 1.0]", "array([1.00000000e-10, 1.71828183e+00])"),
+    "log": ("[1.0, 10.0]", "array([0.        , 2.30258509])"),
+    "log2": ("[8.0, 10.0]", "array([3.        , 3.32192809])"),
+    "log10": ("[1000.0, 2.0]", "array([3.     , 0.30103])"),
+    "log1p": ("[1e-10, 1.0]", "array([1.00000000e-10, 6.93147181e-01])"),
+    "sqrt": ("[4.0, 2.0]", "array([2.        , 1.41421356])"),
+    "rsqrt": ("[4.0, 0.25]", "array([0.5, 2. ])"),
+    "cbrt": ("[27.0, -8.0]", "array([ 3., -2.])"),
+    "sin": ("[0.0, 1.0]", "array([0.        , 0.84147098])"),
+    "cos": ("[0.0, 1.0]", "array([1.        , 0.54030231])"),
+    "tan": ("[0.0, 1.0]", "array([0.        , 1.55740772])"),
+    "asin": ("[0.5, 1.0]", "array([0.52359878, 1.57079633])"),
+    "acos": ("[0.5, 1.0]", "array([1.04719755, 0.        ])"),
+    "atan": ("[0.5, np.inf]", "array([0.46364761, 1.57079633])"),
+    "sinh": ("[0.0, 1.0]", "array([0.        , 1.17520119])"),
+    "cosh": ("[0.0, 1.0]", "array([1.        , 1.54308063])"),
+    "tanh": ("[0.5, 40.0]", "array([0.46211716, 1.        ])"),
+    "asinh": ("[0.0, 1.0]", "array([0.        , 0.88137359])"),
+    "acosh": ("[1.0, 2.0]", "array([0.       , 1.3169579])"),
+    "atanh": ("[0.0, 0.5]", "array([0.        , 0.54930614])"),
+    "erf": ("[0.5, 1.0]", "array([0.52049988, 0.84270079])"),
+    "erfc": ("[0.5, 10.0]", "array([4.79500122e-01, 2.08848758e-45])"),
+    "gamma": ("[5.0, 0.5]", "array([24.        ,  1.77245385])"),
+    "lgamma": ("[5.0, 0.5]", "array([3.17805383, 0.57236494])"),
+    "floor": ("[1.5, -1.5]", "array([ 1., -2.])"),
+    "ceil": ("[1.5, -1.5]", "array([ 2., -1.])"),
+    "trunc": ("[1.5, -1.5]", "array([ 1., -1.])"),
+    "rint": ("[0.5, 1.5, 2.5, -1.2]", "array([ 0.,  2.,  2., -1.])"),
+    "atan2": ("[1.0, -1.0], [1.0, -1.0]", "array([ 0.78539816, -2.35619449])"),
+    "hypot": ("[3.0, 1e200], [4.0, 1e200]", "array([5.00000000e+000, 1.41421356e+200])"),
+    "copysign": ("[1.0, -2.0], [-1.0, 1.0]", "array([-1.,  2.])"),
+    "nextafter": ("np.float32([1, 1]), np.float32([2, 0])",
+                  "array([1.0000001 , 0.99999994], dtype=float32)"),
+    "isnan": ("[1.0, np.nan]", "array([False,  True])"),
+    "isinf": ("[1.0, -np.inf]", "array([False,  True])"),
+    "isfinite": ("[1.0, np.nan, np.inf, -0.0]", "array([ True, False, False,  True])"),
+    "fmin": ("[1.0, np.nan], [2.0, 2.0]", "array([1., 2.])"),
+    "fmax": ("[1.0, np.nan], [2.0, 2.0]", "array([2., 2.])"),
+    "div": ("[1, 2], 4", "array([0.25, 0.5 ])"),
+}
+_OF_BITS = {
+    "popc": ("[0, 7, -1, 8]", "array([ 0,  3, 64,  1])"),
+    "clz": ("np.uint32([1, 2**31])", "array([31,  0], dtype=uint32)"),
+    "ffs": ("[0, 1, 8, 12]", "array([0, 1, 4, 3])"),
+}
+FLOAT_FUNCTIONS = {name: of_floats(name, OPS[name], example_of(name, *example))
+                   for name, example in _OF_FLOATS.items()}
+BIT_FUNCTIONS = {name: of_bits(name, OPS[name], example_of(name, *example))
+                 for name, example in _OF_BITS.items()}
 DIRECTED_FUNCTIONS = {name: of_floats(name, OPS[name]) for name in directed.NAMES}

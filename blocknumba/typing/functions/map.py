@@ -26,6 +26,16 @@ def map_(context, f, *tiles, mask=None, other=0):
     a tuple of one for each result.
     An element for which f raises is 0; with debug=True it stops the kernel.
     Errors: what Numba cannot compile, at its line; results that are no numbers.
+
+    Example:
+    >>> def steps(n):
+    ...     count = 0
+    ...     while n != 1:
+    ...         n = n // 2 if n % 2 == 0 else 3 * n + 1
+    ...         count += 1
+    ...     return count
+    >>> bn.evaluate(lambda n: bn.map(steps, n), [1, 6, 7, 27])
+    array([  0,   8,  16, 111])
     """
     for tile in tiles:
         require(promotion.is_number(tile), "map: given {}, accepted tiles and numbers",

@@ -26,6 +26,16 @@ def load(context, pointer, mask=None, other=None, boundary_check=(), padding_opt
     Without a mask all elements are read, and other is not used.
     padding_option: "zero" or "nan", instead of other.  boundary_check: accepted for Triton's
     kernels: block pointers are checked on all axes.
+
+    Example:
+    >>> @bn.jit
+    ... def padded(x, out):
+    ...     r = bn.span(0, 8)
+    ...     out[r] = bn.load(x.at[r], other=-1)
+    >>> out = np.zeros(8)
+    >>> _ = padded[1](np.arange(5.0), out)
+    >>> out
+    array([ 0.,  1.,  2.,  3.,  4., -1., -1., -1.])
     """
     require_axes(context, "load", pointer, boundary_check)
     if padding_of("load", padding_option) == "nan":
@@ -52,6 +62,16 @@ def store(context, pointer, value, mask=None, boundary_check=(), cache_modifier=
     pointer, mask, boundary_check: as for load.  value: converted to the elements' dtype and
     broadcast.
     Errors: a value whose shape does not broadcast to the pointer's.
+
+    Example:
+    >>> @bn.jit
+    ... def fill(out, n):
+    ...     i = bn.arange(8)
+    ...     bn.store(out + i, i * i, mask=i < n)
+    >>> out = np.zeros(8, np.int32)
+    >>> _ = fill[1](out, 5)
+    >>> out
+    array([ 0,  1,  4,  9, 16,  0,  0,  0], dtype=int32)
     """
     require_axes(context, "store", pointer, boundary_check)
     target, allowed = access(context, "store", pointer, mask)
@@ -68,6 +88,15 @@ def atomic_cas(context, pointer, cmp, val, sem="acq_rel", scope="gpu", mask=None
 
     pointer, mask: as for load; where mask is false, or the element out of bounds, nothing is
     touched and the result is 0.  cmp, val: converted to the elements' dtype.
+
+    Example:
+    >>> @bn.jit
+    ... def claim(owner):
+    ...     bn.atomic_cas(owner.at[0], -1, bn.program_id(0))
+    >>> owner = np.array([-1])
+    >>> _ = claim[8](owner)
+    >>> 0 <= owner[0] < 8
+    np.True_
     """
     target, allowed = access(context, "atomic_cas", pointer, mask)
     operands = [target, *(_element(context, f"atomic_cas: {name}", operand, target)
@@ -185,7 +214,8 @@ def _hints(name: str, **hints: object) -> dict[str, object]:
     return {key: value for key, value in chosen.items() if value}
 
 
-def _atomic(name: str, kind: str, doc: str) -> BlockFunction:
+def _atomic(name: str, kind: str, doc: str, example: tuple[str, str]) -> BlockFunction:
+    """example: the first value of a counter, and what it is in the end."""
     def rule(context, pointer, val, mask=None, sem="acq_rel", scope="gpu"):
         target, allowed = access(context, name, pointer, mask)
         operands = [target, _element(context, f"{name}: val", val, target)]
@@ -193,18 +223,30 @@ def _atomic(name: str, kind: str, doc: str) -> BlockFunction:
             operands.append(allowed)
         return context.emit("atomic_rmw", *operands, kind=kind, **_ordering(sem, scope))
 
-    rule.__doc__ = (f"{doc}; give the old one.\n\npointer, mask: as for load; where mask is false, "
-                    "or the element out of bounds,\nnothing is touched and the result is 0.  "
-                    "val: converted to the elements' dtype.")
+    first, last = example
+    rule.__doc__ = f"""{doc}; give the old one.
+
+    pointer, mask: as for load; where mask is false, or the element out of bounds, nothing is
+    touched and the result is 0.  val: converted to the elements' dtype.
+
+    Example:
+    >>> @bn.jit
+    ... def count(counter):
+    ...     bn.{name}(counter.at[0], 3)
+    >>> counter = np.array([{first}])
+    >>> _ = count[4](counter)  # four programs
+    >>> counter
+    array([{last}])"""
     return BlockFunction(rule, name)
 
 
-ATOMICS = {f"atomic_{name}": _atomic(f"atomic_{name}", kind, doc) for name, kind, doc in (
-    ("add", "add", "Add val to the element at pointer"),
-    ("max", "max", "Raise the element at pointer to at least val"),
-    ("min", "min", "Lower the element at pointer to at most val"),
-    ("and", "and", "Clear the bits that are not in val of the element at pointer"),
-    ("or", "or", "Set the bits of val in the element at pointer"),
-    ("xor", "xor", "Flip the bits of val in the element at pointer"),
-    ("xchg", "exchange", "Replace the element at pointer by val"),
+ATOMICS = {f"atomic_{name}": _atomic(f"atomic_{name}", kind, doc, example)
+           for name, kind, doc, example in (
+    ("add", "add", "Add val to the element at pointer", ("0", "12")),
+    ("max", "max", "Raise the element at pointer to at least val", ("1", "3")),
+    ("min", "min", "Lower the element at pointer to at most val", ("5", "3")),
+    ("and", "and", "Clear the bits that are not in val of the element at pointer", ("6", "2")),
+    ("or", "or", "Set the bits of val in the element at pointer", ("4", "7")),
+    ("xor", "xor", "Flip the bits of val in the element at pointer", ("5", "5")),
+    ("xchg", "exchange", "Replace the element at pointer by val", ("5", "3")),
 )}

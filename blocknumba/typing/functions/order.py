@@ -36,6 +36,10 @@ def sort(context, x, axis=-1, descending=False, stable=False):
     Elements that were loaded outside an array are 0: load them as `other` instead, inf for
     instance.
     Source: numpy.sort.
+
+    Example:
+    >>> bn.evaluate(bn.sort, [3.0, np.nan, 1.0, 2.0])
+    array([ 1.,  2.,  3., nan])
     """
     tile, along = _tile(context, "sort", x, axis)
     downwards = bool(static("sort: descending", descending))
@@ -51,6 +55,10 @@ def argsort(context, x, axis=-1, descending=False, stable=True):
     axis, descending, NaN: as of sort.   Equal elements stay in order, the lowest index first,
     with descending too: stable=False makes no difference.
     Source: numpy.argsort.
+
+    Example:
+    >>> bn.evaluate(bn.argsort, [3, 1, 2, 1])
+    array([1, 3, 2, 0], dtype=int32)
     """
     static("argsort: stable", stable)
     tile, along = _tile(context, "argsort", x, axis)
@@ -71,6 +79,10 @@ def topk(context, x, k, axis=-1, largest=True, return_indices=False):
     instance.
     Errors: k that is no power of two, or more than there are.
     Source: Triton's topk; torch.topk.
+
+    Example:
+    >>> bn.evaluate(bn.topk, [3, 1, 4, 2], 2)
+    array([4, 3])
     """
     tile, along = _tile(context, "topk", x, axis)
     extent, count = tile.type.shape[along], static_int("topk: k", k)
@@ -99,6 +111,10 @@ def median(context, x, axis=None, keep_dims=False, keepdims=False):
     The mean of the two elements in the middle.  dtypes: as of mean.
     Elements that were loaded outside an array are 0, and counted.
     Source: numpy.median.
+
+    Example:
+    >>> bn.evaluate(bn.median, [1, 9, 2, 3])
+    np.float64(2.5)
     """
     tile, wanted = as_floats(context, "median", x)
     shape = tile.type.shape

@@ -32,6 +32,10 @@ def gather(context, src, index, axis):
     error; an int known at compile time counts from the end if it is negative, and is one
     element that keeps its axis.
     Source: numpy.take_along_axis, Triton's gather.
+
+    Example:
+    >>> bn.evaluate(bn.gather, [10, 20, 30, 40], [3, 0], axis=0)
+    array([40, 10])
     """
     return _along(context, "gather", src, index, axis)
 
@@ -55,6 +59,10 @@ def roll(context, x, shift, axis=None):
     shift: an int, also of run time; with several axes one for each, or one for all.
     axis: None moves the elements in C order.
     Source: numpy.roll.
+
+    Example:
+    >>> bn.evaluate(bn.roll, [1, 2, 3, 4], 1)
+    array([4, 1, 2, 3])
     """
     tile = tile_of(context, "roll", x)
     shape = tile.type.shape
@@ -77,6 +85,11 @@ def extract(context, x, starts, shape):
     starts: an int for each axis; of run time too, where elements outside of x are 0.
     shape: compile-time powers of two.
     Errors: a part known to reach over an edge.
+
+    Example:
+    >>> bn.evaluate(bn.extract, [[1, 2, 3, 4], [5, 6, 7, 8]], (0, 1), (2, 2))
+    array([[2, 3],
+           [6, 7]])
     """
     tile = tile_of(context, "extract", x)
     starts, sizes = _part_arguments("extract", tile, starts, shape)
@@ -93,6 +106,10 @@ def insert(context, x, part, starts):
     part: a tile of x's rank, converted to x's dtype; starts: an int for each axis; of run time
     too, where elements outside of x are dropped.
     Errors: a part known to reach over an edge.
+
+    Example:
+    >>> bn.evaluate(bn.insert, [0, 0, 0, 0], [1, 2], (1,))
+    array([0, 1, 2, 0])
     """
     tile = tile_of(context, "insert", x)
     part = context.value(part, tile.type.dtype, "insert")

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.function import Value
@@ -35,6 +34,12 @@ def sum(context, x, axis=None, keep_dims=False, dtype=None, keepdims=False, *, i
     loaded outside an array are 0 and change nothing, but what is computed from them may.
     initial: a number that is added.
     Source: numpy.sum.
+
+    Example:
+    >>> bn.evaluate(bn.sum, [[1, 2], [3, 4]], axis=1)
+    array([3, 7])
+    >>> bn.evaluate(bn.sum, [1, 2], where=[False, True])
+    np.int64(2)
     """
     tile = as_tile(context, "sum", x)
     tile = context.cast(tile, static_dtype("sum", dtype) if dtype is not None
@@ -50,6 +55,10 @@ def prod(context, x, axis=None, keep_dims=False, dtype=None, keepdims=False, *, 
     where: bool, broadcast to x: which elements count; the product of none is 1.  Leave out those
     that were loaded outside an array: they are 0.   initial: a number to multiply by.
     Source: numpy.prod.
+
+    Example:
+    >>> bn.evaluate(bn.prod, [[1, 2], [3, 4]], axis=0)
+    array([3, 8])
     """
     tile = as_tile(context, "prod", x)
     tile = context.cast(tile, static_dtype("prod", dtype) if dtype is not None
@@ -67,6 +76,12 @@ def max(context, x, axis=None, return_indices=False, return_indices_tie_break_le
     the dtype.  Leave out those that were loaded outside an array: they are 0.
     initial: a number that counts too, as an element; not with return_indices.
     Source: numpy.max, which needs initial where there is `where`.
+
+    Example:
+    >>> bn.evaluate(bn.max, [[1, 5], [7, 3]], axis=1)
+    array([5, 7])
+    >>> bn.evaluate(bn.max, [1, 7, 7, 2], axis=0, return_indices=True)
+    (np.int64(7), np.int32(1))
     """
     return _extreme(context, "max", x, axis, return_indices, return_indices_tie_break_left,
                     keep_dims or keepdims, where, initial)
@@ -82,6 +97,10 @@ def min(context, x, axis=None, return_indices=False, return_indices_tie_break_le
     the dtype.  Leave out those that were loaded outside an array: they are 0.
     initial: a number that counts too, as an element; not with return_indices.
     Source: numpy.min, which needs initial where there is `where`.
+
+    Example:
+    >>> bn.evaluate(bn.min, [[1, 5], [7, 3]], axis=1)
+    array([1, 3])
     """
     return _extreme(context, "min", x, axis, return_indices, return_indices_tie_break_left,
                     keep_dims or keepdims, where, initial)
@@ -95,6 +114,10 @@ def argmax(context, x, axis=None, tie_break_left=True, keep_dims=False, keepdims
     where: bool, broadcast to x: which elements count; 0 where none does.  Leave out those that
     were loaded outside an array: they are 0.
     Source: numpy.argmax; `where` is that of numpy.max.
+
+    Example:
+    >>> bn.evaluate(bn.argmax, [[1, 5], [7, 3]], axis=1)
+    array([1, 0], dtype=int32)
     """
     return _arg(context, "max", x, axis, tie_break_left, keep_dims or keepdims, where)
 
@@ -107,6 +130,10 @@ def argmin(context, x, axis=None, tie_break_left=True, keep_dims=False, keepdims
     where: bool, broadcast to x: which elements count; 0 where none does.  Leave out those that
     were loaded outside an array: they are 0.
     Source: numpy.argmin; `where` is that of numpy.min.
+
+    Example:
+    >>> bn.evaluate(bn.argmin, [[1, 5], [7, 3]], axis=1)
+    array([0, 1], dtype=int32)
     """
     return _arg(context, "min", x, axis, tie_break_left, keep_dims or keepdims, where)
 
@@ -133,24 +160,44 @@ any = _logical("any", "or", f"""Whether any element along axis is not 0.
 
     {_WHERE}; False where none does.  Elements that were loaded outside an array are 0 and change
     nothing, but what is computed from them may.
-    Source: numpy.any.""")
+    Source: numpy.any.
+
+    Example:
+    >>> bn.evaluate(bn.any, [[0, 2], [0, 0]], axis=1)
+    array([ True, False])""")
 all = _logical("all", "and", f"""Whether every element along axis is not 0.
 
     {_WHERE}; True where none does.  Leave out those that were loaded outside an array: they are 0.
-    Source: numpy.all.""")
+    Source: numpy.all.
+
+    Example:
+    >>> bn.evaluate(bn.all, [[1, 2], [0, 4]], axis=1)
+    array([ True, False])""")
 xor_sum = _of_bits("xor_sum", "xor", f"""Exclusive or of the integers along axis.
 
     {_WHERE}; 0 where none does.   initial: a number that counts too, as an element.
-    Source: numpy.bitwise_xor.reduce.""")
+    Source: numpy.bitwise_xor.reduce.
+
+    Example:
+    >>> bn.evaluate(bn.xor_sum, [1, 2, 4, 7])
+    np.int64(0)""")
 reduce_or = _of_bits("reduce_or", "or", f"""Or of the bits of integers along axis.
 
     {_WHERE}; 0 where none does.   initial: a number that counts too, as an element.
-    Source: numpy.bitwise_or.reduce.""")
+    Source: numpy.bitwise_or.reduce.
+
+    Example:
+    >>> bn.evaluate(bn.reduce_or, [1, 2, 4, 4])
+    np.int64(7)""")
 reduce_and = _of_bits("reduce_and", "and", f"""And of the bits of integers along axis.
 
     {_WHERE}; all bits where none does.   initial: a number that counts too, as an element.  Leave
     out those that were loaded outside an array: they are 0.
-    Source: numpy.bitwise_and.reduce.""")
+    Source: numpy.bitwise_and.reduce.
+
+    Example:
+    >>> bn.evaluate(bn.reduce_and, [6, 7, 14, 15])
+    np.int64(6)""")
 
 
 def as_tile(context: Context, name: str, x: object) -> Value:

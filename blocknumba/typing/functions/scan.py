@@ -30,6 +30,12 @@ def associative_scan(context, tiles, axis, combine_fn, reverse=False):
     Which elements are combined first is not stated: floats are rounded in another order.
     Errors: BlockTypeError for a function that returns other dtypes than it is given.
     Source: Triton's associative_scan.
+
+    Example:
+    >>> bn.evaluate(lambda x: bn.associative_scan(x, 0, lambda a, b: a * 10 + b), [1, 2, 3, 4])
+    array([   1,   12,  123, 1234])
+    >>> bn.evaluate(lambda x: bn.associative_scan(x, 0, bn.maximum, reverse=True), [1, 4, 2, 3])
+    array([4, 4, 3, 3])
     """
     values, axis = _tiles(context, "associative_scan", tiles, axis)
     combination = _combination(context, "associative_scan", combine_fn, values)
@@ -46,6 +52,10 @@ def reduce_(context, input, axis, combine_fn, keep_dims=False, keepdims=False): 
     associative_scan; neighbours are combined first.
     Errors: BlockTypeError for a function that returns other dtypes than it is given.
     Source: Triton's reduce; functools.reduce.
+
+    Example:
+    >>> bn.evaluate(lambda x: bn.reduce(x, 0, lambda a, b: a * b), [1, 2, 3, 4])
+    np.int64(24)
     """
     values, _ = _tiles(context, "reduce", input, 0)
     shape = values[0].type.shape
@@ -96,16 +106,32 @@ _SHARED = """reverse: from the last element.   dtype: convert before.
     """
 cumsum = _cumulative("cumsum", "add", sum_dtype, f"""Sums of the elements up to each, along axis.
 
-    Integers as of sum: int8 and int16 in int32.   {_SHARED}Source: numpy.cumsum.""")
+    Integers as of sum: int8 and int16 in int32.   {_SHARED}Source: numpy.cumsum.
+
+    Example:
+    >>> bn.evaluate(bn.cumsum, [1, 2, 3, 4], axis=0)
+    array([ 1,  3,  6, 10])""")
 cumprod = _cumulative("cumprod", "mul", sum_dtype, f"""Products of the elements up to each.
 
-    Integers as of sum: int8 and int16 in int32.   {_SHARED}Source: numpy.cumprod.""")
+    Integers as of sum: int8 and int16 in int32.   {_SHARED}Source: numpy.cumprod.
+
+    Example:
+    >>> bn.evaluate(bn.cumprod, [1, 2, 3, 4], axis=0)
+    array([ 1,  2,  6, 24])""")
 cummax = _cumulative("cummax", "maximum", lambda dtype: dtype, f"""The greatest element up to each.
 
-    NaN from the first NaN on.   {_SHARED}Source: numpy.maximum.accumulate.""")
+    NaN from the first NaN on.   {_SHARED}Source: numpy.maximum.accumulate.
+
+    Example:
+    >>> bn.evaluate(bn.cummax, [1, 3, 2, 4], axis=0)
+    array([1, 3, 3, 4])""")
 cummin = _cumulative("cummin", "minimum", lambda dtype: dtype, f"""The least element up to each.
 
-    NaN from the first NaN on.   {_SHARED}Source: numpy.minimum.accumulate.""")
+    NaN from the first NaN on.   {_SHARED}Source: numpy.minimum.accumulate.
+
+    Example:
+    >>> bn.evaluate(bn.cummin, [4, 2, 3, 1], axis=0)
+    array([4, 2, 2, 1])""")
 
 
 def _scan(context: Context, values: tuple[Value, ...], axis: int, combination: Combination,

@@ -33,6 +33,10 @@ def scatter(context, x, index, values, axis):
     Of several values for one element the last one, in C order, counts. An index outside of the
     axis, negative ones too, replaces nothing, and is an error with debug=True.
     Source: numpy.put_along_axis, which changes its argument.
+
+    Example:
+    >>> bn.evaluate(bn.scatter, [0, 0, 0, 0], [2, 0], [7, 8], axis=0)
+    array([8, 0, 7, 0])
     """
     tile = tile_of(context, "scatter", x)
     shape = tile.type.shape

@@ -24,6 +24,10 @@ def searchsorted(context, a, v, side="left"):
     after them.
     Elements of a that were loaded outside an array are 0: load them as `other` instead.
     Source: numpy.searchsorted.
+
+    Example:
+    >>> bn.evaluate(bn.searchsorted, [1, 3, 3, 5], [0, 3, 9, 4])
+    array([0, 1, 4, 3], dtype=int32)
     """
     tile = as_tile(context, "searchsorted", a)
     require_numbers("searchsorted", v)
@@ -69,6 +73,10 @@ def unique_counts(context, x):
     values repeat the greatest one, and counts, int32, are 0.
     Zeros are equal; every NaN is an element of its own, as in NumPy.
     Source: numpy.unique_counts.
+
+    Example:
+    >>> bn.evaluate(bn.unique_counts, [3, 1, 3, 3])
+    (array([1, 3, 3, 3]), array([1, 3, 0, 0], dtype=int32), np.int32(2))
     """
     tile = as_tile(context, "unique_counts", x)
     require(tile.type.shape, "unique_counts: given {}, accepted a tile", describe(x))

@@ -18,6 +18,11 @@ def reshape(context, x, *shape, can_reorder=False):
     """The elements of x in C order in another shape; one extent may be -1.
 
     Source: numpy.reshape.
+
+    Example:
+    >>> bn.evaluate(bn.reshape, [1, 2, 3, 4], (2, -1))
+    array([[1, 2],
+           [3, 4]])
     """
     return reshaped(context, "reshape", x, _shape_arguments("reshape", shape))
 
@@ -27,6 +32,10 @@ def view(context, x, *shape):
     """reshape under Triton's older name; with a dtype, the bits of x taken as that dtype.
 
     Source: numpy.ndarray.view.
+
+    Example:
+    >>> bn.evaluate(bn.view, np.float32([1, 2]), bn.int32)
+    array([1065353216, 1073741824], dtype=int32)
     """
     if len(shape) == 1 and not isinstance(shape[0], (int, tuple, Value)):
         dtype = static_dtype("view", shape[0])
@@ -36,7 +45,12 @@ def view(context, x, *shape):
 
 @function
 def ravel(context, x, can_reorder=False):
-    """x as a tile of rank 1.   Source: numpy.ravel."""
+    """x as a tile of rank 1.   Source: numpy.ravel.
+
+    Example:
+    >>> bn.evaluate(bn.ravel, [[1, 2], [3, 4]])
+    array([1, 2, 3, 4])
+    """
     return reshaped(context, "ravel", x, (-1,))
 
 
@@ -45,6 +59,11 @@ def expand_dims(context, x, axis):
     """x with new axes of extent 1; axis, or each of them, is an axis of the result.
 
     Source: numpy.expand_dims.
+
+    Example:
+    >>> bn.evaluate(bn.expand_dims, [1, 2], axis=1)
+    array([[1],
+           [2]])
     """
     tile = tile_of(context, "expand_dims", x)
     given = axis if isinstance(axis, tuple) else (axis,)
@@ -58,7 +77,12 @@ def expand_dims(context, x, axis):
 
 @function
 def squeeze(context, x, axis=None):
-    """x without its axes of extent 1, or without those given.   Source: numpy.squeeze."""
+    """x without its axes of extent 1, or without those given.   Source: numpy.squeeze.
+
+    Example:
+    >>> bn.evaluate(bn.squeeze, [[[1], [2]]])
+    array([1, 2])
+    """
     tile = tile_of(context, "squeeze", x)
     shape = tile.type.shape
     axes = static_axes("squeeze", axis, len(shape)) if axis is not None else tuple(
@@ -72,14 +96,27 @@ def squeeze(context, x, axis=None):
 
 @function
 def broadcast_to(context, x, *shape):
-    """x repeated to a shape that it broadcasts to.   Source: numpy.broadcast_to."""
+    """x repeated to a shape that it broadcasts to.   Source: numpy.broadcast_to.
+
+    Example:
+    >>> bn.evaluate(bn.broadcast_to, [1, 2], (2, 2))
+    array([[1, 2],
+           [1, 2]])
+    """
     return context.broadcast_to(tile_of(context, "broadcast_to", x),
                                 _shape_arguments("broadcast_to", shape), "broadcast_to")
 
 
 @function
 def broadcast(context, x, y):
-    """The tuple of x and y in their common shape.   Source: numpy.broadcast_arrays."""
+    """The tuple of x and y in their common shape.   Source: numpy.broadcast_arrays.
+
+    Example:
+    >>> bn.evaluate(bn.broadcast, [1, 2], [[3], [4]])
+    (array([[1, 2],
+           [1, 2]]), array([[3, 3],
+           [4, 4]]))
+    """
     tiles = [tile_of(context, "broadcast", operand) for operand in (x, y)]
     return tuple(context.broadcast_together(tiles, "broadcast"))
 
@@ -89,6 +126,11 @@ def trans(context, x, *axes):
     """x with its axes in another order; without axes the last two are swapped.
 
     Source: numpy.transpose, numpy.matrix_transpose.
+
+    Example:
+    >>> bn.evaluate(bn.trans, [[1, 2], [3, 4]])
+    array([[1, 3],
+           [2, 4]])
     """
     tile = tile_of(context, "trans", x)
     rank = len(tile.type.shape)
@@ -101,14 +143,25 @@ def trans(context, x, *axes):
 
 @function
 def permute(context, x, *axes):
-    """x with its axes in another order.   Source: numpy.permute_dims."""
+    """x with its axes in another order.   Source: numpy.permute_dims.
+
+    Example:
+    >>> bn.evaluate(bn.permute, [[[1, 2], [3, 4]]], (2, 0, 1)).shape
+    (2, 1, 2)
+    """
     return _permuted(context, "permute", tile_of(context, "permute", x),
                      _shape_arguments("permute", axes))
 
 
 @function
 def swapaxes(context, x, axis1, axis2):
-    """x with two axes exchanged.   Source: numpy.swapaxes."""
+    """x with two axes exchanged.   Source: numpy.swapaxes.
+
+    Example:
+    >>> bn.evaluate(bn.swapaxes, [[1, 2], [3, 4]], 0, 1)
+    array([[1, 3],
+           [2, 4]])
+    """
     tile = tile_of(context, "swapaxes", x)
     order = list(range(len(tile.type.shape)))
     first, second = (static_axis("swapaxes", axis, len(order)) for axis in (axis1, axis2))
@@ -121,6 +174,11 @@ def join(context, x, y):
     """x and y, broadcast together, side by side on a new last axis of extent 2.
 
     Source: numpy.stack with axis=-1.
+
+    Example:
+    >>> bn.evaluate(bn.join, [1, 2], [3, 4])
+    array([[1, 3],
+           [2, 4]])
     """
     require_numbers("join", x, y)
     dtype = promotion.tile_dtype((x, y))
@@ -134,7 +192,12 @@ def join(context, x, y):
 
 @function
 def split(context, x):
-    """The halves of a last axis of extent 2: (x[..., 0], x[..., 1])."""
+    """The halves of a last axis of extent 2: (x[..., 0], x[..., 1]).
+
+    Example:
+    >>> bn.evaluate(bn.split, [[1, 2], [3, 4]])
+    (array([1, 3]), array([2, 4]))
+    """
     tile = tile_of(context, "split", x)
     if tile.type.shape == (2,):
         halves = context.emit("split", reshaped(context, "split", tile, (1, 2)))
@@ -144,7 +207,12 @@ def split(context, x):
 
 @function
 def interleave(context, x, y):
-    """The elements of x and y in turn along the last axis."""
+    """The elements of x and y in turn along the last axis.
+
+    Example:
+    >>> bn.evaluate(bn.interleave, [1, 2], [3, 4])
+    array([1, 3, 2, 4])
+    """
     pairs = join.rule(context, x, y)
     shape = pairs.type.shape
     if len(shape) == 1:
@@ -157,6 +225,10 @@ def flip(context, x, dim=-1):
     """x with the order of an axis reversed, or of several; None: of the last one.
 
     Source: numpy.flip, of which axis=None means all axes.
+
+    Example:
+    >>> bn.evaluate(bn.flip, [1, 2, 3, 4])
+    array([4, 3, 2, 1])
     """
     return _flipped(context, x, -1 if dim is None else dim)
 
@@ -169,7 +241,12 @@ def numpy_flip(context, m, axis=None):
 
 @function
 def item(context, x):
-    """The element of a tile of one element, as a scalar.   Source: numpy.ndarray.item."""
+    """The element of a tile of one element, as a scalar.   Source: numpy.ndarray.item.
+
+    Example:
+    >>> bn.evaluate(bn.item, [[7]])
+    np.int64(7)
+    """
     if isinstance(x, Number):
         return x
     tile = tile_of(context, "item", x)

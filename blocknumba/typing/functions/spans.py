@@ -22,13 +22,33 @@ def span(context, start, size):
     """size elements of an axis from start on.
 
     start: int, at run time; size: a power of two, at compile time.
+
+    Example:
+    >>> @bn.jit
+    ... def middle(x, out):
+    ...     out[bn.span(0, 4)] = x[bn.span(3, 4)]
+    >>> out = np.zeros(4, int)
+    >>> _ = middle[1](np.arange(10), out)
+    >>> out
+    array([3, 4, 5, 6])
     """
     return make_span(context, start, size)
 
 
 @function
 def block(context, axis, size):
-    """The size elements of an axis that are this program's: span(program_id(axis) * size, size)."""
+    """The size elements of an axis that are this program's: span(program_id(axis) * size, size).
+
+    Example:
+    >>> @bn.jit
+    ... def double(x, BLOCK: bn.constexpr):
+    ...     r = bn.block(0, BLOCK)
+    ...     x[r] = x[r] * 2
+    >>> x = np.arange(6)
+    >>> _ = double[2](x, BLOCK=4)
+    >>> x
+    array([ 0,  2,  4,  6,  8, 10])
+    """
     return make_span(context, _program_start(context, axis, size), size)
 
 
@@ -43,6 +63,16 @@ def range_(context, start, stop=None, step=1, num_stages=None, loop_unroll_facto
     iterations per jump, 1 for a loop as it is written; warp_specialize: whether warps of their own
     fetch the tiles.  These and the other keywords, which are Triton's and ignored, are hints: they
     change no result.  Loops that are left by break or return take none.
+
+    Example:
+    >>> @bn.jit
+    ... def powers(out, n):
+    ...     for i in bn.range(n, unroll=1):
+    ...         out[i] = i * i
+    >>> out = np.zeros(5, int)
+    >>> _ = powers[1](out, 5)
+    >>> out
+    array([ 0,  1,  4,  9, 16])
     """
     require(unroll is None or loop_unroll_factor is None,
             "range: given unroll and loop_unroll_factor, accepted one of them: they are the same")
@@ -62,6 +92,18 @@ def spans(context, stop, size, start=0, step=None, num_stages=None, warp_special
     """A loop over the spans of size elements from start to stop, step (size) apart.
 
     The last one may reach beyond stop.  num_stages, warp_specialize, unroll: hints, as of range.
+
+    Example:
+    >>> @bn.jit
+    ... def total(x, out):
+    ...     sums = bn.zeros((4,), x.dtype)
+    ...     for r in bn.spans(x.size, 4):
+    ...         sums += x[r]
+    ...     out[0] = bn.sum(sums)
+    >>> out = np.zeros(1, int)
+    >>> _ = total[1](np.arange(10), out)
+    >>> out
+    array([45])
     """
     length = _span_size("spans", size)
     hints = _hints("spans", num_stages, unroll, warp_specialize)
@@ -75,6 +117,16 @@ def grid_spans(context, stop, size, axis=0, num_stages=None, warp_specialize=Non
 
     Program i of n takes the spans i, i + n, i + 2n ...
     num_stages, warp_specialize, unroll: hints, as of range.
+
+    Example:
+    >>> @bn.jit
+    ... def owners(out):
+    ...     for r in bn.grid_spans(out.size, 2):
+    ...         out[r] = bn.program_id(0)
+    >>> out = np.zeros(10, int)
+    >>> _ = owners[3](out)
+    >>> out
+    array([0, 0, 1, 1, 2, 2, 0, 0, 1, 1])
     """
     length = _span_size("grid_spans", size)
     hints = _hints("grid_spans", num_stages, unroll, warp_specialize)
@@ -91,6 +143,19 @@ def persistent(context, shape, tile, group=8, num_stages=None, warp_specialize=N
     Tiles are taken in groups of `group` rows, so that programs that run together share operands.
     Program i of n takes the tiles i, i + n, i + 2n ...
     num_stages, warp_specialize, unroll: hints, as of range.
+
+    Example:
+    >>> @bn.jit
+    ... def owners(out):
+    ...     for rows, columns in bn.persistent(out.shape, (2, 2)):
+    ...         out[rows, columns] = bn.program_id(0)
+    >>> out = np.zeros((4, 4), int)
+    >>> _ = owners[3](out)
+    >>> out
+    array([[0, 0, 2, 2],
+           [0, 0, 2, 2],
+           [1, 1, 0, 0],
+           [1, 1, 0, 0]])
     """
     hints = _hints("persistent", num_stages, unroll, warp_specialize)
     require(isinstance(shape, tuple) and len(shape) == 2,

@@ -20,11 +20,15 @@ from blocknumba.typing.static_values import static, static_axes
 
 @function
 def mean(context, x, axis=None, keep_dims=False, keepdims=False, *, where=None):
-    """The mean along axis: float32 of integers, else of x's dtype.
+    """The mean along axis, of x's dtype; of integers float32, of those of 64 bits float64.
 
     where: bool, broadcast to x: which elements count; the mean of none is NaN.  Leave out those
     that were loaded outside an array: they are 0, and counted.
     Source: numpy.mean.
+
+    Example:
+    >>> bn.evaluate(bn.mean, [[1, 2], [3, 5]], axis=1)
+    array([1.5, 4. ])
     """
     wide, dtype = as_floats(context, "mean", x)
     mask = mask_of(context, "mean", wide, where)
@@ -43,6 +47,12 @@ def var(context, x, axis=None, keep_dims=False, keepdims=False, *, ddof=0, where
     where: bool, broadcast to x: which elements count; the variance of none is NaN.  Leave out
     those that were loaded outside an array: they are 0, and counted.
     Source: numpy.var.
+
+    Example:
+    >>> bn.evaluate(bn.var, [1.0, 2.0, 3.0, 4.0])
+    np.float64(1.25)
+    >>> bn.evaluate(bn.var, [1.0, 2.0, 3.0, 4.0], ddof=1)
+    np.float64(1.6666666666666667)
     """
     result, dtype = _variance(context, "var", x, axis, keep_dims or keepdims, ddof, where)
     return context.cast(result, dtype)
@@ -53,6 +63,10 @@ def std(context, x, axis=None, keep_dims=False, keepdims=False, *, ddof=0, where
     """The square root of the variance along axis, as of var.
 
     Source: numpy.std.
+
+    Example:
+    >>> bn.evaluate(bn.std, [1.0, 3.0, 1.0, 3.0])
+    np.float64(1.0)
     """
     result, dtype = _variance(context, "std", x, axis, keep_dims or keepdims, ddof, where)
     return context.cast(FLOAT_FUNCTIONS["sqrt"].rule(context, result), dtype)
@@ -67,6 +81,10 @@ def welford(context, x, axis=None, keep_dims=False, keepdims=False, *, where=Non
     where: bool, broadcast to x: which elements count.  Leave out those that were loaded outside an
     array: they are 0, and counted.
     Source: Chan, Golub, LeVeque, "Algorithms for Computing the Sample Variance", 1983.
+
+    Example:
+    >>> bn.evaluate(bn.welford, [1.0, 2.0, 3.0, 4.0])
+    (np.float64(2.5), np.float64(5.0), np.float64(4.0))
     """
     wide, _ = as_floats(context, "welford", x)
     middle, total, count = _moments(context, "welford", wide, axis, keep_dims or keepdims, where)
@@ -80,6 +98,10 @@ def ptp(context, x, axis=None, keep_dims=False, keepdims=False):
     """The greatest element less the least along axis; integers wrap; NaN if there is one.
 
     Source: numpy.ptp.
+
+    Example:
+    >>> bn.evaluate(bn.ptp, [3, 9, 4, 5])
+    np.int64(6)
     """
     tile = as_tile(context, "ptp", x)
     require(tile.type.dtype != bool_, "ptp: given {}, accepted numbers", tile.type)
@@ -93,6 +115,10 @@ def count_nonzero(context, x, axis=None, keep_dims=False, keepdims=False):
     """Number of elements along axis that are not 0; NaN is not.  int32.
 
     Source: numpy.count_nonzero.
+
+    Example:
+    >>> bn.evaluate(bn.count_nonzero, [[0, 2], [1, 3]], axis=1)
+    array([1, 2], dtype=int32)
     """
     tile = context.cast(as_tile(context, "count_nonzero", x), bool_)
     return reduced(context, "sum", context.cast(tile, int32), axis, keep_dims or keepdims)
@@ -105,6 +131,10 @@ def logsumexp(context, x, axis=None, keep_dims=False, keepdims=False, *, where=N
     where: bool, broadcast to x: which elements count; the result of none is -inf.  Leave out those
     that were loaded outside an array: they are 0.
     Source: scipy.special.logsumexp.
+
+    Example:
+    >>> bn.evaluate(bn.logsumexp, [1000.0, 1000.0])
+    np.float64(1000.6931471805599)
     """
     wide, dtype = as_floats(context, "logsumexp", x)
     shape = _reduced_shape("logsumexp", wide, axis, keep_dims or keepdims)
@@ -208,6 +238,10 @@ def nanvar(context, x, axis=None, keep_dims=False, keepdims=False, *, ddof=0, wh
 
     where: bool, broadcast to x: which elements count besides; where no more than ddof do, the
     result is NaN.   Source: numpy.nanvar, without its warning.
+
+    Example:
+    >>> bn.evaluate(bn.nanvar, [1.0, np.nan, 2.0, 3.0])
+    np.float64(0.6666666666666666)
     """
     where = _numbers_of(context, "nanvar", as_tile(context, "nanvar", x), where)
     result, dtype = _variance(context, "nanvar", x, axis, keep_dims or keepdims, ddof, where,
@@ -220,6 +254,10 @@ def nanstd(context, x, axis=None, keep_dims=False, keepdims=False, *, ddof=0, wh
     """The square root of the variance along axis, as of nanvar.
 
     Source: numpy.nanstd, without its warning.
+
+    Example:
+    >>> bn.evaluate(bn.nanstd, [1.0, np.nan, 3.0, np.nan])
+    np.float64(1.0)
     """
     where = _numbers_of(context, "nanstd", as_tile(context, "nanstd", x), where)
     result, dtype = _variance(context, "nanstd", x, axis, keep_dims or keepdims, ddof, where,
@@ -271,35 +309,71 @@ nanmax = _extreme_without_nan(reduce.max, "fmax", """The greatest element along 
 
     where: bool, broadcast to x: which elements count; NaN where none does, of integers the least.
     initial: a number that counts too, as an element.
-    Source: numpy.nanmax, without its warning.""")
+    Source: numpy.nanmax, without its warning.
+
+    Example:
+    >>> bn.evaluate(bn.nanmax, [1.0, np.nan, 3.0, 2.0])
+    np.float64(3.0)""")
 nanmin = _extreme_without_nan(reduce.min, "fmin", """The least element along axis but NaN.
 
     where: bool, broadcast to x: which elements count; NaN where none does, of integers the
     greatest.   initial: a number that counts too, as an element.
-    Source: numpy.nanmin, without its warning.""")
+    Source: numpy.nanmin, without its warning.
+
+    Example:
+    >>> bn.evaluate(bn.nanmin, [1.0, np.nan, 3.0, 2.0])
+    np.float64(1.0)""")
 nansum = _without_nan(reduce.sum, f"""The sum along axis, as of sum, of the elements but NaN.
 
     {_WHERE}; the sum of none is 0.
-    Source: numpy.nansum.""")
+    Source: numpy.nansum.
+
+    Example:
+    >>> bn.evaluate(bn.nansum, [1.0, np.nan, 3.0, 2.0])
+    np.float64(6.0)""")
 nanprod = _without_nan(reduce.prod, f"""The product along axis, as prod, of the elements but NaN.
 
     {_WHERE}; the product of none is 1.
-    Source: numpy.nanprod.""")
+    Source: numpy.nanprod.
+
+    Example:
+    >>> bn.evaluate(bn.nanprod, [1.0, np.nan, 3.0, 2.0])
+    np.float64(6.0)""")
 nanargmax = _without_nan(reduce.argmax, f"""Index of the greatest element along axis but NaN.
 
     int32.   {_WHERE}; 0 where none does.
-    Source: numpy.nanargmax, which raises where all are NaN.""")
+    Source: numpy.nanargmax, which raises where all are NaN.
+
+    Example:
+    >>> bn.evaluate(bn.nanargmax, [1.0, np.nan, 3.0, 2.0])
+    np.int32(2)""")
 nanargmin = _without_nan(reduce.argmin, f"""Index of the least element along axis but NaN.
 
     int32.   {_WHERE}; 0 where none does.
-    Source: numpy.nanargmin, which raises where all are NaN.""")
+    Source: numpy.nanargmin, which raises where all are NaN.
+
+    Example:
+    >>> bn.evaluate(bn.nanargmin, [np.nan, 1.0, 3.0, 2.0])
+    np.int32(1)""")
 nanmean = _without_nan(mean, f"""The mean along axis, as of mean, of the elements but NaN.
 
     {_WHERE}; the mean of none is NaN.
-    Source: numpy.nanmean, without its warning.""")
+    Source: numpy.nanmean, without its warning.
+
+    Example:
+    >>> bn.evaluate(bn.nanmean, [1.0, np.nan, 3.0, 2.0])
+    np.float64(2.0)""")
 nancumsum = _cumulative_without_nan(cumsum, 0, """Sums of the elements up to each, NaN being 0.
 
-    The rest as of cumsum.   Source: numpy.nancumsum.""")
+    The rest as of cumsum.   Source: numpy.nancumsum.
+
+    Example:
+    >>> bn.evaluate(bn.nancumsum, [1.0, np.nan, 3.0, 2.0])
+    array([1., 1., 4., 6.])""")
 nancumprod = _cumulative_without_nan(cumprod, 1, """Products of the elements up to each.
 
-    NaN counts as 1; the rest as of cumprod.   Source: numpy.nancumprod.""")
+    NaN counts as 1; the rest as of cumprod.   Source: numpy.nancumprod.
+
+    Example:
+    >>> bn.evaluate(bn.nancumprod, [1.0, np.nan, 3.0, 2.0])
+    array([1., 1., 3., 6.])""")
