@@ -24,6 +24,10 @@ _SIZE = re.compile(r"([0-9]{1,18})([kmg]?)", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 # where NVIDIA's libraries are looked for besides Python's packages
 _TOOLKIT_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX", "LD_LIBRARY_PATH")
+# which code Numba makes of scalar functions
+_NUMBA_VARIABLES = ("NUMBA_BOUNDSCHECK", "NUMBA_CPU_FEATURES", "NUMBA_CPU_NAME",
+                    "NUMBA_ENABLE_AVX", "NUMBA_LOOP_VECTORIZE", "NUMBA_OPT",
+                    "NUMBA_SLP_VECTORIZE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,7 @@ class Settings:
     full_traceback: BLOCKNUMBA_FULL_TRACEBACK=1 keeps the frames of blocknumba in the tracebacks of
         errors.
     toolkit: the variables that say where CUDA is.
+    numba: the variables that say which code Numba makes.
     limits: BLOCKNUMBA_MAX_UNROLLED and the others, see Limits.
     """
 
@@ -75,6 +80,7 @@ class Settings:
     time: bool = False
     full_traceback: bool = False
     toolkit: tuple[str, ...] = ()
+    numba: tuple[str, ...] = ()
     limits: Limits = Limits()
 
 
@@ -180,9 +186,8 @@ def _absolute(folder: str) -> Path:
                           "absolute path is known")
 
 
-def _toolkit(environment: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(f"{name}={environment[name]}" for name in _TOOLKIT_VARIABLES
-                 if environment.get(name))
+def _as_written(environment: Mapping[str, str], names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{name}={environment[name]}" for name in names if environment.get(name))
 
 
 _READERS: dict[str, Callable[[Mapping[str, str]], object]] = {
@@ -194,14 +199,15 @@ _READERS: dict[str, Callable[[Mapping[str, str]], object]] = {
     "dump": partial(_levels, name="BLOCKNUMBA_DUMP"),
     "time": partial(_flag, name="BLOCKNUMBA_TIME"),
     "full_traceback": partial(_flag, name="BLOCKNUMBA_FULL_TRACEBACK"),
-    "toolkit": _toolkit,
+    "toolkit": partial(_as_written, names=_TOOLKIT_VARIABLES),
+    "numba": partial(_as_written, names=_NUMBA_VARIABLES),
     "limits": _limits,
 }
 _VARIABLES = ("NUMBA_NUM_THREADS", "BLOCKNUMBA_INTERPRET", "BLOCKNUMBA_CACHE",
               "BLOCKNUMBA_CACHE_DIR",
               "BLOCKNUMBA_CACHE_SIZE", "BLOCKNUMBA_DUMP", "BLOCKNUMBA_TIME",
               "BLOCKNUMBA_FULL_TRACEBACK", "HOME", "USERPROFILE", "LOCALAPPDATA", "XDG_CACHE_HOME",
-              *_TOOLKIT_VARIABLES,
+              *_TOOLKIT_VARIABLES, *_NUMBA_VARIABLES,
               *(_variable(field.name) for field in fields(Limits)))
 
 warn_of_unknown(os.environ)

@@ -27,6 +27,7 @@ from blocknumba.cpu_lower.target import CpuTarget
 from blocknumba.cpu_lower.writer import UNLIKELY, Module
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value
 from blocknumba.tile_ir.ir.opdef import OPS, TERMINATOR
+from blocknumba.tile_ir.ops.map import HostCode
 
 Access = tuple[Value, Coordinates]
 Element = Callable[..., Lanes]  # (emitter, op, access, operands) -> its element
@@ -101,6 +102,7 @@ class Emitter(LaneWriter):
     """The state of the lowering of one function.
 
     filling: values that the present nest stores to their buffers as it computes them.
+    linked: scalar functions that the code calls, by the symbols that it calls them by.
     """
 
     def __init__(self, fn: Function, target: CpuTarget, module: Module, *, disjoint: bool):
@@ -112,6 +114,7 @@ class Emitter(LaneWriter):
         self.failures: list[Failure] = [Failure("memory", None)]
         self.versions = 0  # regions that were written twice
         self.prints: list[Op] = []
+        self.linked: dict[str, HostCode] = {}
 
     # elements -----------------------------------------------------------------------------------
     def scalar(self, value: Value) -> str:

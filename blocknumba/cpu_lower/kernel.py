@@ -22,6 +22,7 @@ from blocknumba.cpu_lower.elements import memory_type
 from blocknumba.cpu_lower.emitter import MAX_STACK_BYTES, Emitter, Failure
 from blocknumba.cpu_lower.printing import FIRST_SLOT
 from blocknumba.cpu_lower.target import CpuTarget
+from blocknumba.cpu_lower.toolchain import linked
 from blocknumba.cpu_lower.versions import in_two_versions
 from blocknumba.cpu_lower.writer import Module
 from blocknumba.tile_ir.ir.function import Function, Op, Parameter, walk
@@ -37,7 +38,8 @@ SLOT_BYTES = 8
 class LoweredKernel:
     """One kernel as LLVM IR.
 
-    llvm_ir: the module.  name: of its function.  parameters: in the order of their slots.
+    llvm_ir: the module, with the scalar functions that it calls.  name: of its function.
+    parameters: in the order of their slots.
     failures: failures[n - 1] is what a result of n means.  prints: the ops that print, by number.
     versions: regions that were written with and without masks.
     """
@@ -64,7 +66,8 @@ def lower(fn: Function, target: CpuTarget, *, disjoint: bool = False) -> Lowered
         f"define i32 @{name}(ptr %arguments, i64 %first, i64 %stop, i32 %grid0, i32 %grid1, "
         f"i32 %grid2) {target.attributes}", [*_scratch(emitter), *entry])
     module.add(name, text)
-    return LoweredKernel(module.text(target.triple), name, fn.parameters,
+    return LoweredKernel(linked(module.text(target.triple), emitter.linked, target),
+                         name, fn.parameters,
                          tuple(emitter.failures), tuple(emitter.prints), emitter.versions)
 
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import functools
+import re
+from collections.abc import Mapping
 
 from llvmlite import binding
 
 from blocknumba.cpu_lower.printing import declare_symbol
 from blocknumba.cpu_lower.target import CpuTarget
+from blocknumba.tile_ir.ops.map import HostCode
 
-OPTIMISATION = 2  # of LLVM's pass pipeline; our loops are over vectors already
+_EXTERNAL = re.compile(r'^declare [^@]*@"?(?!llvm\.)([^"(]+)"?\(|^@"?([^" ]+)"? = external ',
+                       re.MULTILINE)
+OPTIMISATION = 2  # of LLVM's pass pipeline
+SCALAR = "scalar_"  # how symbols of scalar functions begin
 
 
 @functools.cache
@@ -29,12 +35,41 @@ def machine_of(target: CpuTarget) -> binding.TargetMachine:
         jit=False)
 
 
+def linked(llvm_ir: str, functions: Mapping[str, HostCode], target: CpuTarget) -> str:
+    """The module with the functions that it calls, by its names for them.
+
+    Nothing of theirs is visible in the result, and nothing is left that it does not call.
+    """
+    if not functions:
+        return llvm_ir
+    module = binding.parse_assembly(llvm_ir)
+    for symbol, code in functions.items():
+        other = binding.parse_assembly(code.module)
+        for defined in (*other.functions, *other.global_variables):
+            if not defined.is_declaration:
+                defined.linkage = binding.Linkage.internal
+        called = other.get_function(code.symbol)
+        called.name, called.linkage = symbol, binding.Linkage.external
+        module.link_in(other)
+        module.get_function(symbol).linkage = binding.Linkage.internal
+    passes = binding.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.add_strip_dead_prototype_pass()
+    passes.run(module, binding.create_pass_builder(
+        machine_of(target), binding.create_pipeline_tuning_options()))
+    return str(module)
+
+
 def optimised(llvm_ir: str, machine: binding.TargetMachine) -> binding.ModuleRef:
-    """The module after LLVM's passes, without those that look for vectors."""
+    """The module after LLVM's passes, without those that look for vectors.
+
+    Our loops are over vectors already, but for those that call scalar functions.
+    """
     module = binding.parse_assembly(llvm_ir)
     module.verify()
     options = binding.create_pipeline_tuning_options(speed_level=OPTIMISATION)
-    options.loop_vectorization = options.slp_vectorization = False
+    options.slp_vectorization = False
+    options.loop_vectorization = f"@{SCALAR}" in llvm_ir  # a loop over elements calls it
     builder = binding.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
     return module
@@ -50,6 +85,13 @@ def assembly_text(llvm_ir: str, target: CpuTarget) -> str:
     """The module in the processor's assembly language."""
     machine = machine_of(target)
     return machine.emit_assembly(optimised(llvm_ir, machine))
+
+
+def undefined(llvm_ir: str) -> list[str]:
+    """Symbols that a module refers to, and that nothing in this process defines."""
+    declare_symbol()
+    names = {name for found in _EXTERNAL.findall(llvm_ir) for name in found if name}
+    return sorted(name for name in names if binding.address_of_symbol(name) is None)
 
 
 class Loaded:

@@ -150,7 +150,7 @@ def test_a_value_that_nobody_can_know_is_never_on_disk(value):
 @pytest.mark.parametrize("change", [
     {"source_digest": lambda: "other blocknumba"},
     {"_packages": lambda _: ["numba-0.1.dist-info"]},
-    {"SETTINGS": types.SimpleNamespace(toolkit=("CUDA_HOME=/elsewhere",))}])
+    {"SETTINGS": types.SimpleNamespace(toolkit=("CUDA_HOME=/elsewhere",), numba=())}])
 def test_another_toolchain_has_another_name(change, monkeypatch):
     module = define("def f(x): x[0] = 1")
     environment.cache_clear()

@@ -811,15 +811,3 @@ def test_native_code_maps_tiles_scalars_and_masks():
     assert all(map(np.array_equal, found, expected))
     blocks = np.split(np.append(y, np.zeros(-COUNT % BLOCK, np.float32)), len(first))
     assert np.array_equal(first, [max(block) / 2 for block in blocks])
-
-
-def test_native_code_that_calls_functions_of_this_process_is_not_kept_on_disk():
-    @bn.jit
-    def kernel(x, out, B: bn.constexpr):
-        r = bn.block(0, B)
-        out[r] = bn.map(checked, x[r])
-
-    x = np.ones(4, np.int32)
-    compiled = kernel[1](x, x.copy(), B=4, device="cpu")
-
-    assert compiled.native is not None and not compiled.is_text

@@ -1,14 +1,12 @@
-"""Code of scalar functions: calls of Numba's code in this process, one for each element."""
+"""Code of scalar functions: calls of Numba's code, which is linked, one for each element."""
 
 from __future__ import annotations
 
-from llvmlite import binding
-
 from blocknumba.cpu_lower.elements import Lanes, memory_type
 from blocknumba.cpu_lower.emitter import Coordinates, Emitter, root
-from blocknumba.cpu_lower.lane_writer import Buffer
+from blocknumba.cpu_lower.toolchain import SCALAR
 from blocknumba.tile_ir.ir.function import Op
-from blocknumba.tile_ir.ir.types import DType, TileType, bool_, int64
+from blocknumba.tile_ir.ir.types import DType, bool_
 from blocknumba.tile_ir.ops.map import ScalarFunction, map_
 
 
@@ -16,17 +14,15 @@ from blocknumba.tile_ir.ops.map import ScalarFunction, map_
 def _(emitter: Emitter, op: Op) -> None:
     function, shape = op.attrs["function"], op.mask.type.shape
     values = [op.mask, *op.tiles]
-    # the results, then what Numba tells of an exception
-    storage = emitter.buffer(TileType(int64, (len(function.results) + 1,)))
     if not shape:
         operands = [emitter.scalar(value) for value in values]
-        emitter.known.scalars.update(zip(op.results, _call(emitter, function, operands, storage)))
+        emitter.known.scalars.update(zip(op.results, _call(emitter, function, operands)))
         return
     buffers = [emitter.buffer(value.type) for value in op.results]
 
     def body(coordinates: Coordinates) -> None:
         operands = [emitter.at(value, coordinates).name for value in values]
-        found = _call(emitter, function, operands, storage)
+        found = _call(emitter, function, operands)
         for value, buffer, name in zip(op.results, buffers, found):
             emitter.keep(value, coordinates, Lanes(name, 0), buffer)
     with emitter.filled_by(values, shape, None):
@@ -34,23 +30,13 @@ def _(emitter: Emitter, op: Op) -> None:
     emitter.known.buffers.update(zip(op.results, buffers))
 
 
-def _call(emitter: Emitter, function: ScalarFunction, operands: list[str],
-          storage: Buffer) -> list[str]:
-    """The results for one element; zeros where the mask, the first operand, is false.
-
-    Source: Numba's calling convention, `i32 f(results*, exception*, parameters...)`.
-    """
+def _call(emitter: Emitter, function: ScalarFunction, operands: list[str]) -> list[str]:
+    """The results for one element; zeros where the mask, the first operand, is false."""
     writer, (mask, *values) = emitter.writer, operands
     type_ = _storage_type(function.results)
-    exception = writer.assign("getelementptr inbounds i64, ptr "
-                              f"{storage.address}, i64 {len(function.results)}")
     arguments = [(memory_type(dtype), _as_byte(emitter, dtype, value))
                  for dtype, value in zip(function.parameters, values, strict=True)]
-    writer.do(f"store {type_} zeroinitializer, ptr {storage.address}, align 8")
-    with writer.only_if(mask):
-        writer.call("i32", _symbol(function), ("ptr", storage.address), ("ptr", exception),
-                    *arguments)
-    made = writer.assign(f"load {type_}, ptr {storage.address}, align 8")
+    made = writer.call(type_, _masked(emitter, function), ("i1", mask), *arguments)
     parts = [made] if len(function.results) == 1 else [
         writer.assign(f"extractvalue {type_} {made}, {index}")
         for index in range(len(function.results))]
@@ -58,11 +44,32 @@ def _call(emitter: Emitter, function: ScalarFunction, operands: list[str],
             for dtype, part in zip(function.results, parts, strict=True)]
 
 
-def _symbol(function: ScalarFunction) -> str:
-    """The name by which native code of this process finds the function."""
-    address = function.require_body().native_address()
-    symbol = f"scalar_{function.name}_{address:x}"
-    binding.add_symbol(symbol, address)
+def _masked(emitter: Emitter, function: ScalarFunction) -> str:
+    """The symbol of a function from a mask and operands to results, which is inlined.
+
+    Its memory is its own, so that LLVM keeps the results in registers.
+    Source: Numba's calling convention, `i32 f(results*, exception*, parameters...)`.
+    """
+    called, symbol = f"{SCALAR}{function.name}", f"masked_{function.name}"
+    emitter.linked[called] = function.require_body().host_code()
+    types = [memory_type(dtype) for dtype in function.parameters]
+    emitter.module.declare("i32", called, ["ptr", "ptr", *types])
+    result = _storage_type(function.results)
+    given = "".join(f", {type_} %x{index}" for index, type_ in enumerate(types))
+    emitter.module.add(symbol, f"""\
+define internal {result} @{symbol}(i1 %mask{given}) alwaysinline {{
+  %results = alloca {result}, align 8
+  %exception = alloca ptr, align 8
+  store {result} zeroinitializer, ptr %results, align 8
+  br i1 %mask, label %run, label %done
+run:
+  call i32 @{called}(ptr %results, ptr %exception{given})
+  br label %done
+done:
+  %made = load {result}, ptr %results, align 8
+  ret {result} %made
+}}
+""")
     return symbol
 
 

@@ -144,9 +144,13 @@ class Compiled:
     def is_text(self) -> bool:
         """Whether text says all of it, as entries of the disk cache do.
 
-        The interpreter calls scalar functions, which tile IR only names.
+        The interpreter calls scalar functions, which tile IR only names; code of some depends on
+        more than what the kernel reads.
         """
-        return self.machine is not None or all(op.name != "map" for op in walk(self.tile.body))
+        called = [op.attrs["function"].body for op in walk(self.tile.body) if op.name == "map"]
+        if self.machine is None and self.native is None:
+            return not called
+        return all(body is None or body.is_known for body in called)
 
     def is_for(self, given: Mapping[str, ArgumentInfo]) -> bool:
         """Whether a launch's arguments describe arrays that the code's tensor maps can encode."""

@@ -99,7 +99,8 @@ def environment() -> str:
     if not any(name.startswith("numba-") for name in packages):
         raise Unknowable("numba")
     python = (sys.implementation.name, sys.version, sys.platform)
-    return repr((source_digest(), packages, python, np.__version__, SETTINGS.toolkit))
+    return repr((source_digest(), packages, python, np.__version__, SETTINGS.toolkit,
+                 SETTINGS.numba))
 
 
 @cache

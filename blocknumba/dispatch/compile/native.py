@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from blocknumba.cpu_lower.printing import PrintOp
 from blocknumba.cpu_lower.target import host
-from blocknumba.cpu_lower.toolchain import Loaded, assembly_text
+from blocknumba.cpu_lower.toolchain import Loaded, assembly_text, undefined
 from blocknumba.errors import Loc
 from blocknumba.tile_ir.ir.function import Parameter
 
@@ -66,6 +66,11 @@ class NativeCode:
     @functools.cached_property
     def loaded(self) -> Loaded:
         """The code in this process."""
+        if undefined(self.llvm_ir):
+            # here and not above: only scalar functions need it, few of which call what it defines
+            from numba.core.registry import cpu_target
+
+            assert cpu_target.target_context, "making it defines the symbols of Numba's library"
         return Loaded(self.code, host())
 
     @property

@@ -45,6 +45,19 @@ class DeviceCode:
     raises: tuple[Raised, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class HostCode:
+    """A scalar function as LLVM IR for this processor.
+
+    module: text of the module that defines it and all that it calls but Numba's own library.
+    symbol: of the function `i32 symbol(results*, exception*, parameters...)`; results as of
+        DeviceCode.
+    """
+
+    module: str
+    symbol: str
+
+
 class ScalarBody(Protocol):
     """The code of a scalar function, for whoever executes tile IR."""
 
@@ -55,11 +68,12 @@ class ScalarBody(Protocol):
                      count: int) -> tuple[int, Raised] | None:
         """The index of the first element that raises, and what; None where none does."""
 
-    def native_address(self) -> int:
-        """The address of `i32 function(results*, exception*, parameters...)` in this process.
+    @property
+    def is_known(self) -> bool:
+        """Whether its code depends on nothing but the function and what its code reads."""
 
-        It is valid as long as the body is; results as of DeviceCode.
-        """
+    def host_code(self) -> HostCode:
+        """LLVM IR for this processor."""
 
     def device_code(self, target: str, lineinfo: bool = False) -> DeviceCode:
         """NVVM IR for a target, such as "sm_90a"."""

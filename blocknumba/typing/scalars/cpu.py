@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import traceback
 from collections.abc import Sequence
 from types import FunctionType
@@ -13,7 +14,7 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.typed_passes import NopythonTypeInference
 
 from blocknumba.tile_ir.ir.types import DType
-from blocknumba.tile_ir.ops.map import Raised
+from blocknumba.tile_ir.ops.map import HostCode, Raised
 from blocknumba.typing.scalars.preparation import Preparation, passes, with_passes
 from blocknumba.typing.scalars.signature import (
     Signature, container, described_exception, returned,
@@ -51,8 +52,8 @@ class CpuFunction:
     """A function compiled for the CPU.
 
     results: dtypes, one of each result.  container: class of the tuple of them, or None.
-    address: of the code, as of ScalarBody.native_address.
     preparation: of the function, which knows where float64 appears.
+    is_known: as of ScalarBody.
     Errors: Numba's; BlockTypeError for results that are no numbers.
     """
 
@@ -64,9 +65,15 @@ class CpuFunction:
         made = compiled.signature.return_type
         self.results: tuple[DType, ...] = returned(function, made)
         self.container = container(made)
-        self.address: int = compiled.library.get_pointer_to_function(
-            compiled.fndesc.llvm_func_name)
+        self._library, self._symbol = compiled.library, compiled.fndesc.llvm_func_name
+        # addresses of this process are in the code
+        self.is_known = self.preparation.is_known and not self._library.has_dynamic_globals
         self._loops: dict[str, FunctionType] = {}
+
+    @functools.cached_property
+    def code(self) -> HostCode:
+        """As of ScalarBody."""
+        return HostCode(self._library.get_llvm_str(), self._symbol)
 
     def _dispatcher(self, function: FunctionType) -> object:
         compiler = type("Compiler", (_Compiler,), {"preparation": self.preparation})

@@ -14,7 +14,7 @@ from blocknumba.errors import BlockError, BlockTypeError, Loc, UnsupportedError,
 from blocknumba.installation import pip_install
 from blocknumba.tile_ir.ir.remarks import DOUBLES, Remark
 from blocknumba.tile_ir.ir.types import DType
-from blocknumba.tile_ir.ops.map import DeviceCode, Raised, ScalarFunction
+from blocknumba.tile_ir.ops.map import DeviceCode, HostCode, Raised, ScalarFunction
 from blocknumba.typing.function import BlockFunction, python_function
 from blocknumba.typing.scalars.cpu import CpuFunction
 from blocknumba.typing.scalars.signature import Signature
@@ -62,9 +62,15 @@ class NumbaFunction:
         """As of ScalarBody."""
         return self._compiled_for_cpu().first_raised(operands, count)
 
-    def native_address(self) -> int:
+    @property
+    def is_known(self) -> bool:
         """As of ScalarBody."""
-        return self._compiled_for_cpu().address
+        made = [made for made in (self._cpu, *self._gpu.values()) if made is not None]
+        return all(one.is_known for one in made)
+
+    def host_code(self) -> HostCode:
+        """As of ScalarBody."""
+        return self._compiled_for_cpu().code
 
     def device_code(self, target: str, lineinfo: bool = False) -> DeviceCode:
         """As of ScalarBody."""

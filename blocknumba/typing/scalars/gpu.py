@@ -106,6 +106,7 @@ class GpuFunction:
     results: dtypes, one of each result.  container: class of the tuple of them, or None.
     code: NVVM IR.
     preparation: of the function, which knows where float64 appears.
+    is_known: as of ScalarBody.
     Errors: Numba's; BlockTypeError for results that are no numbers, and for what is not a matter
     of one element.
     """
@@ -123,6 +124,7 @@ class GpuFunction:
         _require_scalar(function, modules)
         self.code = DeviceCode(modules, compiled.fndesc.llvm_func_name,
                                tuple(self._convention.exceptions.raised))
+        self.is_known = self.preparation.is_known
 
     def compile(self, function: FunctionType, argument_types: tuple[types.Type, ...]) -> object:
         """Numba's result for one of the functions, for arguments of these types."""

@@ -24,6 +24,7 @@ from blocknumba.typing.scalars.weak_integers import WeakIntegers
 _CONSTANTS = frozenset(("Const", "Global", "FreeVar"))  # names of classes of nodes
 _CONTAINERS = (types.Array, types.List, types.ListType, types.Set, types.DictType)
 _TRY = "mark_try_block"  # the name of a function that stands in Numba IR for `try:`
+_NUMBA = ("numba", "numba_cuda")
 _DOUBLES = (types.float64, types.complex128)
 
 
@@ -33,6 +34,7 @@ class Preparation:
     weak: floats that the code names are float32.
     compiled: Python function -> what stands for it in Numba IR, compiled with this preparation.
     double: where the first float64 appears; UNKNOWN where none does.
+    is_known: no library but Numba's own says what a function that it calls does.
     """
 
     def __init__(self, weak: bool, compiled: Callable[[FunctionType], object]):
@@ -40,6 +42,7 @@ class Preparation:
         self._known: dict[FunctionType, object] = {}
         self._open: list[CodeType] = []  # of functions whose types are being inferred
         self.double: Loc = UNKNOWN
+        self.is_known = True
 
     def function(self, function: FunctionType) -> object:
         """The dispatcher of a function; the same for each of its calls, which may be recursive."""
@@ -79,6 +82,7 @@ class Preparation:
         Errors: BlockTypeError where the function makes an array, a list or the like.
         """
         self._close(state.func_id.code)
+        self.is_known &= all(map(_is_of_numba, state.typemap.values()))
         known = 0
         while self.weak and _first_double(state) and len(found := _float32_phis(state)) > known:
             known, state.locals, state.return_type = len(found), found, None
@@ -219,6 +223,19 @@ def _makes(node: object) -> bool:
 
 def _article(of: types.Type) -> str:
     return "an array" if isinstance(of, types.Array) else "a list, a set or a dict"
+
+
+def _is_of_numba(of: types.Type) -> bool:
+    """Whether Numba itself says what a function does, if the type is one's: others may register
+    implementations, whose code nobody can compare."""
+    if isinstance(of, types.BoundFunction):
+        templates = (of.template,)
+    else:
+        templates = of.templates if isinstance(of, types.Function) else ()
+    written = [getattr(made, "_overload_func", None) or getattr(made, "_definition_func", made)
+               for made in templates]
+    homes = [getattr(made, "__globals__", {}).get("__name__", made.__module__) for made in written]
+    return all(home.partition(".")[0] in _NUMBA for home in homes)
 
 
 def _has_type(value: object, typing_context: object) -> bool:
