@@ -359,9 +359,18 @@ class Emitter(LaneWriter):
             self.failures.append(failure)
         number = self.failures.index(failure) + 1
         with self.writer.only_if(condition, UNLIKELY):
-            self.writer.do("store i64 %program, ptr %record, align 8")
+            self.writer.do(f"store i64 {self._first_axis_fastest()}, ptr %record, align 8")
             place = self.writer.assign("getelementptr inbounds i64, ptr %record, i64 1")
             self.writer.do(f"store i64 {element_index}, ptr {place}, align 8")
             self.writer.do(f"store i32 {number}, ptr %status")
             self.writer.branch("exit")
             self.writer.begin(self.writer.label("unreachable"))
+
+    def _first_axis_fastest(self) -> str:
+        """The number of the program where the first axis of the grid runs fastest, an i64."""
+        number = "0"
+        for axis in (2, 1, 0):
+            own = self.writer.convert("zext", "i32", f"%program{axis}", "i64")
+            number = self.writer.add(
+                self.writer.multiply(number, f"%wide{axis}", "i64"), own, "i64")
+        return number

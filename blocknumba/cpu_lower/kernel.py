@@ -2,12 +2,11 @@
 
     i32 @add(ptr arguments, i64 first_program, i64 stop_program, i32 grid0, i32 grid1, i32 grid2)
 
-runs the programs of a range, numbered with the first axis of the grid running fastest, on the
-calling thread. It returns 0, or the number of the failure that stopped it. `arguments` points to
-8-byte slots:
+runs the programs of a range, numbered in the order of program_order.py, on the calling thread.
+It returns 0, or the number of the failure that stopped it. `arguments` points to 8-byte slots:
 
-    slot 0   the address of two i64 that a failure writes: its program, and the element's index
-             in C order
+    slot 0   the address of two i64 that a failure writes: its program, numbered with the first
+             axis of the grid running fastest, and the element's index in C order
     slot 1   a pointer that prints pass on
     slot 2+  a parameter each, in its natural size: pointers, extents, strides, numbers
 """
@@ -21,6 +20,7 @@ from blocknumba.cpu_lower import ops
 from blocknumba.cpu_lower.elements import memory_type
 from blocknumba.cpu_lower.emitter import MAX_STACK_BYTES, Emitter, Failure
 from blocknumba.cpu_lower.printing import FIRST_SLOT
+from blocknumba.cpu_lower.program_order import AXES, program_order
 from blocknumba.cpu_lower.target import CpuTarget
 from blocknumba.cpu_lower.toolchain import linked
 from blocknumba.cpu_lower.versions import in_two_versions
@@ -127,10 +127,10 @@ def _programs(emitter: Emitter) -> None:
     writer.branch_if(is_some, "begin", "exit")
     writer.begin("begin")
     is_flat = writer.assign("icmp eq i32 %grid1, 1")
-    writer.do("%wide0 = zext i32 %grid0 to i64")
-    writer.do("%wide1 = zext i32 %grid1 to i64")
     is_line = writer.assign("icmp eq i32 %grid2, 1")
     writer.do(f"%is_line = and i1 {is_flat}, {is_line}")
+    for axis in range(AXES):
+        writer.do(f"%wide{axis} = zext i32 %grid{axis} to i64")
     writer.branch("each")
     writer.begin("each")
     slot = writer.reserve()
@@ -151,17 +151,20 @@ def _program_ids(emitter: Emitter) -> None:
     """Program ids from the number of a program; in a grid of one axis without a division."""
     writer = emitter.writer
     before, general, after = writer.block, writer.label("divide"), writer.label("ids")
+    fastest, middle, slowest = program_order(emitter.function, emitter.plan.affine)
     low = writer.assign("trunc i64 %program to i32")
     writer.branch_if("%is_line", after, general)
     writer.begin(general)
-    rows = writer.assign("udiv i64 %program, %wide0")
-    ids = [writer.assign("urem i64 %program, %wide0"), writer.assign(f"urem i64 {rows}, %wide1"),
-           writer.assign(f"udiv i64 {rows}, %wide1")]
-    ids = [writer.assign(f"trunc i64 {x} to i32") for x in ids]
+    rest = writer.assign(f"udiv i64 %program, %wide{fastest}")
+    ids = {fastest: writer.assign(f"urem i64 %program, %wide{fastest}"),
+           middle: writer.assign(f"urem i64 {rest}, %wide{middle}"),
+           slowest: writer.assign(f"udiv i64 {rest}, %wide{middle}")}
+    ids = {axis: writer.assign(f"trunc i64 {x} to i32") for axis, x in ids.items()}
     writer.branch(after)
     writer.begin(after)
-    for axis, (x, flat) in enumerate(zip(ids, (low, "0", "0"))):
-        writer.do(f"%program{axis} = phi i32 [ {flat}, %{before} ], [ {x}, %{general} ]")
+    for axis, flat in enumerate((low, "0", "0")):
+        writer.do(f"%program{axis} = phi i32 [ {flat}, %{before} ], "
+                  f"[ {ids[axis]}, %{general} ]")
 
 
 def _body(emitter: Emitter) -> list[str]:
