@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blocknumba.cpu_lower.elements import is_narrow, register_type
-from blocknumba.cpu_lower.vectors import FLOAT32, Vector, where
+from blocknumba.cpu_lower.vectors import FLOAT32, Vector, at_least, at_most, where
 from blocknumba.tile_ir.ir.types import (
     DType, bfloat16, bool_, float16, float64, float8_e4m3fn, float8_e5m2,
 )
@@ -145,14 +145,23 @@ def _wide(dtype: DType, x: Vector) -> Vector:
 
 
 def _float_to_integer(x: Vector, to: DType) -> Vector:
-    """Truncated and saturated; NaN becomes 0."""
-    body, scalar = x.body, register_type(to)
-    word = "fptosi" if to.is_signed else "fptoui"
-    if body.lanes == 1:
-        suffix = f"{scalar}.{body.suffix(x.scalar)}"
-    else:
-        suffix = f"v{body.lanes}{scalar}.{body.suffix(x.scalar)}"
-    return body.emit(f"call {body.type(scalar)} @llvm.{word}.sat.{suffix}({x.typed})", scalar)
+    """Truncated and saturated; NaN becomes 0.
+
+    LLVM's saturating conversions take the lanes apart.
+    """
+    unsigned, scalar = not to.is_signed, register_type(to)
+    computed = scalar if to.bits >= 32 else "i32"
+    lost = max(0, to.maximum.bit_length() - x.format.fraction - 1)
+    highest = to.maximum >> lost << lost  # of the floats
+    number = where(x > 0.0, x, 0.0) if unsigned else at_least(
+        where(x == x, x, 0.0), float(to.minimum))
+    inside, word = at_most(number, float(highest)), "fptosi"
+    if unsigned and computed == scalar:
+        word = "fptoui"
+    made = x.body.emit(f"{word} {inside.typed} to {x.body.type(computed)}", computed)
+    if lost:
+        made = where(x > float(highest), to.maximum, made)
+    return made.to(scalar)
 
 
 def _float_to_float(source: DType, to: DType, rounding: str, x: Vector) -> Vector:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from blocknumba.cpu_lower import strided
 from blocknumba.cpu_lower.elements import (
     Lanes, literal, memory_type, register_type, size_bytes, uniform,
 )
@@ -192,6 +193,9 @@ class LaneWriter:
         type_ = vector(memory, lanes)
         if pointer.step == 1 and mask is None:
             got = writer.assign(f"load {flags}{type_}, ptr {pointer.name}, {align}")
+        elif strided.is_small(pointer.step) and mask is None and not flags:
+            got = strided.load(writer, memory, size_bytes(dtype), lanes, pointer.name,
+                               pointer.step)
         else:
             got = self._load_lanes(dtype, pointer, mask, other)
         return Lanes(self._from_memory(dtype, got, lanes))
@@ -245,6 +249,9 @@ class LaneWriter:
         value = self._to_memory(dtype, self.dense(dtype, x), lanes)
         if pointer.step == 1 and mask is None:
             self.writer.do(f"store {type_} {value}, ptr {pointer.name}, align {size}")
+            return
+        if strided.is_small(pointer.step) and mask is None:
+            strided.store(self.writer, memory, size, lanes, pointer.name, pointer.step, value)
             return
         condition = "splat (i1 true)" if mask is None else mask.name
         masks, name = vector("i1", lanes), suffix(memory, lanes)

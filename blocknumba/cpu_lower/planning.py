@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
+from blocknumba.cpu_lower import strided
 from blocknumba.cpu_lower.elements import is_narrow, size_bytes
 from blocknumba.cpu_lower.target import CpuTarget
 from blocknumba.tile_ir.analysis.affine import AffineExpressions
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos, axis_info
+from blocknumba.tile_ir.analysis.polynomial import AffineExpression
 from blocknumba.tile_ir.analysis.provenance import origins
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import (
@@ -36,6 +39,27 @@ RESULTS_IN_MEMORY = frozenset(("reduce", "arg_reduce", "dot", "atomic_rmw", "ato
                                "if", "loop", "scan", "reduce_with", "sort",
                                "histogram"))
 RootUse = object
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """An access along one axis of its tile.
+
+    run: elements that lie side by side, or are the same one.
+    step: elements from each to the next, if that is constant and small; else 0.
+    """
+
+    run: int = 1
+    step: int = 0
+
+    def cost(self, lanes: int) -> float:
+        """The cost of one element, by vectors of lanes."""
+        if self.run >= lanes:
+            return 1 / lanes
+        return strided.cost(self.step) / lanes if self.step else GATHER
+
+
+EVERYWHERE = Along(1 << 30)  # along an axis that an access does not have
 
 
 def is_root(op: Op) -> bool:
@@ -278,7 +302,7 @@ class Plan:
         shape = values[0].type.shape
         accesses, compute, element_bytes = self._accesses(values)
         if to_rows:
-            accesses.append((*(1 for _ in shape[1:]), shape[-1]) if shape else ())
+            accesses.append((*(Along() for _ in shape[1:]), Along(shape[-1])) if shape else ())
             element_bytes = max(element_bytes, *(_computed_bytes(v.type.dtype) for v in values))
         width = min(64, self.target.lanes(element_bytes))
         best = None
@@ -287,17 +311,17 @@ class Plan:
             if lanes == 1 or axis == excluded:
                 continue
             cost = compute / lanes + sum(
-                1 / lanes if contiguity[axis] >= lanes else GATHER for contiguity in accesses)
+                access[axis].cost(lanes) for access in accesses)
             if axis == reduced:
                 cost += 2 * lanes.bit_length() / extent
             if best is None or cost <= best[0]:
                 best = cost, axis, lanes
         return (None, 1) if best is None else (best[1], best[2])
 
-    def _accesses(self, values: Sequence[Value]) -> tuple[list[tuple[int, ...]], int, int]:
-        """Contiguity of each access along each axis; cost of the rest; bytes of an element."""
+    def _accesses(self, values: Sequence[Value]) -> tuple[list[tuple[Along, ...]], int, int]:
+        """Each access along each axis; cost of the rest; bytes of an element."""
         rank = len(values[0].type.shape)
-        found: list[tuple[int, ...]] = []
+        found: list[tuple[Along, ...]] = []
         compute, size = 1, 1
         waiting = [(value, tuple(range(rank))) for value in values]
         seen = set()
@@ -311,10 +335,10 @@ class Plan:
             if is_computed and not value.type.is_pointer:
                 size = max(size, _computed_bytes(value.type.dtype))
             if value.type.is_pointer:
-                found.append(self._contiguity(value, axes, rank))
+                found.append(self._along(value, axes, rank))
                 continue
             if owner is None or is_root(owner) or value in self._shared:
-                last = tuple(n if a == len(axes) - 1 else 1 for a, n in enumerate(
+                last = tuple(Along(n if a == len(axes) - 1 else 1) for a, n in enumerate(
                     value.type.shape))
                 found.append(_by_axis(last, axes, rank))
                 continue
@@ -323,13 +347,19 @@ class Plan:
                 waiting.append((operand, _operand_axes(owner, operand, axes)))
         return found, compute, size
 
-    def _contiguity(self, pointer: Value, axes: tuple[int | None, ...], rank: int) -> tuple[
-            int, ...]:
-        runs = tuple(max(axis.contiguity, axis.constancy) for axis in self.infos[pointer].axes)
-        found = list(_by_axis(runs, axes, rank))
+    def _along(self, pointer: Value, axes: tuple[int | None, ...], rank: int) -> tuple[
+            Along, ...]:
+        """An access along each axis of a nest; axes: the nest's, of the access."""
+        address = self.affine[pointer]
+        steps = [0] * len(axes)
+        if isinstance(address, AffineExpression):
+            steps = [step.number or 0 for step in address.steps]
+        found = list(_by_axis([
+            Along(max(axis.contiguity, axis.constancy), step if strided.is_small(step) else 0)
+            for axis, step in zip(self.infos[pointer].axes, steps)], axes, rank))
         for axis in range(rank):
             if axis not in axes:  # repeated along it
-                found[axis] = 1 << 30
+                found[axis] = EVERYWHERE
         return tuple(found)
 
 
@@ -338,11 +368,11 @@ def _computed_bytes(dtype: DType | PointerType) -> int:
     return 4 if is_narrow(dtype) else size_bytes(dtype)
 
 
-def _by_axis(runs: Sequence[int], axes: Sequence[int | None], rank: int) -> tuple[int, ...]:
-    found = [1] * rank
-    for run, axis in zip(runs, axes):
+def _by_axis(own: Sequence[Along], axes: Sequence[int | None], rank: int) -> tuple[Along, ...]:
+    found = [Along()] * rank
+    for along, axis in zip(own, axes):
         if axis is not None:
-            found[axis] = run
+            found[axis] = along
     return tuple(found)
 
 

@@ -1,7 +1,8 @@
 """The order in which programs run one after the other: neighbours in memory are neighbours in time.
 
-    x[program_id(0) * 16 + i, program_id(1) * 256 + j]      axis 0 moves by 16 rows,
-                                                            axis 1 by 256 elements: axis 1 runs fastest
+    x[program_id(0) * 16 + i, program_id(1) * 256 + j]     along axis 0 a program moves by 16
+                                                           rows, along axis 1 by 256 elements:
+                                                           axis 1 runs fastest
 
 What one program leaves in a cache, a page that it has touched and a stream that the processor
 prefetches serve the next one.

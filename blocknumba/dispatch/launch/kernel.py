@@ -220,9 +220,9 @@ class Kernel(Named):
         driver, device = device_of(self.signature, arguments, options)
         target = None if driver is None else target_of(driver, device)
         arrays = arguments.arrays
-        specialization, captures = self.specialize(arguments_of(self.signature, arguments.infos),
-                                                   arguments.constants, options, target,
-                                                   are_disjoint(arrays.values()))
+        specialization, captures = self.specialize(
+            arguments_of(self.signature, arguments.infos, target is None), arguments.constants,
+            options, target, are_disjoint(arrays.values()))
         compiled = self._code_for(specialization, arguments)
         if not (target is specialization.processor is None or specialization.disjoint) and (
                 stores_are_apart(arrays, compiled.effects.stored)):

@@ -26,6 +26,9 @@ from blocknumba.wording import shown
 ALIGNMENT = 16  # bytes: the widest access of one thread that every target has
 DIVISIBILITY = 16  # elements: enough for a 16-byte access of any dtype; smaller powers count too
 TILE_DIVISIBILITY = 256  # of what remainders are taken by: enough for the extents of most tiles
+STRIDES = 0, 1  # that code is made for, on every device
+# on the CPU also those of interleaved and reversed arrays: whole vectors and shuffles
+CLOSE_STRIDES = 2, 3, 4, -1, -2, -3, -4
 # int32 offsets are exact up to 2**31 - 1; a tile may reach past the last element
 NARROW_OFFSETS = 2**31 - 2**20
 _MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE, which few classes of C have
@@ -58,22 +61,27 @@ class Specialization:
 
 
 def arguments_of(signature: Signature, infos: Mapping[str, ArrayInfo | ScalarInfo],
-                 ) -> tuple[tuple[str, Argument], ...]:
-    """Attributes of the run-time arguments that compiled code may rely on, by name."""
+                 on_host: bool = False) -> tuple[tuple[str, Argument], ...]:
+    """Attributes of the run-time arguments that compiled code may rely on, by name.
+
+    on_host: the code runs on the CPU.
+    """
     formals = {formal.name: formal for formal in signature.formals}
-    return tuple((name, argument_of(info, formals[name].is_divisor)
+    return tuple((name, argument_of(info, formals[name].is_divisor, on_host)
                   if formals[name].is_specialized or isinstance(info, ArrayInfo)
                   else ScalarArgument(info.dtype, weak=info.weak))
                  for name, info in infos.items())
 
 
-def argument_of(info: ArrayInfo | ScalarInfo, is_divisor: bool = False) -> Argument:
+def argument_of(info: ArrayInfo | ScalarInfo, is_divisor: bool = False,
+                on_host: bool = False) -> Argument:
     """Attributes of an argument that compiled code may rely on.
 
     is_divisor: the kernel takes remainders by it, so larger powers of two are worth knowing.
+    on_host: the code runs on the CPU.
     """
     if isinstance(info, ArrayInfo):
-        return _array_argument(info)
+        return _array_argument(info, STRIDES + CLOSE_STRIDES if on_host else STRIDES)
     if not info.weak or info.dtype.is_float:
         return ScalarArgument(info.dtype, weak=info.weak)
     value = int(info.value)
@@ -215,14 +223,14 @@ def integer_class(value: int) -> int:
     return (DIVISIBILITY if value < 2**63 else 2 * DIVISIBILITY) + _divisibility(value)
 
 
-def _array_argument(info: ArrayInfo) -> ArrayArgument:
+def _array_argument(info: ArrayInfo, known_strides: Collection[int]) -> ArrayArgument:
     low, high = info.offsets()
     wide = (low < -NARROW_OFFSETS or high > NARROW_OFFSETS
             or any(extent > NARROW_OFFSETS for extent in info.shape))
     aligned = info.pointer % ALIGNMENT == 0
     return ArrayArgument(
         info.dtype,
-        strides=tuple(stride if stride in (0, 1) else None for stride in info.strides),
+        strides=tuple(stride if stride in known_strides else None for stride in info.strides),
         extents=(None,) * len(info.shape),
         alignment=ALIGNMENT if aligned else info.dtype.bytes,
         stride_divisibility=tuple(map(_divisibility, info.strides)),

@@ -4,7 +4,8 @@ A word of the key holds what versions may depend on, so that arguments with equa
 specialization (`specialize.argument_of`):
 
     array   bit 0 aligned | 1 wide | 2 irregular | 3 mappable | from 8, a byte an axis:
-            stride is 0 | is 1 | its powers of two (3 bits) | of the extent, if it is 1 (3 bits)
+            stride is 0 | is 1 | its powers of two (3 bits) | if it is 1, those of the extent, else
+            its place in CLOSE_STRIDES, from 1, or 0 (3 bits)
     int     bits 0-3 powers of two | 4 is 1 | 5 fits 32 bits | 6 positive | 7 out of range
     others  7 out of range
     then    a bit for each pair of arrays: they share memory
@@ -22,7 +23,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 
 from blocknumba.dispatch.launch.specialize import (
-    ALIGNMENT, DIVISIBILITY, NARROW_OFFSETS, TILE_DIVISIBILITY,
+    ALIGNMENT, CLOSE_STRIDES, DIVISIBILITY, NARROW_OFFSETS, TILE_DIVISIBILITY,
 )
 from blocknumba.dispatch.njit.numba_types import DeviceArrayType
 from blocknumba.dispatch.njit.record import IRREGULAR, ArrayEntry, Layout, ScalarEntry
@@ -216,10 +217,12 @@ def _axis_bits(code: _Words, shape: Sequence[ir.Value], strides: Sequence[ir.Val
     builder, words = code.builder, []
     for axis, (extent, stride) in enumerate(zip(shape, strides)):
         is_one = code.compare("==", stride, 1)
-        of_extent = builder.select(is_one, code.powers(extent, DIVISIBILITY), I64(0))
+        close = code.joined([builder.select(code.compare("==", stride, known), I64(place), I64(0))
+                             for place, known in enumerate(CLOSE_STRIDES, 1)])
+        rest = builder.select(is_one, code.powers(extent, DIVISIBILITY), close)
         own = code.joined([
             code.bit(code.compare("==", stride, 0)), code.bit(is_one, 1),
-            builder.shl(code.powers(stride, DIVISIBILITY), I64(2)), builder.shl(of_extent, I64(5))])
+            builder.shl(code.powers(stride, DIVISIBILITY), I64(2)), builder.shl(rest, I64(5))])
         words.append(builder.shl(own, I64(8 + 8 * axis)))
     return words
 

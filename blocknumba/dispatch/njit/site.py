@@ -176,7 +176,8 @@ def checked(kernel: Named, description: Description) -> Description:
     if description.device is None:  # the front end finds them, and takes less time
         options = options.override({"interpret": True})
     specialization, _ = kernel.specialize(
-        arguments_of(kernel.signature, typical), description.constants, options,
+        arguments_of(kernel.signature, typical, description.device is None),
+        description.constants, options,
         target_of_device(description.device),
         are_disjoint(info for info in typical.values() if isinstance(info, ArrayInfo)))
     compiled = kernel.compile(specialization, description.constants)

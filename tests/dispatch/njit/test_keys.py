@@ -40,7 +40,7 @@ def launch_three(x, out, n):
 def known(signature, infos) -> tuple:
     """What code for the CPU may rely on: tensor maps are of GPUs."""
     return tuple((name, replace(argument, mappable=False) if name in ("x", "out") else argument)
-                 for name, argument in arguments_of(signature, infos))
+                 for name, argument in arguments_of(signature, infos, on_host=True))
 
 
 @pytest.fixture

@@ -1,0 +1,91 @@
+"""Accesses with small constant strides: whole vectors, within the array, neighbours untouched."""
+
+import ctypes
+import mmap
+
+import numpy as np
+import pytest
+
+import blocknumba as bn
+
+GENERATOR = np.random.default_rng()
+STRIDES = [2, 3, 4, -1, -2, -3, -4]
+SIZE = 300  # of which 256 are whole blocks
+
+
+@bn.jit(device="cpu")
+def increment(x, out, B: bn.constexpr):
+    r = bn.block(0, B)
+    out[r] = x[r] + 1
+
+
+@bn.jit(device="cpu")
+def to_gray(rgb, out, B: bn.constexpr):
+    r, c = bn.program_id(0), bn.block(1, B)
+    out[r, c] = (rgb[r, c, 0].to(bn.int32) + rgb[r, c, 1] + rgb[r, c, 2]) // 3
+
+
+@bn.jit(device="cpu")
+def products(a, b, out, B: bn.constexpr):
+    """Complex numbers, (N, 2): real parts beside imaginary ones."""
+    r = bn.block(0, B)
+    out[r, 0] = a[r, 0] * b[r, 0] - a[r, 1] * b[r, 1]
+    out[r, 1] = a[r, 0] * b[r, 1] + a[r, 1] * b[r, 0]
+
+
+def before_a_forbidden_page(count: int, dtype: np.dtype) -> np.ndarray:
+    """An array whose last byte is that of a page, before one that cannot be read."""
+    page = mmap.PAGESIZE
+    whole = -(-count * dtype.itemsize // page) * page
+    memory = mmap.mmap(-1, whole + page)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(start + whole), page, 0) == 0
+    return np.frombuffer(memory, dtype, count, whole - count * dtype.itemsize)
+
+
+@pytest.mark.parametrize("stride", STRIDES)
+@pytest.mark.parametrize("dtype", ["int8", "int16", "float32", "float64"])
+def test_elements_at_small_strides_are_read_and_written(dtype, stride):
+    memory = (GENERATOR.random(SIZE * abs(stride)) * 100).astype(dtype)
+    x = memory[::stride]
+    around = np.full(SIZE * abs(stride), 77, dtype)
+
+    compiled = increment[bn.cdiv(SIZE, 64)](x, around[::stride], B=64)
+
+    expected = np.full_like(around, 77)
+    expected[::stride] = x + 1
+    np.testing.assert_array_equal(around, expected)
+    assert compiled.native.stats.gathers == 2  # of the version with masks
+
+
+@pytest.mark.parametrize("stride", STRIDES)
+@pytest.mark.parametrize("dtype", ["int8", "float64"])
+def test_accesses_end_with_their_last_element(dtype, stride):
+    count = 255 * abs(stride) + 1
+    memory = before_a_forbidden_page(count, np.dtype(dtype))
+    memory[...] = np.arange(count) % 100
+    x = memory[::stride]
+    out = np.empty(256, dtype)
+
+    increment[4](x, out, B=64)
+    np.testing.assert_array_equal(out, x + 1)
+    increment[4](out, x, B=64)
+    np.testing.assert_array_equal(x, out + 1)
+
+
+def test_interleaved_bytes_are_summed():
+    rgb = GENERATOR.integers(0, 256, (5, 300, 3), np.uint8)
+    out = np.full((5, 300), 7, np.uint8)
+    to_gray[5, 3](rgb, out, B=128)
+    np.testing.assert_array_equal(out, rgb.sum(2) // 3)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_pairs_are_complex_numbers(dtype):
+    a, b = (GENERATOR.standard_normal((2, 1000, 2)) @ [1, 1j]).astype(dtype)
+    out = np.full_like(a, np.nan)
+    pairs = [x.view(x.real.dtype).reshape(-1, 2) for x in (a, b, out)]
+    products[bn.cdiv(1000, 128)](*pairs, B=128)
+    exact = a.astype(np.clongdouble) * b
+    bound = 4 * np.finfo(dtype).eps * (abs(a) * abs(b))
+    assert (abs(out - exact) <= bound).all()
