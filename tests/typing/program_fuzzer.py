@@ -27,6 +27,7 @@ if __name__ == "__main__":
 
 import emulated_gpu  # noqa: E402
 from random_programs import TABLE, ProgramMaker  # noqa: E402
+from shortening import shortened  # noqa: E402
 
 import blocknumba as bn  # noqa: E402
 from blocknumba.errors import BlockError, BlockNameError, UnsupportedError  # noqa: E402
@@ -257,21 +258,10 @@ def failure_text(seed: int, problem: str) -> str:
 def reduced(program: Program, problem_of: Callable[[Program], str] = problem_kind,
             seconds: float = 20) -> Program:
     """A shorter program that goes wrong in the same way: lines, with what they hold, left out."""
-    wrong, deadline, start = problem_of(program), time.time() + seconds, 0
-    while time.time() < deadline and start < len(lines := program.source.splitlines()):
-        indent = len(lines[start]) - len(lines[start].lstrip())
-        stop = start + 1
-        while stop < len(lines) and lines[stop].startswith(" " * (indent + 1)):
-            stop += 1
-        for instead in ([], [" " * indent + "pass"],
-                        [line[4:] for line in lines[start + 1:stop]]):
-            shorter = replace(program, source="\n".join(lines[:start] + instead + lines[stop:]))
-            if shorter.source != program.source and problem_of(shorter) == wrong:
-                program = shorter
-                break
-        else:
-            start += 1
-    return program
+    wrong = problem_of(program)
+    source = shortened(program.source,
+                       lambda text: problem_of(replace(program, source=text)) == wrong, seconds)
+    return replace(program, source=source)
 
 
 def _check_one(task: tuple[int, tuple[str, ...]]) -> Report:

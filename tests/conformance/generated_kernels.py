@@ -1,0 +1,263 @@
+"""Whole kernels that are drawn from a seed, on a device and in NumPy.
+
+    python tests/conformance/generated_kernels.py --on cpu --count 1000 --seed 1 --processes 2
+    python tests/conformance/generated_kernels.py --on interpreter emulator --count 200
+    python tests/conformance/generated_kernels.py --on gpu --count 10000 --processes 15
+
+Each kernel is run by NumPy alone and on the devices named; ints, bools and exact floats must be the
+same, others as near as their functions are.  A kernel that differs is printed, whole and shortened.
+"""
+
+from __future__ import annotations
+
+import argparse
+import linecache
+import multiprocessing
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+if __name__ == "__main__":
+    HERE = Path(__file__).parent
+    sys.path[:0] = [str(HERE.parents[1]), str(HERE), str(HERE.parent)]
+
+import emulated_gpu  # noqa: E402
+from kernel_maker import Input, KernelMaker, Output  # noqa: E402
+from numpy_functions import FUNCTIONS  # noqa: E402
+from numpy_tiles import BOOL, FLOATS, Array, is_float  # noqa: E402
+from shortening import shortened  # noqa: E402
+
+import blocknumba as bn  # noqa: E402
+
+DEVICES = ("interpreter", "cpu", "emulator", "gpu")
+SHOWN_EVERY = 500  # kernels
+
+
+def _values(array: Input, random: np.random.Generator) -> np.ndarray:
+    """The elements of an input, C-contiguous."""
+    if array.dtype == BOOL:
+        return random.random(array.shape) < 0.5
+    if array.largest:
+        low = 0 if array.dtype.kind == "u" else -array.largest
+        return random.integers(low, array.largest + 1, array.shape).astype(array.dtype)
+    size = int(np.prod(array.shape))
+    if not is_float(array.dtype):
+        limits = np.iinfo(array.dtype)
+        found = random.integers(limits.min, limits.max, size, array.dtype, endpoint=True)
+        edges = np.array([0, 1, limits.min, limits.max, limits.max - 1], array.dtype)
+    else:
+        with np.errstate(over="ignore"):
+            found = (random.standard_normal(size) * 10.0 ** random.uniform(-3, 3, size)).astype(
+                array.dtype)
+            edges = np.array([0, -0.0, np.inf, -np.inf, np.nan, 1, 1e-30, 6e4, 3e38]).astype(
+                array.dtype)
+    chosen = random.random(size) < 0.3
+    found[chosen] = random.choice(edges, int(chosen.sum()))
+    return found.reshape(array.shape)
+
+
+def _laid_out(values: np.ndarray, layout: str) -> np.ndarray:
+    """An array of these elements that lies otherwise in memory."""
+    if layout == "f":
+        return np.asfortranarray(values)
+    if layout == "strided":
+        return np.repeat(values, 2, axis=-1)[..., ::2]
+    if layout == "reversed":
+        return np.flip(np.flip(values, -1).copy(), -1)
+    if layout == "offset":
+        room = np.zeros(values.size + 1, values.dtype)
+        room[1:] = values.reshape(-1)
+        return room[1:].reshape(values.shape)
+    return values.copy()
+
+
+def _untouched(out: Output, random: np.random.Generator) -> np.ndarray:
+    if out.zeros:
+        return np.zeros(out.shape, out.dtype)
+    return random.integers(1, 9, out.shape).astype(out.dtype)
+
+
+@dataclass(frozen=True)
+class GeneratedKernel:
+    """A kernel, its arrays and its launch."""
+
+    seed: int
+    source: str
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+    programs: int
+    n: int
+    num_warps: int
+
+    @classmethod
+    def of(cls, seed: int) -> GeneratedKernel:
+        maker = KernelMaker(seed)
+        return cls(seed, maker.source, tuple(maker.inputs), tuple(maker.outputs), maker.programs,
+                   maker.n, maker.num_warps)
+
+    def _function(self, language: object) -> object:
+        name = f"<generated kernel {self.seed}>"
+        linecache.cache[name] = (len(self.source), None, self.source.splitlines(True), name)
+        space = {"bn": language}
+        exec(compile(self.source, name, "exec"), space)
+        return space["kernel"]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays of a launch by name, all contiguous."""
+        random = np.random.default_rng(self.seed)
+        return ({i.name: _values(i, random) for i in self.inputs}
+                | {o.name: _untouched(o, random) for o in self.outputs})
+
+    @cached_property
+    def expected(self) -> dict[str, np.ndarray]:
+        """The outputs by NumPy, one program after the other."""
+        arrays = self.arrays()
+        for program in range(self.programs):
+            language = SimpleNamespace(**FUNCTIONS, program_id=lambda axis, p=program: p)
+            self._function(language)(*map(Array, arrays.values()), self.n)
+        return {o.name: arrays[o.name] for o in self.outputs}
+
+    def found(self, device: str) -> dict[str, np.ndarray]:
+        """The outputs by a device."""
+        arrays = self.arrays()
+        for i in self.inputs:
+            arrays[i.name] = _laid_out(arrays[i.name], i.layout)
+        kernel, given = bn.jit(self._function(bn)), (*arrays.values(), self.n)
+        options = {"num_warps": self.num_warps}
+        if device == "emulator":
+            emulated_gpu.launch(kernel, self.programs, given, options)
+        else:
+            options |= {"interpreter": {"interpret": True}, "cpu": {"device": "cpu"},
+                        "gpu": {}}[device]
+            kernel[self.programs](*given, **options)
+        return {o.name: arrays[o.name] for o in self.outputs}
+
+    def difference(self, device: str) -> str:
+        """Where a device and NumPy differ; "" where they do not."""
+        found = self.found(device)
+        for out in self.outputs:
+            if problem := _compared(out, found[out.name], self.expected[out.name]):
+                return f"{device}: {problem}"
+        return ""
+
+
+def _compared(out: Output, found: np.ndarray, expected: np.ndarray) -> str:
+    same = found == expected
+    if out.dtype in FLOATS:
+        a, b = (x.astype(np.float64 if x.dtype.itemsize < 8 else np.longdouble)
+                for x in (found, expected))
+        with np.errstate(all="ignore"):
+            same = (a == b) | np.isnan(a) & np.isnan(b)
+            if out.facts.ulps:
+                spacing = np.spacing(np.abs(expected).astype(
+                    np.float32 if out.dtype.itemsize == 2 else out.dtype)).astype(a.dtype)
+                spacing *= {"float16": 2.0**13, "bfloat16": 2.0**16}.get(out.dtype.name, 1)
+                same |= np.abs(a - b) <= out.facts.ulps * spacing + out.facts.absolute
+    if same.all():
+        return ""
+    place = tuple(int(i) for i in np.argwhere(~same)[0])
+    return (f"{out.name}{list(place)} is {found[place]!r}, must be {expected[place]!r}; "
+            f"{int((~same).sum())} of {same.size} differ")
+
+
+@dataclass
+class Report:
+    """What came of many kernels.   failures: seed -> what went wrong."""
+
+    kernels: Counter = field(default_factory=Counter)
+    failures: dict[int, str] = field(default_factory=dict)
+
+    def add(self, other: Report) -> None:
+        """Count the kernels of another report too."""
+        self.kernels += other.kernels
+        self.failures |= other.failures
+
+    def __str__(self) -> str:
+        done = ", ".join(f"{count} on {device}" for device, count in self.kernels.items())
+        return f"kernels: {done}: {len(self.failures)} fail"
+
+
+def problem_of(kernel: GeneratedKernel, devices: tuple[str, ...]) -> str:
+    """What goes wrong on the first device where something does."""
+    try:
+        return next(filter(None, map(kernel.difference, devices)), "")
+    except Exception as error:  # a fault of ours may raise anything
+        return f"{type(error).__name__}: {error}"
+
+
+def check(seed: int, devices: tuple[str, ...]) -> Report:
+    """Run one kernel on devices."""
+    try:
+        kernel = GeneratedKernel.of(seed)
+    except Exception as error:
+        return Report(Counter(devices), {seed: f"not made: {type(error).__name__}: {error}"})
+    problem = problem_of(kernel, devices)
+    return Report(Counter(devices), {seed: problem} if problem else {})
+
+
+def failure_text(seed: int, problem: str, devices: tuple[str, ...], seconds: float = 30) -> str:
+    """A kernel that fails, whole and shortened, and what goes wrong."""
+    kernel = GeneratedKernel.of(seed)
+
+    def is_as_wrong(source: str) -> bool:
+        shorter = replace(kernel, source=source)
+        try:
+            shorter.expected  # NumPy must still understand it
+        except Exception:
+            return False
+        found = problem_of(shorter, devices)
+        return bool(found) and _kind(found) == _kind(problem)
+
+    short = shortened(kernel.source, is_as_wrong, seconds)
+    return (f"seed {seed}, {kernel.programs} programs, n={kernel.n}, {kernel.num_warps} warps\n"
+            f"{kernel.inputs}\n{kernel.source}\n{problem}\nshortened:\n{short}")
+
+
+def _kind(problem: str) -> str:
+    """The kind of a problem, whatever the numbers in it."""
+    is_difference = problem.startswith(DEVICES)
+    return problem.partition(":")[0] if is_difference else problem[:40]
+
+
+def _check_one(task: tuple[int, tuple[str, ...]]) -> Report:
+    return check(*task)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--on", nargs="+", default=["cpu"], choices=DEVICES)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0, help="of the first kernel")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=1e9, help="no more kernels after these")
+    parser.add_argument("--shown", type=int, default=5, help="failures that are shortened")
+    given, started = parser.parse_args(), time.time()
+    whole, devices = Report(), tuple(given.on)
+    tasks = [(seed, devices) for seed in range(given.seed, given.seed + given.count)]
+    # spawned, not forked: each process has a CUDA driver of its own
+    with multiprocessing.get_context("spawn").Pool(given.processes, maxtasksperchild=1000) as pool:
+        for number, report in enumerate(pool.imap_unordered(_check_one, tasks, chunksize=4), 1):
+            whole.add(report)
+            for seed, problem in report.failures.items():
+                print(f"seed {seed}: {problem[:600]}", flush=True)
+            if number % SHOWN_EVERY == 0:
+                print(f"{whole}, {time.time() - started:.0f} s", flush=True)
+            if time.time() - started > given.seconds:
+                break
+    for seed, problem in [*whole.failures.items()][:given.shown]:
+        if not problem.startswith("not made"):
+            print(failure_text(seed, problem, devices), flush=True)
+    print(f"{whole}\nof seeds {given.seed} to {given.seed + given.count - 1}, "
+          f"{time.time() - started:.0f} s")
+    return bool(whole.failures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

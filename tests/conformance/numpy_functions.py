@@ -1,0 +1,328 @@
+"""Functions of the language in NumPy alone that combine elements, and all others, in FUNCTIONS.
+
+Sums of floats are exact where they are given small whole numbers, as generated kernels do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy_elementwise import FLOAT32, FUNCTIONS, language, where
+from numpy_tiles import (
+    BOOL, DTYPES, HALVES, Reference, Tile, as_dtype, computed, converted, float_dtype, is_float,
+    result_dtype, tile,
+)
+
+INT32, UINT32 = DTYPES["int32"], DTYPES["uint32"]
+
+# reductions and scans -------------------------------------------------------------------------
+
+def _sum_dtype(dtype: np.dtype) -> np.dtype:
+    if is_float(dtype) or dtype.itemsize > 2:
+        return dtype
+    return UINT32 if dtype.kind == "u" else INT32
+
+
+def _least(dtype: np.dtype) -> object:
+    return -math.inf if is_float(dtype) else False if dtype == BOOL else np.iinfo(dtype).min
+
+
+def _most(dtype: np.dtype) -> object:
+    return math.inf if is_float(dtype) else True if dtype == BOOL else np.iinfo(dtype).max
+
+
+def _axes(x: np.ndarray, axis: object) -> tuple[int, ...]:
+    given = range(x.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    return tuple(own % x.ndim for own in given)
+
+
+def _reduction(function: Callable, identity: Callable, dtype_of: Callable = lambda d: d,
+               wide: np.dtype | None = None) -> Callable:
+    def reduce_along(x: Tile, axis: object = None, keep_dims: bool = False, where: object = None,
+                     initial: object = None) -> Tile:
+        dtype = dtype_of(x.dtype)
+        values = converted(x.array, dtype)
+        if where is not None:
+            values = np.where(where.array, values, as_dtype(identity(dtype), dtype)).astype(dtype)
+        computed_in = wide if wide and is_float(dtype) else dtype
+        with np.errstate(all="ignore"):
+            found = np.asarray(function(values.astype(computed_in), axis=_axes(x.array, axis),
+                                        keepdims=keep_dims))
+        result = Tile(converted(found.astype(computed_in), dtype))
+        return result if initial is None else computed(
+            _COMBINING[function], dtype, result, initial)
+    return reduce_along
+
+
+def _extreme(ufunc: np.ufunc) -> Callable:
+    return lambda x, axis, keepdims: ufunc.reduce(x, axis=axis, keepdims=keepdims)
+
+
+_MAX, _MIN, _XOR, _OR, _AND = map(_extreme, (np.maximum, np.minimum, np.bitwise_xor,
+                                             np.bitwise_or, np.bitwise_and))
+_COMBINING = {np.sum: np.add, np.prod: np.multiply, _MAX: np.maximum, _MIN: np.minimum,
+              _XOR: np.bitwise_xor, _OR: np.bitwise_or, _AND: np.bitwise_and}
+_F64 = DTYPES["float64"]
+for _name, _made in {
+        "sum": _reduction(np.sum, lambda d: 0, _sum_dtype, _F64),
+        "prod": _reduction(np.prod, lambda d: 1, _sum_dtype, _F64),
+        "max": _reduction(_MAX, _least), "min": _reduction(_MIN, _most),
+        "xor_sum": _reduction(_XOR, lambda d: 0), "reduce_or": _reduction(_OR, lambda d: 0),
+        "reduce_and": _reduction(_AND, lambda d: True if d == BOOL else -1)}.items():
+    FUNCTIONS[_name] = _made
+
+
+@language
+def any_(x, axis=None, keep_dims=False, where=None):
+    return _reduction(_OR, lambda d: False, lambda d: BOOL)(x, axis, keep_dims, where)
+
+
+@language
+def all_(x, axis=None, keep_dims=False, where=None):
+    return _reduction(_AND, lambda d: True, lambda d: BOOL)(x, axis, keep_dims, where)
+
+
+@language
+def count_nonzero(x, axis=None, keep_dims=False):
+    return FUNCTIONS["sum"](x.to(BOOL), axis, keep_dims)
+
+
+@language
+def ptp(x, axis=None):
+    return FUNCTIONS["max"](x, axis) - FUNCTIONS["min"](x, axis)
+
+
+@language
+def mean(x, axis=None, keep_dims=False, where=None):
+    dtype = float_dtype(x)
+    wide = FLOAT32 if dtype in HALVES else dtype
+    counts = Tile(np.ones(x.shape, wide))
+    total, count = (FUNCTIONS["sum"](v, axis, keep_dims, where) for v in (x.to(wide), counts))
+    return (total / count).to(dtype)
+
+
+def _without_nan(name: str, filling: Callable) -> Callable:
+    def along(x: Tile, axis: object = None) -> Tile:
+        kept = x if not is_float(x.dtype) else where(FUNCTIONS["isnan"](x), Tile(
+            as_dtype(filling(x.dtype), x.dtype)), x)
+        found = FUNCTIONS[name](kept, axis)
+        if name not in ("max", "min") or not is_float(x.dtype):
+            return found
+        empty = all_(FUNCTIONS["isnan"](x), axis)
+        return where(empty, Tile(as_dtype(math.nan, x.dtype)), found)
+    return along
+
+
+for _name, _filling in {"sum": lambda d: 0, "prod": lambda d: 1, "max": _least,
+                        "min": _most}.items():
+    FUNCTIONS[f"nan{_name}"] = _without_nan(_name, _filling)
+
+
+def _ranks(x: np.ndarray) -> np.ndarray:
+    """Ints in the order of the elements: NaN is greatest, zeros are equal."""
+    found = np.unique(x.astype(np.float64) if x.dtype in HALVES else x, return_inverse=True)[1]
+    return found.reshape(x.shape).astype(np.int64)
+
+
+def _index_of(x: Tile, axis: int | None, keep_dims: bool, where: Tile | None, is_max: bool) -> Tile:
+    array = x.array.reshape(-1) if axis is None else x.array
+    at = 0 if axis is None else axis % array.ndim
+    keys = _ranks(array)
+    keys = keys if is_max else -keys
+    if is_float(x.dtype):  # NaN is the greatest and the least
+        keys = np.where(np.isnan(array), 1 << 60, keys)
+    if where is not None:
+        mask = np.broadcast_to(where.array, x.shape).reshape(array.shape)
+        keys = np.where(mask, keys, -1 << 60)
+    found = np.argmax(keys, axis=at).astype(np.int32)
+    if keep_dims:
+        found = found.reshape((1,) * x.array.ndim) if axis is None else np.expand_dims(found, at)
+    return tile(found)
+
+
+@language
+def argmax(x, axis=None, keep_dims=False, where=None):
+    return _index_of(x, axis, keep_dims, where, True)
+
+
+@language
+def argmin(x, axis=None, keep_dims=False, where=None):
+    return _index_of(x, axis, keep_dims, where, False)
+
+
+def _scan(ufunc: np.ufunc, dtype_of: Callable) -> Callable:
+    def scan(x: Tile, axis: int | None = None, reverse: bool = False) -> Tile:
+        dtype = dtype_of(x.dtype)
+        values = converted(x.array, dtype)
+        values = values.reshape(-1) if axis is None else values
+        at = 0 if axis is None else axis
+        wide = _F64 if is_float(dtype) else dtype
+        values = np.flip(values, at) if reverse else values
+        with np.errstate(all="ignore"):
+            found = ufunc.accumulate(values.astype(wide), axis=at, dtype=wide)
+        found = converted(found, dtype)
+        return tile(np.flip(found, at) if reverse else found)
+    return scan
+
+
+for _name, _ufunc, _dtype_of in (
+        ("cumsum", np.add, _sum_dtype), ("cumprod", np.multiply, _sum_dtype),
+        ("cummax", np.maximum, lambda d: d), ("cummin", np.minimum, lambda d: d)):
+    FUNCTIONS[_name] = _scan(_ufunc, _dtype_of)
+
+
+def _folded(tiles: object, axis: int, combine: Callable, reverse: bool) -> list[list[Tile]]:
+    """The combinations of the first elements along an axis, for each number of them."""
+    given = tiles if isinstance(tiles, tuple) else (tiles,)
+    extent = given[0].shape[axis]
+    order = range(extent)[::-1] if reverse else range(extent)
+    found: list[list[Tile]] = []
+    for i in order:
+        own = [tile(np.take(t.array, i, axis)) for t in given]
+        if found:
+            made = combine(*found[-1], *own)
+            made = made if isinstance(made, tuple) else (made,)
+            own = [Tile(as_dtype(m, t.dtype)) for m, t in zip(made, given)]
+        found.append(own)
+    return found[::-1] if reverse else found
+
+
+@language
+def associative_scan(tiles, axis, combine, reverse=False):
+    found = _folded(tiles, axis, combine, reverse)
+    made = tuple(tile(np.stack([row[i].array for row in found], axis))
+                 for i in range(len(found[0])))
+    return made if isinstance(tiles, tuple) else made[0]
+
+
+@language
+def reduce(tiles, axis, combine):
+    made = tuple(_folded(tiles, axis, combine, False)[-1])
+    return made if isinstance(tiles, tuple) else made[0]
+
+
+# order ----------------------------------------------------------------------------------------
+
+def _argsorted(x: Tile, axis: int, descending: bool) -> np.ndarray:
+    ranks = _ranks(x.array)
+    return np.argsort(-ranks if descending else ranks, axis=axis, stable=True)
+
+
+@language
+def argsort(x, axis=-1, descending=False):
+    return tile(_argsorted(x, axis, descending).astype(np.int32))
+
+
+@language
+def sort(x, axis=-1, descending=False):
+    return tile(np.take_along_axis(x.array, _argsorted(x, axis, descending), axis))
+
+
+@language
+def topk(x, k, axis=-1, largest=True, return_indices=False):
+    places = np.take(_argsorted(x, axis, largest), np.arange(k), axis)
+    values = tile(np.take_along_axis(x.array, places, axis))
+    return (values, tile(places.astype(np.int32))) if return_indices else values
+
+
+@language
+def median(x, axis=None):
+    dtype = float_dtype(x)
+    return Tile(converted(np.asarray(np.median(x.array.astype(np.float64), axis)), dtype))
+
+
+@language
+def histogram(x, bins, mask=None):
+    counted = x.array if mask is None else x.array[np.broadcast_to(mask.array, x.shape)]
+    counted = counted[(counted >= 0) & (counted < bins)].astype(np.int64)
+    return tile(np.bincount(counted.reshape(-1), minlength=bins).astype(np.int32))
+
+
+@language
+def searchsorted(a, v, side="left"):
+    dtype = result_dtype(a, v)
+    return tile(np.searchsorted(as_dtype(a, dtype), as_dtype(v, dtype), side).astype(np.int32))
+
+
+@language
+def unique_counts(x):
+    values, counts = np.unique(x.array, return_counts=True, equal_nan=False)
+    rest = x.array.size - len(values)
+    return (tile(np.concatenate([values, np.repeat(values[-1:], rest)])),
+            tile(np.pad(counts, (0, rest)).astype(np.int32)), tile(np.int32(len(values))))
+
+
+# products, random numbers, memory -------------------------------------------------------------
+
+@language
+def dot(a, b, acc=None, out_dtype=None):
+    integers = a.dtype.kind in "iu"
+    sums = INT32 if integers else FLOAT32 if a.dtype in HALVES else a.dtype
+    found = np.matmul(a.array.astype(np.int64 if integers else np.float64),
+                      b.array.astype(np.int64 if integers else np.float64))
+    if acc is not None:
+        found = found + acc.array.astype(found.dtype)
+    return Tile(converted(found, out_dtype or sums))
+
+
+def _philox(seed: int, counter: np.ndarray) -> list[np.ndarray]:
+    """Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2, 3" (2011)."""
+    low32 = np.uint64(2**32 - 1)
+    words = counter.astype(np.int64).astype(np.uint64)
+    c = [words & low32, words >> np.uint64(32), np.zeros_like(words), np.zeros_like(words)]
+    key = [seed & 2**32 - 1, seed >> 32 & 2**32 - 1]
+    for _ in range(10):
+        first, second = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
+        c = [(second >> np.uint64(32)) ^ c[1] ^ np.uint64(key[0]), second & low32,
+             (first >> np.uint64(32)) ^ c[3] ^ np.uint64(key[1]), first & low32]
+        key = [(key[0] + 0x9E3779B9) % 2**32, (key[1] + 0xBB67AE85) % 2**32]
+    return [word.astype(np.uint32) for word in c]
+
+
+def _uniform(bits: np.ndarray) -> np.ndarray:
+    signed = bits.astype(np.int32)
+    positive = np.where(signed < 0, ~signed, signed)
+    return positive.astype(np.float32) * np.float32(4.6566127342e-10)
+
+
+@language
+def randint(seed, offset):
+    return tile(_philox(seed, offset.array)[0])
+
+
+@language
+def randint4x(seed, offset):
+    return tuple(map(tile, _philox(seed, offset.array)))
+
+
+@language
+def rand(seed, offset):
+    return tile(_uniform(_philox(seed, offset.array)[0]))
+
+
+@language
+def rand4x(seed, offset):
+    return tuple(tile(_uniform(word)) for word in _philox(seed, offset.array))
+
+
+@language
+def load(pointer, mask=True, other=0):
+    return pointer.read(mask, other)
+
+
+@language
+def store(pointer: Reference, value, mask=True):
+    pointer.write(value, mask)
+
+
+for _name, _function in {
+        "add": np.add, "max": np.maximum, "min": np.minimum, "and": np.bitwise_and,
+        "or": np.bitwise_or, "xor": np.bitwise_xor, "xchg": lambda old, new: new}.items():
+    FUNCTIONS[f"atomic_{_name}"] = lambda pointer, value, mask=True, _f=_function: (
+        pointer.update(_f, value, mask))
+
+FUNCTIONS |= {"static_range": range, "range": range,
+              "multiple_of": lambda x, n: x, "assume": lambda condition: None,
+              "cdiv": lambda x, y: -(-x // y)}
