@@ -14,14 +14,18 @@ Anything else is an int, or a float when its name is one that floats have.
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
+import linecache
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
 
+from blocknumba.dispatch.compile.ahead import parse_type
 from blocknumba.tile_ir.ir.types import float32
+from blocknumba.triton.porting.launches import Array, Element, launched
 from blocknumba.triton.runtime.jit import JITFunction
 
 POINTER, INDICES, OFFSET, DESCRIPTOR, SIZE, FLAG, DTYPE = (
@@ -287,17 +291,59 @@ def guessed(kernel: JITFunction, uses: Uses, chosen: Mapping[str, object],
             element: str) -> tuple[dict[str, object], dict[str, object]]:
     """The types of the arguments of a kernel, and the values of its constants.
 
-    chosen: constants that a decorator of the kernel says.
+    chosen: constants that a decorator of the kernel says.  What a launch in the kernel's file says
+    comes next, then what the kernel does with a parameter.
     """
     types, constants = {}, {}
+    known = launched_values(kernel)
     for formal in kernel.signature.formals:
         name = formal.name
+        default = formal.default if formal.has_default else ...
+        value = known.get(name, default)
         if name in chosen:
             constants[name] = chosen[name]
         elif formal.is_constant:
-            constants[name] = formal.default if formal.has_default else constant_guess(name, uses)
-        elif formal.has_default and formal.default is None:
+            is_said = value is not ... and not isinstance(value, Array)
+            constants[name] = constant_guess(name, uses) if not is_said else _constant(value)
+        elif value is None:
             constants[name] = None
         else:
-            types[name] = str(formal.dtype) if formal.dtype else type_guess(name, uses, element)
+            types[name] = str(formal.dtype) if formal.dtype else launched_type(
+                name, uses, element, known.get(name, ...))
     return types, constants
+
+
+def launched_values(kernel: JITFunction) -> dict[str, object]:
+    """See launches.launched; of the first launch of a kernel in its file."""
+    tree = _file_tree(kernel.fn.__code__.co_filename)
+    if tree is None:
+        return {}
+    return launched(tree, kernel.fn.__name__, kernel.arg_names, kernel.fn.__globals__)
+
+
+@functools.lru_cache(maxsize=64)
+def _file_tree(name: str) -> ast.Module | None:
+    try:
+        return ast.parse("".join(linecache.getlines(name)))
+    except SyntaxError:
+        return None
+
+
+def _constant(value: object) -> object:
+    return parse_type(value.name, "port").dtype if isinstance(value, Element) else value
+
+
+def launched_type(name: str, uses: Uses, element: str, value: object) -> str:
+    """The type of a run-time argument, for which a launch gives a value; ... if it is not known."""
+    pointed = uses.kinds.get(name) in (POINTER, INDICES)
+    if isinstance(value, Array) and uses.kinds.get(name) != DESCRIPTOR:
+        is_integer = uses.kinds.get(name) == INDICES or (
+            value.element is None and _INTEGERS.search(name))
+        return f"*{value.element or ('i32' if is_integer else element)}:16"
+    if pointed or isinstance(value, str | Element) or value is ...:
+        return type_guess(name, uses, element)
+    if isinstance(value, float):
+        return "float"
+    if isinstance(value, bool):
+        return "bool"
+    return "int:1" if value == 1 else "int:16" if value % 16 == 0 else "int"

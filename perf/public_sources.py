@@ -1,0 +1,133 @@
+"""Kernels of public repositories, loaded from folders of their sources, whatever else these need.
+
+A module of theirs is run statement by statement: one that fails, because a package is missing or
+there is no device, is left out, so that the kernels around it can be had.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.machinery
+import importlib.util
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+
+from blocknumba.triton.loading import with_our_imports
+
+LEFT_OUT = ("test", "benchmark", "_ascend", "_cambricon", "_kunlunxin", "_mthreads", "_hygon", "backends/triton_ascend",
+            "_metax", "_amd", "_iluvatar", "_enflame", "npu", "gluon", "/runtime/backend/_")
+
+
+def files_of(folders: Sequence[Path]) -> Iterator[Path]:
+    """The files that define kernels, without tests and what is for other vendors' devices."""
+    for folder in folders:
+        for file in sorted(folder.rglob("*.py")):
+            within = file.relative_to(folder).as_posix()
+            if not any(part in within for part in LEFT_OUT) and "@triton.jit" in file.read_text(
+                    encoding="utf-8", errors="ignore"):
+                yield file
+
+
+def drawn(items: Sequence, count: int, seed: int) -> list:
+    """Some of a list, by a seed, in its order."""
+    chosen = random.Random(seed).sample(range(len(items)), min(count, len(items)))
+    return [items[number] for number in sorted(chosen)]
+
+
+class Sources:
+    """The modules of some folders, with ours or the real one for triton."""
+
+    def __init__(self, folders: Sequence[Path], ours: bool):
+        self._folders = [folder.resolve() for folder in folders]
+        self._ours, self._modules = ours, {}
+        self._searching = False
+
+    def load(self, file: Path) -> ModuleType:
+        """The module of a file."""
+        file = file.resolve()
+        folder, names = file.parent, [file.stem]
+        while (folder / "__init__.py").exists():
+            names.insert(0, folder.name)
+            folder = folder.parent
+        outside = dict(sys.modules)
+        before = list(sys.path)
+        sys.modules.update(self._modules)
+        sys.path.insert(0, str(folder))
+        sys.meta_path.insert(0, self)
+        try:
+            return importlib.import_module(".".join(names))
+        finally:
+            sys.meta_path.remove(self)
+            sys.path[:] = before
+            for name, module in list(sys.modules.items()):
+                if self._is_theirs(getattr(getattr(module, "__spec__", None), "origin", None)):
+                    self._modules[name] = module
+                    del sys.modules[name]
+            for name in self._modules:
+                if name in outside:
+                    sys.modules[name] = outside[name]
+
+    def _is_theirs(self, origin: str | None) -> bool:
+        return isinstance(origin, str) and origin.endswith(".py") and any(
+            Path(origin).resolve().is_relative_to(folder) for folder in self._folders)
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None,
+                  target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
+        """See importlib.abc.MetaPathFinder."""
+        found = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if found is None or not self._is_theirs(found.origin):
+            return None
+        found.loader = _Tolerant(found.loader)
+        return with_our_imports(found) if self._ours else found
+
+
+class _Tolerant:
+    """A loader that runs what it can of a module."""
+
+    def __init__(self, loader: importlib.machinery.SourceFileLoader):
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
+        """See importlib.abc.Loader."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """See importlib.abc.Loader."""
+        file = module.__spec__.origin
+        for statement in ast.parse(Path(file).read_text(encoding="utf-8")).body:
+            for part in _parts(statement):
+                try:
+                    code = compile(ast.Module([part], []), file, "exec")
+                    exec(code, vars(module))
+                except (Exception, SystemExit):
+                    _without_decorators(part, module, file)
+
+
+def _parts(statement: ast.stmt) -> Iterator[ast.stmt]:
+    """An import of several names as one for each."""
+    if isinstance(statement, ast.ImportFrom) and len(statement.names) > 1:
+        for name in statement.names:
+            yield ast.copy_location(
+                ast.ImportFrom(statement.module, [name], statement.level), statement)
+    else:
+        yield statement
+
+
+def _without_decorators(statement: ast.stmt, module: ModuleType, file: str) -> None:
+    """A kernel without the decorators above triton's own, which may need what is missing."""
+    if not isinstance(statement, ast.FunctionDef):
+        return
+    kept = [decorator for decorator in statement.decorator_list
+            if "jit" in ast.unparse(decorator)]
+    if kept and len(kept) < len(statement.decorator_list):
+        statement.decorator_list = kept
+        try:
+            exec(compile(ast.Module([statement], []), file, "exec"), vars(module))
+        except Exception:
+            return
