@@ -18,8 +18,7 @@ from types import ModuleType
 
 from blocknumba.triton.loading import with_our_imports
 
-LEFT_OUT = ("test", "benchmark", "_ascend", "_cambricon", "_kunlunxin", "_mthreads", "_hygon", "backends/triton_ascend",
-            "_metax", "_amd", "_iluvatar", "_enflame", "npu", "gluon", "/runtime/backend/_")
+LEFT_OUT = ("test", "benchmark", "ascend", "_amd", "npu", "gluon", "runtime/backend/_")
 
 
 def files_of(folders: Sequence[Path]) -> Iterator[Path]:

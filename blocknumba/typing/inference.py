@@ -15,8 +15,8 @@ from blocknumba.typing.dialect import Dialect
 from blocknumba.typing.evaluate import UNDEFINED, evaluate, execute
 from blocknumba.typing.numba_ir import renaming
 from blocknumba.typing.numba_ir.graph import Graph, Label, successors
-from blocknumba.typing.numba_ir.inlining import OPEN
 from blocknumba.typing.numba_ir.ssa import is_phi, phis
+from blocknumba.typing.numba_ir.unrolling import OPEN
 from blocknumba.typing.numba_types import (
     ConstantType, RuntimeType, StructureType, joined, named, stand_in, type_of, widened,
 )
@@ -73,7 +73,7 @@ class Inferer(TypeInferer):
     A block is looked at only once some path that can run reaches it; a condition that is known
     from types (`if x.dtype == bn.float16`) closes the other path.
     emission: where rules emit ops of stand-ins, which nobody keeps.
-    open_calls: number of a recursive call that is reached -> the types of what it is given.
+    open_calls: number of an open call that is reached -> the types of what it is given.
     """
 
     def __init__(self, context: BlockTypingContext, function_ir: ir.FunctionIR, graph: Graph,

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from blocknumba.language import flip, interleave, ravel, reduce_or, squeeze, swizzle2d, xor_sum
+from blocknumba.triton.language.types import constexpr_function
 from blocknumba.typing.dialect import TRITON_NAME
 from blocknumba.typing.static_values import constexpr
 from blocknumba.typing.triton import functions as rules
+from blocknumba.typing.triton.functions import (
+    argmax, argmin, cumprod, cumsum, max, min, sort, sum, topk,
+)
 
-_exp, _fdiv, _max, _sum = rules.MATH["exp"], rules.fdiv, rules.max, rules.sum
+__all__ = ["argmax", "argmin", "cdiv", "cumprod", "cumsum", "flip", "interleave", "max", "min",
+           "ravel", "reduce_or", "sigmoid", "softmax", "sort", "squeeze", "sum", "swizzle2d",
+           "topk", "xor_sum", "zeros", "zeros_like"]
+_exp, _fdiv = rules.MATH["exp"], rules.fdiv
 
 
 def cdiv(x, div):
@@ -22,8 +30,8 @@ def sigmoid(x):
 def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
     """exp(x - max(x)) / sum(exp(x - max(x))) along dim, the first axis where none is given."""
     along: constexpr = 0 if dim is None else dim
-    shifted = _exp(x - _max(x, along, keep_dims=True))
-    return _fdiv(shifted, _sum(shifted, along, keep_dims=True), ieee_rounding)
+    shifted = _exp(x - max(x, along, keep_dims=True))
+    return _fdiv(shifted, sum(shifted, along, keep_dims=True), ieee_rounding)
 
 
 def zeros_like(input):
@@ -34,6 +42,12 @@ def zeros_like(input):
 def zeros(shape, dtype):
     """A tile of zeros."""
     return rules.full(shape, 0, dtype)
+
+
+@constexpr_function
+def _log2(i: int) -> int:
+    """The exponent of a power of two; kernels that have networks of their own ask for it."""
+    return i.bit_length() - 1
 
 
 for _function in (cdiv, sigmoid, softmax, zeros_like, zeros):

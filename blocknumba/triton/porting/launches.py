@@ -5,7 +5,8 @@
         out = torch.empty(rows, columns, dtype=torch.float32, device=x.device)
         kernel[(rows,)](x, out, x.stride(0), columns, eps, BLOCK=triton.next_power_of_2(columns))
 
-    x -> Array(rank=2)   out -> Array("fp32", rank=2)   x.stride(0), columns, BLOCK -> 64   eps -> 1e-6
+    x -> Array(rank=2)   out -> Array("fp32", rank=2)   eps -> 1e-6
+    x.stride(0), columns, BLOCK -> 64
 
 Functions are read, never run.  Nothing is known of the extents of arrays: each is 64, or 4 before
 the last two.
@@ -145,11 +146,27 @@ def _read_target(target: ast.expr, value: ast.expr, scope: _Scope) -> None:
         scope.values.setdefault(target.id, []).append((value, None))
     elif isinstance(target, ast.Tuple):
         parts = list(target.elts)
+        value = _unstarred(value, len(parts))
         if isinstance(value, ast.Attribute) and value.attr == "shape":
             _read_axis(value.value, ast.Constant(len(parts) - 1), scope)
         for number, part in enumerate(parts):
             if isinstance(part, ast.Name):
                 scope.values.setdefault(part.id, []).append((value, number))
+
+
+def _unstarred(value: ast.expr, count: int) -> ast.expr:
+    """A tuple of count parts, whose stars are shapes: *x.shape is x.shape[0], x.shape[1] ..."""
+    if not isinstance(value, ast.Tuple) or not any(
+            isinstance(part, ast.Starred) for part in value.elts):
+        return value
+    parts = []
+    for part in value.elts:
+        if isinstance(part, ast.Starred):
+            parts += [ast.Subscript(part.value, ast.Constant(number))
+                      for number in range(count - len(value.elts) + 1)]
+        else:
+            parts.append(part)
+    return ast.Tuple(parts)
 
 
 def _read_axis(array: ast.expr, axis: ast.expr, scope: _Scope) -> None:
@@ -210,7 +227,7 @@ def _nothing(name: str, scope: _Scope) -> object:
 
 
 def _part(value: ast.expr, number: int, scope: _Scope, depth: int) -> object:
-    if isinstance(value, ast.Tuple | ast.List):
+    if isinstance(value, ast.Tuple | ast.List) and number < len(value.elts):
         return _value(value.elts[number], scope, depth)
     if isinstance(value, ast.Attribute) and value.attr == "shape":
         return _extent(value.value, number, scope, depth)
@@ -290,7 +307,7 @@ def _call(node: ast.Call, scope: _Scope, depth: int) -> object:
 
 def _made(name: str, node: ast.Call, given: Mapping[str, ast.expr], scope: _Scope,
           depth: int) -> object:
-    """What a function that makes an array makes, or a number converted."""
+    """The array that a function of Torch makes, or a number converted."""
     dtype = given.get("dtype")
     base = Array()
     if name in _ALIKE and node.args:

@@ -25,13 +25,12 @@ from blocknumba.typing.numba_ir.nested import (
     Nested, is_made, keep_values, kept_value, written_cells,
 )
 from blocknumba.typing.numba_types import are_elements
-from blocknumba.typing.numba_ir.unrolling import require_few_statements, statement_count
+from blocknumba.typing.numba_ir.unrolling import OPEN, require_few_statements, statement_count
 
 MAX_DEPTH = 900  # of calls within calls; Python's own limit is of the same order
 MAX_RECURSION = 64  # of calls of a function within itself
 MAX_RECURSIVE_CALLS = 2048
-OPEN = "open"  # a keyword of call expressions: the number of a call that is left for later
-MAPPED = "mapped"  # another: the call of a scalar function on tiles, which is not inlined
+MAPPED = "mapped"  # a keyword as OPEN: the call of a scalar function on tiles, which is not inlined
 _LIBRARY = ("blocknumba.library", "blocknumba.libdevice", "blocknumba.random")
 _NEVER_IN_KERNELS = ("blocknumba.dispatch.", "blocknumba.testing")  # bn.jit, bn.compile ...
 

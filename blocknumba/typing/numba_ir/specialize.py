@@ -17,7 +17,7 @@ from blocknumba.typing.numba_ir.constants import KnownAttributes, Knowledge
 from blocknumba.typing.numba_ir.graph import Graph, merge_straight_lines
 from blocknumba.typing.numba_ir.inlining import Inliner, refuse_assigned_cells
 from blocknumba.typing.numba_ir.nested import forget_cells
-from blocknumba.typing.numba_ir.unrolling import Unroller, refuse_static_loops
+from blocknumba.typing.numba_ir.unrolling import Unroller
 from blocknumba.wording import did_you_mean
 
 
@@ -42,7 +42,7 @@ class Specializer:
     def run(self) -> None:
         """Inline calls and unroll loops until nothing changes.
 
-        Errors: static loops whose bounds are not known; recursion that does not end.
+        Errors: recursion that does not end.
         """
         blocks, entry = self.blocks, self._source.entry
         while True:
@@ -52,20 +52,21 @@ class Specializer:
                 continue
             if not self._unroller.unroll_loops(Graph(blocks, entry), knowledge):
                 break
-        refuse_static_loops(blocks, knowledge)
+        self._unroller.leave_open(knowledge)
         self._inliner.refuse_open_calls(knowledge)
 
     @property
     def has_open_calls(self) -> bool:
-        """Whether recursive calls are left that only types can end."""
-        return bool(self._inliner.open_calls)
+        """Whether calls are left that wait for types: recursive ones, and of static_range."""
+        return bool(self._inliner.open_calls or self._unroller.open_loops)
 
     def make_calls(self, typed: Mapping[int, tuple]) -> None:
-        """Inline open calls after all.
+        """Inline open calls after all, and make static loops whose bounds are known now.
 
         typed: number of the call -> types of its arguments.
-        Errors: recursion that does not end.
+        Errors: recursion that does not end; bounds of run time.
         """
+        self._unroller.bound_loops(typed)
         self._inliner.inline_calls(self._knowledge, typed)
         self.run()
 

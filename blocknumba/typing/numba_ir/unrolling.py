@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from numba.core import ir
 
-from blocknumba.errors import BlockTypeError, Loc, UnsupportedError
+from blocknumba.errors import BlockError, BlockTypeError, Loc, UnsupportedError
 from blocknumba.settings import SETTINGS, raises
 from blocknumba.typing.loops import static_range
 from blocknumba.typing.numba_ir import folding, renaming
@@ -15,8 +16,11 @@ from blocknumba.typing.numba_ir.bytecode import activation_numbers
 from blocknumba.typing.numba_ir.constants import Knowledge, constant_node, tuple_item
 from blocknumba.typing.numba_ir.folding import UNKNOWN, Items, Range
 from blocknumba.typing.numba_ir.graph import Graph, Label
+from blocknumba.typing.numba_types import ConstantType
 from blocknumba.typing.sequences import YIELDED
 from blocknumba.wording import shown
+
+OPEN = "open"  # a keyword of call expressions: the number of a call that is left for later
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,38 @@ class Unroller:
         self._copies = 0
         self._statements = 0
         self._readers: dict[str, set[Label]] = {}
+        self._numbers = itertools.count(-1, -1)  # those of open calls of functions are positive
+        self.open_loops: dict[int, ir.Assign] = {}
+
+    def leave_open(self, knowledge: Knowledge) -> None:
+        """Number the calls of static_range that are left: types may tell their bounds."""
+        self.open_loops = {}
+        for block in self._blocks.values():
+            for statement in block.body:
+                if knowledge.callees.get(id(statement)) is static_range:
+                    number = statement.value._kws.setdefault(OPEN, next(self._numbers))
+                    self.open_loops[number] = statement
+
+    def bound_loops(self, typed: Mapping[int, tuple]) -> None:
+        """Write the bounds of open loops into the statements.
+
+        typed: number of the call -> types of its operands.
+        Errors: BlockTypeError for bounds of run time.
+        """
+        for number in typed.keys() & self.open_loops.keys():
+            statement = self.open_loops.pop(number)
+            call, loc = statement.value, statement.loc
+            of = dict(zip([v.name for v in renaming.uses(statement)], typed[number]))
+            if not all(isinstance(each, ConstantType) for each in of.values()):
+                raise BlockTypeError("static_range: its bounds must be compile-time constants",
+                                     loc=loc.location, hint="use range for a run-time loop")
+            bounds = [of[item.name].value for item in call.args]
+            named = {name: of[item.name].value for name, item in call.kws}
+            try:
+                made = folding.fold_call(static_range, bounds, named)
+            except BlockError as error:
+                raise error.at(loc.location) from None
+            statement.value = constant_node(made, statement.target.name, loc)
 
     def unroll_loops(self, graph: Graph, knowledge: Knowledge) -> bool:
         """Unroll the outermost of the loops over known items; whether there was one."""
@@ -205,16 +241,6 @@ class Unroller:
             copy = self._blocks[labels[label]] = ir.Block(block.scope, block.loc)
             statements = _enter(block.body, (item,)) if label == loop.header else block.body
             copy.body = [renaming.rename_statement(s, rename, rename, jump) for s in statements]
-
-
-def refuse_static_loops(blocks: dict[int, ir.Block], knowledge: Knowledge) -> None:
-    """Raise when a call of static_range is left, because its bounds are not known."""
-    for block in blocks.values():
-        for statement in block.body:
-            if knowledge.callees.get(id(statement)) is static_range:
-                raise BlockTypeError("static_range: its bounds must be compile-time constants",
-                                     loc=statement.loc.location,
-                                     hint="use range for a run-time loop")
 
 
 def _items(statement: ir.Assign, knowledge: Knowledge) -> Sequence | None:

@@ -19,7 +19,7 @@ from blocknumba.typing import promotion as weak
 from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import BlockFunction, function
 from blocknumba.typing.functions import (
-    create, dot as dots, memory, order, reduce, scan, statistics,
+    create, dot as dots, memory, order, reduce, scan, spans, statistics,
 )
 from blocknumba.typing.functions.elementwise import computed
 from blocknumba.typing.static_values import constexpr, static, static_choice, static_dtype
@@ -410,6 +410,7 @@ BUILTINS = {
     builtins.min: _builtin_extreme("min", minimum, min),
     builtins.max: _builtin_extreme("max", maximum, max),
     builtins.abs: abs_,
+    builtins.range: spans.range_,  # Triton lets Python's have the keywords of its own
     builtins.int: _number("int", _int_dtype), builtins.float: _number("float", lambda _: float32),
 }
 

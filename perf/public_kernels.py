@@ -1,0 +1,169 @@
+"""Kernels of public repositories under Triton and under us: what compiles, and equal numbers.
+
+    python perf/public_kernels.py FOLDER ...              compile: every kernel of the folders
+    python perf/public_kernels.py --run --draw 100 FOLDER ...     run 100 on a GPU, drawn by a seed
+
+FOLDER: the sources of a repository.  Arguments are guessed from launches in a kernel's file and from
+what it does with them; a guess counts when Triton's own front end accepts it.  Needs Torch and
+Triton.  The exit status is 0 if all that Triton accepts compiles, and no number differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import subprocess
+import sys
+import threading
+from collections import Counter, deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from public_sources import drawn, files_of
+
+WORKER = Path(__file__).with_name("public_worker.py")
+SECONDS = 90  # for a kernel, after which it counts as stuck
+
+
+def main() -> int:
+    """See the module."""
+    given = arguments()
+    folders = [folder.resolve() for folder in given.folders]
+    files = [str(file) for file in files_of(folders)]
+    random.Random(given.seed).shuffle(files)
+    reports, lock = [], threading.Lock()
+    queue = deque(files if given.only is None else [f for f in files if given.only in f])
+
+    def serve() -> None:
+        while queue and (given.draw is None or len(accepted(reports)) < given.draw):
+            with lock:
+                files = [queue.popleft() for _ in range(min(len(queue), given.files))]
+            for report in answers(folders, files, given):
+                reports.append(report)
+                if given.verbose:
+                    print(json.dumps(report), flush=True)
+
+    threads = [threading.Thread(target=serve) for _ in range(given.processes)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if given.output is not None:
+        given.output.write_text(json.dumps(reports, indent=1))
+    return table(reports, folders)
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("--run", action="store_true", help="on a GPU, too")
+    parser.add_argument("--draw", type=int, help="stop after so many that Triton accepts")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--files", type=int, default=4, help="that one process is given at a time")
+    parser.add_argument("--only", help="files whose path has this in it")
+    parser.add_argument("--output", type=Path, help="a file for all reports, JSON")
+    parser.add_argument("--verbose", action="store_true")
+    return parser.parse_args()
+
+
+def answers(folders: Sequence[Path], files: list[str], given: argparse.Namespace) -> list[dict]:
+    """The reports of some files, from processes that may die."""
+    reports: list[dict] = []
+    left = {file: None for file in files}
+    while left:
+        task = {"folders": list(map(str, folders)), "runs": given.run, "seed": given.seed,
+                "files": list(left.items())}
+        lines = spoken(task)
+        begun, stage = None, "Triton's front end or ours"
+        for line in lines:
+            if "begins" in line:
+                begun, stage = line["begins"], "compilation, or Triton's run"
+            elif "ran" in line:
+                stage = "our run"
+            elif "done" in line:
+                left.pop(line["done"], None)
+                begun = None
+            else:
+                reports.append(line)
+                begun = None
+        if begun is not None:
+            reports.append({"file": begun[0], "kernel": begun[1], "ours": "ok", "theirs": "ok",
+                            "code": "", "run": f"died in {stage}"})
+        if left:
+            # the kernels of the file that are through are not asked for again
+            file = next(iter(left)) if begun is None else begun[0]
+            left.pop(file, None)
+    return reports
+
+
+def spoken(task: dict) -> list[dict]:
+    """The lines that a process says until it ends, or says nothing for too long."""
+    process = subprocess.Popen([sys.executable, str(WORKER)], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process.stdin.write(json.dumps(task))
+    process.stdin.close()
+    lines: list[dict] = []
+    timer = threading.Timer(SECONDS, process.kill)
+    timer.start()
+    for text in process.stdout:
+        timer.cancel()
+        timer = threading.Timer(SECONDS, process.kill)
+        timer.start()
+        if text.startswith("{"):
+            lines.append(json.loads(text))
+    timer.cancel()
+    process.wait()
+    return lines
+
+
+def accepted(reports: Sequence[dict]) -> list[dict]:
+    """Those that Triton's front end accepts."""
+    return [report for report in reports if report["theirs"] == "ok"]
+
+
+def table(reports: Sequence[dict], folders: Sequence[Path]) -> int:
+    """Print how many compile, run and agree, and why the others do not; the exit status."""
+    good = accepted(reports)
+    ours = [report for report in good if report["ours"] == "ok"]
+    print(f"{len(reports)} kernels and files; {len(good)} have arguments that Triton accepts, of "
+          f"which {len(ours)} compile here")
+    show("stopped here", [r for r in good if r["ours"] != "ok"], "ours")
+    coded = [report for report in ours if report["code"]]
+    stopped = [report for report in coded if report["code"] not in ("ok", "not run: descriptors")]
+    show("stopped on the way to machine code", stopped, "code")
+    ran = [report for report in good if report["run"]]
+    kinds = Counter(kind(report["run"]) for report in ran)
+    for name, count in kinds.most_common():
+        print(f"{count:5}  {name}")
+    differs = [report for report in ran if kind(report["run"]) == "DIFFERS"]
+    show("differ", differs, "run")
+    show("died", [r for r in ran if r["run"].startswith("died")], "run")
+    return int(len(ours) < len(good) or bool(stopped) or bool(differs))
+
+
+def kind(run: str) -> str:
+    """The kind of a result of a run."""
+    if run in ("equal", "nothing written") or run.startswith(("not run", "died")):
+        return run
+    return next((start for start in ("Triton stops", "Triton differs from itself")
+                 if run.startswith(start)), "DIFFERS")
+
+
+def show(title: str, reports: Sequence[dict], key: str) -> None:
+    """Reasons, most frequent first, with the kernels of each."""
+    by_reason: dict[str, list[dict]] = {}
+    for report in reports:
+        reason = re.sub(r"\d+", "#", report[key])[:160]
+        by_reason.setdefault(reason, []).append(report)
+    for reason, those in sorted(by_reason.items(), key=lambda pair: -len(pair[1])):
+        places = ", ".join(f"{Path(r['file']).name}:{r['kernel']}" for r in those[:3])
+        print(f"{title} {len(those):4}  {reason}  [{places}] {those[0][key][:200]}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

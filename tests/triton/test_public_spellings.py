@@ -1,0 +1,69 @@
+"""Spellings that public kernels use beside those of Triton's documentation."""
+
+import numpy as np
+import pytest
+
+import blocknumba.triton as triton
+import blocknumba.triton.language as tl
+from blocknumba.triton.language.standard import _log2, sum as sum_of
+
+
+@triton.jit
+def sum_of_rows(x, out, rows, FLATTEN: tl.constexpr, COLUMNS: tl.constexpr):
+    columns = tl.arange(0, COLUMNS)
+    total = tl.zeros([COLUMNS], tl.float32)
+    for row in range(rows, flatten=FLATTEN):
+        for part in range(0, 2, num_stages=2):
+            total += tl.load(x + row * COLUMNS + columns) * part
+    tl.store(out + columns, total)
+
+
+@pytest.mark.parametrize("flatten", (False, True))
+def test_the_range_of_python_takes_the_keywords_of_tritons(flatten):
+    x = np.random.default_rng().standard_normal((5, 16)).astype(np.float32)
+    out = np.full(16, np.nan, np.float32)
+    sum_of_rows[(1,)](x, out, 5, FLATTEN=flatten, COLUMNS=16)
+    np.testing.assert_allclose(out, x.astype(np.float64).sum(0), rtol=0, atol=1e-5)
+
+
+@triton.jit
+def compared(x, stage: tl.core.constexpr, n_dims: tl.core.constexpr):
+    shape: tl.core.constexpr = [2 ** stage, 2, 2 ** (n_dims - stage - 1)]
+    parts = tl.core.reshape(x, shape)
+    is_right = tl.core.arange(0, 2)[None, :, None]
+    left = tl.core.broadcast_to(sum_of(parts * (1 - is_right), 1)[:, None, :], shape)
+    right = tl.core.broadcast_to(sum_of(parts * is_right, 1)[:, None, :], shape)
+    return tl.core.reshape(tl.core.where(is_right == 0, tl.minimum(left, right),
+                                         tl.maximum(left, right)), x.shape)
+
+
+@triton.jit
+def merged(x, out, SIZE: tl.constexpr):
+    values = tl.load(x + tl.arange(0, SIZE))
+    n_dims: tl.core.constexpr = _log2(values.shape[0])
+    for stage in tl.core.static_range(0, n_dims):
+        values = compared(values, stage, n_dims)
+    tl.store(out + tl.arange(0, SIZE), values)
+
+
+def test_a_network_is_written_with_the_modules_core_and_standard():
+    rng = np.random.default_rng()
+    halves = np.sort(rng.integers(-99, 99, (2, 16)).astype(np.int32), axis=1)
+    bitonic = np.concatenate([halves[0], halves[1][::-1]])
+    out = np.full(32, -1, np.int32)
+    merged[(1,)](bitonic, out, SIZE=32)
+    np.testing.assert_array_equal(out, np.sort(bitonic))
+
+
+@triton.jit
+def doubled_by_steps(x, out, n, BLOCK: tl.constexpr):
+    for start in range(0, n, step=BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        tl.store(out + at, tl.load(x + at, at < n) * 2, at < n)
+
+
+def test_the_range_of_python_takes_its_step_by_name():
+    x = np.random.default_rng().standard_normal(50).astype(np.float32)
+    out = np.full(50, np.nan, np.float32)
+    doubled_by_steps[(1,)](x, out, 50, BLOCK=16)
+    np.testing.assert_array_equal(out, x * 2)
