@@ -17,11 +17,12 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from public_sources import drawn, files_of
+from public_sources import files_of
 
 WORKER = Path(__file__).with_name("public_worker.py")
 SECONDS = 90  # for a kernel, after which it counts as stuck
@@ -33,14 +34,15 @@ def main() -> int:
     folders = [folder.resolve() for folder in given.folders]
     files = [str(file) for file in files_of(folders)]
     random.Random(given.seed).shuffle(files)
-    reports, lock = [], threading.Lock()
+    reports, lock, ends = [], threading.Lock(), time.monotonic() + given.seconds
     queue = deque(files if given.only is None else [f for f in files if given.only in f])
 
     def serve() -> None:
-        while queue and (given.draw is None or len(accepted(reports)) < given.draw):
+        while queue and time.monotonic() < ends and (
+                given.draw is None or len(accepted(reports)) < given.draw):
             with lock:
                 files = [queue.popleft() for _ in range(min(len(queue), given.files))]
-            for report in answers(folders, files, given):
+            for report in answers(folders, files, given, ends):
                 reports.append(report)
                 if given.verbose:
                     print(json.dumps(report), flush=True)
@@ -65,60 +67,59 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--files", type=int, default=4, help="that one process is given at a time")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="for all of it")
     parser.add_argument("--only", help="files whose path has this in it")
     parser.add_argument("--output", type=Path, help="a file for all reports, JSON")
     parser.add_argument("--verbose", action="store_true")
     return parser.parse_args()
 
 
-def answers(folders: Sequence[Path], files: list[str], given: argparse.Namespace) -> list[dict]:
+def answers(folders: Sequence[Path], files: list[str], given: argparse.Namespace,
+            ends: float) -> Iterator[dict]:
     """The reports of some files, from processes that may die."""
-    reports: list[dict] = []
     left = {file: None for file in files}
-    while left:
+    while left and time.monotonic() < ends:
         task = {"folders": list(map(str, folders)), "runs": given.run, "seed": given.seed,
                 "files": list(left.items())}
-        lines = spoken(task)
-        begun, stage = None, "Triton's front end or ours"
-        for line in lines:
+        begun, stage = None, "compilation, or Triton's run"
+        for line in spoken(task, ends):
             if "begins" in line:
                 begun, stage = line["begins"], "compilation, or Triton's run"
             elif "ran" in line:
                 stage = "our run"
             elif "done" in line:
                 left.pop(line["done"], None)
-                begun = None
             else:
-                reports.append(line)
+                yield line
                 begun = None
-        if begun is not None:
-            reports.append({"file": begun[0], "kernel": begun[1], "ours": "ok", "theirs": "ok",
-                            "code": "", "run": f"died in {stage}"})
+        if begun is not None and time.monotonic() < ends:
+            yield {"file": begun[0], "kernel": begun[1], "ours": "ok", "theirs": "ok", "code": "",
+                   "run": f"died in {stage}"}
         if left:
-            # the kernels of the file that are through are not asked for again
-            file = next(iter(left)) if begun is None else begun[0]
-            left.pop(file, None)
-    return reports
+            # the rest of its file is left out: what killed the process may be there again
+            left.pop(next(iter(left)) if begun is None else begun[0], None)
 
 
-def spoken(task: dict) -> list[dict]:
+def spoken(task: dict, ends: float) -> Iterator[dict]:
     """The lines that a process says until it ends, or says nothing for too long."""
     process = subprocess.Popen([sys.executable, str(WORKER)], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     process.stdin.write(json.dumps(task))
     process.stdin.close()
-    lines: list[dict] = []
-    timer = threading.Timer(SECONDS, process.kill)
-    timer.start()
+
+    def limited() -> threading.Timer:
+        timer = threading.Timer(max(min(SECONDS, ends - time.monotonic()), 0.1), process.kill)
+        timer.start()
+        return timer
+
+    timer = limited()
     for text in process.stdout:
         timer.cancel()
-        timer = threading.Timer(SECONDS, process.kill)
-        timer.start()
+        timer = limited()
         if text.startswith("{"):
-            lines.append(json.loads(text))
+            yield json.loads(text)
     timer.cancel()
     process.wait()
-    return lines
 
 
 def accepted(reports: Sequence[dict]) -> list[dict]:

@@ -10,7 +10,6 @@ import ast
 import importlib
 import importlib.machinery
 import importlib.util
-import random
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,12 +28,6 @@ def files_of(folders: Sequence[Path]) -> Iterator[Path]:
             if not any(part in within for part in LEFT_OUT) and "@triton.jit" in file.read_text(
                     encoding="utf-8", errors="ignore"):
                 yield file
-
-
-def drawn(items: Sequence, count: int, seed: int) -> list:
-    """Some of a list, by a seed, in its order."""
-    chosen = random.Random(seed).sample(range(len(items)), min(count, len(items)))
-    return [items[number] for number in sorted(chosen)]
 
 
 class Sources:

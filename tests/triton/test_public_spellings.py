@@ -67,3 +67,24 @@ def test_the_range_of_python_takes_its_step_by_name():
     out = np.full(50, np.nan, np.float32)
     doubled_by_steps[(1,)](x, out, 50, BLOCK=16)
     np.testing.assert_array_equal(out, x * 2)
+
+
+@triton.jit
+def last_row(x, out, rows, KEEP: tl.constexpr, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    if KEEP:
+        kept = out + SIZE
+    for row in range(rows):
+        value = tl.load(x + row * SIZE + at)
+        if row == rows - 1 and KEEP:
+            tl.store(kept + at, value)
+        if row < rows - 1 or not KEEP:
+            tl.store(out + at, value)
+
+
+@pytest.mark.parametrize("keep", (False, True))
+def test_a_constant_on_the_right_of_and_and_or_decides(keep):
+    x = np.random.default_rng().standard_normal((3, 16)).astype(np.float32)
+    out = np.full((2, 16), np.nan, np.float32)
+    last_row[(1,)](x, out, 3, KEEP=keep, SIZE=16)
+    np.testing.assert_array_equal(out, x[1:] if keep else [x[2], np.full(16, np.nan)])

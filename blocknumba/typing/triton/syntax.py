@@ -127,6 +127,22 @@ class _Rewriter(ast.NodeTransformer):
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
+        self._tests: set[ast.expr] = set()  # of which only the truth counts
+
+    def visit_If(self, node: ast.If | ast.While | ast.IfExp) -> ast.AST:  # noqa: N802
+        """Only the truth of its test counts."""
+        self._note_test(node.test)
+        return self.generic_visit(node)
+
+    visit_While = visit_IfExp = visit_If  # noqa: N815
+
+    def _note_test(self, node: ast.expr) -> None:
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            self._note_test(node.operand)
+        elif isinstance(node, ast.BoolOp):
+            self._tests.add(node)
+            for value in node.values:
+                self._note_test(value)
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:  # noqa: N802 - Python's name
         """A variable has a dtype."""
@@ -171,8 +187,10 @@ class _Rewriter(ast.NodeTransformer):
             name, kind = f"{_LEFT} {next(self._numbers)}", type(node.op)
             kept = ast.copy_location(ast.NamedExpr(ast.Name(name, ast.Store()), result), node)
             left = ast.Name(name, ast.Load())
+            # so a constant on the right decides a test where nothing is known of the left
+            decided = ast.Constant(kind is ast.Or) if node in self._tests else left
             result = ast.copy_location(ast.IfExp(
-                _call(_GOES_ON[kind], kept), _call(_JOINED[kind], left, other, at=node), left),
+                _call(_GOES_ON[kind], kept), _call(_JOINED[kind], left, other, at=node), decided),
                 node)
         return result
 
@@ -226,15 +244,24 @@ def _goes_on(name: str, decides: bool) -> BlockFunction:
     return _intrinsic(rule, name, fold)
 
 
-def _joined(name: str, op: str) -> BlockFunction:
-    """x op y of bools, of which a constant x did not decide."""
+def _joined(name: str, op: str, decides: bool) -> BlockFunction:
+    """x op y of bools, of which a constant x did not decide; a constant y may.
+
+    decides: as of _goes_on.
+    """
     def rule(context: Context, x: object, y: object) -> object:
-        if is_constant(x):
+        if is_constant(x) or (is_constant(y) and bool(y) == decides):
             return y
+        if is_constant(y):
+            return x
         values = [_truths(context, operand, op) for operand in (x, y)]
         return context.emit(op, *context.broadcast_together(values, op))
 
-    return _intrinsic(rule, name, lambda x, y: y if _is_known(x) else folding.UNKNOWN)
+    def fold(x: object, y: object) -> object:
+        is_decided = _is_known(y) and bool(y) == decides
+        return y if _is_known(x) or is_decided else folding.UNKNOWN
+
+    return _intrinsic(rule, name, fold)
 
 
 def _is_known(value: object) -> bool:
@@ -264,5 +291,5 @@ def _intrinsic(rule, name: str, fold) -> BlockFunction:
 INTRINSICS = {made.__name__: made for made in (
     _intrinsic(_named, _NAMED, _fold_named),
     _goes_on(_GOES_ON[ast.And], False), _goes_on(_GOES_ON[ast.Or], True),
-    _joined(_JOINED[ast.And], "and"), _joined(_JOINED[ast.Or], "or"))}
+    _joined(_JOINED[ast.And], "and", False), _joined(_JOINED[ast.Or], "or", True))}
 INTRINSICS[_ASSERTED] = device_assert
