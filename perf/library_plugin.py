@@ -4,17 +4,20 @@
 
 --install: packages whose imports of triton get blocknumba.triton.
 --draw: as many tests of each file, drawn by a seed; all without it.
+--configs: tuners try as many of their configurations, the first.
 At the end there is a line for each reason of a failure, most frequent first.
 """
 
 from __future__ import annotations
 
+import functools
 import random
 from collections import Counter, defaultdict
 
 import pytest
 
 import blocknumba.triton
+from blocknumba.triton.runtime.autotuner import Autotuner
 
 _REASONS = Counter()
 
@@ -23,13 +26,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """See pytest."""
     parser.addoption("--install", action="append", default=[])
     parser.addoption("--draw", type=int)
+    parser.addoption("--configs", type=int)
     parser.addoption("--draw-seed", type=int, default=0)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Install before a conftest of the library imports it."""
-    blocknumba.triton.install(*early_config.known_args_namespace.install)
+    given = early_config.known_args_namespace
+    blocknumba.triton.install(*given.install)
+    if given.configs is not None:
+        _limit_configurations(given.configs)
+
+
+def _limit_configurations(count: int) -> None:
+    made = Autotuner.__init__
+
+    @functools.wraps(made)
+    def limited(self: Autotuner, *arguments: object, **keywords: object) -> None:
+        made(self, *arguments, **keywords)
+        self.configs = self.configs[:count]
+
+    Autotuner.__init__ = limited
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,8 +1,8 @@
 """One process of public_kernels.py: compiles kernels under Triton and under us, and runs both.
 
-Each kernel is tried with several guesses of its arguments until Triton's front end accepts one; what
-it accepts must compile here.  With a device both are run on equal data: every array is filled, so
-that what a kernel does not write must stay.  Reports are lines of JSON on standard output.
+Each kernel is tried with several guesses of its arguments until Triton's front end accepts one;
+what it accepts must compile here.  With a device both are run on equal data: every array is filled,
+so that what a kernel does not write must stay.  Reports are lines of JSON on standard output.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ import pytest
 import blocknumba.triton as triton
 import blocknumba.triton.language as tl
 from blocknumba.__main__ import main
-from blocknumba.tile_ir.ir.types import float32
+from blocknumba.tile_ir.ir.types import float32, float64
 from blocknumba.triton.porting.arguments import guessed, uses_of
+from blocknumba.triton.porting.command import loaded
 
 COUNT = itertools.count()
 GOOD = """
@@ -190,3 +191,35 @@ def test_constants_are_guessed_from_what_they_do():
     _, constants = guessed(of_constants, uses_of(of_constants), {}, "fp32")
 
     assert constants == {"WIDTH": 16, "ACT": "relu", "ODD": False, "OF": float32, "LEVEL": 1}
+
+
+LAUNCHED = """
+    import torch
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def kernel(x, out, index, stride, rows, columns, eps, bias, ACC: tl.constexpr,
+               BLOCK: tl.constexpr, KIND: tl.constexpr, AFFINE: tl.constexpr):
+        at = tl.program_id(0) * stride + tl.arange(0, BLOCK)
+        tl.store(out + at, tl.load(x + at).to(ACC) + tl.load(index))
+
+    def launch(x, index, eps: float = 1e-6, kind="rms", bias=None):
+        rows, columns, _ = *x.shape, 1
+        out = torch.empty(rows, columns, dtype=torch.float32, device=x.device)
+        block = max(16, triton.next_power_of_2(columns))
+        kernel[(rows,)](x, out, index.long(), x.stride(0), rows, columns, eps, bias,
+                        ACC=torch.float64, BLOCK=block, KIND=kind, AFFINE=bias is not None)
+"""
+
+
+def test_arguments_are_guessed_from_a_launch(folder):
+    file, = folder(LAUNCHED.replace("import torch\n", "\n"))
+    kernel = loaded(file).kernel
+
+    types, constants = guessed(kernel, uses_of(kernel), {}, "fp16")
+
+    assert types == {"x": "*fp16:16", "out": "*fp32:16", "index": "*i64:16", "stride": "int:16",
+                     "rows": "int:16", "columns": "int:16", "eps": "float"}
+    assert constants == {"bias": None, "ACC": float64, "BLOCK": 64, "KIND": "rms",
+                         "AFFINE": False}

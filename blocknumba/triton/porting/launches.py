@@ -147,6 +147,8 @@ def _read_target(target: ast.expr, value: ast.expr, scope: _Scope) -> None:
     elif isinstance(target, ast.Tuple):
         parts = list(target.elts)
         value = _unstarred(value, len(parts))
+        for part in getattr(value, "elts", ()):
+            _read(part, scope)
         if isinstance(value, ast.Attribute) and value.attr == "shape":
             _read_axis(value.value, ast.Constant(len(parts) - 1), scope)
         for number, part in enumerate(parts):
@@ -192,7 +194,7 @@ def _constant(node: ast.Constant, scope: _Scope, depth: int) -> object:
 
 def _name(node: ast.Name, scope: _Scope, depth: int) -> object:
     name = node.id
-    found = None
+    found, is_none = None, False
     for value, number in scope.values.get(name, ()):
         if isinstance(value, ast.Name) and value.id == name:
             continue
@@ -201,7 +203,8 @@ def _name(node: ast.Name, scope: _Scope, depth: int) -> object:
                 value, number, scope, depth)
         except (Unknown, ArithmeticError, TypeError, ValueError):
             continue
-        if found is not None:
+        is_none = found is None
+        if not is_none:
             break
     annotation = scope.annotations.get(name, "")
     if isinstance(found, Array) or (found is None and "Tensor" in annotation):
@@ -212,6 +215,8 @@ def _name(node: ast.Name, scope: _Scope, depth: int) -> object:
     by_annotation = {"int": EXTENT, "bool": False, "float": 1.0}
     if annotation in by_annotation:
         return by_annotation[annotation]
+    if is_none and name not in scope.ranks:
+        return None
     if name in scope.values or annotation:
         return _nothing(name, scope)
     if isinstance(scope.globals.get(name), bool | int | float | str):
@@ -313,7 +318,7 @@ def _made(name: str, node: ast.Call, given: Mapping[str, ast.expr], scope: _Scop
     if name in _ALIKE and node.args:
         base = _value(node.args[0], scope, depth)
     elif isinstance(node.func, ast.Attribute) and (name in _SAME or name not in _MADE):
-        base = _value(node.func.value, scope, depth)
+        base = _receiver(node.func.value, scope, depth)
         if name == "to" and node.args:
             dtype = node.args[0]
     elif name in ("int", "float") and node.args:
@@ -332,6 +337,15 @@ def _made(name: str, node: ast.Call, given: Mapping[str, ast.expr], scope: _Scop
     elif name in ("randint", "arange"):
         element = "i64"
     return Array(element, getattr(base, "rank", None))
+
+
+def _receiver(node: ast.expr, scope: _Scope, depth: int) -> object:
+    """An array, since one of its methods is called."""
+    try:
+        found = _value(node, scope, depth)
+    except Unknown:
+        found = None
+    return found if isinstance(found, Array) else Array()
 
 
 def _rank_of_shape(node: ast.Call, name: str) -> int | None:
