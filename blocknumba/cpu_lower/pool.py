@@ -1,129 +1,129 @@
-"""Threads that run programs of one launch: chunks of a range, handed out one after the other.
+"""Threads that run programs of one launch, side by side with the thread that launches.
 
-Native code releases the GIL, so threads of Python do. The calling thread works too, and begins
-alone: only a launch that takes longer than waking others wakes them.
+What they do is in `pool_code.py`; here they are started, and known to LLVM and ctypes.  The threads
+are Python's, and are in native code for ever, where they hold no lock of Python's.
 """
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import os
-import queue
+import sys
 import threading
 import time
 from collections.abc import Callable
 
-Run = Callable[[int, int], int]  # (first program, stop) -> status
+from blocknumba.cpu_lower.pool_code import (
+    SHARE, TICKS, WORK, PartStruct, PoolStruct, WorkerStruct, pool_code,
+)
+from blocknumba.cpu_lower.target import host
+from blocknumba.cpu_lower.toolchain import Loaded, assemble_quickly
 
-WORTH_WAKING_S = 100e-6  # of work that is left
-FIRST_PART = 32  # of the programs, which the calling thread runs alone
-CHUNKS = 8  # of each thread
-STOPPED = 1 << 62
-
-
-class Job:
-    """The programs of one launch that several threads run."""
-
-    def __init__(self, run: Run, first: int, stop: int, chunk: int):
-        self._run, self._next, self._stop, self._chunk = run, first, stop, chunk
-        self._lock = threading.Lock()
-        self._running, self._closed = 0, False
-        self._done = threading.Event()
-        self.status = 0
-
-    def work(self) -> None:
-        """Run chunks until none is left; a status that is not 0 stops all threads."""
-        with self._lock:
-            if self._closed:
-                return
-            self._running += 1
-        while (first := self._taken()) is not None:
-            status = self._run(first, min(first + self._chunk, self._stop))
-            if status:
-                with self._lock:
-                    self.status, self._next = self.status or status, STOPPED
-        with self._lock:
-            self._running -= 1
-            if self._closed and not self._running:
-                self._done.set()
-
-    def finish(self) -> int:
-        """Wait for the threads that began; the status."""
-        with self._lock:
-            self._closed = True
-            if not self._running:
-                return self.status
-        self._done.wait()
-        return self.status
-
-    def _taken(self) -> int | None:
-        with self._lock:
-            first = self._next
-            if first >= self._stop:
-                return None
-            self._next += self._chunk
-            return first
+WORTH_SHARING_S = 15e-6  # several times what it takes to wake threads
+IDLE_S = 20e-6  # for which threads look for more work before they sleep
+_MEASURED_S = 500e-6  # of the clock
+_SHARE = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3, ctypes.c_int64,
+                          *[ctypes.c_int32] * 3, ctypes.c_void_p)
+_WORK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+_START = ctypes.CFUNCTYPE(None)
 
 
 class Pool:
-    """Threads that wait for jobs.
+    """The threads of this process that wait for launches.
 
     threads: with the calling one.
     """
 
     def __init__(self, threads: int):
         self.threads = threads
-        self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
-        self._is_free = threading.Lock()
-        self._started = False
+        code = Loaded(assemble_quickly(pool_code(host().triple), host()), host())
+        self.share: int = code.address(SHARE)
+        self._run = _SHARE(self.share)
+        self._work = _WORK(code.address(WORK))
+        self._workers = (WorkerStruct * max(1, threads - 1))()
+        self._parts = (PartStruct * threads)()
+        self._start_called = _START(self._start)
+        rate = _ticks_per_second(ctypes.CFUNCTYPE(ctypes.c_int64)(code.address(TICKS)))
+        lock, python = _python_function("PyThread_allocate_lock", ctypes.c_void_p), _address_of
+        for worker in self._workers:
+            worker.lock = lock()
+        self._struct = PoolStruct(
+            worth=WORTH_SHARING_S * rate, idle=int(IDLE_S * rate),
+            start=ctypes.cast(self._start_called, ctypes.c_void_p).value,
+            workers=ctypes.addressof(self._workers), parts=ctypes.addressof(self._parts),
+            acquire=python("PyThread_acquire_lock"), release=python("PyThread_release_lock"),
+            give_way=_give_way(), thread_state=python("PyGILState_GetThisThreadState"))
+        self.address: int = ctypes.addressof(self._struct)
+        self._kept = code
+        # threads are in the code and in the structures until the process ends
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.__dict__))
 
-    def run(self, run: Run, programs: int) -> int:
-        """Run programs 0 to programs - 1; the first status that is not 0, or 0.
+    @property
+    def shared(self) -> int:
+        """Number of launches that were shared among threads."""
+        return self._struct.generation
 
+    def run(self, function: int, arguments: int, grid: tuple[int, int, int],
+            cost: ctypes.c_double) -> int:
+        """Run all programs of a grid; the first status that is not 0, or 0.
+
+        function, arguments: addresses, as of cpu_lower/kernel.py.
+        cost: of a program of the kernel, which is kept there; 0 at first.
         While the pool works for another launch, the calling thread runs all of them.
         """
-        if programs == 1 or self.threads == 1:
-            return run(0, programs)
-        first = -(-programs // FIRST_PART)
-        begin = time.perf_counter()
-        status = run(0, first)
-        spent = time.perf_counter() - begin
-        if status or first == programs:
-            return status
-        if spent * (programs - first) / first < WORTH_WAKING_S or not self._is_free.acquire(False):
-            return run(first, programs)
-        try:
-            return self._shared(run, first, programs)
-        finally:
-            self._is_free.release()
-
-    def _shared(self, run: Run, first: int, programs: int) -> int:
-        helpers = min(self.threads - 1, programs - first - 1)
-        job = Job(run, first, programs,
-                  max(1, (programs - first) // (CHUNKS * self.threads)))
-        self._start()
-        for _ in range(helpers):
-            self._jobs.put(job)
-        job.work()
-        return job.finish()
+        x, y, z = grid
+        return self._run(self.address, function, arguments, x * y * z, x, y, z,
+                         ctypes.addressof(cost))
 
     def _start(self) -> None:
-        if self._started:
-            return
-        self._started = True
-        for number in range(1, self.threads):
-            threading.Thread(target=self._wait, name=f"blocknumba-{number}", daemon=True).start()
+        """Start the workers; called by the first launch that is shared."""
+        acquire = _python_function("PyThread_acquire_lock", ctypes.c_int, ctypes.c_void_p,
+                                   ctypes.c_int)
+        for number in range(self.threads - 1):
+            acquire(self._workers[number].lock, 0)
+            threading.Thread(target=self._work, args=(self.address, number), daemon=True,
+                             name=f"blocknumba-{number + 1}").start()
+            self._struct.started = number + 1
 
-    def _wait(self) -> None:
-        while True:
-            self._jobs.get().work()
+    def forget_threads(self) -> None:
+        """In the child of a fork, where they are not: start anew."""
+        struct, lock = self._struct, _python_function("PyThread_allocate_lock", ctypes.c_void_p)
+        struct.generation = struct.state = struct.busy = struct.started = 0
+        for worker in self._workers:
+            worker.asleep, worker.lock = 0, lock()
 
 
-_POOLS: dict[int, Pool] = {}  # by the process: threads do not survive a fork
+def _python_function(name: str, result: type, *parameters: type) -> Callable:
+    return ctypes.PYFUNCTYPE(result, *parameters)((name, ctypes.pythonapi))
 
 
+def _address_of(name: str) -> int:
+    """The address of a function of Python's."""
+    return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
+
+
+def _give_way() -> int:
+    """The address of the system's function that lets another thread run."""
+    if sys.platform == "win32":
+        function = ctypes.windll.kernel32.SwitchToThread
+    else:
+        function = ctypes.CDLL(None).sched_yield
+    return ctypes.cast(function, ctypes.c_void_p).value
+
+
+def _ticks_per_second(ticks: Callable[[], int]) -> float:
+    """The rate of the processor's clock."""
+    begin, first = time.perf_counter(), ticks()
+    while (now := time.perf_counter()) - begin < _MEASURED_S:
+        pass
+    return (ticks() - first) / (now - begin)
+
+
+@functools.cache
 def pool(threads: int) -> Pool:
-    """The pool of this process.  threads: if it is made now."""
-    found = _POOLS.get(os.getpid())
-    if found is None:
-        found = _POOLS[os.getpid()] = Pool(threads)
-    return found
+    """The pool of this process.  threads: with the calling one."""
+    made = Pool(threads)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=made.forget_threads)
+    return made

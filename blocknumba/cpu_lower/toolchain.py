@@ -22,16 +22,20 @@ SCALAR = "scalar_"  # how symbols of scalar functions begin
 def _initialize() -> None:
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
+    binding.initialize_native_asmparser()  # of assembly text within LLVM IR
 
 
-def machine_of(target: CpuTarget) -> binding.TargetMachine:
-    """A code generator of LLVM for a target; an engine owns the one that it gets."""
+def machine_of(target: CpuTarget, level: int = 3) -> binding.TargetMachine:
+    """A code generator of LLVM for a target; an engine owns the one that it gets.
+
+    level: of its optimisation.
+    """
     _initialize()
     if target.triple != binding.get_process_triple():
         binding.initialize_all_targets()
         binding.initialize_all_asmprinters()
     return binding.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.processor, features=target.features, opt=3, reloc="pic", codemodel="default",
+        cpu=target.processor, features=target.features, opt=level, reloc="pic", codemodel="default",
         jit=False)
 
 
@@ -79,6 +83,11 @@ def assemble(llvm_ir: str, target: CpuTarget) -> bytes:
     """An object file with the module's functions."""
     machine = machine_of(target)
     return machine.emit_object(optimised(llvm_ir, machine))
+
+
+def assemble_quickly(llvm_ir: str, target: CpuTarget) -> bytes:
+    """An object file of code that takes more time to optimise than it will run."""
+    return machine_of(target, 0).emit_object(binding.parse_assembly(llvm_ir))
 
 
 def assembly_text(llvm_ir: str, target: CpuTarget) -> str:

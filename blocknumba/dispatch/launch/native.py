@@ -65,21 +65,22 @@ class NativeLauncher:
 
     def __init__(self, name: str, code: NativeCode):
         self._name, self._code = name, code
-        self._entry: Callable[..., int] = _ENTRY(code.loaded.address(code.symbol))
+        self._address = code.loaded.address(code.symbol)
+        self._entry: Callable[..., int] = _ENTRY(self._address)
+        self._cost = ctypes.c_double()  # of a program, which the pool finds
 
-    def run(self, grid: Grid, arguments: Mapping[str, ArgumentInfo], alone: bool = False) -> None:
+    def run(self, grid: Grid, arguments: Mapping[str, ArgumentInfo]) -> None:
         """Run all programs of a grid on arguments in host memory.
 
-        alone: on the calling thread.
         Errors: BlockAssertionError, BlockValueError or ResourceError of a program that stopped.
         """
         self.run_slots(grid, [slot_of(parameter, arguments)
-                              for parameter in self._code.parameters], alone)
+                              for parameter in self._code.parameters])
 
-    def run_slots(self, grid: Grid, values: Sequence[int], alone: bool = False) -> None:
+    def run_slots(self, grid: Grid, values: Sequence[int]) -> None:
         """Run all programs of a grid.
 
-        values: contents of the slots of the parameters.  alone: on the calling thread.
+        values: contents of the slots of the parameters.
         """
         entry, (x, y, z), prints = self._entry, grid, self._code.prints
         record = (ctypes.c_int64 * 2)()
@@ -87,18 +88,17 @@ class NativeLauncher:
             slots = (ctypes.c_uint64 * (FIRST_SLOT + len(values)))(
                 ctypes.addressof(record), printer, *values)
             address = ctypes.addressof(slots)
-
-            def run(first: int, stop: int) -> int:
-                return entry(address, first, stop, x, y, z)
             programs = x * y * z
-            if programs == 1 or alone or prints:  # their lines come in the order of programs
-                status = run(0, programs)
+            # lines of prints come in the order of programs
+            if programs == 1 or prints or thread_count() == 1:
+                status = entry(address, 0, programs, x, y, z)
             else:
-                status = pool(thread_count()).run(run, programs)
+                status = pool(thread_count()).run(self._address, address, grid, self._cost)
         if status:
-            raise self._error(status, grid, *record)
+            raise self.error(status, grid, *record)
 
-    def _error(self, status: int, grid: Grid, program: int, element: int) -> BlockError:
+    def error(self, status: int, grid: Grid, program: int, element: int) -> BlockError:
+        """The error of a program that stopped; element: in C order."""
         stop, (x, y, _) = self._code.stops[status - 1], grid
         where = program % x, program // x % y, program // (x * y)
         if stop.kind == "memory":

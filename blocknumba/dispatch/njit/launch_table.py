@@ -13,31 +13,29 @@ can cache it: the table itself belongs to the process.
 from __future__ import annotations
 
 import ctypes
-import math
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
+from blocknumba.cpu_lower.pool import pool
 from blocknumba.cpu_lower.printing import FIRST_SLOT
+from blocknumba.cpu_lower.structures import field_index, load, place, type_of
 from blocknumba.dispatch.compile.compiled import Compiled
-from blocknumba.dispatch.launch.grid import MAX_X, MAX_YZ, Grid
-from blocknumba.dispatch.launch.native import NativeLauncher, launcher_of
+from blocknumba.dispatch.launch.grid import MAX_X, MAX_YZ
+from blocknumba.dispatch.launch.native import NativeLauncher, launcher_of, thread_count
 from blocknumba.dispatch.launch.plan import LaunchConfig, LaunchShape
-from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo
 from blocknumba.tile_ir.ir.function import Parameter
 
 MAX_VERSIONS = 64  # of a table; the 65th makes it forget the others
 MAX_PARAMETERS = 256
-WORTH_SHARING_S = 200e-6  # several times what it takes to go through Python
 SEVERAL_STREAMS = -1  # in the place of a stream: the arrays', which differ and must be ordered
 # (number of the table, addresses of record and key, grid x, y, z, stream, reason) -> outcome
 Miss = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * 8)
-# reasons: the key is unknown; native code cannot launch this, whatever it knows; it is long
-# enough to be shared among threads
-UNKNOWN_KEY, CANNOT, SHARE = 0, 1, 2
+# reasons: the key is unknown; native code cannot launch this, whatever it knows; greater ones: a
+# program stopped with status `reason - CANNOT`, and in the place of the stream is the address of
+# two int64 that tell where
+UNKNOWN_KEY, CANNOT = 0, 1
 # outcomes: it is done; an error is kept for the thread; the version can now be found
 DONE, FAILED, LOOK_AGAIN = 0, 1, 2
 
@@ -53,7 +51,9 @@ class VersionStruct(ctypes.Structure):
     fixed: address of what the driver gets for each (pointers); 0 for that of its slot.
     config: address of a CUlaunchConfig, to which grid and stream are added.
     cluster: blocks of a program.
-    share_from: programs of a launch on the CPU that Python shares among threads; 0 for any number.
+    share: address of the function that shares a launch among threads (cpu_lower/pool_code.py);
+        0 on a GPU, and where there is one thread.
+    pool: of the threads.  cost: of a program, as the pool finds it.
     """
 
     _fields_ = [("key", ctypes.c_void_p), ("run", ctypes.c_void_p), ("handle", ctypes.c_uint64),
@@ -61,7 +61,7 @@ class VersionStruct(ctypes.Structure):
                 ("count", ctypes.c_int64), ("slots", ctypes.c_void_p),
                 ("config", ctypes.c_void_p),
                 ("cluster", ctypes.c_int64), ("fixed", ctypes.c_void_p),
-                ("share_from", ctypes.c_int64)]
+                ("share", ctypes.c_void_p), ("pool", ctypes.c_void_p), ("cost", ctypes.c_double)]
 
 
 class TableStruct(ctypes.Structure):
@@ -96,39 +96,39 @@ class CpuCode:
     function: address of i32 (arguments, first program, stop program, grid x, y, z), which runs
         a range of programs; see cpu_lower/kernel.py.
     parameters: of the kernel, from FIRST_SLOT on.
-    launcher: what launches it from Python.
-    is_silent: it prints nothing, and fails only where there is no memory to begin.
+    launcher: of launches from Python, which knows its errors.
     """
 
     function: int
     parameters: Sequence[Parameter]
     launcher: NativeLauncher
-    is_silent: bool
 
     @staticmethod
     def of(compiled: Compiled) -> CpuCode:
         """The code of a kernel that was compiled for this processor."""
         native = compiled.native
-        is_silent = not native.prints and all(stop.kind == "memory" for stop in native.stops)
         return CpuCode(native.loaded.address(native.symbol), native.parameters,
-                       launcher_of(compiled), is_silent)
+                       launcher_of(compiled))
 
 
 class Version:
     """A version of a kernel in a table, with all memory that native code reads of it.
 
-    key: its words.  slots: slot of each parameter in the record.
+    key: its words.  slots: slot of each parameter in the record.  code: what it calls.
     """
 
     def __init__(self, key: Sequence[int], slots: Sequence[int], code: GpuCode | CpuCode):
-        self._code = code
+        self.key, self.code = tuple(key), code
         self._key = (ctypes.c_uint64 * max(1, len(key)))(*key)
         self._slots = (ctypes.c_int32 * max(1, len(slots)))(*slots)
         struct = self.struct = VersionStruct(ctypes.addressof(self._key), count=len(slots),
                                              slots=ctypes.addressof(self._slots))
         assert len(slots) <= MAX_PARAMETERS
         if isinstance(code, CpuCode):
-            struct.run, struct.share_from = code.function, 2 if code.is_silent else 0
+            struct.run = code.function
+            if thread_count() > 1:
+                threads = pool(thread_count())
+                struct.share, struct.pool = threads.share, threads.address
             return
         self._config = LaunchConfig.of(code.shape)
         struct.run, struct.handle, struct.device = code.launch, code.handle, code.device
@@ -138,23 +138,6 @@ class Version:
         for position, encoded in code.maps.items():
             self._fixed[position] = ctypes.addressof(encoded)
         struct.fixed = ctypes.addressof(self._fixed)
-
-
-    def share(self, grid: Grid, arguments: Mapping[str, ArgumentInfo]) -> int:
-        """Run a launch on the CPU on several threads; see Miss.
-
-        A thread that Python did not start is one of a parallel loop, whose others are busy: there
-        it runs alone.
-        Errors: those of a program that stopped.
-        """
-        alone = isinstance(threading.current_thread(), threading._DummyThread)
-        begin = time.perf_counter()
-        self._code.launcher.run(grid, arguments, alone)
-        spent = time.perf_counter() - begin
-        if self._code.is_silent:  # so that launches take long enough for that
-            wanted = math.ceil(math.prod(grid) * WORTH_SHARING_S / spent)
-            self.struct.share_from = max(self.struct.share_from + 1, wanted)
-        return DONE
 
 
 class Table:
@@ -171,6 +154,10 @@ class Table:
         self.address = ctypes.addressof(self._struct)
         llvm.add_symbol(symbol, self.address)
 
+    def kept(self, key: tuple[int, ...]) -> Version:
+        """The last version with a key, perhaps a forgotten one."""
+        return next(version for version in reversed(self._kept) if version.key == key)
+
     def add(self, version: Version) -> None:
         """Let native code find a version; only one thread may do so at a time."""
         if self._struct.count == MAX_VERSIONS:
@@ -181,34 +168,16 @@ class Table:
 
 
 LAUNCH = "blocknumba_launch"
-def _types(struct: type[ctypes.Structure]) -> str:
-    """The LLVM types of the fields of a structure."""
-    return ", ".join(_type(kind) for _, kind in struct._fields_)
-
-
-def _type(kind: type) -> str:
-    if issubclass(kind, ctypes.Array):
-        return f"[{kind._length_} x {_type(kind._type_)}]"
-    return "i64" if kind in (ctypes.c_int64, ctypes.c_uint64) else "ptr"
-
-
-def _index(struct: type[ctypes.Structure], field: str) -> int:
-    """The number by which LLVM knows a field."""
-    return [name for name, _ in struct._fields_].index(field)
-
 
 def _load(struct: type[ctypes.Structure], field: str, value: str) -> str:
     """A value that is read from a field of %version or %table."""
-    name = "version" if struct is VersionStruct else "table"
-    return (f"  %{value}.at = getelementptr %{name}, ptr %{name}, i32 0, "
-            f"i32 {_index(struct, field)}\n"
-            f"  %{value} = load {_type(dict(struct._fields_)[field])}, ptr %{value}.at")
+    return load(struct, "version" if struct is VersionStruct else "table", field, value)
 
 
-_VERSIONS = _index(TableStruct, "versions")
+_VERSIONS = field_index(TableStruct, "versions")
 _CODE = f"""
-%version = type {{ {_types(VersionStruct)} }}
-%table = type {{ {_types(TableStruct)} }}
+%version = type {type_of(VersionStruct)}
+%table = type {type_of(TableStruct)}
 %config = type {{ i32, i32, i32, [3 x i32], i32, i64, ptr, i32 }}
 
 ; The version with a key; null if there is none.
@@ -308,11 +277,12 @@ packed:
   ret i32 %status
 }}
 
-; All programs of a version on the calling thread.
-define internal i32 @blocknumba_run_here(ptr %version, ptr %record, i32 %x, i32 %y, i32 %z) {{
+; The programs of a version; the status of the first that stopped, or 0.
+; told: address of two i64 that tell where.  may.share: whether other threads may run some.
+define internal i32 @blocknumba_run_here(ptr %version, ptr %record, i64 %programs, i32 %x, i32 %y,
+                                         i32 %z, ptr %told, i1 %may.share) {{
 entry:
   %arguments = alloca [{MAX_PARAMETERS + FIRST_SLOT} x i64]
-  %told = alloca [2 x i64]
   store ptr %told, ptr %arguments
   %printer.at = getelementptr i64, ptr %arguments, i64 1
   store i64 0, ptr %printer.at
@@ -334,12 +304,20 @@ parameter:
   %p.next = add i64 %p, 1
   br label %parameters
 packed:
-  %x.64 = zext i32 %x to i64
-  %y.64 = zext i32 %y to i64
-  %z.64 = zext i32 %z to i64
-  %xy = mul i64 %x.64, %y.64
-  %programs = mul i64 %xy, %z.64
 {_load(VersionStruct, 'run', 'run')}
+{_load(VersionStruct, 'share', 'share')}
+  %can.share = icmp ne ptr %share, null
+  %several = icmp ugt i64 %programs, 1
+  %both = and i1 %can.share, %several
+  %together = and i1 %both, %may.share
+  br i1 %together, label %many, label %alone
+many:
+{_load(VersionStruct, 'pool', 'pool')}
+{place(VersionStruct, 'version', 'cost', 'cost')}
+  %shared = call i32 %share(ptr %pool, ptr %run, ptr %arguments, i64 %programs, i32 %x, i32 %y,
+                            i32 %z, ptr %cost)
+  ret i32 %shared
+alone:
   %status = call i32 %run(ptr %arguments, i64 0, i64 %programs, i32 %x, i32 %y, i32 %z)
   ret i32 %status
 }}
@@ -349,6 +327,7 @@ packed:
 define i32 @{LAUNCH}(ptr %table, ptr %record, ptr %key, i64 %x, i64 %y, i64 %z, i64 %stream,
                      i64 %may.share) {{
 entry:
+  %told = alloca [2 x i64]
   %x.32 = trunc i64 %x to i32
   %y.32 = trunc i64 %y to i32
   %z.32 = trunc i64 %z to i32
@@ -374,18 +353,16 @@ known:
 cpu:
   %xy = mul i64 %x, %y
   %programs = mul i64 %xy, %z
-{_load(VersionStruct, 'share_from', 'share')}
-  %always = icmp eq i64 %share, 0
-  %many = icmp sge i64 %programs, %share
   %may = icmp ne i64 %may.share, 0
-  %wanted = and i1 %many, %may
-  %shared = or i1 %always, %wanted
-  br i1 %shared, label %miss, label %here
-here:
-  %failed = call i32 @blocknumba_run_here(ptr %version, ptr %record, i32 %x.32, i32 %y.32,
-                                          i32 %z.32)
-  %cpu.done = icmp eq i32 %failed, 0
-  br i1 %cpu.done, label %done, label %miss
+  %stopped = call i32 @blocknumba_run_here(ptr %version, ptr %record, i64 %programs, i32 %x.32,
+                                           i32 %y.32, i32 %z.32, ptr %told, i1 %may)
+  %cpu.done = icmp eq i32 %stopped, 0
+  br i1 %cpu.done, label %done, label %tell
+tell:
+  %told.64 = ptrtoint ptr %told to i64
+  %stopped.64 = zext i32 %stopped to i64
+  %stop.reason = add i64 %stopped.64, {CANNOT}
+  br label %miss
 gpu:
   %status = call i32 @blocknumba_launch_gpu(ptr %version, ptr %record, i32 %x.32, i32 %y.32,
                                             i32 %z.32, i64 %stream)
@@ -394,14 +371,15 @@ gpu:
 done:
   ret i32 {DONE}
 miss:
-  %reason = phi i64 [ {CANNOT}, %entry ], [ {UNKNOWN_KEY}, %find ], [ {SHARE}, %cpu ],
-                    [ {CANNOT}, %here ], [ {CANNOT}, %gpu ]
+  %reason = phi i64 [ {CANNOT}, %entry ], [ {UNKNOWN_KEY}, %find ], [ %stop.reason, %tell ],
+                    [ {CANNOT}, %gpu ]
+  %with = phi i64 [ %stream, %entry ], [ %stream, %find ], [ %told.64, %tell ], [ %stream, %gpu ]
 {_load(TableStruct, 'miss', 'missed')}
 {_load(TableStruct, 'number', 'number')}
   %record.64 = ptrtoint ptr %record to i64
   %key.64 = ptrtoint ptr %key to i64
   %outcome = call i32 %missed(i64 %number, i64 %record.64, i64 %key.64, i64 %x, i64 %y, i64 %z,
-                              i64 %stream, i64 %reason)
+                              i64 %with, i64 %reason)
   %again = icmp eq i32 %outcome, {LOOK_AGAIN}
   br i1 %again, label %find, label %over
 over:

@@ -24,7 +24,7 @@ from blocknumba.dispatch.launch.grid import grid_of
 from blocknumba.dispatch.launch.plan import Plan, slot_bits
 from blocknumba.dispatch.launch.specialize import are_disjoint, arguments_of
 from blocknumba.dispatch.njit.launch_table import (
-    DONE, FAILED, LOOK_AGAIN, MAX_PARAMETERS, MAX_VERSIONS, SEVERAL_STREAMS, SHARE, UNKNOWN_KEY,
+    CANNOT, DONE, FAILED, LOOK_AGAIN, MAX_PARAMETERS, MAX_VERSIONS, SEVERAL_STREAMS, UNKNOWN_KEY,
     CpuCode, GpuCode, Miss, Table, Version,
 )
 from blocknumba.dispatch.njit.record import ArrayEntry, Layout
@@ -88,16 +88,19 @@ class Site:
         """Launch as Python does, and let native code find the version from now on.
 
         record, key: addresses.  reason: see Miss; so is what it returns.
-        Errors: those of a launch; BlockValueError for a captured value that changed.
+        Errors: those of a launch, and of programs that stopped; BlockValueError for a captured
+        value that changed.
         """
+        if reason > CANNOT:
+            program, element = (ctypes.c_int64 * 2).from_address(stream)
+            launcher = self._table.kept(self._key_at(key)).code.launcher
+            raise launcher.error(reason - CANNOT, grid, program, element)
         known = self._versions.get(self._key_at(key))
         if reason == UNKNOWN_KEY and known is not None:  # another thread was faster
             return LOOK_AGAIN
         layout = self.description.layout
         slots = (ctypes.c_int64 * max(1, layout.slot_count)).from_address(record)
         infos = layout.read(slots, self._name)
-        if reason == SHARE and known is not None:
-            return known.share(grid, infos)
         call = self.kernel.prepare_read(Arguments(infos, dict(self.description.constants)),
                                         self._options)
         self._require_unchanged(call)
@@ -151,11 +154,12 @@ class Site:
 
 
 def _cpu_code(call: Call) -> CpuCode | None:
-    """None for a GPU, and where the interpreter runs the programs.
+    """None for a GPU, where the interpreter runs the programs, and for one that prints.
 
     Errors: BlockValueError for a read-only array that the kernel stores to.
     """
-    if call.compiled.native is None:
+    native = call.compiled.native
+    if native is None or native.prints:
         return None
     call.require_writable()
     return CpuCode.of(call.compiled)
