@@ -81,6 +81,34 @@ def test_without_the_barrier_of_a_iteration_there_is_a_race(monkeypatch):
                             "sm_80")
 
 
+def test_wgmma_is_waited_for_an_iteration_later_and_then_its_slot_is_filled():
+    case = HOPPER_CASES[0]
+    arguments, _ = case.arguments(5)
+
+    compiled = emulated_gpu.launch(case.kernel, case.grid, arguments, case.constants, "sm_90a")
+
+    loop = compiled.asm["gpu"].partition(" wgmma ")[2].partition(" yield ")[0]
+    order = [word for word in ("wgmma_wait", "barrier", "async_copy ") if word in loop]
+    assert sorted(order, key=loop.index) == ["wgmma_wait", "barrier", "async_copy "]
+    assert "{pending=1}" in loop.partition("wgmma_wait")[2].partition("\n")[0]
+
+
+def test_without_the_barrier_after_wgmma_there_is_a_race(monkeypatch):
+    case = HOPPER_CASES[0]
+    arguments, _ = case.arguments(5)
+    wait = "wgmma.wait_group.sync.aligned 1;"
+    two_warpgroups = {**case.constants, "BM": 128, "num_warps": 8}
+
+    def without_barrier(compiled):
+        before, after = compiled.asm["ptx"].split(wait)
+        return Module.parse(before + wait + after.replace("bar.sync 0;", "", 1))
+
+    monkeypatch.setattr(emulated_gpu, "_module", without_barrier)
+
+    with pytest.raises(RaceError):
+        emulated_gpu.launch(case.kernel, case.grid, arguments, two_warpgroups, "sm_90a")
+
+
 # how many tiles are under way --------------------------------------------------------------------
 @pytest.mark.parametrize("shared_bytes, expected",
                          [(99 * 1024, STAGES), (163 * 1024, LARGE_SHARED_STAGES)])

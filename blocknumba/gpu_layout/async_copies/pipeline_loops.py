@@ -7,6 +7,10 @@ A ring of S = 3 slots.  Loads begin S - 1 iterations early:
     iteration 1       wait 1   barrier   copy 3 -> slot 0   compute with slot 1
     iteration 2       wait 2   barrier   copy 4 -> slot 1   compute with slot 2
 
+Where the wgmma of iterations overlap (overlap.py), the tensor cores are at work meanwhile:
+
+    iteration 1   wait 1   barrier   begin wgmma 1   wait for wgmma 0   barrier   copy 3 -> slot 0
+
 Scalar pointers of loads that grow by the same amount in every iteration are carried by the loop
 and incremented, not computed again.  Like analysis/affine.py, this assumes that index arithmetic
 does not overflow.
@@ -19,8 +23,9 @@ from dataclasses import dataclass, replace
 
 from blocknumba.gpu_layout.async_copies.ops import (
     async_copy, async_copy_commit, async_copy_wait, buffer_view, fence_async, shared_slice,
-    shared_tile, slot,
+    shared_tile, slot, wgmma_wait,
 )
+from blocknumba.gpu_layout.async_copies.overlap import result_of
 from blocknumba.gpu_layout.async_copies.pipelining import (
     EarlyLoad, Pipeline, Prefetch, pipelining_of,
 )
@@ -107,6 +112,9 @@ def pipeline_loops(fn: Function, options: LayoutOptions) -> Function:
     Every iteration commits one group of copies, an empty one beyond the end of the loop, so that
     the number of pending groups is always the same.
 
+    Where iterations overlap, iteration k begins its wgmma before it waits for those of k - 1, and
+    loads after that.  A barrier of its own says that no wgmma reads that slot.
+
     Where operands of a dot are read ahead, iteration k waits for the tiles of iteration k + 1
     before its last k slice, when all of its own tiles are in registers.  So the loads of iteration
     k + S go to the slot that iteration k itself read.
@@ -174,6 +182,7 @@ class _Pipeliner(Rebuilder):
         self._loads = {early.load: early for p in pipelines for early in p.loads}
         self._stages = {op for early in self._loads.values() for op in early.stages}
         self._dots = {p.prefetch.dot: p for p in pipelines if p.prefetch is not None}
+        self._late_waits = {wait: p for p in pipelines for wait in p.late_waits}
         self._rings: dict[EarlyLoad, Values] = {}
         self._ring_of: dict[Op, Value] = {}
         self._increments: Mapping[Value, Value] = {}
@@ -187,6 +196,8 @@ class _Pipeliner(Rebuilder):
             self._use_slot(self._loads[op])
         elif op in self._dots:
             self._do_dot(self._dots[op], op)
+        elif op in self._late_waits:
+            self._wait_late(self._late_waits[op], op)
         elif op not in self._stages:
             super().op(op)
 
@@ -198,7 +209,7 @@ class _Pipeliner(Rebuilder):
         # earlier contents of these bytes have been read
         emit(barrier)
         state = self._begin_first(pipeline)
-        values = (*(self[value] for value in carried(loop).initial), *state.values)
+        values = (*self._initial(pipeline), *state.values)
         region = self._body(pipeline, state)
         self.builder.loc = loop.loc
         bounds = (self[value] for value in (loop.start, loop.stop, loop.step))
@@ -207,6 +218,21 @@ class _Pipeliner(Rebuilder):
         for old, new in zip(loop.results, made, strict=False):
             new.hint = new.hint or old.hint
             self[old] = new
+        for wait in pipeline.late_waits:  # for the last iteration
+            result = result_of(wait, loop)
+            self[result] = emit(wgmma_wait, self[result], pending=0, hint=result.hint)
+
+    def _initial(self, pipeline: Pipeline) -> Values:
+        """The initial values of a loop's carried values.
+
+        Accumulators of overlapping iterations go through a wait, which makes registers of them.
+        Without iterations they reach the wait after the loop, and constants assigned on that way
+        would make ptxas wait for each wgmma (its message C7515).
+        """
+        own, emit = carried(pipeline.loop), self.builder.emit
+        begun = {wait.value.owner.acc for wait in pipeline.late_waits}
+        return tuple(emit(wgmma_wait, self[value], pending=0, hint=arg.hint) if arg in begun
+                     else self[value] for value, arg in zip(own.initial, own.args, strict=True))
 
     def _begin_first(self, pipeline: Pipeline) -> _State:
         """Begin the loads of the first iterations."""
@@ -231,7 +257,8 @@ class _Pipeliner(Rebuilder):
             self.builder.loc = pipeline.loop.loc
             if pipeline.prefetch is None:
                 self._wait(pipeline, pipeline.stages - 2)
-                self._begin_next_iteration(pipeline)
+                if not pipeline.late_waits:
+                    self._begin_next_iteration(pipeline)
             for arg, value in zip(old.args, args, strict=False):
                 self[arg] = value
             self.ops(old.ops[:-1])
@@ -241,6 +268,15 @@ class _Pipeliner(Rebuilder):
             after = self._next_slot(slots[0], pipeline.stages), *slots[:-1]
             emit(end.opdef, *self.operands(end), *replace(self._state, slots=after).values)
         return region
+
+    def _wait_late(self, pipeline: Pipeline, op: Op) -> None:
+        """Wait for wgmma of the iteration before; after the last, begin loads into its slot."""
+        emit = self.builder.emit
+        self.builder.loc = op.loc
+        self[op.result] = emit(wgmma_wait, self[op.value], pending=len(pipeline.late_waits))
+        if op is pipeline.late_waits[-1]:
+            emit(barrier)
+            self._begin_next_iteration(pipeline)
 
     def _wait(self, pipeline: Pipeline, pending: int) -> None:
         """Wait until all threads see the tiles of all groups of loads but the `pending` latest."""

@@ -18,6 +18,7 @@ from functools import cached_property
 from blocknumba.gpu_layout.async_copies.ops import (
     buffer_view, shared_slice, stage, tma_store, wgmma,
 )
+from blocknumba.gpu_layout.async_copies.overlap import late_waits
 from blocknumba.gpu_layout.async_copies.reads import Slice, slice_of
 from blocknumba.gpu_layout.async_copies.residency import MAX_REGISTERS
 from blocknumba.gpu_layout.dots.mma import WORD_BITS, Instruction, Order, mma_plan
@@ -35,7 +36,7 @@ from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Attr, Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import WRITES, attribute
 from blocknumba.tile_ir.ir.types import TileType
-from blocknumba.tile_ir.ir.uses import carried, is_loop
+from blocknumba.tile_ir.ir.uses import Uses, carried, is_loop
 from blocknumba.tile_ir.ops.debug import assert_, check_index
 from blocknumba.tile_ir.ops.memory import load
 
@@ -195,6 +196,7 @@ class Pipeline:
     the carried values in it.
     is_read_by_async_proxy: whether tensor cores read the buffers, not threads alone.
     prefetch: the dot whose operands are read ahead, if there is one; then loads begin earlier.
+    late_waits: the waits for wgmma if its iterations overlap; then loads begin after the last one.
     """
 
     loop: Op
@@ -204,6 +206,7 @@ class Pipeline:
     advance: Slice
     is_read_by_async_proxy: bool
     prefetch: Prefetch | None
+    late_waits: tuple[Op, ...]
 
 
 @dataclass(slots=True)
@@ -229,10 +232,7 @@ class _Planning:
     def __init__(self, fn: Function, options: LayoutOptions):
         self._fn = fn
         self._options = options
-        self._users: dict[Value, list[Op]] = {}
-        for op in walk(fn.body):
-            for value in op.operands:
-                self._users.setdefault(value, []).append(op)
+        self._uses = Uses(fn)
         self.found = Pipelining()
         self._region(fn.body, None, 0)
 
@@ -279,7 +279,7 @@ class _Planning:
         """Whether an op is a load of a tile that is an operand of a dot."""
         if op.opdef is not load:
             return False
-        return any(self._is_operand(user) for user in self._users.get(op.result, ()))
+        return any(self._is_operand(user) for user in self._uses.users(op.result))
 
     def _is_operand(self, op: Op) -> bool:
         """Whether an op stages an operand of a dot, not a tile that TMA stores."""
@@ -289,14 +289,14 @@ class _Planning:
 
     def _readers(self, buffer: Value) -> Iterator[Op]:
         """The ops that read a buffer."""
-        for op in self._users.get(buffer, ()):
+        for op in self._uses.users(buffer):
             if op.opdef is buffer_view:
                 yield from self._readers(op.result)
             else:
                 yield op
 
     def _early_load(self, op: Op) -> EarlyLoad:
-        users = self._users.get(op.result, ())
+        users = self._uses.users(op.result)
         stages = tuple(user for user in users if self._is_operand(user))
         layouts = tuple(dict.fromkeys(user.result.type.layout for user in stages))
         layouts = layouts or (self._memory_order_layout(op),)
@@ -339,7 +339,8 @@ class _Planning:
         is_read = any(early.is_read for early in loads)
         prefetch = None if is_read else prefetch_of(loop, readers, staged)
         self.found.pipelines.append(
-            Pipeline(loop, tuple(loads), stages, addresses, advance, by_async_proxy, prefetch))
+            Pipeline(loop, tuple(loads), stages, addresses, advance, by_async_proxy, prefetch,
+                     late_waits(loop, staged, self._uses)))
         return True
 
     def _is_wanted(self, loop: Op) -> bool:

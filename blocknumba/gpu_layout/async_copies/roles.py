@@ -24,6 +24,7 @@ from blocknumba.gpu_layout.async_copies.ops import (
     blocks_done, buffer_shard, fence_async, mbarrier_arrive, mbarrier_expect, mbarrier_wait, slot,
     stage, tma_load, tma_store, tma_store_wait, uniform, wgmma_wait,
 )
+from blocknumba.gpu_layout.async_copies.overlap import result_of
 from blocknumba.gpu_layout.async_copies.schedule import Group, Overlap, Ring, RingUses
 from blocknumba.gpu_layout.ops import cta_rank
 from blocknumba.tile_ir.ir.builder import Builder
@@ -338,7 +339,7 @@ class Consumer(Role):
     def _finish(self, op: Op, overlap: Overlap) -> None:
         """Wait for the dots of a loop's last iteration, and release the slot that they read."""
         for wait in overlap.waits:
-            result = overlap.result(wait)
+            result = result_of(wait, overlap.loop)
             self[result] = self.builder.emit(wgmma_wait, self[result], pending=0, hint=result.hint)
         has_iterations = self.builder.emit(OPS["lt"], self[op.start], self[op.stop])
         following, _ = self._positions[overlap.ring]

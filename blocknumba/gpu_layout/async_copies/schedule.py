@@ -26,6 +26,8 @@ from blocknumba.gpu_layout.async_copies.box_copies import BoxCopy, Describable, 
 from blocknumba.gpu_layout.async_copies.ops import (
     buffer_view, shared_tile, stage, wgmma, wgmma_wait,
 )
+from blocknumba.gpu_layout.async_copies.overlap import late_waits
+from blocknumba.gpu_layout.async_copies.pipelining import pipelining_of
 from blocknumba.gpu_layout.async_copies.reads import last_reads
 from blocknumba.gpu_layout.async_copies.residency import (
     RESIDENT_COPIES, has_room_to_share, shared_bytes_of_each,
@@ -41,11 +43,13 @@ from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.remarks import NOT_RAISED
 from blocknumba.tile_ir.ir.types import TileType
-from blocknumba.tile_ir.ir.uses import Uses, carried
+from blocknumba.tile_ir.ir.uses import Uses
 from blocknumba.tile_ir.ops.memory import load, store
 from blocknumba.tile_ir.ops.views import elements_of
+from blocknumba.tile_ir.passes.pipeline import lower_accesses
 
 MAX_COPIES = 6  # of a ring: more do not hide more latency
+HALF = "TMA cannot fetch the other operand of its dot, and threads can copy both"
 STORED_BYTES = 64 * 1024  # of a chunk of a stored tile: 128 x 256 of 16-bit results
 
 
@@ -215,9 +219,9 @@ class _Planning:
         """Find the staged loads of boxes; per `stage`, the fetch."""
         found = {}
         for op in walk(self._fn.body):
-            source = op.x.owner if op.opdef is stage else None
-            if source is None or source.opdef is not load:
+            if not _loads(op):
                 continue
+            source = op.x.owner
             box = self._box(source)
             rounded = op.attrs.get("as_tf32", False)
             copy = box if isinstance(box, str) else box_copy(box, op.result.type, rounded)
@@ -225,7 +229,27 @@ class _Planning:
                 self.schedule.reasons[source] = copy
             else:
                 found[op] = Fetch(op, self._divided(source, copy))
+        for op in self._halves(found):
+            self.schedule.reasons[op.x.owner] = HALF
+            del found[op]
         return found
+
+    def _halves(self, fetches: dict[Op, Fetch]) -> set[Op]:
+        """The fetches of one operand of a wgmma of which threads can copy both so that it overlaps.
+
+        Where TMA brings one operand alone, its iterations do not overlap.
+        """
+        pairs = [[_stage_of(value) for value in (op.a, op.b)] for op in walk(self._fn.body)
+                 if op.opdef is wgmma]
+        halves = {own: other for pair in pairs for own, other in (pair, pair[::-1])
+                  if own in fetches and other not in fetches and _loads(other)}
+        if not halves:
+            return set()
+        plan = pipelining_of(lower_accesses(self._fn), self._options)
+        overlapping = {early.load.loc for pipeline in plan.pipelines if pipeline.late_waits
+                       for early in pipeline.loads}
+        return {own for own, other in halves.items()
+                if {own.x.owner.loc, other.x.owner.loc} <= overlapping}
 
     def _divided(self, source: Op, copy: BoxCopy) -> BoxCopy:
         """The copy of a load; if all blocks load the same tile, each block's shard of it."""
@@ -346,6 +370,12 @@ def _store_copy(box: Box, tile: TileType) -> BoxCopy | str:
     return box_copy(box, TileType(tile.dtype, tile.shape, layout))
 
 
+def _loads(op: Op | None) -> bool:
+    """Whether an op stages what a load loaded."""
+    return (op is not None and op.opdef is stage and op.x.owner is not None
+            and op.x.owner.opdef is load)
+
+
 def _stage_of(value: Value) -> Op | None:
     """The op that put an operand of a dot into shared memory: a `stage`, if it was staged.
     """
@@ -356,9 +386,7 @@ def _stage_of(value: Value) -> Op | None:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Overlap:
-    """A loop whose accumulators only wgmma touches, so that the wgmma of iterations overlap.
-
-        iteration k:   begin wgmma k; wait for wgmma k - 1; release the slot that wgmma k - 1 read
+    """A loop whose iterations overlap: each releases the slot that the one before read.
 
     loop: a `for`; ring: the only one that it reads; waits: its wgmma_wait ops, in order.
     """
@@ -366,11 +394,6 @@ class Overlap:
     loop: Op
     ring: Ring
     waits: tuple[Op, ...]
-
-    def result(self, wait: Op) -> Value:
-        """The result of the loop that the result of a wait becomes."""
-        index = self.loop.regions[0].terminator.operands.index(wait.result)
-        return self.loop.results[index]
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,37 +435,7 @@ def _overlap(ring: Ring, group: Group, uses: Uses) -> Overlap | None:
     if loop is None or loop.name != "for" or ring.copies < 2:
         return None
     step = constant_of(loop.step)
-    stages = [fetch.stage for fetch in group.fetches]
-    read = last_reads(uses, stages)
-    waits = [op for op in read if op.opdef is wgmma_wait]
-    others = [op for op in read if op not in waits and op not in stages]
-    if others or not waits or step is None or step <= 0:
+    if step is None or step <= 0:
         return None
-    (region,) = loop.regions
-    waits = [op for op in region.ops if op in waits]
-    every = [op for op in walk(region) if op.opdef is wgmma_wait]
-    if waits != every or not all(_only_accumulates(op, loop, uses) for op in waits):
-        return None
-    begun = [wait.value.owner for wait in waits]
-    operands = (value for op in begun for value in (op.a, op.b))
-    if not all(_outlives_iteration(value, stages, region) for value in operands):
-        return None
-    return Overlap(loop, ring, tuple(waits))
-
-
-def _outlives_iteration(operand: Value, stages: list[Op], region: Region) -> bool:
-    """Whether an operand of wgmma lasts into the next iteration: in the ring, or invariant."""
-    while operand.owner is not None and operand.owner.opdef is buffer_view:
-        operand = operand.owner.buffer
-    return operand.owner in stages or operand.owner not in set(walk(region))
-
-
-def _only_accumulates(wait: Op, loop: Op, uses: Uses) -> bool:
-    """Whether a wgmma adds to a loop-carried value that nothing else in the loop touches."""
-    begun = wait.value.owner
-    values, end = carried(loop), loop.regions[0].terminator
-    accumulator = begun.acc
-    if accumulator not in values.args or uses.users(accumulator) != [begun]:
-        return False
-    index = values.args.index(accumulator)
-    return uses.users(wait.result) == [end] and values.following[index] is wait.result
+    waits = late_waits(loop, [fetch.stage for fetch in group.fetches], uses)
+    return Overlap(loop, ring, waits) if waits else None

@@ -166,15 +166,16 @@ def _(infos: Infos, op: Op) -> AxisInfo:
 
 # truncmod: as of mod where it is not negative.  Of negative dividends the run that begins with a
 # multiple of the divisor begins with 0, and is no run; Triton's analysis takes no notice of them
-# either, and what wraps around is an index of an array.
+# either, and what wraps around is an index of an array.  A remainder towards zero is the same for
+# a divisor and for its negative, and nobody divides by 0, the extent of an empty array.
 @rule("mod", "truncmod")
 def _(infos: Infos, op: Op) -> AxisInfo:
     if not op.result.type.dtype.is_integer:
         return of_unknown_op(infos, op)
-    positive = infos.ranges[op.y].low > 0
+    counts = op.name == "truncmod" or infos.ranges[op.y].low > 0
 
     def combine(x: Axis, y: Axis) -> Axis:
-        run = _block(x, y) if positive else 1
+        run = _block(x, y) if counts else 1
         return Axis(run, min(x.start(run), _each(y)), min(x.constancy, y.constancy))
 
     return _pairs(infos, op, combine)

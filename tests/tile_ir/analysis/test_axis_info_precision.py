@@ -143,6 +143,13 @@ def test_indices_modulo_an_extent_are_wide_only_if_it_is_positive(n, width):
     assert accesses(fn) == [(width,)]
 
 
+def test_remainders_towards_zero_are_wide_whatever_the_sign_of_the_extent():
+    fn = kernel(BLOCK + "  %m = truncmod %index, %ns : tile<128xint32>\n"
+                + LOAD.replace("%index", "%m").replace(", %mask", ""), "divisibility=16")
+
+    assert accesses(fn) == [(4,)]
+
+
 def test_a_hint_is_believed():
     fn = kernel(BLOCK + "  %h = hint %s {divisibility=(4,)} : int32\n" + """
   %e = constant {value=3} : int32
