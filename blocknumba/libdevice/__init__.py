@@ -11,6 +11,7 @@ from __future__ import annotations
 from types import FunctionType
 
 from blocknumba.libdevice import bessel, conversions, floats, integers, parts, rounded, special
+from blocknumba.libdevice.cuda import ERRORS, where_it_holds
 from blocknumba.libdevice.single import of_float32
 from blocknumba.typing.function import BlockFunction
 
@@ -28,6 +29,7 @@ _PARTS = {"cast", "where", "absolute", *vars(parts)}
 _found = {name: value for module in _MODULES for name, value in vars(module).items()
           if not name.startswith("_") and name not in _PARTS
           and isinstance(value, (BlockFunction, FunctionType))}
+_found |= {name: where_it_holds(name, _found[name]) for name in ERRORS}
 _found |= {f"{name}f": of_float32(name, _found[name]) for name in _OF_FLOATS}
 globals().update(_found)
 __all__ = sorted(_found)

@@ -30,7 +30,7 @@ fabs, nearbyint = abs, rint
 cdiv, fdiv, div_rn, sqrt_rn = library.cdiv, library.fdiv, library.div_rn, library.sqrt_rn
 fast_expf, fast_logf, fast_log2f, fast_log10f = exp, log, log2, log10
 fast_sinf, fast_cosf, fast_tanf, fast_tanhf = sin, cos, tan, tanh
-fast_dividef = fast_fdividef = library.fdiv
+fast_dividef = fast_fdividef = library.div_rn
 fma_rn = fma
 
 

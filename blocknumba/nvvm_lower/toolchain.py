@@ -140,10 +140,13 @@ def link(ptx: bytes, target: Target, options: AssembleOptions) -> Assembled:
 
 
 def _link(code: bytes, target: Target, options: AssembleOptions) -> Assembled:
-    """PTX, or LTO IR if the options say whole_program, to machine code."""
+    """PTX, or LTO IR if the options say whole_program, to machine code.
+
+    -no-cache: of code that nvJitLink has kept from another call it reports no spills.
+    """
     linker = _tool("nvjitlink")
     kind = linker.InputType.LTOIR if options.whole_program else linker.InputType.PTX
-    flags = [f"-arch={target.name}", "-verbose", f"-O{options.optimization}"]
+    flags = [f"-arch={target.name}", "-verbose", "-no-cache", f"-O{options.optimization}"]
     flags += ["-lto", *_arithmetic(options)] if options.whole_program else []
     flags += ["-lineinfo"] * options.lineinfo
     flags += [f"-maxrregcount={options.maxnreg}"] if options.maxnreg else []

@@ -1,4 +1,4 @@
-"""Code of the user's own PTX."""
+"""Code of the user's own PTX, and of functions of libdevice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from blocknumba.nvvm_lower.ptx.assembly import Assembly
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.types import DType
-from blocknumba.tile_ir.ops.assembly import inline_asm
+from blocknumba.tile_ir.ops.assembly import cuda_function, inline_asm
 
 WORD_BITS = 32
 # Source: NVVM IR Specification, "Inline Assembler Expressions", supported constraints.
@@ -37,6 +37,16 @@ def _(emitter: Emitter, op: Op, *tiles: Registers) -> tuple[Registers, ...]:
         for registers, value in zip(results, op.results):
             registers += _elements(emitter, value.type.dtype, made, pack)
     return tuple(results)
+
+
+@code(cuda_function)
+def _(emitter: Emitter, op: Op, *tiles: Registers) -> Registers:
+    """A call for each register; libNVVM links and inlines it."""
+    types = [register_type(value.type.dtype) for value in op.tiles]
+    name = f"__nv_{op.attrs['symbol']}{'f' if types[-1] == FLOAT else ''}"
+    return [emitter.body.call(types[-1], name, *map(" ".join, zip(types, values)),
+                              attributes="nounwind readnone")
+            for values in zip(*tiles, strict=True)]
 
 
 def _assembly(op: Op) -> Assembly:

@@ -1,10 +1,10 @@
-"""The user's own PTX, element by element."""
+"""The user's own PTX and functions of CUDA's libdevice, element by element: for GPUs only."""
 
 from __future__ import annotations
 
 from blocknumba.errors import UnsupportedError, require
-from blocknumba.tile_ir.ir.opdef import EFFECT, ELEMENTWISE, op
-from blocknumba.tile_ir.ir.types import DTYPES, TileType
+from blocknumba.tile_ir.ir.opdef import EFFECT, ELEMENTWISE, PURE, op
+from blocknumba.tile_ir.ir.types import DTYPES, TileType, float32, float64, int32
 
 
 @op(EFFECT | ELEMENTWISE)
@@ -30,3 +30,26 @@ REFUSED = "inline_asm_elementwise: PTX runs on GPUs and in the emulator, not on 
 @inline_asm.interpreted
 def _(machine, op, *tiles):
     raise UnsupportedError(REFUSED, loc=op.loc)
+
+
+@op(PURE | ELEMENTWISE)
+def cuda_function(*tiles, symbol) -> TileType:
+    """A function of CUDA's libdevice of each element, of the dtype of the last operand.
+
+    tiles: of one shape, of float32 or float64; int32 those before the last may be.
+    symbol: its name, without "__nv_" in front, and without the "f" at the end that names float32.
+    Kernels for the CPU have what blocknumba.libdevice makes of other ops instead.
+    Source: CUDA libdevice User's Guide.
+    """
+    require(tiles, "libdevice: given no tiles, accepted at least one")
+    last = tiles[-1]
+    require(last.dtype in (float32, float64), "libdevice: given {}, accepted float32 and float64",
+            last)
+    require(all(tile in (last, last.of(int32)) for tile in tiles), "libdevice: given {}, accepted "
+            "one type", " and ".join(map(str, tiles)))
+    return last
+
+
+@cuda_function.interpreted
+def _(machine, op, *tiles):
+    raise UnsupportedError("libdevice: this code was made for a GPU", loc=op.loc)
