@@ -18,7 +18,7 @@ from cases import cases_of
 TILE_OPS = [name for name, opdef in OPS.items()
             if opdef.infer.__module__.startswith("blocknumba.tile_ir.")]
 SCALAR_OPS = {"program_id", "num_programs", "assume"}  # need no layout
-# no interpreter can run them: tests/typing/test_inline_asm.py, tests/libdevice/test_cuda_functions.py
+# no interpreter can run them: test_inline_asm.py, test_cuda_functions.py
 GPU_OPS = {"inline_asm", "cuda_function"}
 MAPPED_OPS = {"dot", "histogram", "sort"}  # a layout pass makes others of them
 # a tile pass makes others of them
