@@ -44,6 +44,8 @@ _TORCH = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32,
           "fp64": torch.float64, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32,
           "i64": torch.int64, "u8": torch.uint8, "i1": torch.bool,
           "fp8e4nv": torch.float8_e4m3fn, "fp8e5": torch.float8_e5m2}
+_SPELLED = {"int": "i32", "float": "fp32", "bool": "i1", "int32": "i32", "int64": "i64",
+            "float32": "fp32"}
 _TOLERANCE = {torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float32: 2e-3, torch.float64: 1e-9,
               torch.float8_e4m3fn: 0.13, torch.float8_e5m2: 0.26}
 
@@ -94,7 +96,7 @@ def require_accepted(kernel: object, types: Mapping[str, str],
             known[number,] = their_constant(constants.get(name, 1))
         else:
             spelled = types[name].partition(":")[0]
-            signature[name] = {"int": "i32", "float": "fp32", "bool": "i1"}.get(spelled, spelled)
+            signature[name] = _SPELLED.get(spelled, spelled)
     backend = make_backend(TARGET)
     options, context = backend.parse_options({"num_warps": 4}), ir.context()
     ir.load_dialects(context)
@@ -109,6 +111,11 @@ def varied(kernel: JITFunction, types: Mapping[str, str], constants: Mapping[str
     """A guess with other values where nothing says them."""
     rng, known = random.Random(seed), launched_values(kernel)
     types, constants = dict(types), dict(constants)
+    kinds = uses_of(kernel).kinds
+    for name in [name for name, value in constants.items() if value is None]:
+        if kinds.get(name, "").startswith("pointer") and rng.random() < 0.7:
+            del constants[name]
+            types[name] = "*fp32:16"
     for name, spelled in types.items():
         value = known.get(name)
         is_free = spelled.startswith("*") and getattr(value, "element", None) is None

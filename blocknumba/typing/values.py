@@ -15,7 +15,7 @@ from types import CellType, FunctionType
 
 from blocknumba.errors import UnsupportedError
 from blocknumba.tile_ir.ir.function import Value
-from blocknumba.tile_ir.ir.types import DType, PointerType
+from blocknumba.tile_ir.ir.types import DType, PointerType, answer_no
 
 
 class Structure:
@@ -383,10 +383,8 @@ class BlockType:
     def is_block(self) -> bool:
         return True
 
-    def is_ptr(self) -> bool:
-        return False
 
-    is_block.__compile_time__ = is_ptr.__compile_time__ = True
+answer_no(BlockType)
 
 
 def number(scalar: Value | int) -> Number | int:

@@ -5,6 +5,7 @@ import pytest
 
 import blocknumba.triton as triton
 import blocknumba.triton.language as tl
+from blocknumba.triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from blocknumba.triton.language.standard import _log2, sum as sum_of
 
 
@@ -88,3 +89,51 @@ def test_a_constant_on_the_right_of_and_and_or_decides(keep):
     out = np.full((2, 16), np.nan, np.float32)
     last_row[(1,)](x, out, 3, KEEP=keep, SIZE=16)
     np.testing.assert_array_equal(out, x[1:] if keep else [x[2], np.full(16, np.nan)])
+
+
+@triton.jit
+def least_of(dtype):
+    of = dtype.value
+    if of.is_floating():
+        result: tl.constexpr = float("-inf")
+        return result
+    width: tl.constexpr = of.int_bitwidth
+    result: tl.constexpr = -1 * 2 ** (width - 1)
+    return result
+
+
+@triton.jit
+def greatest_of(x, out, n, SIZE: tl.constexpr):
+    tl.static_assert(not x.type.is_fp16() and x.type.is_ptr() and not x.type.is_floating())
+    at = tl.arange(0, SIZE)
+    least = least_of(x.type.element_ty)
+    tl.store(out, tl.max(tl.load(x + at, mask=at < n, other=least), axis=0))
+
+
+@pytest.mark.parametrize("dtype", (np.float16, np.int16, np.int32))
+def test_a_helper_asks_a_dtype_for_its_value(dtype):
+    x = np.random.default_rng().integers(-90, -1, 16).astype(dtype)
+    out = np.zeros(1, dtype)
+    greatest_of[(1,)](x, out, 11, SIZE=16)
+    assert out[0] == x[:11].max()
+
+
+@triton.jit
+def methods(x, out, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    gdc_wait()
+    value = tl.load(x + at)
+    tl.static_assert(value.dtype.fp_mantissa_width == 23 and value.dtype.exponent_bias == 127)
+    tl.static_assert(tl.float16.fp_mantissa_width == 10 and tl.float8e4nv.exponent_bias == 7)
+    is_kept = (value > 0).logical_and(at > 2).logical_or(at == 0)
+    tl.store(out + at, tl.where(is_kept, value.sigmoid(), value.sqrt_rn()))
+    gdc_launch_dependents()
+
+
+def test_functions_of_one_tile_are_its_methods():
+    x = np.abs(np.random.default_rng().standard_normal(16)).astype(np.float32) + 1
+    out = np.full(16, np.nan, np.float32)
+    methods[(1,)](x, out, SIZE=16)
+    wide = x.astype(np.float64)
+    expected = np.where(np.isin(np.arange(16), (1, 2)), np.sqrt(wide), 1 / (1 + np.exp(-wide)))
+    np.testing.assert_allclose(out, expected, rtol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import ml_dtypes
@@ -67,7 +68,6 @@ class DType:
             return 1
         return (1 << self.bits - (self.kind == INT)) - 1
 
-
     @property
     def scalar(self) -> DType:
         """The dtype itself: of Triton's types, the one without a shape."""
@@ -81,9 +81,24 @@ class DType:
         return 1 if self.kind == BOOL else self.bits
 
     @property
+    def int_bitwidth(self) -> int:
+        """Bits of an integer, as primitive_bitwidth."""
+        return self.primitive_bitwidth
+
+    @property
     def itemsize(self) -> int:
         """Bytes of an element in memory."""
         return self.bytes
+
+    @property
+    def fp_mantissa_width(self) -> int:
+        """Bits of a float's fraction that memory holds."""
+        return ml_dtypes.finfo(self.numpy).nmant
+
+    @property
+    def exponent_bias(self) -> int:
+        """The exponent that memory holds for 1.0."""
+        return (1 << self.bits - 2 - self.fp_mantissa_width) - 1
 
     def is_floating(self) -> bool:
         return self.is_float
@@ -111,6 +126,9 @@ class DType:
         return False
 
     def is_block(self) -> bool:
+        return False
+
+    def is_void(self) -> bool:
         return False
 
 
@@ -149,11 +167,31 @@ def _declare_questions() -> None:
             return self == wanted
         asks.__name__, asks.__doc__ = f"is_{name}", f"Whether it is {wanted}."
         setattr(DType, asks.__name__, asks)
-    for name, method in vars(DType).items():
-        if name.startswith("is_") and callable(method):
-            method.__compile_time__ = True
-    for method in (PointerType.is_ptr, PointerType.is_block):
-        method.__compile_time__ = True
+    for name in questions():
+        getattr(DType, name).__compile_time__ = True
+    answer_no(PointerType)
+
+
+def questions() -> list[str]:
+    """The names of the methods that ask a type what it is."""
+    return [name for name, method in vars(DType).items()
+            if name.startswith("is_") and callable(method)]
+
+
+def answer_no(kind: type) -> None:
+    """Let a kind of types answer all questions: no, where it has no answer of its own."""
+    for name in questions():
+        answer = vars(kind).get(name) or _no(name)
+        answer.__compile_time__ = True
+        setattr(kind, name, answer)
+
+
+def _no(name: str) -> Callable[[object], bool]:
+    def asks(self: object) -> bool:
+        return False
+
+    asks.__name__, asks.__doc__ = name, "False: it is no dtype."
+    return asks
 
 
 def dtype_of(spelling: object) -> DType:
@@ -199,9 +237,6 @@ class PointerType:
 
     def is_ptr(self) -> bool:
         return True
-
-    def is_block(self) -> bool:
-        return False
 
 
 @dataclass(frozen=True, slots=True)

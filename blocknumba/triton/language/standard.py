@@ -8,7 +8,7 @@ from blocknumba.typing.dialect import TRITON_NAME
 from blocknumba.typing.static_values import constexpr
 from blocknumba.typing.triton import functions as rules
 from blocknumba.typing.triton.functions import (
-    argmax, argmin, cumprod, cumsum, max, min, sort, sum, topk,
+    argmax, argmin, cumprod, cumsum, max, min, sigmoid, sort, sum, topk,
 )
 
 __all__ = ["argmax", "argmin", "cdiv", "cumprod", "cumsum", "flip", "interleave", "max", "min",
@@ -20,11 +20,6 @@ _exp, _fdiv = rules.MATH["exp"], rules.fdiv
 def cdiv(x, div):
     """ceil(x / div) of positive integers, in a kernel and outside."""
     return (x + (div - 1)) // div
-
-
-def sigmoid(x):
-    """1 / (1 + exp(-x))."""
-    return 1 / (1 + _exp(-x))
 
 
 def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
@@ -50,5 +45,5 @@ def _log2(i: int) -> int:
     return i.bit_length() - 1
 
 
-for _function in (cdiv, sigmoid, softmax, zeros_like, zeros):
+for _function in (cdiv, softmax, zeros_like, zeros):
     _function.__dialect__ = TRITON_NAME

@@ -19,13 +19,13 @@ from blocknumba.typing import promotion as weak
 from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import BlockFunction, function
 from blocknumba.typing.functions import (
-    create, dot as dots, memory, order, reduce, scan, spans, statistics,
+    count, create, dot as dots, memory, order, reduce, scan, spans, statistics,
 )
 from blocknumba.typing.functions.elementwise import computed
 from blocknumba.typing.static_values import constexpr, static, static_choice, static_dtype
 from blocknumba.typing.triton import promotion
 from blocknumba.typing.triton.operators import (
-    as_value, binary, cast as cast_value, converted, divide,
+    as_value, binary, cast as cast_value, converted, divide, unary,
 )
 from blocknumba.typing.values import Array, BlockPointer, is_constant, unwrapped
 
@@ -60,6 +60,27 @@ def abs_(context, x):
     if value.type.dtype.kind in ("uint", "bool"):
         return value
     return computed(context, "absolute", value)
+
+
+@function
+def sigmoid(context, x):
+    """1 / (1 + exp(-x))."""
+    grown = binary(context, "add", 1, MATH["exp"].rule(context, unary(context, "neg", x)))
+    return binary(context, "div", 1, grown)
+
+
+def _logical(name: str, op: str) -> BlockFunction:
+    def rule(context, x, y):
+        values = [as_value(context, operand, name) for operand in (x, y)]
+        values = [value if value.type.dtype == bool_ else binary(context, "ne", value, 0)
+                  for value in values]
+        return context.emit(op, *context.broadcast_together(values, name))
+
+    rule.__doc__ = f"x {op} y of bools; numbers count as != 0."
+    return BlockFunction(rule, name)
+
+
+logical_and, logical_or = _logical("logical_and", "and"), _logical("logical_or", "or")
 
 
 @function
@@ -417,5 +438,7 @@ BUILTINS = {
 METHODS = {
     **{name: MATH[name] for name in MATH}, "to": cast, "cast": cast, "abs": abs_, "sum": sum,
     "max": max, "min": min, "argmax": argmax, "argmin": argmin, "cumsum": cumsum,
-    "cumprod": cumprod, "store": store, "sort": sort,
+    "cumprod": cumprod, "store": store, "sort": sort, "topk": topk, "sigmoid": sigmoid,
+    "sqrt_rn": sqrt_rn, "logical_and": logical_and, "logical_or": logical_or,
+    "histogram": count.histogram, "reduce_or": reduce.reduce_or,
 }
