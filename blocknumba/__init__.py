@@ -6,6 +6,7 @@ import sys
 
 from blocknumba.dispatch.compile.ahead import compile
 from blocknumba.dispatch.launch.kernel import Kernel, jit
+from blocknumba.dispatch.tiles.auto import auto
 from blocknumba.language import *  # noqa: F403  the language is made of its names
 from blocknumba.language import __all__ as _language
 
@@ -20,7 +21,7 @@ _LAZY = {"autotune": ("blocknumba.dispatch.tune.autotune", "autotune"),
          "testing": ("blocknumba.testing", "")}
 __version__ = "0.1.0"
 
-_PUBLIC = ("Kernel", "compile", "jit", *_LAZY, *_language)
+_PUBLIC = ("Kernel", "auto", "compile", "jit", *_LAZY, *_language)
 # `import *` leaves Python's own max, range and the like alone: kernels call them bn.max
 __all__ = [name for name in _PUBLIC if name not in vars(builtins)]
 

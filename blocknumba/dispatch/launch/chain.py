@@ -56,6 +56,10 @@ class Chain:
         tried = self._tried
         return tried[0].launcher if tried else self._any_call
 
+    def has(self, launcher: Launch) -> bool:
+        """Whether a launcher was added, rather than one that reads every argument."""
+        return launcher in self._links
+
     def link(self) -> Link:
         """New link for a launcher that is being generated."""
         return Link(self._any_call)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from types import FunctionType, MethodType
+from typing import TYPE_CHECKING
 
 from blocknumba.dispatch.compile.captures import Captures, capture, is_settled
 from blocknumba.dispatch.compile.compilation import compile_function
@@ -31,11 +32,15 @@ from blocknumba.dispatch.launch.specialize import (
     Specialization, are_disjoint, arguments_of, freeze, identify, stores_are_apart,
 )
 from blocknumba.dispatch.launch.structured import is_structured_class
+from blocknumba.dispatch.tiles.auto import Auto
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
 from blocknumba.tracebacks import called, leave_out_our_frames, without_our_frames
 from blocknumba.typing.function import own_signature
+
+if TYPE_CHECKING:
+    from blocknumba.dispatch.tiles.chooser import Chooser
 
 MAX_CHAIN = 4  # generated launchers that a call tries before its signature is looked up
 MAX_TRIES = 16  # to see the same grid twice in a row: those that are computed are new objects
@@ -52,6 +57,7 @@ class Kernel(Named):
     python_function: the decorated function.
     signature: its parameters.
     options: compile options, which keywords of a launch override.
+    nested: its calls with arguments that are made of several.
 
     Example:
     >>> @bn.jit
@@ -111,6 +117,13 @@ class Kernel(Named):
         from blocknumba.dispatch.njit.lowering import kernel_type
         return kernel_type(self)
 
+    @functools.cached_property
+    def tiles(self) -> Chooser:
+        """What chooses the constants that are bn.auto; str() of its `latest` says what it chose."""
+        # here and not above: few kernels leave their tiles to the compiler
+        from blocknumba.dispatch.tiles.chooser import Chooser
+        return Chooser(self)
+
     def __getitem__(self, configuration: object) -> Launch:
         """`kernel[grid]` or `kernel[grid, stream]`: a function that launches.
 
@@ -140,6 +153,7 @@ class Kernel(Named):
     def warmup(self, *arguments: object, grid: object = 1, **keywords: object) -> Compiled:
         """Compile for these arguments, without running anything."""
         bound, changes = self.signature.bind(arguments, keywords)
+        bound = self._with_tiles(bound, changes, grid)
         options = self.options.override(changes)
         resolve_grid(grid, self.signature, bound, options)
         return self.prepare(bound, options).compiled
@@ -154,6 +168,7 @@ class Kernel(Named):
         stream: the one to launch on each time; None for the one that is then current.
         """
         bound, changes = self.signature.bind(arguments, keywords)
+        bound = self._with_tiles(bound, changes, grid)
         options = self.options.override(changes)
         extents = resolve_grid(grid, self.signature, bound, options)
         return bind_call(self.prepare(bound, options), extents, stream, self._hooks,
@@ -337,7 +352,7 @@ class Kernel(Named):
         launcher = self._launchers.get(call_signature)
         if launcher is None:
             launcher = self._launchers[call_signature] = self._launcher(arguments, keywords)
-        elif launcher != self._run_slowly and launcher != self.nested.launch:
+        elif self._chain.has(launcher):
             self._begin_with(self._chain.met(launcher))
         return launcher, arguments, keywords
 
@@ -375,6 +390,8 @@ class Kernel(Named):
         if any(is_structured_class(given.get(formal.name, type(formal.default)))
                for formal in signature.formals if not formal.is_constant):
             return self.nested.launch
+        if any(given.get(formal.name, type(formal.default)) is Auto for formal in signature.formals):
+            return self.tiles.launch
         options = self.options.override(changes)
         if SETTINGS.interpret or {"interpret", "device"} & {*changes} or options.interpret:
             return self._run_slowly
@@ -412,6 +429,13 @@ class Kernel(Named):
         """Launch without a generated launcher: read every argument."""
         return self._run(*grid_and_stream(configuration, stream),
                          *self.signature.bind(arguments, keywords))[1].compiled
+
+    def _with_tiles(self, bound: dict[str, object], changes: dict[str, object],
+                    grid: object) -> dict[str, object]:
+        """The arguments of a call, with extents in place of bn.auto."""
+        if any(type(value) is Auto for value in bound.values()):
+            return self.tiles.complete(bound, changes, grid)
+        return bound
 
     def _run(self, grid: object, stream: object, bound: dict[str, object],
              changes: dict[str, object]) -> tuple[Plan | None, Call]:

@@ -1,0 +1,20 @@
+"""`bn.auto`: the value of a constant that is an extent of tiles, which the compiler chooses."""
+
+from __future__ import annotations
+
+
+class Auto:
+    """`BM: bn.constexpr = bn.auto`, or `BM=bn.auto` in a launch: the compiler chooses BM.
+
+    BM must be an extent of tiles: the kernel must be right for every power of two.  A grid that is
+    a function sees the chosen value.  Source: NumPy has none; every tile is a compiler's choice.
+    """
+
+    def __repr__(self) -> str:
+        return "bn.auto"
+
+    def __reduce__(self) -> str:
+        return "auto"
+
+
+auto = Auto()

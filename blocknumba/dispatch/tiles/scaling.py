@@ -1,0 +1,71 @@
+"""The work of a program for every candidate, from the tile IR of a few.
+
+The tile IR is made for one choice of the extents, and for as many others as there are extents, each
+with one of them doubled.  Every number of the work then is that of the first, times a power of each
+extent:
+
+    BM, BN, BK        16, 64, 256    32, 64, 256    16, 128, 256    16, 64, 512
+    load (BM, BK)     16 x 256       32 x 256       16 x 256        16 x 512
+    iterations        16             16             16              8
+
+The numbers of all candidates are evaluated at once, as arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from blocknumba.tile_ir.analysis.work import Loop, Task, Work
+
+FIRST, RATIO = 16, 4  # extents of the first probe: their doubles are equal to none of them
+
+
+def probes(count: int) -> list[tuple[int, ...]]:
+    """The choices of so many extents that the tile IR is made for."""
+    first = [FIRST * RATIO**number for number in range(count)]
+    return [tuple(extent << (number == doubled) for number, extent in enumerate(first))
+            for doubled in (-1, *range(count))]
+
+
+def scaled(works: Sequence[Work], candidates: np.ndarray) -> Work | None:
+    """The work of all candidates, whose numbers are arrays; None if the tile IR of the probes
+    differs in more than its numbers.
+
+    works: of the probes.   candidates: (number of candidates, number of extents).
+    """
+    first = works[0]
+    if any(_structure(work) != _structure(first) for work in works):
+        return None
+    numbers = np.array([list(_numbers(work)) for work in works])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        powers = np.log2(numbers[1:] / numbers[0])
+    powers[~np.isfinite(powers)] = 0  # of 0, or of infinity
+    doubled = np.log2(candidates / np.array(probes(candidates.shape[1])[0]))
+    rows = iter((numbers[0] * 2.0 ** (doubled @ powers)).T)
+    return _rebuilt(first, lambda _: next(rows))
+
+
+def _structure(work: Work) -> tuple:
+    """All that is not a number."""
+    blank = _rebuilt(work, lambda _: 0.0)
+    return blank.tasks, blank.loops
+
+
+def _numbers(work: Work) -> Iterator[float]:
+    """All numbers of a work, in the order in which _rebuilt replaces them."""
+    found: list[float] = []
+    _rebuilt(work, lambda number: found.append(number) or number)
+    return iter(found)
+
+
+def _rebuilt(work: Work, function: Callable[[float], object]) -> Work:
+    """A work with every number replaced by function(number)."""
+    def task(old: Task) -> Task:
+        return replace(old, shape=tuple(map(function, old.shape)), share=function(old.share),
+                       limits=tuple(map(function, old.limits)))
+
+    return Work(tuple(map(task, work.tasks)),
+                tuple(Loop(old.parent, function(old.trips)) for old in work.loops))

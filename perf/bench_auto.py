@@ -1,0 +1,237 @@
+"""Tiles that the compiler chooses (`bn.auto`) next to the best of a list of at most 48 of each kind.
+
+    python perf/bench_auto.py                    print a table
+    python perf/bench_auto.py --output FILE      write it too
+    python perf/bench_auto.py --only gemm        some kinds
+
+All configurations of a list that compile are timed in turns; the fastest is the peer.  Half of the
+shapes of products, marked "frozen", were chosen after the constants of the model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+import os
+import statistics
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from example_kernels import attention
+from measure import Run, gpu_timer, interleaved, median_ratio, medians
+
+import blocknumba as bn
+from blocknumba.errors import BlockError
+
+AUTO, BEST = "bn.auto", "best of the list"
+ROUNDS, REPEATS, FINAL_ROUNDS = 3, 4, 15
+FLOAT16, FLOAT32 = torch.float16, torch.float32
+
+
+@bn.jit
+def matmul(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+    m, n = bn.block(0, BM), bn.block(1, BN)
+    sums = bn.zeros((BM, BN))
+    for k in bn.spans(x.shape[1], BK):
+        sums += x[m, k] @ w[k, n]
+    out[m, n] = sums
+
+
+@bn.jit
+def matmul_batched(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+    i, m, n = bn.program_id(2), bn.block(0, BM), bn.block(1, BN)
+    sums = bn.zeros((BM, BN))
+    for k in bn.spans(x.shape[2], BK):
+        sums += x[i, m, k] @ w[i, k, n]
+    out[i, m, n] = sums
+
+
+@bn.jit
+def softmax(x, out, ROWS: bn.constexpr, COLUMNS: bn.constexpr):
+    rows, columns = bn.block(0, ROWS), bn.span(0, COLUMNS)
+    tile = x[rows, columns].to(bn.float32)
+    tile = bn.where(columns.index[None, :] < x.shape[1], tile, float("-inf"))
+    weights = bn.exp(tile - bn.max(tile, axis=1, keepdims=True))
+    out[rows, columns] = weights / bn.sum(weights, axis=1, keepdims=True)
+
+
+@bn.jit
+def layernorm(x, weight, bias, out, eps, ROWS: bn.constexpr, BLOCK: bn.constexpr):
+    """In two passes over the columns of some rows."""
+    rows, size = bn.block(0, ROWS), x.shape[1]
+    sums, squares = bn.zeros((ROWS, BLOCK)), bn.zeros((ROWS, BLOCK))
+    for columns in bn.spans(size, BLOCK):
+        tile = x[rows, columns].to(bn.float32)
+        sums += tile
+        squares += tile * tile
+    mean = bn.sum(sums, axis=1) / size
+    scale = 1 / bn.sqrt(bn.sum(squares, axis=1) / size - mean * mean + eps)
+    for columns in bn.spans(size, BLOCK):
+        tile = (x[rows, columns] - mean[:, None]) * scale[:, None]
+        out[rows, columns] = tile * weight[columns] + bias[columns]
+
+
+@bn.jit
+def transpose(x, out, BM: bn.constexpr, BN: bn.constexpr):
+    m, n = bn.block(0, BM), bn.block(1, BN)
+    out[n, m] = x[m, n].T
+
+
+@bn.jit
+def column_sums(x, out, ROWS: bn.constexpr, COLUMNS: bn.constexpr):
+    columns = bn.block(0, COLUMNS)
+    sums = bn.zeros((ROWS, COLUMNS))
+    for rows in bn.spans(x.shape[0], ROWS):
+        sums += x[rows, columns]
+    out[columns] = bn.sum(sums, axis=0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kernel on some arrays.
+
+    grid: a function of the constants.   lists: the extents that the peer tries, by name.
+    arguments: those before the constants.   constants: those that are not chosen.
+    """
+
+    name: str
+    kernel: object
+    arguments: tuple
+    grid: Callable[[dict], tuple]
+    lists: dict[str, tuple[int, ...]]
+    constants: dict[str, object]
+
+    def launch(self, extents: dict[str, object]) -> Run:
+        """A launch with some extents."""
+        return lambda: self.kernel[self.grid](*self.arguments, **self.constants, **extents)
+
+
+GEMM = {"BM": (16, 64, 128, 256), "BN": (32, 64, 128, 256), "BK": (32, 64, 128)}
+SHAPES = ((4096, 4096, 4096), (2048, 2048, 2048), (512, 8192, 1024), (16, 8192, 8192),
+          (1000, 3000, 776), (1024, 1024, 1024))
+FROZEN_SHAPES = ((64, 16384, 4096), (8192, 128, 4096), (3072, 768, 6144), (333, 4100, 520))
+BATCHED, FROZEN_BATCHED = (64, 512, 512, 512), (24, 1024, 128, 1024)
+
+
+def cases() -> Iterator[Case]:
+    """All cases."""
+    for M, N, K in SHAPES + FROZEN_SHAPES:
+        mark = " frozen" if (M, N, K) in FROZEN_SHAPES else ""
+        yield Case(f"gemm {M} x {N} x {K}{mark}", matmul,
+                   (normal(M, K), normal(K, N), normal(M, N)),
+                   lambda a, M=M, N=N: (bn.cdiv(M, a["BM"]), bn.cdiv(N, a["BN"])), GEMM, {})
+    for B, M, N, K in (BATCHED, FROZEN_BATCHED):
+        mark = " frozen" if (B, M, N, K) == FROZEN_BATCHED else ""
+        yield Case(f"gemm {B} of {M} x {N} x {K}{mark}", matmul_batched,
+                   (normal(B, M, K), normal(B, K, N), normal(B, M, N)),
+                   lambda a, B=B, M=M, N=N: (bn.cdiv(M, a["BM"]), bn.cdiv(N, a["BN"]), B), GEMM, {})
+    for rows, columns, dtype in ((16384, 1000, FLOAT16), (8192, 4096, FLOAT32)):
+        x = normal(rows, columns, dtype=dtype)
+        yield Case(f"softmax {rows} x {columns}", softmax, (x, torch.empty_like(x)),
+                   lambda a, rows=rows: (bn.cdiv(rows, a["ROWS"]),),
+                   {"ROWS": (1, 2, 4, 8, 16, 32)}, {"COLUMNS": bn.next_power_of_2(columns)})
+    for rows, columns, dtype in ((8192, 8192, FLOAT16), (30000, 768, FLOAT32)):
+        x = normal(rows, columns, dtype=dtype)
+        weight, bias = (normal(columns, dtype=dtype) for _ in range(2))
+        yield Case(f"layernorm {rows} x {columns}", layernorm,
+                   (x, weight, bias, torch.empty_like(x), 1e-5),
+                   lambda a, rows=rows: (bn.cdiv(rows, a["ROWS"]),),
+                   {"ROWS": (1, 2, 4, 8), "BLOCK": (256, 512, 1024, 2048, 4096, 8192)}, {})
+    for length, D, causal in ((4096, 128, False), (2048, 64, True)):
+        q, k, v = (normal(4, 16, length, D) for _ in range(3))
+        yield Case(f"attention {length} x {D}{', causal' * causal}", attention.attention,
+                   (q, k, v, torch.empty_like(q), D**-0.5),
+                   lambda a, length=length: (bn.cdiv(length, a["BM"]), 16, 4),
+                   {"BM": (64, 128, 256), "BN": (32, 64, 128, 256)}, {"CAUSAL": causal, "D": D})
+    for size, dtype in ((8192, FLOAT16), (6000, FLOAT32)):
+        x = normal(size, size, dtype=dtype)
+        yield Case(f"transpose {size}, {8 * x.itemsize} bits", transpose, (x, torch.empty_like(x)),
+                   lambda a, size=size: (bn.cdiv(size, a["BM"]), bn.cdiv(size, a["BN"])),
+                   {"BM": (16, 32, 64, 128, 256), "BN": (16, 32, 64, 128, 256)}, {})
+    for rows, columns in ((1024, 32768), (16384, 4096)):
+        x = normal(rows, columns, dtype=FLOAT32)
+        yield Case(f"column sums {rows} x {columns}", column_sums,
+                   (x, torch.empty(columns, device="cuda")),
+                   lambda a, columns=columns: (bn.cdiv(columns, a["COLUMNS"]),),
+                   {"ROWS": (8, 16, 32, 64, 128, 256), "COLUMNS": (16, 32, 64, 128, 256)}, {})
+
+
+def normal(*shape: int, dtype: torch.dtype = FLOAT16) -> torch.Tensor:
+    """Random numbers."""
+    return torch.randn(*shape, device="cuda").to(dtype)
+
+
+def compiled(case: Case) -> dict[str, Run]:
+    """The configurations of a case's list that compile, by their names."""
+    found = {}
+    choices = [dict(zip(case.lists, extents)) for extents in itertools.product(*case.lists.values())]
+
+    def compile_one(extents: dict[str, int]) -> str:
+        torch.cuda.set_device(0)
+        try:
+            case.kernel.warmup(*case.arguments, grid=case.grid, **case.constants, **extents)
+        except BlockError as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        errors = list(pool.map(compile_one, choices))
+    for extents, error in zip(choices, errors):
+        if not error:
+            found[", ".join(f"{name}={size}" for name, size in extents.items())] = (
+                case.launch(extents))
+    return found
+
+
+def measured(case: Case) -> dict[str, object]:
+    """The choice, the best of the list, and the ratio of their times."""
+    timer = gpu_timer()
+    auto = case.launch(dict.fromkeys(case.lists, bn.auto))
+    runs = compiled(case)
+    for run in (auto, *runs.values()):
+        run()
+    times = medians(interleaved(runs, timer, ROUNDS, REPEATS))
+    best = min(times, key=times.get)
+    samples = interleaved({AUTO: auto, BEST: runs[best]}, timer, FINAL_ROUNDS, REPEATS)
+    choice = case.kernel.tiles.latest
+    chosen = ", ".join(f"{name}={size}" for name, size in choice.constants().items())
+    return {"chosen": chosen, "best": best, "configurations": len(runs),
+            "us": {who: seconds * 1e6 for who, seconds in medians(samples).items()},
+            "ratio": median_ratio(samples, BEST, AUTO),
+            "listed us": {name: seconds * 1e6 for name, seconds in sorted(
+                times.items(), key=lambda item: item[1])[:8]},
+            "estimated": dict(zip(map(str, choice.extents[:5]), choice.estimates))}
+
+
+def main() -> None:
+    """Print, and write if asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--details", action="store_true")
+    given = parser.parse_args()
+    found = {}
+    for case in cases():
+        if given.only not in case.name:
+            continue
+        row = found[case.name] = measured(case)
+        print(f"{case.name:32} {row['ratio']:.3f}  {row['chosen']:24} best {row['best']}",
+              flush=True)
+        if given.details:
+            print("   ", {name: round(us, 1) for name, us in row["listed us"].items()})
+            print("   ", row["us"], row["estimated"])
+    ratios = [row["ratio"] for row in found.values()]
+    mean = math.exp(statistics.mean(map(math.log, ratios)))
+    print(f"geometric mean {mean:.3f}, least {min(ratios):.3f}")
+    if given.output is not None:
+        about = {"device": bn.current_device().name, "torch": torch.__version__}
+        given.output.write_text(json.dumps({**about, "cases": found}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
