@@ -112,6 +112,7 @@ class Compiled:
     times_ms: how long each stage took; only "cache" when it came from the disk.
     native: the code for the CPU; None when it is for a GPU or interpreted.
     interpreter, launcher: what runs it on the CPU, made by the first launch there.
+    chosen: its tiles, and what came next, where a launch left them to the compiler.
     """
 
     name: str
@@ -123,6 +124,7 @@ class Compiled:
     native: NativeCode | None = None
     interpreter: Interpreter | None = None
     launcher: object | None = None
+    chosen: str = ""
     _kernel: int | None = None
     _prepared: set[int] = field(default_factory=set)
     _lock: Lock = field(default_factory=Lock)
@@ -190,7 +192,8 @@ class Compiled:
         if self.native is not None:
             return self.native.stats
         machine = self._require_machine("stats")
-        return Stats.of(self.name, self.specialization, machine, lambda: self.ptx)
+        return Stats.of(self.name, self.specialization, machine, lambda: self.ptx,
+                        lambda: self.chosen)
 
     def tile_text(self) -> str:
         """The text of the tile IR, which need not be parsed for it."""

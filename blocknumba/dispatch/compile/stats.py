@@ -240,18 +240,22 @@ class Stats:
     _specialization: Specialization = field(repr=False, compare=False)
     _machine: MachineCode = field(repr=False, compare=False)
     _ptx: Callable[[], str] = field(repr=False, compare=False)
+    _chosen: Callable[[], str] = field(repr=False, compare=False)
 
     @staticmethod
     def of(name: str, specialization: Specialization, machine: MachineCode,
-           ptx: Callable[[], str]) -> Stats:
-        """The stats of a kernel's machine code.  ptx: makes its PTX, which may take compiling."""
+           ptx: Callable[[], str], chosen: Callable[[], str]) -> Stats:
+        """The stats of a kernel's machine code.
+
+        ptx: makes its PTX, which may take compiling.  chosen: the tiles of the last launch.
+        """
         target, assembled = specialization.target, machine.assembled
         shared_bytes = machine.shared_bytes + assembled.shared_bytes
         blocks = target.resident_blocks(machine.threads // target.warp_size, assembled.registers,
                                         shared_bytes)
         return Stats(assembled.registers, assembled.spill_bytes, assembled.stack_bytes,
                      shared_bytes, blocks * machine.threads / target.threads_per_processor,
-                     assembled.warnings, name, specialization, machine, ptx)
+                     assembled.warnings, name, specialization, machine, ptx, chosen)
 
     @cached_property
     def loads(self) -> tuple[int, ...]:
@@ -285,6 +289,11 @@ class Stats:
         return self._explanation.doubles
 
     @property
+    def tiles(self) -> str:
+        """The tiles that the compiler chose, and what came next; empty if they were given."""
+        return self._chosen()
+
+    @property
     def unused_options(self) -> tuple[str, ...]:
         """Options without effect, and why."""
         reason, asked = self._explanation.not_partitioned, self._specialization.options
@@ -311,6 +320,7 @@ class Stats:
         yield from _titled("products", self.products)
         yield from _titled("rings", self.rings)
         yield from _titled("float64", self.doubles)
+        yield from _titled("tiles", filter(None, [self.tiles]))
         yield from _titled("options without effect", self.unused_options)
         yield from _titled("warnings", self.warnings)
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 # extents that are tried, by how many are chosen together: at most 500 candidates
-_RANGES = {1: (1, 16384), 2: (1, 8192), 3: (16, 1024), 4: (16, 256)}
-_WIDEST = (16, 128)
-MAX_EXTENTS = 4
+_RANGES = {1: (1, 16384), 2: (1, 8192), 3: (16, 1024), 4: (16, 128)}
+MAX_EXTENTS = len(_RANGES)
 KEPT = 16  # of the best, in a choice
 
 
@@ -59,7 +58,7 @@ class Choice:
 
 def candidates(count: int) -> np.ndarray:
     """All choices of so many extents: (number of choices, count), powers of two."""
-    low, high = _RANGES.get(count, _WIDEST)
+    low, high = _RANGES[count]
     one = [1 << bits for bits in range(low.bit_length() - 1, high.bit_length())]
     return np.array(list(itertools.product(one, repeat=count)))
 

@@ -28,7 +28,7 @@ from blocknumba.dispatch.tiles.auto import Auto
 from blocknumba.dispatch.tiles.choice import (
     MAX_EXTENTS, Choice, bucket, candidates, coarse_candidates, ranked,
 )
-from blocknumba.dispatch.tune.key import Config, Memo
+from blocknumba.dispatch.tune.key import Memo
 from blocknumba.errors import AutotuneError, BlockError, BlockValueError, require
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Chooser:
 
     def __init__(self, kernel: Kernel):
         self._kernel = kernel
-        self._memo = Memo(kernel.signature, kernel.signature.names)
+        self._memo: Memo[Choice] = Memo(kernel.signature, kernel.signature.names)
         self._choices: dict[tuple, Choice] = {}
         self.latest: Choice | None = None
 
@@ -73,33 +73,33 @@ class Chooser:
         kernel = self._kernel
         arguments, keywords = kernel._passed(arguments, keywords)
         key = self._memo.key(arguments, keywords)
-        known = self._memo.find(key)
-        if known is None:
+        choice = self._memo.find(key)
+        if choice is None:
             grid, _ = grid_and_stream(configuration, stream)
-            bound, changes = kernel.signature.bind(arguments, keywords)
-            known = Config(self._chosen(bound, changes, grid))
-            self._memo.add(key, known)
-        names = kernel.signature.positional_names
-        given = tuple(known.kwargs.get(name, value) for name, value in zip(names, arguments))
-        rest = {name: value for name, value in known.kwargs.items()
-                if name not in names[:len(arguments)]}
-        return kernel[configuration](*given, *arguments[len(given):], stream=stream,
-                                     **(keywords | rest))
+            choice = self._choice(*kernel.signature.bind(arguments, keywords), grid)
+            self._memo.add(key, choice)
+        self.latest = choice
+        chosen, names = choice.constants(), kernel.signature.positional_names
+        given = [chosen.pop(name, value) for name, value in zip(names, arguments)]
+        compiled = kernel[configuration](*given, *arguments[len(given):], stream=stream,
+                                         **(keywords | chosen))
+        compiled.chosen = compiled.chosen or str(choice)
+        return compiled
 
     def complete(self, bound: dict[str, object], changes: Mapping[str, object],
                  grid: object) -> dict[str, object]:
         """The arguments of a call with the constants that are chosen."""
-        return bound | self._chosen(bound, changes, grid)
+        self.latest = self._choice(bound, changes, grid)
+        return bound | self.latest.constants()
 
-    def _chosen(self, bound: dict[str, object], changes: Mapping[str, object],
-                grid: object) -> dict[str, int]:
+    def _choice(self, bound: dict[str, object], changes: Mapping[str, object],
+                grid: object) -> Choice:
         request = self._request(bound, changes, grid)
         key = self._key(request)
         choice = self._choices.get(key)
         if choice is None:
             choice = self._choices[key] = self._compilable(request, self._stored(request, key))
-        self.latest = choice
-        return choice.constants()
+        return choice
 
     def _request(self, bound: dict[str, object], changes: Mapping[str, object],
                  grid: object) -> _Request:

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, NoneType
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -227,10 +228,11 @@ def _text(value: object) -> str:
 _EXACT = (int, bool, str, NoneType, type, FunctionType, BuiltinFunctionType, DType, np.dtype)
 
 CallSignature = tuple[Hashable, ...]
+Chosen = TypeVar("Chosen")  # a Config, or a choice of tiles
 
 
-class Memo:
-    """The configurations of earlier launches of one tuned kernel.
+class Memo(Generic[Chosen]):
+    """What was chosen for earlier launches of one kernel.
 
     keys: what the user wants to be told apart.
     """
@@ -238,7 +240,7 @@ class Memo:
     def __init__(self, signature: Signature, keys: Sequence[str]):
         self._signature, self._keys = signature, keys
         self._functions: dict[CallSignature, Callable[..., Hashable] | None] = {}
-        self._configs: dict[tuple[CallSignature, Hashable], Config] = {}
+        self._chosen: dict[Hashable, Chosen] = {}
 
     def key(self, arguments: tuple, keywords: Mapping[str, object]) -> Hashable | None:
         """The key of a launch; None when its arguments must be read."""
@@ -263,17 +265,17 @@ class Memo:
             return None  # a mistake that reading the arguments reports, or a value without a hash
         return key
 
-    def find(self, key: Hashable | None) -> Config | None:
-        """The configuration added for a key, or None."""
-        return self._configs.get(key)
+    def find(self, key: Hashable | None) -> Chosen | None:
+        """What was added for a key, or None."""
+        return self._chosen.get(key)
 
-    def add(self, key: Hashable | None, config: Config) -> None:
-        """Remember the configuration of launches with a key."""
+    def add(self, key: Hashable | None, chosen: Chosen) -> None:
+        """Remember what was chosen for launches with a key."""
         if key is None:
             return
-        if len(self._configs) >= MAX_PLANS:
-            self._configs.clear()
-        self._configs[key] = config
+        if len(self._chosen) >= MAX_PLANS:
+            self._chosen.clear()
+        self._chosen[key] = chosen
 
 
 def _key_function(driver: Driver | None, signature: Signature, given: Mapping[str, type],
