@@ -18,7 +18,7 @@ from blocknumba.dispatch.launch.bound import Bound, LaunchEvent, bind_call
 from blocknumba.dispatch.launch.call import (
     Arguments, Call, device_of, read_arguments, resolve_grid, target_of,
 )
-from blocknumba.dispatch.launch.chain import Chain
+from blocknumba.dispatch.launch.chain import Chain, Link
 from blocknumba.dispatch.launch.driver import find_driver
 from blocknumba.dispatch.launch.dynamo import leave_us_alone
 from blocknumba.dispatch.launch.forks import COMPILATIONS, Lock
@@ -346,15 +346,22 @@ class Kernel(Named):
             return self.nested.launch, arguments, keywords
         if len(given) < len(arguments) or not given.keys().isdisjoint(keywords):
             self.signature.bind(arguments, keywords)  # raises
-        call_signature = (
-            frozenset([(name, type(value)) for name, value in (given | keywords).items()]),
-            self._maybe_options.intersection(keywords))
+        call_signature = self._call_signature(given | keywords, keywords)
         launcher = self._launchers.get(call_signature)
         if launcher is None:
             launcher = self._launchers[call_signature] = self._launcher(arguments, keywords)
         elif self._chain.has(launcher):
             self._begin_with(self._chain.met(launcher))
         return launcher, arguments, keywords
+
+    def launcher_of(self, named: Mapping[str, object]) -> Launch | None:
+        """The launcher for a call with all arguments by name, if there was one like it."""
+        return self._launchers.get(self._call_signature(named, named))
+
+    def _call_signature(self, given: Mapping[str, object], keywords: Mapping[str, object]) -> tuple:
+        """What calls of one launcher have in common.  given: all arguments by name."""
+        return (frozenset([(name, type(value)) for name, value in given.items()]),
+                self._maybe_options.intersection(keywords))
 
     def _begin_with(self, launcher: Launch) -> None:
         """Make a launcher, or the look-up, the front."""
@@ -391,7 +398,9 @@ class Kernel(Named):
                for formal in signature.formals if not formal.is_constant):
             return self.nested.launch
         if any(given.get(formal.name, type(formal.default)) is Auto for formal in signature.formals):
-            return self.tiles.launch
+            link = self._chain.link()
+            launcher = self.tiles.launcher(arguments, keywords, link)
+            return self.tiles.launch if launcher is None else self._added(launcher, link)
         options = self.options.override(changes)
         if SETTINGS.interpret or {"interpret", "device"} & {*changes} or options.interpret:
             return self._run_slowly
@@ -404,8 +413,10 @@ class Kernel(Named):
         link = self._chain.link()
         launcher = generate_launcher(driver, signature, given, tuple(sorted(changes)),
                                      self._miss, link, self._hooks)
-        if launcher is None:
-            return self._run_slowly
+        return self._run_slowly if launcher is None else self._added(launcher, link)
+
+    def _added(self, launcher: Launch, link: Link) -> Launch:
+        """A launcher that was generated, as the first of the chain."""
         self._chain.add(launcher, link)
         self._begin_with(launcher)
         return launcher

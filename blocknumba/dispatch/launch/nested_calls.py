@@ -105,8 +105,8 @@ class NestedCalls:
         if len(self._fronts) >= MAX_PLANS:
             self._fronts.clear()
         link = kernel._chain.link()
-        launcher = self._fronts[key] = generate_front(front, kernel.signature, flat, link,
-                                                      self._launch_parts, kernel._hooks)
+        launcher = self._fronts[key] = generate_front(
+            front, kernel.signature, link, self._launch_parts, kernel._hooks, _flat=flat)
         kernel._chain.add(launcher, link)
         kernel._begin_with(launcher)
 
@@ -150,10 +150,12 @@ class Front:
     """The source of a launcher for calls whose arguments are nested as those of one call.
 
     given: names of the parameters that it passes; the others have their defaults.
+    template: its text, with {parameters}, {differs}, {same}, {parts}, {options}.
     """
 
     def __init__(self, signature: Signature, bound: Mapping[str, object], given: Collection[str],
-                 options: Collection[str]):
+                 options: Collection[str], template: str = _FRONT):
+        self._template = template
         self.classes: dict[str, type] = {}
         self._tests: list[str] = ["_others"] if signature.rest else ["_more", "_others"]
         self._parts: list[str] = []
@@ -181,7 +183,7 @@ class Front:
                  *self._options]
         positional = signature.positional_names
         more = rest or "_more"
-        return _FRONT.format(
+        return self._template.format(
             parameters=", ".join(["_grid", *(f"{name}=_missing" for name in positional),
                                   f"*{more}", *(f"{name}=_missing" for name in named),
                                   "stream=None", "**_others"]),
@@ -217,16 +219,16 @@ class Front:
         self._tests.append(f"_type({text}) is not {name}")
 
 
-def generate_front(front: Front, signature: Signature, flat: object, link: Link, slowly: Callable,
-                   hooks: list) -> Callable:
+def generate_front(front: Front, signature: Signature, link: Link, slowly: Callable, hooks: list,
+                   **names: object) -> Callable:
     """The launcher of a source.
 
-    flat: the kernel of the parts.   link: the next launcher.   slowly: launches in any case.
+    link: the next launcher.   slowly: launches in any case.   names: what the template reads too.
     """
-    scope = {"_flat": flat, "_link": link, "_slowly": slowly, "_hooks": hooks, "_type": type,
-             "_int": int, "_tuple": tuple, "_len": len, "_are_ints": are_ints,
-             "_missing": MISSING, "_Exception": Exception,
-             "_leave_out_our_frames": leave_out_our_frames, **front.classes}
+    scope = {"_link": link, "_slowly": slowly, "_hooks": hooks, "_type": type, "_int": int,
+             "_tuple": tuple, "_len": len, "_are_ints": are_ints, "_missing": MISSING,
+             "_Exception": Exception, "_leave_out_our_frames": leave_out_our_frames,
+             **front.classes, **names}
     scope |= {f"_default_{formal.name}": formal.default for formal in signature.formals}
     file = f"{GENERATED}launcher of {signature.kernel}>"
     exec(compile(front.text(), file, "exec"), scope)

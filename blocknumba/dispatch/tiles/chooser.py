@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -21,14 +22,16 @@ from blocknumba.dispatch.launch.arrays import ArrayInfo
 from blocknumba.dispatch.launch.call import (
     Arguments, Call, device_of, read_arguments, resolve_grid, target_of,
 )
+from blocknumba.dispatch.launch.chain import Link
 from blocknumba.dispatch.launch.driver import Driver
 from blocknumba.dispatch.launch.grid import grid_and_stream
+from blocknumba.dispatch.launch.launcher import MAX_PLANS
 from blocknumba.dispatch.launch.specialize import Specialization, arguments_of
 from blocknumba.dispatch.tiles.auto import Auto
 from blocknumba.dispatch.tiles.choice import (
     MAX_EXTENTS, Choice, bucket, candidates, coarse_candidates, ranked,
 )
-from blocknumba.dispatch.tune.key import Memo
+from blocknumba.dispatch.tiles.front import generate_front
 from blocknumba.errors import AutotuneError, BlockError, BlockValueError, require
 
 if TYPE_CHECKING:
@@ -58,32 +61,51 @@ class _Request:
 class Chooser:
     """What chooses the tiles of one kernel.
 
-    latest: the choice of the last launch; None before the first.
+    latest: the choice that was made last; None before the first.
     """
 
     def __init__(self, kernel: Kernel):
         self._kernel = kernel
-        self._memo: Memo[Choice] = Memo(kernel.signature, kernel.signature.names)
         self._choices: dict[tuple, Choice] = {}
         self.latest: Choice | None = None
+
+    def launcher(self, arguments: tuple, keywords: Mapping[str, object], link: Link,
+                 ) -> Callable[..., Compiled] | None:
+        """A launcher for calls like one, which knows the tiles of calls that it has met.
+
+        None if arguments like these have to be read each time: `launch` does.
+        """
+        return generate_front(self._kernel, arguments, keywords, link, self._first)
 
     def launch(self, configuration: object, /, *arguments: object, stream: object = None,
                **keywords: object) -> Compiled:
         """Launch with the tiles that are best for the arguments; see Kernel.__getitem__."""
+        grid, _ = grid_and_stream(configuration, stream)
+        bound, changes = self._kernel.signature.bind(arguments, keywords)
+        choice = self.latest = self._choice(bound, changes, grid)
+        compiled = self._kernel[configuration](
+            stream=stream, **self._named(arguments, keywords), **choice.constants())
+        compiled.chosen = compiled.chosen or str(choice)
+        return compiled
+
+    def _named(self, arguments: tuple, keywords: Mapping[str, object]) -> dict[str, object]:
+        """The arguments of a call by name, but those to choose."""
+        given = {**dict(zip(self._kernel.signature.names, arguments)), **keywords}
+        return {name: value for name, value in given.items() if type(value) is not Auto}
+
+    def _first(self, key: Hashable, launches: dict[Hashable, Callable[..., Compiled]],
+               configuration: object, /, *arguments: object, stream: object = None,
+               **keywords: object) -> Compiled:
+        """Launch a call that a generated launcher has not met, and tell it how to."""
         kernel = self._kernel
         arguments, keywords = kernel._passed(arguments, keywords)
-        key = self._memo.key(arguments, keywords)
-        choice = self._memo.find(key)
-        if choice is None:
-            grid, _ = grid_and_stream(configuration, stream)
-            choice = self._choice(*kernel.signature.bind(arguments, keywords), grid)
-            self._memo.add(key, choice)
-        self.latest = choice
-        chosen, names = choice.constants(), kernel.signature.positional_names
-        given = [chosen.pop(name, value) for name, value in zip(names, arguments)]
-        compiled = kernel[configuration](*given, *arguments[len(given):], stream=stream,
-                                         **(keywords | chosen))
-        compiled.chosen = compiled.chosen or str(choice)
+        compiled = self.launch(configuration, *arguments, stream=stream, **keywords)
+        chosen = self.latest.constants()
+        launcher = kernel.launcher_of(self._named(arguments, keywords) | chosen)
+        if launcher is not None:
+            if len(launches) >= MAX_PLANS:
+                launches.clear()
+            launches[key] = functools.partial(launcher, **chosen)
         return compiled
 
     def complete(self, bound: dict[str, object], changes: Mapping[str, object],

@@ -81,7 +81,7 @@ class Autotuner(Layer):
         self.best_config: Config | None = None
         self._pruning, self._measure = pruning, measurement
         self._persistent = cache_results
-        self._memo: Memo[Config] = Memo(self.signature, self.keys)
+        self._memo = Memo(self.signature, self.keys)
         self._measured: dict[tuple[str, TuningKey], dict[str, Timing]] = {}
 
     def remake(self) -> tuple[type, tuple]:

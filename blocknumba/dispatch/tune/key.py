@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, NoneType
-from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -228,11 +227,10 @@ def _text(value: object) -> str:
 _EXACT = (int, bool, str, NoneType, type, FunctionType, BuiltinFunctionType, DType, np.dtype)
 
 CallSignature = tuple[Hashable, ...]
-Chosen = TypeVar("Chosen")  # a Config, or a choice of tiles
 
 
-class Memo(Generic[Chosen]):
-    """What was chosen for earlier launches of one kernel.
+class Memo:
+    """The configurations of earlier launches of one tuned kernel.
 
     keys: what the user wants to be told apart.
     """
@@ -240,7 +238,7 @@ class Memo(Generic[Chosen]):
     def __init__(self, signature: Signature, keys: Sequence[str]):
         self._signature, self._keys = signature, keys
         self._functions: dict[CallSignature, Callable[..., Hashable] | None] = {}
-        self._chosen: dict[Hashable, Chosen] = {}
+        self._configs: dict[tuple[CallSignature, Hashable], Config] = {}
 
     def key(self, arguments: tuple, keywords: Mapping[str, object]) -> Hashable | None:
         """The key of a launch; None when its arguments must be read."""
@@ -265,17 +263,17 @@ class Memo(Generic[Chosen]):
             return None  # a mistake that reading the arguments reports, or a value without a hash
         return key
 
-    def find(self, key: Hashable | None) -> Chosen | None:
-        """What was added for a key, or None."""
-        return self._chosen.get(key)
+    def find(self, key: Hashable | None) -> Config | None:
+        """The configuration added for a key, or None."""
+        return self._configs.get(key)
 
-    def add(self, key: Hashable | None, chosen: Chosen) -> None:
-        """Remember what was chosen for launches with a key."""
+    def add(self, key: Hashable | None, config: Config) -> None:
+        """Remember the configuration of launches with a key."""
         if key is None:
             return
-        if len(self._chosen) >= MAX_PLANS:
-            self._chosen.clear()
-        self._chosen[key] = chosen
+        if len(self._configs) >= MAX_PLANS:
+            self._configs.clear()
+        self._configs[key] = config
 
 
 def _key_function(driver: Driver | None, signature: Signature, given: Mapping[str, type],
@@ -284,15 +282,9 @@ def _key_function(driver: Driver | None, signature: Signature, given: Mapping[st
     first `positional`."""
     if any(name.startswith("_") for name in given):
         return None
-    formals = {formal.name: formal for formal in signature.formals}
-    devices = driver.device_count if driver is not None else 0
-    expressions = ["_current_device()"] if devices > 1 else []
-    for name, cls in given.items():
-        found = _expressions(name, formals.get(name, Formal(name, is_constant=True)), cls, devices,
-                             name in keys)
-        if found is None:
-            return None
-        expressions += found
+    expressions = key_expressions(driver, signature, given, keys)
+    if expressions is None:
+        return None
     getters = {f"_get{number}": operator.attrgetter(key.partition(".")[2])
                for number, key in enumerate(keys) if "." in key}
     expressions += [f"_get{number}({key.partition('.')[0]})" for number, key in enumerate(keys)
@@ -300,14 +292,40 @@ def _key_function(driver: Driver | None, signature: Signature, given: Mapping[st
     names = list(given)
     passed = [*names[:positional], *(["*"] if len(names) > positional else []),
               *names[positional:]]
-    scope = {"_freeze": freeze, "_host_pointer": host_pointer,
-             "_current_device": driver and driver.current_device,
-             "_pointer_device": driver and driver.pointer_device, **getters}
+    scope = key_scope(driver) | getters
     return eval(f"lambda {', '.join(passed)}: ({''.join(f'{e}, ' for e in expressions)})", scope)
 
 
-def _expressions(name: str, formal: Formal, cls: type, devices: int,
-                 is_key: bool) -> list[str] | None:
+def key_expressions(driver: Driver | None, signature: Signature, given: Mapping[str, type],
+                    keys: Collection[str], aligned: bool = True) -> list[str] | None:
+    """Source texts of what tells calls with arguments of some classes apart: the shapes, strides
+    and dtypes of arrays, constants, and the numbers that keys name.
+
+    aligned: and the alignment of arrays.
+
+    They read the names in `key_scope`; None if an argument must be read by other means.
+    """
+    formals = {formal.name: formal for formal in signature.formals}
+    devices = driver.device_count if driver is not None else 0
+    expressions = ["_current_device()"] if devices > 1 else []
+    for name, cls in given.items():
+        found = _expressions(name, formals.get(name, Formal(name, is_constant=True)), cls, devices,
+                             name in keys, aligned)
+        if found is None:
+            return None
+        expressions += found
+    return expressions
+
+
+def key_scope(driver: Driver | None) -> dict[str, object]:
+    """The names that the texts of `key_expressions` read."""
+    return {"_freeze": freeze, "_host_pointer": host_pointer,
+            "_current_device": driver and driver.current_device,
+            "_pointer_device": driver and driver.pointer_device}
+
+
+def _expressions(name: str, formal: Formal, cls: type, devices: int, is_key: bool,
+                 aligned: bool) -> list[str] | None:
     """Source text of the key of an argument; None if the argument must be read."""
     if formal.is_constant or cls is NoneType:
         return [name if issubclass(cls, _EXACT) else f"_freeze({name}, {name!r})"]
@@ -322,7 +340,8 @@ def _expressions(name: str, formal: Formal, cls: type, devices: int,
         return None
     pointer = library.pointer.format(name) or f"_host_pointer({name})"
     found = [text.format(name) for text in (library.dtype, library.shape, library.strides)]
-    found.append(f"{pointer} & {ALIGNMENT - 1}")
+    if aligned:
+        found.append(f"{pointer} & {ALIGNMENT - 1}")
     if library.name == "torch":
         found.append(library.device.format(name))
     elif devices > 1 and library.name != "numpy":
