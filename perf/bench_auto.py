@@ -1,10 +1,10 @@
-"""Tiles that the compiler chooses (`bn.auto`) next to the best of a list of at most 48 of each kind.
+"""Tiles that the compiler chooses (`bn.auto`) next to the best of a list of each kind.
 
     python perf/bench_auto.py                    print a table
     python perf/bench_auto.py --output FILE      write it too
     python perf/bench_auto.py --only gemm        some kinds
 
-All configurations of a list that compile are timed in turns; the fastest is the peer.  Half of the
+All configurations of a list, at most 48, that compile are timed in turns; the fastest is the peer.  Half of the
 shapes of products, marked "frozen", were chosen after the constants of the model.
 """
 
@@ -187,7 +187,8 @@ def normal(*shape: int, dtype: torch.dtype = FLOAT16) -> torch.Tensor:
 def compiled(case: Case) -> dict[str, Run]:
     """The configurations of a case's list that compile, by their names."""
     found = {}
-    choices = [dict(zip(case.lists, extents)) for extents in itertools.product(*case.lists.values())]
+    choices = [dict(zip(case.lists, extents))
+               for extents in itertools.product(*case.lists.values())]
 
     def compile_one(extents: dict[str, int]) -> str:
         torch.cuda.set_device(0)

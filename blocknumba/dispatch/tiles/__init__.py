@@ -1,1 +1,1 @@
-"""Tiles that the compiler chooses: `bn.auto` as the value of constants that are extents of tiles."""
+"""Tiles that the compiler chooses: `bn.auto` for constants that are extents of tiles."""

@@ -11,6 +11,7 @@ plus what overlaps with nothing: starting, the first loads, the last stores.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,21 +26,27 @@ from blocknumba.tile_ir.analysis.work import Numbers, Task, Work
 WGMMA_RATE, MMA_RATE, FLOAT64_RATE, FLOAT32_RATE = 4096, 2048, 1024, 512
 WGMMA_ROWS = 64  # of one instruction
 # Of one multiprocessor in a cycle: measured on an H100 and an H200 (perf/NOTES.md)
-CACHE_BYTES = 64  # from the L2 cache
-DRAM_BYTES = 18
+CACHE_BYTES = 54  # from the L2 cache
+DRAM_BYTES = 16
 SHARED_BYTES = 128  # Source: CUDA C++ Programming Guide, "Shared Memory"
 LANES = 128  # of float32 arithmetic
 SUMS = 32  # of products, converted
 STORED = 12  # elements of a tile of products
 # Cycles, measured too
-LATENCY = 900  # of a load from memory
-EXCHANGE = 150  # of a reduction or scan between warps
-START = 700  # of a program
+LATENCY = 950  # of a load from memory
+WARP_EXCHANGE = 100  # of one of the rows of a product, within warps
+ITERATION = 1700  # of a loop that waits for its loads
+EXCHANGE = 200  # of a reduction or scan between warps
+START = 950  # of a program
+DISPATCH = 145  # from the start of one program to that of the next
 HIDDEN = 0.1  # of the time that something else takes longer than
-STEP = 20  # from one iteration to the next
-MAX_STAGES = 6
+STEP = 25  # from one iteration to the next
+BASE_REGISTERS, REGISTERS_OF_WORD = 28, 2.5  # of a thread, without products
+WARPGROUP = 4  # warps
+WORDS_OF_WARP = 2048  # of a product
+MAX_STAGES, CHAINED_STAGES = 6, 2
 MIN_ROWS, MIN_COLUMNS, MIN_DEPTH = 16, 8, 16  # of a product
-MAX_SUMS = 128  # words of products in a thread
+MAX_SUMS = 170 * 256  # words of products of a program
 MAX_WORDS = 128 * 256  # of the tiles of a program, beyond which registers spill
 NARROW_RUN = 32  # bytes of neighbours that cost as much as twice the bytes
 GATHERED = 8  # elements that are no neighbours: each costs as many
@@ -74,13 +81,15 @@ def _products(work: Work, programs: Numbers, machine: Machine,
     """Cycles of a kernel that multiplies: loads of its loops are fetched ahead."""
     target, dots = machine.target, work.of("dot")
     looped = [task for task in work.of("load") if task.loop >= 0]
-    staged = [task for task in looped if len(task.shape) > 1]
     words = _sums(work)
-    warps = 2.0 ** np.clip(np.ceil(np.log2(words / 2048)), 2, 3)
-    stage_bytes = sum(task.elements * task.bits / 8 for task in staged)
-    stages = np.minimum(MAX_STAGES, target.shared_bytes_per_block // np.maximum(stage_bytes, 1))
+    largest = functools.reduce(np.maximum, (math.prod(task.shape[:3]) for task in dots))
+    # as default_warps has them
+    warps = 2.0 ** np.clip(np.floor(np.log2(largest / WORDS_OF_WARP)), 2, 3)
+    stage_bytes = _stage_bytes(looped)
+    most = np.where((warps <= 4) & _is_chained(dots), CHAINED_STAGES, MAX_STAGES)
+    stages = np.minimum(most, target.shared_bytes_per_block // stage_bytes)
     resident = np.minimum(
-        target.shared_bytes_per_processor // np.maximum(stage_bytes * stages, 1),
+        target.shared_bytes_per_processor // (stage_bytes * np.maximum(stages, 1)),
         target.registers_per_processor // (words + warps * 32 * 64))
     each = np.ceil(programs / machine.multiprocessors)  # programs of a multiprocessor
     resident = np.clip(resident, 1, each)
@@ -88,22 +97,43 @@ def _products(work: Work, programs: Numbers, machine: Machine,
 
     multiplied = sum(_multiplied(task, target) * work.times(task) for task in dots)
     fetched = sum(_fetched(task) * work.times(task) for task in looped) / CACHE_BYTES
-    computed = _computed(work) / LANES
+    computed = _computed(work) / LANES + WARP_EXCHANGE * sum(
+        map(work.times, work.of("exchange")))
     steps = sum(work.times(task) for task in dots) / len(dots)
     waiting = steps * LATENCY / np.maximum(stages - 1, 1)
-    one = np.maximum(np.maximum(multiplied, fetched) + computed / 2, waiting / resident)
+    # one warpgroup computes while another multiplies
+    groups = resident * warps / WARPGROUP
+    ahead = np.maximum(np.maximum(multiplied, fetched) + computed / groups, waiting / resident)
+    # with two stages the next tile is fetched when the last one is multiplied
+    in_turn = (multiplied + fetched + computed + steps * LATENCY) / resident
+    one = np.where(stages > 2, ahead, np.maximum(ahead, in_turn))
     one = one + steps * STEP / resident
     ends = sum(task.elements * work.times(task) for task in work.of("store"))
     first = sum(_fetched(task) for task in work.of("load")) / CACHE_BYTES
     rest = START + LATENCY + first + ends / SUMS + ends / STORED / np.maximum(work_turns(work), 1)
-    total = each * one + turns * rest
-    possible = (stages >= 2) & (words <= MAX_SUMS * 8 * 32)
+    total = each * one + turns * rest + (work.unevenness - 1) * one
+    possible = (stages >= 2) & (words <= MAX_SUMS)
     for task in dots:  # the least that an instruction multiplies
         _, rows, columns, depth = task.shape
         possible &= (rows >= MIN_ROWS) & (columns >= MIN_COLUMNS) & (depth >= MIN_DEPTH)
     memory = _memory(work, programs, machine, arrays)
     return np.where(possible, np.maximum(total, memory) + HIDDEN * np.minimum(total, memory),
                     IMPOSSIBLE)
+
+
+def _is_chained(dots: tuple[Task, ...]) -> bool:
+    """Whether a loop has two products, as attention: few warps then fetch for themselves."""
+    loops = [task.loop for task in dots]
+    return len(set(loops)) < len(loops)
+
+
+def _stage_bytes(loads: list[Task]) -> Numbers:
+    """Bytes of the tiles that an iteration loads, of the loop that loads most."""
+    found: Numbers = 1.0
+    for loop in {task.loop for task in loads}:
+        found = np.maximum(found, sum(task.elements * task.bits / 8 for task in loads
+                                      if task.loop == loop and len(task.shape) > 1))
+    return found
 
 
 def work_turns(work: Work) -> Numbers:
@@ -121,7 +151,7 @@ def _rows(work: Work, programs: Numbers, machine: Machine, arrays: Mapping[str, 
     words = np.maximum(sum(map(_words, single)), largest) + sum(map(_words, work.of("carried")))
     warps = 2.0 ** np.clip(np.floor(np.log2(np.maximum(words, 1) / 512)), 0, 3)
     warps = np.where(words > 16384, 16, warps)
-    registers = 24 + 2 * words / (warps * 32)
+    registers = BASE_REGISTERS + REGISTERS_OF_WORD * words / (warps * 32)
     resident = np.minimum(
         target.registers_per_processor // (registers * warps * 32),
         np.minimum(target.blocks_per_processor, target.threads_per_processor // (warps * 32)))
@@ -131,10 +161,11 @@ def _rows(work: Work, programs: Numbers, machine: Machine, arrays: Mapping[str, 
 
     exchanges = sum(work.times(task) for task in work.of("exchange")) * EXCHANGE
     iterations = sum((work.times(task) for task in _first_of_loops(looped)), 0.0)
-    waiting = START + LATENCY * (bool(single) + iterations) + exchanges
+    waiting = START + LATENCY * bool(single) + ITERATION * iterations + exchanges
     fetched = sum(_fetched(task) * work.times(task) for task in work.of("load", "store"))
     computed = _computed(work) / LANES
     busy = np.maximum(fetched / DRAM_BYTES, computed)
+    busy = np.maximum(busy, DISPATCH)
     total = np.maximum(np.ceil(each) * busy, turns * (waiting + computed / np.maximum(resident, 1)))
     spills = (words > MAX_WORDS) | (largest > MAX_WORDS)
     return np.where(spills, IMPOSSIBLE,
@@ -174,13 +205,17 @@ def _multiplied(task: Task, target: Target) -> Numbers:
 
 
 def _sums(work: Work) -> Numbers:
-    """Words of the products, and of other tiles that loops keep."""
+    """Words of the products, and of other tiles that loops keep, of the loop that has most."""
     dots = work.of("dot")
-    products = sum(task.shape[0] * task.shape[1] * task.shape[2] for task in dots)
     shapes = [(task.shape[1], task.shape[2]) for task in dots]
     others = [task for task in work.of("carried")
               if not any(_same(task.shape[-2:], shape) for shape in shapes)]
-    return products + sum(map(_words, others))
+    found: Numbers = 1.0
+    for loop in {task.loop for task in dots}:
+        products = sum(math.prod(task.shape[:3]) for task in dots if task.loop == loop)
+        kept = sum(_words(task) for task in others if task.loop == loop)
+        found = np.maximum(found, products + kept)
+    return found
 
 
 def _same(x: tuple[Numbers, ...], y: tuple[Numbers, ...]) -> bool:

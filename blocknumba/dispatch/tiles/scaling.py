@@ -67,5 +67,5 @@ def _rebuilt(work: Work, function: Callable[[float], object]) -> Work:
         return replace(old, shape=tuple(map(function, old.shape)), share=function(old.share),
                        limits=tuple(map(function, old.limits)))
 
-    return Work(tuple(map(task, work.tasks)),
-                tuple(Loop(old.parent, function(old.trips)) for old in work.loops))
+    return Work(tuple(map(task, work.tasks)), tuple(
+        Loop(old.parent, function(old.trips), function(old.most)) for old in work.loops))

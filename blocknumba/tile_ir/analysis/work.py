@@ -81,10 +81,12 @@ class Loop:
     """A loop: the index of the one around it, -1 for none, and its number of iterations.
 
     trips: the mean of programs; not rounded, so that it is in proportion to the step.
+    most: of the program that has most.
     """
 
     parent: int
     trips: Numbers
+    most: Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,15 @@ class Work:
         while index >= 0:
             times, index = times * np.ceil(self.loops[index].trips), self.loops[index].parent
         return times
+
+    @property
+    def unevenness(self) -> Numbers:
+        """How many times as long as the mean program the longest takes, as far as loops say."""
+        total, longest = 0.0, 0.0
+        for index, one in enumerate(self.loops):
+            tasks = sum(task.loop == index for task in self.tasks)
+            total, longest = total + one.trips * tasks, longest + one.most * tasks
+        return np.where(total, longest / np.where(total, total, 1), 1.0)
 
     def of(self, *kinds: str) -> tuple[Task, ...]:
         """The tasks of some kinds."""
@@ -145,7 +156,7 @@ class _Reader:
             if op.opdef is for_:
                 self._for(op, loop_index, share)
             elif op.opdef is loop:
-                self._loop(op, loop_index, share, float(UNKNOWN_TRIPS))
+                self._loop(op, loop_index, share, float(UNKNOWN_TRIPS), UNKNOWN_TRIPS)
             elif op.opdef is if_:
                 self._if(op, loop_index, share)
             else:
@@ -153,19 +164,19 @@ class _Reader:
 
     def _for(self, op: Op, loop_index: int, share: float) -> None:
         bounds = [self.known.get(value) for value in (op.start, op.stop, op.step)]
-        trips, middle = float(UNKNOWN_TRIPS), bounds[0]
+        trips, most, middle = float(UNKNOWN_TRIPS), float(UNKNOWN_TRIPS), bounds[0]
         if all(bound is not None for bound in bounds):
             start, stop, step = (bound.astype(np.int64) for bound in bounds)
             counts = np.maximum((stop - start) / np.where(step == 0, 1, step), 0)
-            trips = float(counts.mean())
+            trips, most = float(counts.mean()), float(counts.max())
             middle = (start + counts.astype(np.int64) // 2 * step).astype(bounds[0].dtype)
         if middle is not None:
             self.known[op.regions[0].args[0]] = middle
-        self._loop(op, loop_index, share, trips)
+        self._loop(op, loop_index, share, trips, most)
 
-    def _loop(self, op: Op, parent: int, share: float, trips: float) -> None:
+    def _loop(self, op: Op, parent: int, share: float, trips: float, most: float) -> None:
         index = len(self.loops)
-        self.loops.append(Loop(parent, trips))
+        self.loops.append(Loop(parent, trips, most))
         for value in carried(op).args:
             if value.type.shape:
                 self.tasks.append(_task("carried", op, value.type, loop=index))
