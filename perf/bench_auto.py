@@ -4,8 +4,8 @@
     python perf/bench_auto.py --output FILE      write it too
     python perf/bench_auto.py --only gemm        some kinds
 
-All configurations of a list, at most 48, that compile are timed in turns; the fastest is the peer.  Half of the
-shapes of products, marked "frozen", were chosen after the constants of the model.
+All configurations of a list, at most 48, that compile are timed in turns; the fastest is the peer.
+The constants of the model were fitted without the shapes marked "frozen".
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ import numpy as np
 
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.options import require_options
-from blocknumba.dispatch.launch.kernel import Kernel, default_target
+from blocknumba.dispatch.launch.call import default_target
+from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.dispatch.launch.structured import is_structured
 from blocknumba.dispatch.launch.specialize import ALIGNMENT, DIVISIBILITY, Specialization
 from blocknumba.errors import BlockTypeError, require, require_known

@@ -16,7 +16,7 @@ from blocknumba.dispatch.compile.options import Options, require_options
 from blocknumba.dispatch.compile.references import Named
 from blocknumba.dispatch.launch.bound import Bound, LaunchEvent, bind_call
 from blocknumba.dispatch.launch.call import (
-    Arguments, Call, device_of, read_arguments, resolve_grid, target_of,
+    Arguments, Call, device_of, processor_of, read_arguments, resolve_grid, target_of,
 )
 from blocknumba.dispatch.launch.chain import Chain, Link
 from blocknumba.dispatch.launch.driver import find_driver
@@ -119,7 +119,7 @@ class Kernel(Named):
 
     @functools.cached_property
     def tiles(self) -> Chooser:
-        """What chooses the constants that are bn.auto; str() of its `latest` says what it chose."""
+        """Chooser of the constants that are bn.auto: str() of its `latest` is the last choice."""
         # here and not above: few kernels leave their tiles to the compiler
         from blocknumba.dispatch.tiles.chooser import Chooser
         return Chooser(self)
@@ -359,7 +359,7 @@ class Kernel(Named):
         return self._launchers.get(self._call_signature(named, named))
 
     def _call_signature(self, given: Mapping[str, object], keywords: Mapping[str, object]) -> tuple:
-        """What calls of one launcher have in common.  given: all arguments by name."""
+        """Key of the calls of one launcher.  given: all arguments by name."""
         return (frozenset([(name, type(value)) for name, value in given.items()]),
                 self._maybe_options.intersection(keywords))
 
@@ -397,7 +397,7 @@ class Kernel(Named):
         if any(is_structured_class(given.get(formal.name, type(formal.default)))
                for formal in signature.formals if not formal.is_constant):
             return self.nested.launch
-        if any(given.get(formal.name, type(formal.default)) is Auto for formal in signature.formals):
+        if Auto in (given.get(formal.name, type(formal.default)) for formal in signature.formals):
             link = self._chain.link()
             launcher = self.tiles.launcher(arguments, keywords, link)
             return self.tiles.launch if launcher is None else self._added(launcher, link)
@@ -495,19 +495,3 @@ def jit(function: FunctionType | None = None, /, **options: object) -> Kernel | 
         return without_our_frames(lambda inner: Kernel(inner, chosen))
     return Kernel(function, chosen)
 
-
-def processor_of(options: Options) -> str | None:
-    """The CPU that a kernel is compiled for; None for the interpreter."""
-    if options.interpret or options.debug or SETTINGS.interpret:
-        return None
-    # here and not above: launches on a GPU need no llvmlite
-    from blocknumba.cpu_lower.target import host
-    return str(host())
-
-
-def default_target() -> Target | None:
-    """The GPU that a launch without arrays goes to; None for the interpreter."""
-    driver = find_driver()
-    if driver is None or SETTINGS.interpret:
-        return None
-    return target_of(driver, driver.current_device())

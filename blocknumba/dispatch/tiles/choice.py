@@ -51,7 +51,7 @@ class Choice:
 
     @staticmethod
     def from_json(content: bytes) -> Choice:
-        """What to_json wrote."""
+        """The choice that to_json wrote."""
         names, extents, estimates, count = json.loads(content)
         return Choice(tuple(names), tuple(map(tuple, extents)), tuple(estimates), count)
 

@@ -18,6 +18,7 @@ from blocknumba.dispatch.compile.cache import user_cache
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.fingerprint import digest, fingerprint
 from blocknumba.dispatch.compile.options import Options
+from blocknumba.dispatch.compile.references import Named
 from blocknumba.dispatch.launch.arrays import ArrayInfo
 from blocknumba.dispatch.launch.call import (
     Arguments, Call, device_of, read_arguments, resolve_grid, target_of,
@@ -35,7 +36,6 @@ from blocknumba.dispatch.tiles.front import generate_front
 from blocknumba.errors import AutotuneError, BlockError, BlockValueError, require
 
 if TYPE_CHECKING:
-    from blocknumba.dispatch.launch.kernel import Kernel
     from blocknumba.tile_ir.analysis.work import Work
 
 MODEL_VERSION = 1  # of the models: choices on disk are those of one
@@ -59,12 +59,12 @@ class _Request:
 
 
 class Chooser:
-    """What chooses the tiles of one kernel.
+    """Chooser of the tiles of one kernel.
 
     latest: the choice that was made last; None before the first.
     """
 
-    def __init__(self, kernel: Kernel):
+    def __init__(self, kernel: Named):
         self._kernel = kernel
         self._choices: dict[tuple, Choice] = {}
         self.latest: Choice | None = None
@@ -145,7 +145,7 @@ class Chooser:
                         *device_of(given, arguments, options))
 
     def _key(self, request: _Request) -> tuple:
-        """What choices are kept by: shapes and numbers in buckets, dtypes, options, the device."""
+        """Key of a choice: shapes and numbers in buckets, dtypes, constants, options, device."""
         infos = request.arguments.infos.items()
         sizes = tuple((name, str(info.dtype), *map(bucket, info.shape), *(
             stride == 1 for stride in info.strides)) if isinstance(info, ArrayInfo)
@@ -240,6 +240,7 @@ class Chooser:
 
     def _work(self, request: _Request, constants: Mapping[str, int]) -> Work:
         """The work of a program of the kernel with these constants."""
+        # here and not above, as in _ranked
         from blocknumba.dispatch.compile.pipeline import tile_function
         from blocknumba.tile_ir.analysis.work import work_of
 
@@ -262,8 +263,10 @@ class Chooser:
 def _model(request: _Request) -> Callable[..., np.ndarray]:
     """The model of a device: (work, programs, bytes of arrays) -> estimates."""
     if request.driver is None:
+        # here and not above, as in _ranked
         from blocknumba.dispatch.tiles import cpu_model
         return cpu_model.nanoseconds
+    # here and not above, as in _ranked
     from blocknumba.dispatch.tiles import gpu_model
 
     machine = gpu_model.Machine(

@@ -15,19 +15,16 @@ For `double[grid](x, out, BLOCK=bn.auto)`, once it was launched:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from blocknumba.dispatch.compile.references import Named
 from blocknumba.dispatch.launch import nested_calls
 from blocknumba.dispatch.launch.chain import Link
 from blocknumba.dispatch.launch.driver import find_driver
 from blocknumba.dispatch.launch.nested_calls import Front
 from blocknumba.dispatch.tiles.auto import Auto
 from blocknumba.dispatch.tune.key import key_expressions, key_scope
-
-if TYPE_CHECKING:
-    from blocknumba.dispatch.launch.kernel import Kernel
 
 _TEXT = """\
 def _launch({{parameters}}):
@@ -45,7 +42,7 @@ def _launch({{parameters}}):
 """
 
 
-def generate_front(kernel: Kernel, arguments: tuple, keywords: Mapping[str, object], link: Link,
+def generate_front(kernel: Named, arguments: tuple, keywords: Mapping[str, object], link: Link,
                    first: Callable) -> Callable | None:
     """A launcher for calls with arguments like these; None if such have to be read each time.
 

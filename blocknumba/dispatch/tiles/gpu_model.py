@@ -59,7 +59,7 @@ IMPOSSIBLE = math.inf
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the model asks of a GPU."""
+    """The facts that the model asks of a GPU."""
 
     target: Target
     multiprocessors: int
@@ -137,7 +137,7 @@ def _stage_bytes(loads: list[Task]) -> Numbers:
 
 
 def work_turns(work: Work) -> Numbers:
-    """How often a program stores: a persistent one stores one tile after the other."""
+    """Number of times that a program stores: a persistent one stores one tile after the other."""
     return max((work.times(task).max() if isinstance(work.times(task), np.ndarray)
                 else work.times(task) for task in work.of("store")), default=1)
 

@@ -20,7 +20,7 @@ from blocknumba.tile_ir.analysis.provenance import origins
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, PURE, READS, WRITES
 from blocknumba.tile_ir.ir.types import PointerType, TileType, ViewType
-from blocknumba.tile_ir.ir.uses import carried
+from blocknumba.tile_ir.ir.uses import carried, controls
 from blocknumba.tile_ir.ops.control import for_, if_, loop
 from blocknumba.tile_ir.ops.create import num_programs, program_id
 from blocknumba.tile_ir.ops.dot import dot
@@ -37,7 +37,7 @@ Numbers = float | np.ndarray
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one op does each time it runs.
+    """The work of one op each time it runs.
 
     kind: "load", "store" (atomics too), "dot", "exchange" (reductions and scans), "carried" (a tile
         that a loop keeps), or "compute".
@@ -97,7 +97,7 @@ class Work:
     loops: tuple[Loop, ...]
 
     def times(self, task: Task) -> Numbers:
-        """How often a program does a task."""
+        """Number of times that a program does a task."""
         times, index = task.share, task.loop
         while index >= 0:
             times, index = times * np.ceil(self.loops[index].trips), self.loops[index].parent
@@ -105,7 +105,7 @@ class Work:
 
     @property
     def unevenness(self) -> Numbers:
-        """How many times as long as the mean program the longest takes, as far as loops say."""
+        """Iterations of the longest program by those of the mean one, of all loops."""
         total, longest = 0.0, 0.0
         for index, one in enumerate(self.loops):
             tasks = sum(task.loop == index for task in self.tasks)
@@ -163,7 +163,7 @@ class _Reader:
                 self._op(op, loop_index, share)
 
     def _for(self, op: Op, loop_index: int, share: float) -> None:
-        bounds = [self.known.get(value) for value in (op.start, op.stop, op.step)]
+        bounds, (region,) = [self.known.get(value) for value in controls(op)], op.regions
         trips, most, middle = float(UNKNOWN_TRIPS), float(UNKNOWN_TRIPS), bounds[0]
         if all(bound is not None for bound in bounds):
             start, stop, step = (bound.astype(np.int64) for bound in bounds)
@@ -171,7 +171,8 @@ class _Reader:
             trips, most = float(counts.mean()), float(counts.max())
             middle = (start + counts.astype(np.int64) // 2 * step).astype(bounds[0].dtype)
         if middle is not None:
-            self.known[op.regions[0].args[0]] = middle
+            counter, *_ = region.args
+            self.known[counter] = middle
         self._loop(op, loop_index, share, trips, most)
 
     def _loop(self, op: Op, parent: int, share: float, trips: float, most: float) -> None:
@@ -180,7 +181,8 @@ class _Reader:
         for value in carried(op).args:
             if value.type.shape:
                 self.tasks.append(_task("carried", op, value.type, loop=index))
-        self.region(op.regions[0], index, share)
+        (region,) = op.regions
+        self.region(region, index, share)
 
     def _if(self, op: Op, loop_index: int, share: float) -> None:
         condition = self.known.get(op.condition)
@@ -199,15 +201,16 @@ class _Reader:
         if op.opdef.has(READS | WRITES):
             self._access(op, loop_index, share)
         elif op.opdef is dot:
-            x, y = op.operands[0].type, op.operands[1].type
+            x, y = op.a.type, op.b.type
             shape = (math.prod(x.shape[:-2]), x.shape[-2], y.shape[-1], x.shape[-1])
             self.tasks.append(Task("dot", op.name, shape, x.dtype.bits,
                                    f"{x.dtype} {op.attrs.get('precision', '')}".strip(),
                                    share, loop_index))
         elif op.opdef in _EXCHANGES:
-            self.tasks.append(_task("exchange", op, op.operands[0].type, share, loop_index))
-        elif op.opdef.has(ELEMENTWISE) and op.results[0].type.shape:
-            self.tasks.append(_task("compute", op, op.results[0].type, share, loop_index))
+            tile = op.tiles[0].type if op.opdef in (reduce_with, scan) else op.x.type
+            self.tasks.append(_task("exchange", op, tile, share, loop_index))
+        elif op.opdef.has(ELEMENTWISE) and op.result.type.shape:
+            self.tasks.append(_task("compute", op, op.result.type, share, loop_index))
 
     def _evaluate(self, op: Op) -> None:
         """Evaluate an op on scalars, if it is pure and its operands are known."""
@@ -221,7 +224,7 @@ class _Reader:
             self.known[value] = array
 
     def _access(self, op: Op, loop_index: int, share: float) -> None:
-        pointer = op.operands[0]
+        pointer = op.pointer
         tile = pointer.type
         if not _is_pointer(tile):
             return
@@ -238,8 +241,9 @@ class _Reader:
 
     def _view(self, op: Op) -> tuple[tuple[float, ...], int]:
         """Limits of the elements of a view, and the axis of the tile that has stride 1."""
-        view, sizes = self.known.get(op.operands[0]), op.attrs["sizes"]
-        rank = len(op.results[0].type.shape)
+        view, sizes = self.known.get(op.view), op.attrs["sizes"]
+        pointers, _ = op.results
+        rank = len(pointers.type.shape)
         kept = [axis for axis, size in enumerate(sizes) if size is not None]
         if view is None or len(kept) != rank:  # an index is a tile
             return (math.inf,) * rank, rank - 1
