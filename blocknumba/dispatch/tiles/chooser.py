@@ -240,9 +240,8 @@ class Chooser:
 
     def _work(self, request: _Request, constants: Mapping[str, int]) -> Work:
         """The work of a program of the kernel with these constants."""
-        # here and not above, as in _ranked
-        from blocknumba.dispatch.compile.pipeline import tile_function
-        from blocknumba.tile_ir.analysis.work import work_of
+        from blocknumba.dispatch.compile.pipeline import tile_function  # here: as in _ranked
+        from blocknumba.tile_ir.analysis.work import work_of  # here: as in _ranked
 
         flat, parts = self._kernel.nested.taken_apart(request.bound | constants)
         arguments = read_arguments(flat.signature, parts)
@@ -263,11 +262,9 @@ class Chooser:
 def _model(request: _Request) -> Callable[..., np.ndarray]:
     """The model of a device: (work, programs, bytes of arrays) -> estimates."""
     if request.driver is None:
-        # here and not above, as in _ranked
-        from blocknumba.dispatch.tiles import cpu_model
+        from blocknumba.dispatch.tiles import cpu_model  # here: as in _ranked
         return cpu_model.nanoseconds
-    # here and not above, as in _ranked
-    from blocknumba.dispatch.tiles import gpu_model
+    from blocknumba.dispatch.tiles import gpu_model  # here: as in _ranked
 
     machine = gpu_model.Machine(
         target_of(request.driver, request.device),
