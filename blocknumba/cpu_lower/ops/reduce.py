@@ -8,6 +8,12 @@ Of a (4, 64) tile, with 16 lanes:
       for j in range(0, 64, 16):                 for i in range(4):
         total += x[i, j:j+16]                      total += x[i, j:j+16]
       y[i] = combined lanes of total             y[j:j+16] = total
+
+Rows that are too wide for the registers are read along, several at once: the states wait in memory.
+
+    for i in range(0, rows, 8):
+      for j in range(0, columns, 16):
+        y[j:j+16] += x[i, j:j+16] + x[i+1, j:j+16] + ...
 """
 
 from __future__ import annotations
@@ -20,13 +26,14 @@ from blocknumba.cpu_lower.emitter import Buffer, Coordinates, Emitter, root
 from blocknumba.cpu_lower.ops.elementwise import combine, vectors
 from blocknumba.cpu_lower.writer import vector
 from blocknumba.tile_ir.ir.function import Op, Value
-from blocknumba.tile_ir.ir.types import DType, float32, int32
+from blocknumba.tile_ir.ir.types import DType, TileType, float32, int32
 from blocknumba.tile_ir.ops import reduce
 
 # the elementwise op that combines two elements
 COMBINED = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum", "fmax": "fmax",
             "fmin": "fmin", "and": "and", "or": "or", "xor": "xor"}
 MAX_ACCUMULATORS = 4
+ROWS_AT_ONCE = 8  # streams that processors prefetch well
 
 State = list[str]
 
@@ -131,6 +138,8 @@ def _reduce(emitter: Emitter, op: Op, reduction: Reduction) -> None:
     with emitter.filled_by([source], shape, lane_axis):
         if lane_axis == axis or lane_axis is None:
             result = _along_lanes(emitter, op, reduction, lanes, target)
+        elif shape[lane_axis] // lanes > MAX_ACCUMULATORS:
+            result = _by_rows(emitter, op, reduction, lane_axis, lanes, target)
         else:
             result = _across(emitter, op, reduction, lane_axis, lanes, target)
     if target is None:
@@ -253,6 +262,50 @@ def _across(emitter: Emitter, op: Op, reduction: Reduction, lane_axis: int, lane
             emitter.keep(op.result, tuple(here), Lanes(reduction.result(emitter, state, lanes)),
                          target)
     emitter.nest(outer, place, lanes, columns, together=together)
+    return ""
+
+
+def _by_rows(emitter: Emitter, op: Op, reduction: Reduction, lane_axis: int, lanes: int,
+             target: Buffer) -> str:
+    """The lanes run along another axis, which is long: states in memory, a few rows at once."""
+    source, axis = op.x, op.attrs["axis"]
+    shape, place = source.type.shape, lane_axis - (lane_axis > axis)
+    types = [TileType(dtype, op.result.type.shape) for dtype in reduction.types]
+    is_result = reduction.types == (op.result.type.dtype,)
+    states = [target] if is_result else [emitter.buffer(type_, place) for type_ in types]
+    rows = min(ROWS_AT_ONCE, shape[axis])
+
+    def keep(coordinates: Coordinates, values: Sequence[str]) -> None:
+        for type_, buffer, value in zip(types, states, values):
+            emitter.store(type_.dtype, emitter.place(type_.dtype, buffer, coordinates),
+                          Lanes(value))
+
+    def begin(coordinates: Coordinates) -> None:
+        keep(coordinates, [first for _, first in _first(emitter, reduction, lanes)])
+
+    def add(coordinates: Coordinates) -> None:
+        own = coordinates[:axis] + coordinates[axis + 1:]
+        first = emitter.writer.multiply(coordinates[axis].name, str(rows))
+        state = [emitter.dense(type_.dtype, emitter.read(type_, buffer, own))
+                 for type_, buffer in zip(types, states)]
+        for number in range(rows):
+            row = Lanes(emitter.writer.add(first, str(number)), 0)
+            here = (*coordinates[:axis], row, *coordinates[axis + 1:])
+            x = emitter.dense(source.type.dtype, emitter.at(source, here))
+            state = reduction.add(emitter, state, x, emitter.dense_index(row), lanes)
+        keep(own, state)
+
+    def end(coordinates: Coordinates) -> None:
+        state = [emitter.dense(type_.dtype, emitter.read(type_, buffer, coordinates))
+                 for type_, buffer in zip(types, states)]
+        emitter.keep(op.result, coordinates, Lanes(reduction.result(emitter, state, lanes)),
+                     target)
+
+    outer = shape[:axis] + shape[axis + 1:]
+    emitter.nest(outer, place, lanes, begin)
+    emitter.nest((*shape[:axis], shape[axis] // rows, *shape[axis + 1:]), lane_axis, lanes, add)
+    if not is_result:
+        emitter.nest(outer, place, lanes, end)
     return ""
 
 
