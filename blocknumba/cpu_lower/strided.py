@@ -33,7 +33,7 @@ def load(writer: Writer, scalar: str, size: int, lanes: int, address: str, step:
     if step < 0:
         last = _moved(writer, scalar, address, (lanes - 1) * step)
         upward = load(writer, scalar, size, lanes, last, -step)
-        return _shuffled(writer, scalar, lanes, upward, upward, range(lanes)[::-1])
+        return shuffled(writer, scalar, lanes, upward, upward, range(lanes)[::-1])
     type_, span = vector(scalar, lanes), (lanes - 1) * step + 1
     starts = [min(number * lanes, span - lanes) for number in range(step)]
     # the vector that holds each lane's element, and its place there
@@ -45,7 +45,7 @@ def load(writer: Writer, scalar: str, size: int, lanes: int, address: str, step:
                             f"{_moved(writer, scalar, address, starts[number])}, align {size}")
         order = [lanes + place if of == number else lane if found and of < number else None
                  for lane, (of, place) in enumerate(places)]
-        found = _shuffled(writer, scalar, lanes, found or "poison", own, order)
+        found = shuffled(writer, scalar, lanes, found or "poison", own, order)
     return found
 
 
@@ -55,7 +55,7 @@ def store(writer: Writer, scalar: str, size: int, lanes: int, address: str, step
     if step < 0:
         last = _moved(writer, scalar, address, (lanes - 1) * step)
         store(writer, scalar, size, lanes, last, -step,
-              _shuffled(writer, scalar, lanes, x, x, range(lanes)[::-1]))
+              shuffled(writer, scalar, lanes, x, x, range(lanes)[::-1]))
         return
     type_ = vector(scalar, lanes)
     if step == 1:
@@ -68,7 +68,7 @@ def store(writer: Writer, scalar: str, size: int, lanes: int, address: str, step
             continue
         mask = ", ".join(f"i1 {str(lane is not None).lower()}" for lane in order)
         writer.call("void", f"llvm.masked.store.{suffix(scalar, lanes)}.p0",
-                    (type_, _shuffled(writer, scalar, lanes, x, x, order)),
+                    (type_, shuffled(writer, scalar, lanes, x, x, order)),
                     ("ptr", f"align {size} {_moved(writer, scalar, address, start)}"),
                     (vector("i1", lanes), f"<{mask}>"))
 
@@ -79,7 +79,7 @@ def _moved(writer: Writer, scalar: str, address: str, elements: int) -> str:
     return writer.assign(f"getelementptr {scalar}, ptr {address}, i64 {elements}")
 
 
-def _shuffled(writer: Writer, scalar: str, lanes: int, x: str, y: str,
+def shuffled(writer: Writer, scalar: str, lanes: int, x: str, y: str,
               order: Sequence[int | None]) -> str:
     """Lanes of two vectors; None: any."""
     type_ = vector(scalar, lanes)
