@@ -9,6 +9,9 @@ extent:
     iterations        16             16             16              8
 
 The numbers of all candidates are evaluated at once, as arrays.
+
+An extent beyond the array's along its axis gives one tile there, not a fraction of one: loops over
+tiles have as many iterations as if the extent were the array's.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import numpy as np
 
 from blocknumba.tile_ir.analysis.work import Loop, Task, Work
 
+NEARLY = 0.2  # off a whole power: loops that begin at another place in each program are
 FIRST, RATIO = 16, 4  # extents of the first probe: their doubles are equal to none of them
 
 
@@ -43,9 +47,33 @@ def scaled(works: Sequence[Work], candidates: np.ndarray) -> Work | None:
     with np.errstate(divide="ignore", invalid="ignore"):
         powers = np.log2(numbers[1:] / numbers[0])
     powers[~np.isfinite(powers)] = 0  # of 0, or of infinity
-    doubled = np.log2(candidates / np.array(probes(candidates.shape[1])[0]))
-    rows = iter((numbers[0] * 2.0 ** (doubled @ powers)).T)
+    whole = np.round(powers)
+    powers = np.where(np.abs(powers - whole) < NEARLY, whole, powers)
+    extents = np.array(probes(candidates.shape[1])[0])
+    found = numbers[0] * 2.0 ** (np.log2(candidates / extents) @ powers)
+    found *= _least_tiles(first, powers, found)
+    rows = iter(found.T)
     return _rebuilt(first, lambda _: next(rows))
+
+
+def _least_tiles(work: Work, powers: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """Factors of the numbers of all candidates: those of loops over tiles, where an extent goes
+    beyond the array.
+
+    powers: (extents, numbers).   found: (candidates, numbers), without the factors.
+    """
+    columns = iter(range(found.shape[1]))
+    numbered = _rebuilt(work, lambda _: next(columns))
+    beyond = np.ones((len(found), len(powers)))  # tile by array along the axes of each extent
+    for task in numbered.of("load", "store"):
+        for size, limit in zip(task.shape, task.limits):
+            ratio = np.maximum(found[:, size] / found[:, limit], 1)[:, None]
+            beyond = np.maximum(beyond, np.where(powers[:, size] == 1, ratio, 1))
+    factors = np.ones_like(found)
+    for loop in numbered.loops:
+        for column in (loop.trips, loop.most):
+            factors[:, column] = np.where(powers[:, column] == -1, beyond, 1).prod(axis=1)
+    return factors
 
 
 def _structure(work: Work) -> tuple:

@@ -109,6 +109,24 @@ def test_loops_are_counted_for_programs_all_over_the_grid():
     assert 28 <= loop.trips <= 36  # of the first program 1, of the last 64
 
 
+@bn.jit
+def persistent(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+    for m, n in bn.persistent(out.shape, (BM, BN)):
+        sums = bn.zeros((BM, BN))
+        for k in bn.spans(x.shape[1], BK):
+            sums += x[m, k] @ w[k, n]
+        out[m, n] = sums
+
+
+@pytest.mark.parametrize("extents", [(256, 32, 128), (64, 128, 64), (16, 512, 1024)])
+def test_tiles_beyond_the_array_are_counted_whole(extents):
+    problem = Problem(persistent, 132, ("BM", "BN", "BK"), *product(60, 16384, 500).arguments)
+    work = scaled([problem.work(probe)[0] for probe in probes(3)], np.array([extents]))
+    own, _ = problem.work(extents)
+    for one, other in zip(work.of("dot", "store"), own.of("dot", "store"), strict=True):
+        np.testing.assert_allclose(work.times(one), own.times(other), rtol=0.3)
+
+
 def test_work_of_a_product():
     work, programs = product(4096, 2048, 1024).work((128, 256, 64))
     (load_x, load_w), (dot,), (store,) = work.of("load"), work.of("dot"), work.of("store")
