@@ -1,0 +1,123 @@
+"""Kernels under NVIDIA's compute-sanitizer: memory errors, races in shared memory, barriers.
+
+    python tests/sanitize.py --processes 14
+    python tests/sanitize.py --tools racecheck --samples softmax generated --seconds 120
+
+Needs a GPU, and compute-sanitizer of the CUDA Toolkit on the path or below CUDA_HOME.  Prints a
+table of samples and tools: errors found, "right" or "wrong" by the sample's own check.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS = ("memcheck", "racecheck", "synccheck")
+EXAMPLES = ("softmax", "layernorm", "matmul", "attention", "transpose", "histogram", "gather_rows",
+            "sums", "scan")
+_CASES = "tests/conformance/run_cases.py --on gpu --processes 1 --count"
+# name -> a script of ours and its arguments; each checks its results itself
+SAMPLES = {name: f"examples/{name}.py" for name in EXAMPLES} | {
+    "conformance of dots": f"{_CASES} 24 --only dot",
+    "conformance of reductions": f"{_CASES} 60 --only reduce",
+    "conformance of order": f"{_CASES} 40 --only sort",
+    "conformance of scans": f"{_CASES} 40 --only scan",
+    "conformance of gathers": f"{_CASES} 40 --only gather",
+    "generated": "tests/conformance/generated_kernels.py --on gpu --count 60 --processes 0",
+}
+_SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a tool said of a sample.
+
+    errors: that it found; None where it printed no summary.   is_right: the sample's own check.
+    """
+
+    sample: str
+    tool: str
+    errors: int | None
+    is_right: bool
+    seconds: float
+    text: str
+
+    def __str__(self) -> str:
+        found = "no summary" if self.errors is None else f"{self.errors} errors"
+        return f"{found}, {'right' if self.is_right else 'wrong'}, {self.seconds:.0f} s"
+
+    @property
+    def is_clean(self) -> bool:
+        return self.errors == 0 and self.is_right
+
+
+def errors_in(text: str) -> int | None:
+    """The number of errors in a tool's summary; None where there is none."""
+    found = _SUMMARY.findall(text)
+    return sum(map(int, found)) if found else None
+
+
+def sanitizer() -> str | None:
+    """The path of compute-sanitizer."""
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+    places = [f"{home}/{folder}" for home in homes if home
+              for folder in ("bin", "compute-sanitizer")]
+    return shutil.which("compute-sanitizer", path=os.pathsep.join(
+        [os.environ.get("PATH", ""), *places]))
+
+
+def checked(program: str, sample: str, tool: str, seconds: float) -> Outcome:
+    """Run one sample under one tool."""
+    started = time.time()
+    command = [program, "--tool", tool, "--error-exitcode", "0", sys.executable,
+               *SAMPLES[sample].split()]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    try:
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True,
+                              timeout=seconds)
+    except subprocess.TimeoutExpired as stopped:
+        text = (stopped.stdout or b"").decode(errors="replace")
+        return Outcome(sample, tool, errors_in(text), False, seconds, f"{text}\nstopped")
+    return Outcome(sample, tool, errors_in(done.stdout + done.stderr), done.returncode == 0,
+                   time.time() - started, done.stdout + done.stderr)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tools", nargs="+", default=TOOLS, choices=TOOLS)
+    parser.add_argument("--samples", nargs="+", default=list(SAMPLES), choices=list(SAMPLES))
+    parser.add_argument("--processes", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=300, help="for one sample and tool")
+    given, program = parser.parse_args(), sanitizer()
+    if program is None:
+        print("compute-sanitizer is neither on the path nor below CUDA_HOME")
+        return 2
+    pairs = [(sample, tool) for sample in given.samples for tool in given.tools]
+    outcomes = []
+    with ThreadPoolExecutor(given.processes) as pool:
+        for outcome in pool.map(lambda pair: checked(program, *pair, given.seconds), pairs):
+            print(f"{outcome.sample}, {outcome.tool}: {outcome}", flush=True)
+            outcomes.append(outcome)
+    width = max(map(len, given.samples))
+    for sample in given.samples:
+        cells = [f"{o.tool}: {o}" for o in outcomes if o.sample == sample]
+        print(f"{sample:{width}}  " + "  |  ".join(cells))
+    unclean = [o for o in outcomes if not o.is_clean]
+    for outcome in unclean:
+        print(f"\n{outcome.sample}, {outcome.tool}:\n{outcome.text[-3000:]}")
+    print(f"{len(outcomes) - len(unclean)} of {len(outcomes)} clean")
+    return bool(unclean)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
