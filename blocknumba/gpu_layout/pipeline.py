@@ -20,6 +20,7 @@ from blocknumba.gpu_layout.memory.insert_barriers import insert_barriers
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement import rules  # noqa: F401  fills the table of placements
 from blocknumba.gpu_layout.placement.assign_layouts import assign_layouts
+from blocknumba.gpu_layout.placement.extract_in_steps import extract_in_steps
 from blocknumba.gpu_layout.placement.load_once import load_once
 from blocknumba.gpu_layout.placement.lower_reductions import lower_reductions
 from blocknumba.gpu_layout.placement.stage_conversions import stage_conversions
@@ -47,6 +48,8 @@ MAPPING_PASSES = Pipeline((
     lower_accesses,
     # after lower_accesses: it reads addresses
     load_once,
+    # after load_once, which extracts one element of each run
+    extract_in_steps,
     # after specialize_warps: cp.async for the loads that are left
     pipeline_loops,
 ))

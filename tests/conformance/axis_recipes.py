@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from kernel_recipes import ANY, EXACT, Facts, Made, Variable, bounded, recipe, with_zero
 from numpy_tiles import BOOL, DTYPES, FLOATS, HALVES
@@ -165,13 +167,14 @@ def product_of_matrices(m):
         return None
     y = m.any_of(lambda v: fits(v) and v.dtype == x.dtype)
     right = y.name if y.shape[0] == x.shape[1] else f"bn.trans({x.name})"
-    size = x.facts.size * (y if right == y.name else x).facts.size * x.shape[1] if (
-        x.is_whole) else 0
-    columns = y.shape[1] if right == y.name else x.shape[0]
+    other = y if right == y.name else replace(x, shape=x.shape[::-1])
     text = f"bn.dot({x.name}, {right})"
-    if x.shape[0] * columns > m.max_size:
+    if x.shape[0] * other.shape[1] > m.max_size:
         return None
-    return Made(text, bounded(-size, size, m.dtype_of(text)) if x.is_whole and x.is_float else ANY)
+    if not x.is_float:
+        return Made(text)
+    size = x.facts.size * other.facts.size * x.shape[1]
+    return Made(text, bounded(-size, size, m.dtype_of(text)))
 
 
 @recipe(2)

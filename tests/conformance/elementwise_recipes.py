@@ -80,7 +80,7 @@ def bits(m):
 @recipe(2)
 def integer_power(m):
     x = m.any_of(lambda v: v.is_int)
-    exponent = m.like(x, lambda v: v.is_int) if x else None
+    exponent = m.like(x, lambda v: v.dtype == x.dtype) if x else None
     if exponent is None:
         return None
     return Made(m.pick([f"{x.name} ** {m.random.randint(0, 5)}",

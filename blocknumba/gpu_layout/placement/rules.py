@@ -39,6 +39,8 @@ from blocknumba.tile_ir.ops.shape import (
 )
 
 # Issue slots of one warp per register, where it is not 1.
+MAX_HELD = 64  # elements of a tile in one thread, for parts of it: more would leave no registers
+
 _SLOTS = {
     8: "exp exp2 log log2 rsqrt",
     16: "div sqrt log10 sin cos mod floordiv truncdiv truncmod popc clz ffs umulhi",
@@ -338,6 +340,16 @@ def _extract_preferred(op: Op, layouts: Layouts) -> LinearLayout | None:
     return registers.subtile(layout, op.result.type.shape) if layout is not None else None
 
 
+def _extract_accepts(op: Op, layout: LinearLayout) -> bool:
+    """Whether threads hold no more of x than MAX_HELD elements, or than x spread over all of them.
+
+    Of a small part that every thread holds, each would hold all of x.
+    """
+    (wide,) = _extract_operands(op, layout)
+    threads = 1 << len(layout[LANE]) + len(layout[WARP])
+    return 1 << len(wide[REGISTER]) <= max(MAX_HELD, op.x.type.size // threads)
+
+
 def _gather_operands(op: Op, layout: LinearLayout) -> Layouts:
     """By shuffles, every warp needs what its threads may ask for; else x may be in any layout."""
     x, axis = op.x.type, op.attrs["axis"]
@@ -400,7 +412,13 @@ register_placement(
 )
 register_placement(split, Placement(operands=_split_operands, preferred=_split_preferred, slots=0))
 register_placement(
-    extract, Placement(operands=_extract_operands, preferred=_extract_preferred, slots=0)
+    extract,
+    Placement(
+        operands=_extract_operands,
+        preferred=_extract_preferred,
+        accepts=_extract_accepts,
+        slots=0,
+    ),
 )
 register_placement(flip, Placement(accepts=_flip_accepts, fallback=_flip_fallback, slots=2))
 register_placement(

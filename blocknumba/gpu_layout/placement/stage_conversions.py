@@ -81,11 +81,13 @@ class _Stager(Rebuilder):
     def ops(self, ops: Sequence[Op]) -> None:
         """Emit ops again, conversions through shared memory in groups."""
         outer, self._buffers = self._buffers, dict(self._buffers)
-        self._emit_groups([op for op in ops if op not in self._needless])
+        self._emit_groups(ops)
         self._buffers = outer
 
     def _emit_groups(self, ops: Sequence[Op]) -> None:
-        for group in _grouped(ops):
+        for group in _grouped(ops, self._needless):
+            if group[0] in self._needless:
+                continue
             if _needs_shared(group[0]):
                 self._convert(group)
             else:
@@ -175,36 +177,38 @@ def _bits_of_chunks(op: Op) -> tuple[int, ...]:
     return chunk_bits(op.x.type.layout, tile.layout, needed) if needed else ()
 
 
-def _grouped(ops: Sequence[Op]) -> Iterator[tuple[Op, ...]]:
+def _grouped(ops: Sequence[Op], needless: set[Op]) -> Iterator[tuple[Op, ...]]:
     """ops one by one, but independent conversions through shared memory in one group.
 
     Pure ops that depend on a conversion are held back, so that later conversions join its group,
     until an op comes that is not pure.  Pure ops that do not depend on it go before it.
+    needless: conversions that join no group; what reads them waits for what they read.
     """
     conversions: list[Op] = []
     waiting: list[Op] = []
     dependent: set[Value] = set()
     for op in ops:
         if not op.opdef.has(PURE):
-            yield from _released(conversions, waiting)
+            yield from _released(conversions, waiting, needless)
             conversions, waiting, dependent = [], [], set()
             yield (op,)
             continue
         depends = any(value in dependent for value in op.operands)
-        if not depends and not _needs_shared(op):
+        if not depends and (op in needless or not _needs_shared(op)):
             yield (op,)
             continue
         (waiting if depends else conversions).append(op)
         dependent.update(op.results)
-    yield from _released(conversions, waiting)
+    yield from _released(conversions, waiting, needless)
 
 
-def _released(conversions: list[Op], waiting: list[Op]) -> Iterator[tuple[Op, ...]]:
+def _released(conversions: list[Op], waiting: list[Op],
+              needless: set[Op]) -> Iterator[tuple[Op, ...]]:
     """A group of conversions, then the ops held back for it, grouped in turn."""
     if conversions:
         yield tuple(conversions)
     if waiting:
-        yield from _grouped(waiting)
+        yield from _grouped(waiting, needless)
 
 
 def _is_through_memory(op: Op) -> bool:
