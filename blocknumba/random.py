@@ -10,7 +10,11 @@ Source: Salmon, Moraes, Dror and Shaw, "Parallel Random Numbers: As Easy as 1, 2
 
 from __future__ import annotations
 
+from blocknumba.errors import require
 from blocknumba.tile_ir.ir.types import float32, int32, int64, uint32, uint64
+from blocknumba.typing import promotion
+from blocknumba.typing.context import describe, require_numbers
+from blocknumba.typing.function import function
 from blocknumba.typing.functions.create import cast
 from blocknumba.typing.functions.elementwise import FLOAT_FUNCTIONS, maximum
 from blocknumba.typing.functions.elementwise import where as choose
@@ -26,6 +30,16 @@ MIN_UNIFORM = 1e-7  # its logarithm is finite
 TURN = 6.283185307179586
 
 
+@function
+def _whole(context, name, x):
+    """x, a tile or a scalar of ints.   Errors: anything else."""
+    require_numbers(f"random numbers: {name}", x)
+    require(promotion.result_dtype((x,)).kind in ("int", "uint"),
+            "random numbers: {}: given {}, accepted ints", name, describe(x),
+            hint="convert it: bn.cast(x, bn.int64)")
+    return x
+
+
 def philox(seed, c0, c1, c2, c3, n_rounds=ROUNDS):
     """Four words of random bits for a counter of four words, each an int tile or scalar.
 
@@ -35,7 +49,7 @@ def philox(seed, c0, c1, c2, c3, n_rounds=ROUNDS):
     >>> bn.evaluate(bn.philox, 42, [0, 1], 0, 0, 0)[0]
     array([2632642643, 4242219303], dtype=uint32)
     """
-    key = cast(seed, uint64)
+    key = cast(_whole("seed", seed), uint64)
     k0, k1 = cast(key, uint32), cast(key >> 32, uint32)
     c0, c1, c2, c3 = cast(c0, uint32), cast(c1, uint32), cast(c2, uint32), cast(c3, uint32)
     for _ in static_range(n_rounds):
@@ -57,7 +71,7 @@ def randint4x(seed, offset, n_rounds=ROUNDS):
     >>> [words[0] for words in bn.evaluate(bn.randint4x, 42, [0, 1])]
     [np.uint32(2632642643), np.uint32(2012563771), np.uint32(314527917), np.uint32(1463989207)]
     """
-    wide = cast(offset, int64)
+    wide = cast(_whole("offset", offset), int64)
     return philox(seed, cast(wide, uint32), cast(wide >> 32, uint32), 0, 0, n_rounds)
 
 

@@ -62,4 +62,6 @@ def _tuple_item(value: tuple, index: object) -> object:
                               "values") from None
     except TypeError:
         raise BlockTypeError(f"index: given {describe(index)}, accepted an int or a "
-                             "slice") from None
+                             "slice that is known at compile time",
+                             hint="choose an item with `if`, or unroll a loop over all of them "
+                                  "with bn.static_range") from None

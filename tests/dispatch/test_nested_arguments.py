@@ -410,7 +410,9 @@ IN_KERNELS = [
     (reads_a_dataclass, Frozen(X), "Frozen has no field 'height', accepted data, count", ""),
     (unpacks, Pair(X, X), "unpacking: given 3 values, accepted 4", ""),
     (too_far, Pair(X, X), "in a compile-time expression: tuple index out of range", ""),
-    (by_run_time, Pair(X, X), "index: given an int of run time, accepted an int or a slice", ""),
+    (by_run_time, Pair(X, X), "index: given an int of run time, accepted an int or a slice that "
+     "is known at compile time", "choose an item with `if`, or unroll a loop over all of them "
+     "with bn.static_range"),
     (assigns, Pair(X, X), "assignment to an attribute: not supported in a kernel", ""),
     (too_many, (X,), "Pair: too many positional arguments, accepted Pair(left, right, "
      "factor=3)", ""),

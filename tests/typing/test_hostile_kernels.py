@@ -289,8 +289,7 @@ HOSTILE = [
      "full: 1180591620717411303424 is out of range for int64, accepted -9223372036854775808 to "
      "9223372036854775807", ""),
     ("x[0] = bn.arange(8, 0)", BlockTypeError,
-     "arange: size must be a power of two, got -8",
-     "use arange(1) and a mask"),
+     "arange: given 8 to 0, accepted a stop that is greater than start", ""),
     ("x[0] = bn.arange(2**40, 2**40 + 8)", BlockTypeError,
      "arange: given 1099511627776 to 1099511627784, accepted int32", ""),
     ("x[0] = bn.sum(x[bn.span(0, 8)], axis=1)", BlockValueError,

@@ -45,7 +45,7 @@ def bitcast(x, *, dtype) -> TileType:
     """
     to = DTYPES[dtype]
     require(not x.is_pointer and to.bits == x.dtype.bits,
-            "bitcast: given {}, accepted a dtype of {} bits", x, to.bits)
+            "bitcast: given {} and {}, accepted dtypes of one size", x, to)
     return x.of(to)
 
 

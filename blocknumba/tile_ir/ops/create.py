@@ -20,8 +20,8 @@ def require_shape(name: str, shape: tuple[int, ...]) -> None:
     for extent in shape:
         require(extent > 0 and extent & extent - 1 == 0,
                 "{}: every extent must be a power of two, got {}", name, shape,
-                hint=f"the next valid extent is {1 << max(extent - 1, 0).bit_length()}; "
-                     "mask the rest")
+                hint=f"the next valid extent is {1 << (extent - 1).bit_length()}; mask the rest"
+                if extent > 0 else "")
 
 
 @op(PURE)
@@ -63,8 +63,10 @@ def arange(*, start, size) -> TileType:
     Errors: size is not a power of two; the last element does not fit int32.
     Source: numpy.arange.
     """
-    require(size > 0 and size & size - 1 == 0, "arange: size must be a power of two, got {}", size,
-            hint=f"use arange({1 << max(size - 1, 0).bit_length()}) and a mask")
+    require(size > 0, "arange: given {} to {}, accepted a stop that is greater than start", start,
+            start + size)
+    require(size & size - 1 == 0, "arange: size must be a power of two, got {}", size,
+            hint=f"use arange({1 << (size - 1).bit_length()}) and a mask")
     require(int32.minimum <= start and start + size - 1 <= int32.maximum,
             "arange: given {} to {}, accepted int32", start, start + size)
     return TileType(int32, (size,))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.function import Value
-from blocknumba.tile_ir.ir.types import DTYPES, bool_, float32
+from blocknumba.tile_ir.ir.types import DTYPES, DType, bool_, float32
 from blocknumba.tile_ir.ops.create import require_shape
 from blocknumba.typing import promotion
 from blocknumba.typing.context import describe, require_numbers
@@ -92,7 +92,7 @@ def zeros(context, shape, dtype=float32):
     >>> bn.evaluate(bn.zeros, (4,), bn.int32)
     array([0, 0, 0, 0], dtype=int32)
     """
-    return _filled(context, "zeros", context.constant(0, static_dtype("zeros", dtype)), shape)
+    return _filled(context, "zeros", context.constant(0, _dtype_of("zeros", dtype)), shape)
 
 
 @function
@@ -104,7 +104,7 @@ def ones(context, shape, dtype=float32):
     array([[1., 1.],
            [1., 1.]], dtype=float32)
     """
-    return _filled(context, "ones", context.constant(1, static_dtype("ones", dtype)), shape)
+    return _filled(context, "ones", context.constant(1, _dtype_of("ones", dtype)), shape)
 
 
 @function
@@ -118,7 +118,7 @@ def empty(context, shape, dtype=float32):
     >>> bn.evaluate(bn.empty, (2, 4), bn.int8).shape
     (2, 4)
     """
-    of = static_dtype("empty", dtype)
+    of = _dtype_of("empty", dtype)
     if context.options.debug:
         scalar = context.emit("undefined", dtype=of.name, shape=(), zero=True)
     else:
@@ -188,6 +188,16 @@ def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
     if rounding == "nearest":
         return context.cast(value, to)
     return context.emit("cast", value, dtype=to.name, rounding=rounding)
+
+
+def _dtype_of(name: str, dtype: object) -> DType:
+    """The dtype of a new tile.
+
+    Errors: an int, which is meant as one more extent.
+    """
+    require(not isinstance(dtype, int), "{}: given {} as a dtype, accepted dtypes", name, dtype,
+            hint=f"write the shape as a tuple: bn.{name}((8, 8))")
+    return static_dtype(name, dtype)
 
 
 def _of_size(context, number, dtype) -> Value:

@@ -303,7 +303,8 @@ def _shape_arguments(name: str, shape: tuple) -> tuple[int, ...]:
 def reshaped(context: Context, name: str, x: object, shape: tuple[int, ...]) -> Value:
     """The elements of x in C order in a shape of as many; one extent may be -1."""
     tile = tile_of(context, name, x)
-    if shape.count(-1) == 1:
+    require(shape.count(-1) < 2, "{}: given {}, accepted at most one extent of -1", name, shape)
+    if -1 in shape:
         known = math.prod(n for n in shape if n != -1)
         require(known and tile.type.size % known == 0, "{}: {} elements do not fill {}", name,
                 tile.type.size, shape)

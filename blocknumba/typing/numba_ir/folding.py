@@ -256,12 +256,10 @@ def _fold_static_item(expression: ir.Expr, values: dict[str, object]) -> object:
 
 
 def _item(value: object, index: object) -> object:
-    if index is UNKNOWN or not isinstance(value, (tuple, str, Items)):
+    if index is UNKNOWN or is_opaque(index) or not isinstance(value, (tuple, str, Items)):
         return UNKNOWN
     if not isinstance(value, Items):
         return _guarded(operator.getitem, (value, index), {})
-    if is_opaque(index):
-        return UNKNOWN
     found = _guarded(operator.getitem, (value.items, index), {})
     return as_tuple(found) if isinstance(index, slice) else found
 

@@ -36,8 +36,8 @@ REFUSED = [
      "cast: rounding 'zero' needs a narrower float of 16 bits or more, got float32 to float64"),
     ("cast", (F,), {"dtype": "float16", "rounding": "up"},
      "cast: rounding must be one of ('nearest', 'zero'), got 'up'"),
-    ("bitcast", (F,), {"dtype": "int64"}, "bitcast: given tile<8xfloat32>, "
-                                          "accepted a dtype of 64 bits"),
+    ("bitcast", (F,), {"dtype": "int64"}, "bitcast: given tile<8xfloat32> and int64, "
+                                          "accepted dtypes of one size"),
     ("arange", (), {"start": 0, "size": 100}, "arange: size must be a power of two, got 100"),
     ("arange", (), {"start": 2**31 - 1, "size": 2}, "arange: given 2147483647 to 2147483649, "
                                                     "accepted int32"),
