@@ -5,6 +5,7 @@ A page lists modules and names in ```{entries} blocks; the text of an entry is t
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from collections.abc import Iterator
@@ -22,6 +23,9 @@ _ENTRIES = re.compile(r"^```\{entries\}[^\n]*\n(.*?)^```$", re.MULTILINE | re.DO
 _ROW = re.compile(r"^\| `(?P<name>\w+)` \| `(?P<arguments>[^`]*)` \| `(?P<result>[^`]*)` "
                   r"\| (?P<meaning>.*) \|$", re.MULTILINE)
 _TEMPLATE = re.compile(r"^```py\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
+# modules of classes that users make
+_MADE_BY_USERS = ("dispatch.tune.key", "testing.report", "triton.runtime.autotuner",
+                  "triton.runtime.tensors", "typing.loops", "typing.static_values")
 # a line of a docstring that begins with names and a colon describes them
 _ITEM = re.compile(r"^(?P<names>\w+(?:, \w+)*): ")
 
@@ -44,9 +48,12 @@ class Entry:
     @property
     def module(self) -> str:
         """The module that defines it, within blocknumba."""
-        source = self.value.rule if isinstance(self.value, BlockFunction) else self.value
-        name = self.value.__name__ if isinstance(source, ModuleType) else source.__module__
-        return name.removeprefix("blocknumba.")
+        source = self.value
+        if isinstance(source, ModuleType):
+            return source.__name__.removeprefix("blocknumba.")
+        for inner in ("rule", "fget"):  # of functions of the language, and of properties
+            source = getattr(source, inner, source)
+        return source.__module__.removeprefix("blocknumba.")
 
     @property
     def doc(self) -> str:
@@ -123,25 +130,40 @@ def placed() -> Iterator[tuple[str, Entry]]:
 
 
 def listed(words: list[str], known: dict[str, Entry]) -> list[Entry]:
-    """The entries that words name: names, or modules, which stand for the names they define.
+    """The entries that words name, in their order.
 
-    Errors: KeyError for a word that is neither.
+    A word is a name; a module, which stands for the names that it defines; a member of a named
+    class, `bn.Kernel.bind`; or a class that users meet but do not name, by its whole path.
+    Errors: LookupError or AttributeError for any other word.
     """
     found = []
     for word in words:
         own = [entry for name, entry in known.items()
                if entry.module == word and not isinstance(entry.value, ModuleType)
                and name.startswith("triton.") == word.startswith("triton")]
-        found += sorted(own, key=lambda entry: entry.short) or [known[word]]
+        found += sorted(own, key=lambda entry: entry.short) or [known.get(word) or _found(word)]
     return found
+
+
+def _found(path: str) -> Entry:
+    """An entry of what a path leads to, a member by its class and its name."""
+    owner, _, name = path.rpartition(".")
+    if owner in (known := entries()):
+        cls = known[owner].value
+        return Entry(f"{known[owner].short}.{name}", inspect.getattr_static(cls, name))
+    return Entry(name, getattr(importlib.import_module(f"blocknumba.{owner}"), name))
 
 
 def markdown(entry: Entry) -> str:
     """An entry as a directive of Sphinx's Python domain, in Markdown."""
-    kind = ("data" if isinstance(entry.value, ModuleType) else
-            "class" if isinstance(entry.value, type) else "function")
+    value, is_member = entry.value, "." in entry.name.removeprefix("bn.").removeprefix("triton.")
+    kind = ("data" if isinstance(value, (ModuleType, property)) else
+            "class" if isinstance(value, type) else "method" if is_member else "function")
+    # how classes are made that users do not make themselves is nobody's business
+    signature = "" if kind in ("data", "class") and entry.module not in _MADE_BY_USERS else (
+        re.sub(r"^\(self(, )?", "(", entry.signature))
     body = "\n".join(_body(entry.doc))
-    return f"````{{py:{kind}}} {entry.name}{entry.signature}\n\n{body}\n````\n"
+    return f"````{{py:{kind}}} {entry.name}{signature}\n\n{body}\n````\n"
 
 
 def _body(doc: str) -> Iterator[str]:
