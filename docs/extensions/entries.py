@@ -16,7 +16,7 @@ from types import ModuleType
 import blocknumba as bn
 from blocknumba import errors, language, testing, triton
 from blocknumba.tile_ir.ir.types import DType
-from blocknumba.typing.function import BlockFunction, signature_text
+from blocknumba.typing.function import signature_text
 
 REFERENCE = Path(__file__).resolve().parent.parent / "reference"
 _ENTRIES = re.compile(r"^```\{entries\}[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -1,7 +1,7 @@
 """Files of the repository outside of docs/ in the site: as pages, or to download.
 
-A page of PAGES has the text of its file.  Links of all pages to a file with a page lead to it; links
-to other files, as programs, are downloads.
+A page of PAGES has the text of its file.  Links of all pages to a file with a page lead to it;
+those to other files, as programs, are downloads.
 """
 
 from __future__ import annotations
