@@ -13,7 +13,7 @@ from test_specialize_warps import OPTIONS
 import blocknumba as bn
 
 from blocknumba.gpu_layout.async_copies.ops import tma_load, warp_roles
-from blocknumba.gpu_layout.async_copies.residency import shares_multiprocessor
+from blocknumba.gpu_layout.async_copies.residency import programs_to_share
 from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
 from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
 from blocknumba.gpu_layout.dots.rotate_dots import rotate_dots
@@ -98,23 +98,24 @@ def test_the_check_of_rings_finds_a_fetch_that_is_missing():
     assert ring_problems(fn, 4)
 
 
-@pytest.mark.parametrize(("constants", "options", "shares"), [
-    (BLOCKS, WARPGROUP, True),
-    (BLOCKS | {"BM": 128}, OPTIONS, False),  # of two warpgroups, one can multiply for the other
-    (BLOCKS | {"D": 128}, WARPGROUP, False),  # registers
-    (BLOCKS | {"BN": 64, "D": 128}, WARPGROUP, False),  # shared memory
-    (BLOCKS, replace(WARPGROUP, features=OPTIONS.features - {"tma"}), False),
+@pytest.mark.parametrize(("constants", "options", "programs"), [
+    (BLOCKS, WARPGROUP, 3),
+    (BLOCKS | {"BM": 128, "BN": 64}, WARPGROUP, 2),  # registers for no more
+    (BLOCKS | {"BM": 128}, OPTIONS, 0),  # of two warpgroups, one can multiply for the other
+    (BLOCKS | {"BN": 64, "D": 128}, WARPGROUP, 0),  # shared memory for two, as with producers
+    (BLOCKS | {"D": 128}, WARPGROUP, 0),  # shared memory for one
+    (BLOCKS, replace(WARPGROUP, features=OPTIONS.features - {"tma"}), 0),
 ])
-def test_programs_share_where_three_fit(constants, options, shares):
+def test_programs_share_where_three_fit_or_producers_are_in_the_way(constants, options, programs):
     fn = mapped(softmax_products, HEADS, constants, options)
 
-    assert shares_multiprocessor(fn, options) is shares
+    assert programs_to_share(fn, options) == programs
 
 
 def test_programs_whose_dots_do_not_wait_for_each_other_do_not_share():
     fn = mapped(matmul, HEADS[:3], {"BM": 64, "BN": 64, "BK": 64})
 
-    assert not shares_multiprocessor(fn, WARPGROUP)
+    assert not programs_to_share(fn, WARPGROUP)
 
 
 def test_a_loop_within_a_loop_has_a_warp_that_fetches():

@@ -5,6 +5,8 @@ A multiprocessor has 65536 registers.  Three ways in which a kernel with TMA use
     8 warps and a producer warp        (8 + 1, rounded up to 12 warps) x 32 x 168
     8 warps and a producer warpgroup   8 x 32 x 240 + 4 x 32 x 24         (setmaxnreg)
     three programs of 4 warps each     3 x 4 x 32 x 168                   (no producer)
+    two of them                        2 x 4 x 32 x 255
+    two and their producer warps       (2 x (4 + 1), rounded up to 12 warps) x 32 x 168
 """
 
 from __future__ import annotations
@@ -37,9 +39,9 @@ def chained_dot_registers(first: TileType, second: TileType, num_warps: int) -> 
     return scores + scores // 2 + accumulator + OTHER_REGISTERS
 
 
-def registers_beside_producer(num_warps: int) -> int:
-    """The registers of a thread beside one producer warp: warps are allocated in fours."""
-    groups = -(-(num_warps + 1) // WARPGROUP)
+def registers_beside_producer(num_warps: int, programs: int = 1) -> int:
+    """The registers of a thread of programs with a producer warp: warps are allocated in fours."""
+    groups = -(-programs * (num_warps + 1) // WARPGROUP)
     return min(MAX_REGISTERS, REGISTERS // (groups * WARPGROUP * WARP_SIZE) // UNIT * UNIT)
 
 
@@ -60,38 +62,46 @@ def register_limit(options: LayoutOptions) -> int:
     return registers_beside_producer(options.num_warps)
 
 
-# With two resident programs, often both compute, or both multiply.  Measured: perf/NOTES.md
-RESIDENT_PROGRAMS = 3
+# Programs that share a multiprocessor without producers.  Three come first: of two, often both
+# compute, or both multiply.  Two are better than one whose dots overlap.  Measured: perf/NOTES.md
+RESIDENT_PROGRAMS = (3, 2)
 RESIDENT_COPIES = 2  # slots of a ring: other programs compute while one waits
 SYSTEM_BYTES = 1024  # of shared memory that every program has.  Source: CUDA Programming Guide
 
 
-def shares_multiprocessor(fn: Function, options: LayoutOptions) -> bool:
-    """Whether RESIDENT_PROGRAMS of a kernel should share a multiprocessor, and fit.
+def programs_to_share(fn: Function, options: LayoutOptions) -> int:
+    """Number of programs that should share a multiprocessor, each fetching for itself; 0 if none.
 
-    Those are kernels of one warpgroup in which every loop chains two dots.  The caller records the
-    decision in the function: resident_programs.
+    Those are programs of one warpgroup in which every loop chains two dots: three if they fit, two
+    if two that have producers do not.  The caller records the number in the function:
+    resident_programs.
     """
     if options.num_warps != WARPGROUP or "tma" not in options.features:
-        return False
+        return 0
     loops = [op for op in walk(fn.body) if is_loop(op)]
     chains = [chain for loop in loops if (chain := _chained_dots(loop))]
     if not chains or len(chains) < len(loops):
-        return False
+        return 0
     need = max(chained_dot_registers(first.result.type, second.result.type, options.num_warps)
                for first, second in chains)
-    return (need <= registers_of_each(RESIDENT_PROGRAMS, options.num_warps)
-            and _staged_bytes(fn) <= shared_bytes_of_each(options))
+    for programs in RESIDENT_PROGRAMS:
+        if programs == 2 and need <= registers_beside_producer(options.num_warps, programs):
+            break  # they share the multiprocessor in any case, and overlap their dots
+        if (need <= registers_of_each(programs, options.num_warps)
+                and _staged_bytes(fn) <= shared_bytes_of_each(options, programs)):
+            return programs
+    return 0
 
 
 def has_room_to_share(fn: Function, options: LayoutOptions) -> bool:
     """Whether programs that should share a multiprocessor fit, once all staged tiles are known."""
-    return "resident_programs" in fn.attrs and _staged_bytes(fn) <= shared_bytes_of_each(options)
+    programs = fn.attrs.get("resident_programs", 0)
+    return bool(programs) and _staged_bytes(fn) <= shared_bytes_of_each(options, programs)
 
 
-def shared_bytes_of_each(options: LayoutOptions) -> int:
-    """Shared memory for the tiles of one of RESIDENT_PROGRAMS."""
-    available = (options.shared_bytes + SYSTEM_BYTES) // RESIDENT_PROGRAMS
+def shared_bytes_of_each(options: LayoutOptions, programs: int) -> int:
+    """Shared memory for the tiles of one of the programs of a multiprocessor."""
+    available = (options.shared_bytes + SYSTEM_BYTES) // programs
     return available - SYSTEM_BYTES - RESERVED_BYTES
 
 

@@ -342,7 +342,9 @@ class _Planning:
         inner = [ring for ring in rings if ring.depth == deepest]
         size = sum(ring.size_bytes for ring in inner)
         shares = self.schedule.shares = has_room_to_share(self._fn, self._options)
-        room = shared_bytes_of_each(self._options) if shares else self._options.room_bytes
+        room = self._options.room_bytes
+        if shares:
+            room = shared_bytes_of_each(self._options, self._fn.attrs["resident_programs"])
         room -= sum(ring.size_bytes for ring in rings if ring.depth < deepest)
         room -= sum(
             tile_bytes(op.result.type)

@@ -8,7 +8,7 @@ from blocknumba.gpu_layout.async_copies.ops import (
     WARPGROUP, mbarrier_allocate, mbarriers_ready, stage, warp_roles,
 )
 from blocknumba.gpu_layout.async_copies.residency import (
-    CONSUMER_REGISTERS, PRODUCER_REGISTERS, RESIDENT_PROGRAMS, can_reallocate_registers,
+    CONSUMER_REGISTERS, PRODUCER_REGISTERS, can_reallocate_registers,
     registers_beside_producer,
 )
 from blocknumba.gpu_layout.async_copies.roles import Buffers, Consumer, Producer, RoleContext
@@ -128,7 +128,7 @@ class _Specializer:
         uses = ring_uses(fn, schedule.rings)
         loops = fetching_loops(fn, schedule) if schedule.shares else None
         if loops is not None:
-            self._resident_programs = RESIDENT_PROGRAMS
+            self._resident_programs = fn.attrs["resident_programs"]
             builder.emit(mbarriers_ready, blocks=schedule.blocks)
             SingleRole(builder, context, schedule.stores, uses, loops, Uses(fn)).run(fn.body)
             return

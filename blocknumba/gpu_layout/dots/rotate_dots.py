@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_copies.ops import ONE_ELEMENT, pin, wgmma, wgmma_wait
 from blocknumba.gpu_layout.async_copies.residency import (
-    RESIDENT_PROGRAMS, chained_dot_registers, register_limit, shares_multiprocessor,
+    chained_dot_registers, programs_to_share, register_limit,
 )
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
@@ -48,8 +48,9 @@ def rotate_dots(fn: Function, options: LayoutOptions) -> Function:
     The operand that the second dot reads from registers is written while no dot is in flight, as
     wgmma requires.   Source: FlashAttention-3, arXiv 2407.08608, section 3.2.
     """
-    if shares_multiprocessor(fn, options):  # other programs keep the tensor cores busy
-        return fn.with_body(fn.body, resident_programs=RESIDENT_PROGRAMS)
+    programs = programs_to_share(fn, options)
+    if programs:  # the others keep the tensor cores busy
+        return fn.with_body(fn.body, resident_programs=programs)
     uses = Uses(fn)
     loops = {
         op: found
