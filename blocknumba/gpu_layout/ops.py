@@ -18,7 +18,10 @@ from blocknumba.gpu_layout.layouts.registers import REGISTER, shape_of
 from blocknumba.gpu_layout.layouts.shared import OFFSET, chunk_layout
 from blocknumba.gpu_layout.placement.reductions import reduction_plan
 from blocknumba.gpu_layout.placement.scans import scan_plan
+from blocknumba.tile_ir.analysis.axis import AxisInfo
+from blocknumba.tile_ir.analysis.axis_rules import Infos, rule as axis_rule
 from blocknumba.tile_ir.analysis.ranges import RULES, Range
+from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import EFFECT, PURE, attribute, op
 from blocknumba.tile_ir.ir.types import DTYPES, PointerType, TileType, int32
 
@@ -68,6 +71,11 @@ def convert_layout(x, *, layout) -> TileType:
     """
     _require_registers("convert_layout", x)
     return TileType(x.dtype, x.shape, layout)
+
+
+@axis_rule(convert_layout.name)
+def _(infos: Infos, op: Op) -> AxisInfo:
+    return infos[op.x]
 
 
 @op(PURE)

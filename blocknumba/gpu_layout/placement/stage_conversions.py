@@ -3,11 +3,14 @@
     %y = convert_layout %x     ->     %b = shared_allocate
                                       shared_write %b, %x
                                       %y = shared_read %b         insert_barriers adds the barrier
+
+What is known of integers, bools and pointers would end at a buffer; a `hint` after it says it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from blocknumba.gpu_layout.async_copies.ops import (
     ONE_ELEMENT, buffer_view, fence_async, shared_tile, stage, tma_store, wgmma,
@@ -23,11 +26,13 @@ from blocknumba.gpu_layout.ops import (
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.gathers import gather_plan
 from blocknumba.gpu_layout.placement.planner import element_bits
+from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import PURE, READS, WRITES
 from blocknumba.tile_ir.ir.rebuild import Rebuilder
-from blocknumba.tile_ir.ir.types import TileType
+from blocknumba.tile_ir.ir.types import FLOAT, TileType
+from blocknumba.tile_ir.ops.debug import hint
 from blocknumba.tile_ir.ops.gather import gather
 from blocknumba.tile_ir.passes.contract import declared
 
@@ -59,24 +64,27 @@ def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
     if not broadcast and not gathers and not any(
             _needs_shared(op) or op.opdef in STAGING for op in walk(fn.body)):
         return fn
-    return _Stager(broadcast, _read_by_engines(fn), gathers, _needless(fn, gathers)).function(fn)
+    return _Stager(fn, broadcast, gathers).function(fn)
 
 
 class _Stager(Rebuilder):
     """Rebuilder that lowers conversions through shared memory.
 
     broadcast: ops whose results go from one thread to all.
-    read_by_engines: buffers that TMA or wgmma read.
-    gathers: those that read a buffer.   needless: conversions of what they alone read.
+    gathers: those that read a buffer.
     """
 
-    def __init__(self, broadcast: set[Op], read_by_engines: set[Value], gathers: set[Op],
-                 needless: set[Op]):
+    def __init__(self, fn: Function, broadcast: set[Op], gathers: set[Op]):
         super().__init__(folding=False)
-        self._broadcast = broadcast
-        self._read_by_engines = read_by_engines
-        self._gathers, self._needless = gathers, needless
+        self._fn = fn
+        self._broadcast, self._gathers = broadcast, gathers
+        self._read_by_engines = _read_by_engines(fn)
+        self._needless = _needless(fn, gathers)
         self._buffers: dict[Value, Value] = {}
+
+    @cached_property
+    def _infos(self) -> AxisInfos:
+        return AxisInfos(self._fn)
 
     def ops(self, ops: Sequence[Op]) -> None:
         """Emit ops again, conversions through shared memory in groups."""
@@ -144,7 +152,20 @@ class _Stager(Rebuilder):
         whole = [op for op in group if not _bits_of_chunks(op)]
         for op, buffer in zip(whole, buffers, strict=True):
             self.builder.loc = op.loc
-            self[op.result] = _read(self.builder, buffer, op.result.type, op.result.hint)
+            read = _read(self.builder, buffer, op.result.type, op.result.hint)
+            self[op.result] = self._hinted(read, op.result)
+
+    def _hinted(self, read: Value, converted: Value) -> Value:
+        """What was read from a buffer, with what is known of the tile that was converted."""
+        dtype = converted.type.dtype
+        if not converted.type.is_pointer and dtype.kind == FLOAT:
+            return read
+        axes = self._infos[converted].axes
+        known = {"divisibility": tuple(axis.divisibility for axis in axes),
+                 "contiguity": tuple(axis.contiguity for axis in axes),
+                 "constancy": tuple(axis.constancy for axis in axes)}
+        told = {name: numbers for name, numbers in known.items() if max(numbers) > 1}
+        return self.builder.emit(hint, read, hint=converted.hint, **told) if told else read
 
     def _convert_in_chunks(self, x: Value, op: Op, bits: tuple[int, ...]) -> None:
         """Write and read a tile chunk by chunk.
