@@ -235,6 +235,27 @@ def running_arguments(iterations):
     return (a, b, np.zeros((64 * iterations, 64), np.float32)), np.cumsum(terms, 0).reshape(-1, 64)
 
 
+@bn.jit
+def gathered(a, b, table, count, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+    """A product of rows of b that a table names."""
+    m, n, k = bn.arange(0, BM), bn.arange(0, BN), bn.arange(0, BK)
+    acc = bn.zeros((BM, BN), bn.float32)
+    for start in range(0, count, BK):
+        inside = start + k < count
+        rows = bn.load(table + (start + k), mask=inside, other=0)
+        a_tile = bn.load(a + (m[:, None] * count + (start + k)[None, :]), mask=inside[None, :])
+        acc += a_tile @ bn.load(b + (rows[:, None] * BN + n[None, :]), mask=inside[:, None])
+    bn.store(out + (m[:, None] * BN + n[None, :]), acc)
+
+
+def gathered_arguments(iterations):
+    count = max(32 * iterations - 16, 0)
+    a, b = numbers(21, 32, count), numbers(22, 50, 64)
+    table = np.random.default_rng(23).integers(0, 50, count).astype(np.int32)
+    expected = a.astype(np.float32) @ b[table].astype(np.float32)
+    return (a, b, table, count, np.zeros((32, 64), np.float32)), expected
+
+
 # on Hopper -------------------------------------------------------------------------------------
 @bn.jit
 def half_by_pointers(a, b, columns: bn.constexpr, out, BM: bn.constexpr, BN: bn.constexpr,
@@ -274,6 +295,7 @@ CASES = (
          tolerance=5e-2),
     Case(running, running_arguments, PRODUCT, 2, min_iterations=1),
     Case(dequantized, dequantized_arguments, NARROW_PRODUCT, 2, min_iterations=1),
+    Case(gathered, gathered_arguments, NARROW_PRODUCT, 2),
 )
 HOPPER_CASES = (
     Case(walking_matmul, walking_matmul_arguments, PRODUCT, 2),

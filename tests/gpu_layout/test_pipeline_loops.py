@@ -231,17 +231,17 @@ STAGE = """
     %b = stage %a : tile<256xfloat16, offset:1..128/dim0:8>
     %c = shared_tile %b : tile<256xfloat16>
     print %c {prefix=""}"""
+INDEXED = ("%index = load %y : int32\n    %first = mul %index, %step : int32\n    "
+           "%firsts = splat %first : tile<256xint32>\n    "
+           "%even = add %firsts, %lanes : tile<256xint32>\n    "
+           + LOAD.replace("%xs, %at", "%xs, %even"))
 REFUSED = {
     "it is volatile": LOAD.replace("load %xp", "load %xp {{volatile=True}}") + STAGE,
     "what is masked is not zero": LOAD.replace("load %xp", "load %xp, %mask, %others") + STAGE,
     "its threads would copy less than 4 bytes at a time":
         "%two = add %at, %at : tile<256xint32>\n    "
         + LOAD.replace("%xs, %at", "%xs, %two") + STAGE,
-    "its address depends on loaded values":
-        "%index = load %y : int32\n    %first = mul %index, %step : int32\n    "
-        "%firsts = splat %first : tile<256xint32>\n    "
-        "%even = add %firsts, %lanes : tile<256xint32>\n    "
-        + LOAD.replace("%xs, %at", "%xs, %even") + STAGE,
+    "its address depends on loaded values": INDEXED + STAGE + "\n    store %yp, %at",
     "a check comes before it":
         "assert %true {{message=\"\"}}\n    " + LOAD + STAGE,
     "an atomic of the loop keeps it in order":
@@ -269,6 +269,13 @@ def test_the_load_begins_early_where_none_of_that_is_so():
     plan = pipelining_of(loop_with(LOAD + STAGE), OPTIONS)
 
     assert stages(plan) == [STAGES] and plan.reasons == {}
+
+
+def test_what_an_address_is_computed_from_is_loaded_early_too():
+    plan = pipelining_of(loop_with(INDEXED + STAGE), OPTIONS)
+
+    (pipeline,) = plan.pipelines
+    assert [op.name for op in pipeline.addresses.ops].count("load") == 1
 
 
 def test_other_arrays_may_be_written_in_the_loop():

@@ -323,6 +323,7 @@ class _Planning:
                 self.found.reasons[op] = reason
             else:
                 loads.append(early)
+        loads = self._without_indices(loop, loads)
         if not loads:
             return False
         stages = self._stages(loop, loads, taken)
@@ -330,18 +331,40 @@ class _Planning:
             reason = "two copies of its tile do not fit into shared memory"
             self.found.reasons.update({early.load: reason for early in loads})
             return False
-        addresses = slice_of(loop, [value for early in loads for value in early.pointer_and_mask])
-        following = carried(loop).following
-        advance = slice_of(loop, [following[index] for index in addresses.carried])
+        addresses = self._slice(loop, [v for early in loads for v in early.pointer_and_mask])
         staged = [op for early in loads for op in early.stages]
         readers = [reader for op in staged for reader in self._readers(op.result)]
         by_async_proxy = any(reader.opdef is wgmma for reader in readers)
         is_read = any(early.is_read for early in loads)
         prefetch = None if is_read else prefetch_of(loop, readers, staged)
         self.found.pipelines.append(
-            Pipeline(loop, tuple(loads), stages, addresses, advance, by_async_proxy, prefetch,
+            Pipeline(loop, tuple(loads), stages, addresses, self._advance(loop, addresses),
+                     by_async_proxy, prefetch,
                      late_waits(loop, staged, self._uses)))
         return True
+
+    def _without_indices(self, loop: Op, loads: list[EarlyLoad]) -> list[EarlyLoad]:
+        """The loads of which no other load's address is computed: those begin with the others."""
+        indices = {op for early in loads
+                   for op in self._slice(loop, early.pointer_and_mask).ops if op.opdef is load}
+        self.found.reasons.update(dict.fromkeys(
+            (early.load for early in loads if early.load in indices),
+            "the address of another load is computed from it"))
+        return [early for early in loads if early.load not in indices]
+
+    def _slice(self, loop: Op, values: Iterable[Value]) -> Slice | None:
+        """The ops that compute addresses of an iteration; loads that may come early among them.
+
+        None if there are others that are not pure, or if carried values depend on loads.
+        """
+        found = slice_of(loop, values,
+                         lambda op: op.opdef is load and not self._stays(loop, op))
+        return found if found is not None and self._advance(loop, found) is not None else None
+
+    def _advance(self, loop: Op, addresses: Slice) -> Slice | None:
+        """The ops that compute the next values of the carried values in a slice."""
+        following = carried(loop).following
+        return slice_of(loop, [following[index] for index in addresses.carried])
 
     def _is_wanted(self, loop: Op) -> bool:
         if attribute(loop, "num_stages") is not None:
@@ -384,18 +407,19 @@ class _Planning:
         if self._requested_stages(loop) == 1:
             return "num_stages is 1"
         op = early.load
-        if attribute(op, "volatile") or attribute(op, "cache") == VOLATILE_CACHE:
-            return "it is volatile"
         if early.stages and early.other is not None:
             return "what is masked is not zero"
         if min(self._copy_bytes(op, layout) for layout in early.layouts) < MIN_COPY_BYTES:
             return "its threads would copy less than 4 bytes at a time"
-        if slice_of(loop, early.pointer_and_mask) is None:
+        reason = self._stays(loop, op)
+        if not reason and self._slice(loop, early.pointer_and_mask) is None:
             return "its address depends on loaded values"
-        return self._order_refusal(loop, op)
+        return reason
 
-    def _order_refusal(self, loop: Op, op: Op) -> str:
+    def _stays(self, loop: Op, op: Op) -> str:
         """Reason why a load cannot move before the other ops of an iteration; empty if it can."""
+        if attribute(op, "volatile") or attribute(op, "cache") == VOLATILE_CACHE:
+            return "it is volatile"
         read = self._origins[op.pointer]
         for other in walk(loop.regions[0]):
             if other.opdef in (assert_, check_index):

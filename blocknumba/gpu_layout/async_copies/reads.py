@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_copies.ops import buffer_view, wgmma
@@ -39,13 +39,15 @@ class Slice:
     carried: tuple[int, ...]
 
 
-def slice_of(loop: Op, values: Iterable[Value]) -> Slice | None:
+def slice_of(loop: Op, values: Iterable[Value],
+             movable: Callable[[Op], bool] = lambda _: False) -> Slice | None:
     """The slice of values of an iteration, enough to compute them for a later iteration too.
 
-    None if one of its ops is not pure.
+    None if one of its ops is neither pure nor movable.
     """
     (region,), own = loop.regions, carried(loop)
-    reached = _reached(region, values, dict(zip(own.args, own.following, strict=True)))
+    following = dict(zip(own.args, own.following, strict=True))
+    reached = _reached(region, values, following, movable)
     if reached is None:
         return None
     ops, args = reached
@@ -59,11 +61,12 @@ def ops_for(region: Region, values: Iterable[Value]) -> tuple[Op, ...] | None:
 
 
 def _reached(
-    region: Region, values: Iterable[Value], following: Mapping[Value, Value]
+    region: Region, values: Iterable[Value], following: Mapping[Value, Value],
+    movable: Callable[[Op], bool] = lambda _: False
 ) -> tuple[tuple[Op, ...], set[Value]] | None:
     """The ops of a region that compute values, in order, and the region arguments that they use.
 
-    None if one of the ops is not pure.
+    None if one of the ops is neither pure nor movable.
     following: per argument, its value in the next iteration, which is reached too.
     """
     inside, needed, args, todo = set(region.ops), set(), set(), list(values)
@@ -77,7 +80,7 @@ def _reached(
         op = value.owner
         if op not in inside or op in needed:
             continue
-        if not _is_pure(op):
+        if not _is_pure(op) and not movable(op):
             return None
         needed.add(op)
         todo += _operands(op)

@@ -156,7 +156,7 @@ class _Stager(Rebuilder):
             self[op.result] = self._hinted(read, op.result)
 
     def _hinted(self, read: Value, converted: Value) -> Value:
-        """What was read from a buffer, with what is known of the tile that was converted."""
+        """The tile that was read from a buffer, with what is known of the converted one."""
         dtype = converted.type.dtype
         if not converted.type.is_pointer and dtype.kind == FLOAT:
             return read
