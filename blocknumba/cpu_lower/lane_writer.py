@@ -264,6 +264,22 @@ class LaneWriter:
                          (type_, value), (vector("ptr", lanes), f"align {size} {pointers}"),
                          (masks, condition))
 
+    def store_side_by_side(self, dtype: DType | PointerType,
+                           stores: Sequence[Sequence[Lanes]]) -> bool:
+        """Store elements that fill memory together, if they do; whether they did.
+
+        stores: (pointer, value, and the mask if there is one) of each, in the order in memory.
+        """
+        pointers = [pointer for pointer, *_ in stores]
+        if any(len(own) > 2 for own in stores) or any(
+                pointer.step != len(stores) for pointer in pointers) or self.lanes == 1:
+            return False
+        values = [self._to_memory(dtype, self.dense(dtype, value), self.lanes)
+                  for _, value in stores]
+        strided.store_all(self.writer, memory_type(dtype), size_bytes(dtype), self.lanes,
+                          pointers[0].name, values)
+        return True
+
     def _from_memory(self, dtype: DType | PointerType, x: str, lanes: int) -> str:
         if register_type(dtype) != "i1":
             return x

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from blocknumba.cpu_lower import strided
 from blocknumba.cpu_lower.elements import is_narrow, size_bytes
+from blocknumba.cpu_lower.store_groups import Grouping
 from blocknumba.cpu_lower.target import CpuTarget
 from blocknumba.tile_ir.analysis.affine import AffineExpressions
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos, axis_info
@@ -85,6 +86,9 @@ class Plan:
         self._data: dict[Value, bool] = {}
         for op in walk(fn.body):
             self._measure(op)
+        self._grouping = Grouping(self.affine, self._number, self._may_alias, is_root)
+        self._groups = {op: group for group in self._grouping.of_region(fn.body)
+                        for op in group} if disjoint else {}
         self._shared: set[Value] = set()
         self._last: dict[Value, int] = {}
         self._roots: dict[Value, set[RootUse]] = {}
@@ -171,7 +175,7 @@ class Plan:
             self._last_uses(op)
             if is_root(op):
                 for value in op.operands:
-                    self._read(value, op, {op})
+                    self._read(value, op, {self.group_of(op)[-1]})
                 continue
             for result in op.results:
                 uses = self._roots.get(result, set())
@@ -266,8 +270,20 @@ class Plan:
 
     def needed_before(self, op: Op) -> list[Value]:
         """Tiles to compute before an op: loads of what it writes, and what a loop reads often."""
+        group = self.group_of(op)
+        if len(group) > 1:  # a load that the nest does itself comes before what it stores
+            return [load.result for store in group for load in self._early.get(store, ())
+                    if op is group[-1] and self._last[load.result] > self._number[op]]
         loads = [load.result for load in self._early.get(op, ())]
         return loads + self._reached_inside(op) if op.name in ("for", "loop") else loads
+
+    def group_of(self, op: Op) -> tuple[Op, ...]:
+        """The stores that one nest does, where the last of them stands; of others, the op."""
+        return self._groups.get(op, (op,))
+
+    def interleaved(self, group: Sequence[Op]) -> list[tuple[Op, ...]]:
+        """Stores of a group that write elements side by side, in their order."""
+        return self._grouping.interleaved(group)
 
     def _reached_inside(self, loop: Op) -> list[Value]:
         """Shared tiles from before a loop that its iterations read."""

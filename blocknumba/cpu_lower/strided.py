@@ -73,6 +73,21 @@ def store(writer: Writer, scalar: str, size: int, lanes: int, address: str, step
                     (vector("i1", lanes), f"<{mask}>"))
 
 
+def store_all(writer: Writer, scalar: str, size: int, lanes: int, address: str,
+              values: Sequence[str]) -> None:
+    """Store lane 0 of all values side by side at address, then lane 1 of all, and so on."""
+    type_, count = vector(scalar, lanes), len(values)
+    for start in range(0, lanes * count, lanes):
+        places = [divmod(place, count) for place in range(start, start + lanes)]
+        found = ""
+        for number, x in enumerate(values):
+            order = [lanes + lane if of == number else place if found and of < number else None
+                     for place, (lane, of) in enumerate(places)]
+            found = shuffled(writer, scalar, lanes, found or "poison", x, order)
+        writer.do(f"store {type_} {found}, ptr {_moved(writer, scalar, address, start)}, "
+                  f"align {size}")
+
+
 def _moved(writer: Writer, scalar: str, address: str, elements: int) -> str:
     if not elements:
         return address

@@ -5,7 +5,7 @@ from __future__ import annotations
 from blocknumba.cpu_lower.elements import Lanes, memory_type
 from blocknumba.cpu_lower.emitter import Access, Coordinates, Emitter, element, root
 from blocknumba.cpu_lower.writer import vector
-from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.types import DType, PointerType
 from blocknumba.tile_ir.ops import memory
@@ -80,18 +80,32 @@ def _(emitter: Emitter, op: Op, access: Access, operands: list[Lanes]) -> Lanes:
 
 @root(memory.store)
 def _(emitter: Emitter, op: Op) -> None:
-    values = [op.pointer, op.value]
-    if op.mask is not None and op.mask not in emitter.known.unmasked:
-        values.append(op.mask)
-    shape, dtype = op.pointer.type.shape, op.value.type.dtype
+    group = emitter.plan.group_of(op)
+    if op is not group[-1]:
+        return
+    operands = {store: _store_operands(emitter, store) for store in group}
+    values = [value for own in operands.values() for value in own]
+    shape = op.pointer.type.shape
     axis, lanes = emitter.plan.lanes_of(values)
 
     def accesses(coordinates: Coordinates) -> list[Access]:
         return [(value, coordinates) for value in values]
 
     def body(coordinates: Coordinates) -> None:
-        pointer, value, *mask = [emitter.at(*access) for access in accesses(coordinates)]
-        emitter.store(dtype, pointer, value, *mask)
+        found = {store: [emitter.at(value, coordinates) for value in own]
+                 for store, own in operands.items()}
+        left = dict(found)
+        for run in emitter.plan.interleaved(group):
+            if emitter.store_side_by_side(run[0].value.type.dtype, [found[store] for store in run]):
+                left = {store: own for store, own in left.items() if store not in run}
+        for store, (pointer, value, *mask) in left.items():
+            emitter.store(store.value.type.dtype, pointer, value, *mask)
 
     with emitter.filled_by(values, shape, axis):
         emitter.nest(shape, axis, lanes, body, accesses)
+
+
+def _store_operands(emitter: Emitter, op: Op) -> list[Value]:
+    """Pointer, value, and the mask where it counts."""
+    is_masked = op.mask is not None and op.mask not in emitter.known.unmasked
+    return [op.pointer, op.value, *[op.mask][:is_masked]]
