@@ -11,7 +11,7 @@ asks for its element at some coordinates. One of the coordinates may be that of 
           %y at (i, j + lane)                exp of a vector
           store
 
-What is dear and asked for by several nests is kept in a buffer (see planning.py).
+What is dear and asked for by several nests is kept in a buffer (see plans/planning.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from blocknumba.cpu_lower.elements import Lanes, uniform
 from blocknumba.cpu_lower.lane_writer import Buffer, Coordinates, LaneWriter
-from blocknumba.cpu_lower.planning import Plan
+from blocknumba.cpu_lower.plans.planning import Plan
 from blocknumba.cpu_lower.target import CpuTarget
 from blocknumba.cpu_lower.writer import UNLIKELY, Module
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value

@@ -2,8 +2,8 @@
 
     i32 @add(ptr arguments, i64 first_program, i64 stop_program, i32 grid0, i32 grid1, i32 grid2)
 
-runs the programs of a range, numbered in the order of program_order.py, on the calling thread.
-It returns 0, or the number of the failure that stopped it. `arguments` points to 8-byte slots:
+runs the programs of a range, in the order of plans/program_order.py, on the calling thread.  It
+returns 0, or the number of the failure that stopped it. `arguments` points to 8-byte slots:
 
     slot 0   the address of two i64 that a failure writes: its program, numbered with the first
              axis of the grid running fastest, and the element's index in C order
@@ -20,7 +20,7 @@ from blocknumba.cpu_lower import ops
 from blocknumba.cpu_lower.elements import memory_type
 from blocknumba.cpu_lower.emitter import MAX_STACK_BYTES, Emitter, Failure
 from blocknumba.cpu_lower.printing import FIRST_SLOT
-from blocknumba.cpu_lower.program_order import AXES, program_order
+from blocknumba.cpu_lower.plans.program_order import AXES, program_order
 from blocknumba.cpu_lower.target import CpuTarget
 from blocknumba.cpu_lower.toolchain import linked
 from blocknumba.cpu_lower.versions import in_two_versions

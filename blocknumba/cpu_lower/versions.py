@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from blocknumba.cpu_lower.elements import uniform
 from blocknumba.cpu_lower.emitter import Emitter
-from blocknumba.cpu_lower.planning import is_root
+from blocknumba.cpu_lower.plans.planning import is_root
 from blocknumba.tile_ir.ir.function import Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import READS
 

@@ -7,7 +7,7 @@ import pytest
 
 import blocknumba as bn
 from blocknumba.cpu_lower.kernel import lower
-from blocknumba.cpu_lower.program_order import program_order
+from blocknumba.cpu_lower.plans.program_order import program_order
 from blocknumba.cpu_lower.target import host
 from blocknumba.cpu_lower.toolchain import assemble
 from blocknumba.dispatch.compile.ahead import specialized

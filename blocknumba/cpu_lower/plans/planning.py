@@ -12,7 +12,7 @@ from functools import cached_property
 
 from blocknumba.cpu_lower import strided
 from blocknumba.cpu_lower.elements import is_narrow, size_bytes
-from blocknumba.cpu_lower.store_groups import Grouping
+from blocknumba.cpu_lower.plans.store_groups import Grouping
 from blocknumba.cpu_lower.target import CpuTarget
 from blocknumba.tile_ir.analysis.affine import AffineExpressions
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos, axis_info

@@ -75,7 +75,8 @@ class Grouping:
     def _loads(self, store: Op) -> Loads:
         """The loads that the nest of a store does."""
         found: Loads = {}
-        waiting, seen = [(value, True) for value in store.operands], set()
+        waiting = [(value, True) for value in store.operands]
+        seen: set[tuple[Value, bool]] = set()
         while waiting:
             access = value, aligned = waiting.pop()
             owner = value.owner
@@ -95,8 +96,8 @@ class Grouping:
     def _distance(self, one: Op, other: Op) -> int:
         """Elements from each of one access to that of another; 0 if it is not known, or is none.
 
-        The two interleave: along an axis of the tile the step is constant, and greater.  Rows, whose
-        step is not known, are those of an array: they do not overlap.
+        The two interleave: along an axis of the tile the step is constant, and greater.  Rows,
+        whose step is not known, are those of an array: they do not overlap.
         """
         first, second = self.affine[one.pointer], self.affine[other.pointer]
         if not (isinstance(first, AffineExpression) and isinstance(second, AffineExpression)

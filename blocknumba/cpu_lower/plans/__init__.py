@@ -1,0 +1,1 @@
+"""Decisions on a whole kernel before its code is written."""
