@@ -13,6 +13,7 @@ from pathlib import Path
 
 from blocknumba.errors import BlockError
 from blocknumba.nvvm_lower.llvm import MODULE_END
+from blocknumba.nvvm_lower.ptx.corrections import corrected
 from blocknumba.nvvm_lower.target import Target
 
 # The newest PTX that CUDA 12.m reads; CUDA 13.m reads 9.m.  Source: PTX ISA, "Release Notes"
@@ -87,8 +88,8 @@ def assemble(nvvm_ir: str, target: Target,
 
 
 def compile_to_ptx(nvvm_ir: str, target: Target, options: AssembleOptions) -> bytes:
-    """NVVM IR to PTX whose version the linker accepts."""
-    return cap_version(_compile(nvvm_ir, target, options), linker_ptx_version())
+    """NVVM IR to PTX that the linker accepts and gets right."""
+    return cap_version(corrected(_compile(nvvm_ir, target, options)), linker_ptx_version())
 
 
 def compile_to_ltoir(nvvm_ir: str, target: Target, options: AssembleOptions) -> bytes:

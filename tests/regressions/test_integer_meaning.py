@@ -169,3 +169,31 @@ def test_negative_literal_power_of_an_integer_is_an_error(device):
     x, out = np.ones(4, np.int32), np.zeros((2, 4), np.int32)
     with pytest.raises(BlockError, match="-1"):
         device.run(negative_powers, 1, x, out, B=4)
+
+
+@bn.jit
+def negated(x, wide, less, shifted, product, B: bn.constexpr):
+    r = bn.span(0, B)
+    y = -x[r]
+    wide[0, r], wide[1, r], wide[2, r] = y, bn.abs(x[r]), 0 - x[r]
+    less[0, r], less[1, r] = y < 3, bn.abs(x[r]) < x[r]
+    shifted[0, r], shifted[1, r] = y >> 3, bn.abs(x[r]) >> 3
+    product[r] = y.to(bn.int32) * x[r].to(bn.int32)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32"])
+def test_the_lowest_integer_negated_is_itself_where_its_sign_is_read(device, dtype):
+    """The assembler of CUDA 13.0 left out the extension of neg.s16 and abs.s16."""
+    lowest = np.iinfo(dtype).min
+    x = np.array([lowest, lowest + 1, -1, 0, 1, 5, -lowest - 1, lowest], dtype)
+    wide, less = np.zeros((3, 8), np.int64), np.zeros((2, 8), bool)
+    shifted, product = np.zeros((2, 8), dtype), np.zeros(8, np.int32)
+
+    device.run(negated, 1, x, wide, less, shifted, product, B=8)
+
+    with np.errstate(over="ignore"):
+        y, size = -x, np.abs(x)
+        np.testing.assert_array_equal(wide, [y, size, y])
+        np.testing.assert_array_equal(less, [y < 3, size < x])
+        np.testing.assert_array_equal(shifted, [y >> 3, size >> 3])
+        np.testing.assert_array_equal(product, y.astype(np.int32) * x.astype(np.int32))
