@@ -3,7 +3,8 @@
 The assembler of CUDA 13.0 takes it that neg.s16 and abs.s16 do not overflow: it leaves out the
 extension of their result where a conversion, a comparison, a shift or a product reads its sign, so
 that -(-32768) is 32768 there.  That of 13.5 does not.  Both are right about 32 bits.
-Kernels that are linked from LTO IR, those with wgmma, never are PTX text and stay as they are.
+What is no PTX text of ours stays as it is: kernels with wgmma, which are linked from LTO IR, and
+device functions, which their callers compile.
 """
 
 from __future__ import annotations
