@@ -241,3 +241,21 @@ def test_products_that_wrap_around_are_divided_towards_zero(factor, interpret):
     expected = np.stack([np.fmod(product, 1000), np.trunc(product / 1000), np.fmod(seeded, 97),
                          np.fmod(polynomial, 101)], 1)
     np.testing.assert_array_equal(out, expected)
+
+
+@triton.jit
+def converted(x, out, DTYPE: tl.constexpr, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    tl.store(out + at, tl.load(x + at).to(DTYPE))
+
+
+@pytest.mark.parametrize("own", (np.float16, np.float32, np.float64))
+@pytest.mark.parametrize("dtype, expected", (
+    ("int8", [-5, 44, -1, 0]), ("uint8", [0, 44, 255, 0]),
+    ("int16", [-5, 300, 32767, -32768]), ("uint16", [0, 300, 65535, 0])))
+def test_floats_become_narrow_integers_as_the_instructions_of_16_bits_do_it(own, dtype, expected):
+    """Saturated to 16 bits, of which 8 bits keep the lower ones.   Source: Triton's PTX."""
+    x = np.array([-5.5, 300, np.inf, -np.inf], own)
+    out = np.full(4, 77, dtype)
+    converted[(1,)](x, out, getattr(tl, dtype), SIZE=4)
+    np.testing.assert_array_equal(out, np.array(expected).astype(dtype))

@@ -7,7 +7,7 @@ import ml_dtypes
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import (
-    DTYPES, DType, bool_, float32, float64, int16, int64,
+    DTYPES, DType, bool_, float32, float64, int16, int64, uint16,
 )
 from blocknumba.typing import promotion as weak
 from blocknumba.typing.context import Context, describe, require_numbers
@@ -121,12 +121,12 @@ def converted(context: Context, what: str, x: object, y: object, dtype: DType) -
 
 
 def cast(context: Context, value: Value, dtype: DType) -> Value:
-    """value converted to dtype: integers through int16 to 8 bits, 8-bit floats saturated."""
+    """value converted to dtype: integers of 8 bits through 16, 8-bit floats saturated."""
     own = value.type.dtype
     if own == dtype:
         return value
     if own.is_float and dtype.is_integer and dtype.bits == 8:
-        return context.cast(context.cast(value, int16), dtype)
+        return context.cast(context.cast(value, int16 if dtype.is_signed else uint16), dtype)
     if own.is_float and weak.is_float8(dtype) and own.bits > 8:
         return context.cast(_saturated(context, value, dtype), dtype)
     return context.cast(value, dtype)
