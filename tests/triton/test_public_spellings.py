@@ -137,3 +137,17 @@ def test_functions_of_one_tile_are_its_methods():
     wide = x.astype(np.float64)
     expected = np.where(np.isin(np.arange(16), (1, 2)), np.sqrt(wide), 1 / (1 + np.exp(-wide)))
     np.testing.assert_allclose(out, expected, rtol=1e-6)
+
+
+@triton.jit
+def described(out, SCALE: tl.constexpr, SIZE: tl.constexpr):
+    tl.static_print(f"{SIZE=} {SCALE:.2f} {SCALE!s:>6}")
+    tl.static_assert(f"{SIZE=} {SCALE:.2f}{SCALE!r:>6}" == "SIZE=16 0.25  0.25")
+    tl.store(out + tl.arange(0, SIZE), SIZE)
+
+
+def test_texts_of_constants_have_formats(capsys):
+    out = np.zeros(16, np.int32)
+    described[(1,)](out, SCALE=0.25, SIZE=16)
+    assert capsys.readouterr().out == "SIZE=16 0.25   0.25\n"
+    assert (out == 16).all()

@@ -5,6 +5,7 @@
     return y             return named(y)
     a and b              both(left, b) if goes_on(left := a) else left
     assert a, text       device_assert(a, text)
+    f"{x=}"              f"x={repr(x)}"
 
 The code is compiled again from the source, which Triton needs too.
 """
@@ -37,6 +38,7 @@ from blocknumba.typing.values import is_constant, unwrapped
 _NAMED, _ASSERTED, _LEFT = "named by Triton", "assert of Triton", "left operand"
 _GOES_ON = {ast.And: "and goes on", ast.Or: "or goes on"}
 _JOINED = {ast.And: "and of Triton", ast.Or: "or of Triton"}
+_CONVERSIONS = {ord("r"): "repr", ord("s"): "str", ord("a"): "ascii"}  # of f-strings
 _rewritten: weakref.WeakSet[CodeType] = weakref.WeakSet()
 
 
@@ -199,6 +201,16 @@ class _Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         given = [node.test, *([] if node.msg is None else [node.msg])]
         return ast.copy_location(ast.Expr(_call(_ASSERTED, *given)), node)
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:  # noqa: N802
+        """`{x=}` and `{x:.2f}` are calls of repr and format, which Numba's analysis knows."""
+        self.generic_visit(node)
+        value = node.value
+        if node.conversion != -1:
+            value = _call(_CONVERSIONS[node.conversion], value)
+        if node.format_spec is not None:
+            value = _call("format", value, node.format_spec, at=node.value)
+        return ast.copy_location(ast.FormattedValue(value, -1, None), node)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:  # noqa: N802
         """As it is, but for its body."""
