@@ -52,6 +52,12 @@ def test_effects_happen_once(capsys):
      "array of shape (0, 3), accepted extents that are powers of two"),
     (lambda: bn.evaluate(lambda: bn.span(0, 4)),
      "evaluate: the function returns a span, accepted tiles, numbers and tuples of them"),
+    (lambda: bn.evaluate(bn.sum, {}), "evaluate: argument 0: given a dict, accepted NumPy's "
+     "arrays, lists, numbers and other constants"),
+    (lambda: bn.evaluate(bn.sum, [[1, 2], [3]]),
+     "evaluate: argument 0: given [[1, 2], [3]], accepted arrays of numbers and bools"),
+    (lambda: bn.evaluate(bn.sum, x=np.array(["a"])),
+     "evaluate: x: given an array of shape (1,) of <U1, accepted arrays of numbers and bools"),
     (lambda: bn.evaluate(bn.topk, [1, 2], 3), "topk: k must be a power of two up to 2, got 3"),
 ])
 def test_a_mistake_is_one_error(call, message):

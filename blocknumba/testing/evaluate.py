@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import FunctionType
@@ -132,14 +132,21 @@ def _caller(are_arrays: tuple[bool, ...], names: tuple[str, ...],
 def _as_array(value: object, name: str) -> object:
     """An argument as an array where it stands for a tile or a scalar of run time, else as it is.
 
-    Errors: BlockTypeError for extents that no tile has.
+    Errors: BlockTypeError for extents and dtypes that no tile has, and for what is no constant.
     """
     if not isinstance(value, (np.ndarray, np.generic, list)):
-        require(not hasattr(value, "__cuda_array_interface__") and not hasattr(value, "__dlpack__"),
-                "evaluate: {}: given {}, accepted NumPy's arrays", name, shown(value))
+        is_constant = isinstance(value, Hashable) and not hasattr(value, "__dlpack__")
+        require(is_constant and not hasattr(value, "__cuda_array_interface__"),
+                "evaluate: {}: given {}, accepted NumPy's arrays, lists, numbers and other "
+                "constants", name, shown(value))
         return value
-    array = np.asarray(value)
-    dtype_of(array.dtype)
+    try:
+        array = np.asarray(value)
+        dtype_of(array.dtype)
+    except (BlockTypeError, ValueError):  # ValueError: of rows of several lengths
+        of = f" of {value.dtype}" if isinstance(value, np.ndarray) else ""
+        raise BlockTypeError(f"evaluate: {name}: given {shown(value)}{of}, accepted arrays of "
+                             "numbers and bools") from None
     require(all(n > 0 and not n & n - 1 for n in array.shape),
             "evaluate: {}: given an array of shape {}, accepted extents that are powers of two",
             name, array.shape)

@@ -3,7 +3,8 @@
 ====================
 
 ``a @ b`` multiplies tiles; on a GPU it runs on tensor cores. A program computes one tile of the result and walks along the
-inner axis. The data: 1,797 handwritten digits of 64 pixels each, whose products say how alike they are.
+inner axis. The data: 1,797 handwritten digits of 64 pixels each, whose products say how alike they are; it lies in
+``examples/data`` of the repository.
 """
 
 import gzip
