@@ -24,6 +24,8 @@ ALONE, CALLED, LINKED = "alone", "in @cuda.jit", "in @cuda.jit, LTO"
 # rows and columns of products: a launch of numba-cuda takes some 40 us of the host
 SIZE, WIDE = 4096, 16384
 ROWS = 1 << 16
+NOTHING: dict[str, object] = {}
+PROMISED = {"arrays": "global"}  # of arrays as libraries allocate them
 
 
 @bn.jit
@@ -55,7 +57,7 @@ def row_sum(x, sums, BLOCK: bn.constexpr):
 class Case:
     """A kernel and arrays for it.
 
-    options: of both.   programs: of the launch, along one or two axes.
+    options: of both.   of_function: further options of the block function.   programs: of the launch, along one or two axes.
     expected: the last array, of all arrays as they are before.   tolerance: of it.
     """
 
@@ -66,6 +68,7 @@ class Case:
     programs: tuple[int, ...]
     expected: Callable[..., np.ndarray]
     tolerance: float
+    of_function: dict[str, object]
 
     def runs(self) -> tuple[dict[str, Callable[[], object]], object]:
         """Who -> a function that launches; and the array that the result will be in."""
@@ -73,10 +76,12 @@ class Case:
         runs = {ALONE: lambda: self.kernel[self.programs](
             *arrays, **self.constants, **self.options)}
         for who, link in ((CALLED, "ir"), (LINKED, "ltoir")):
-            function = bn.block_function(self.kernel, self.constants, **self.options, link=link)
+            function = bn.block_function(self.kernel, self.constants, link=link,
+                                         **self.options | self.of_function)
             caller = cuda.jit(CALLERS[len(arrays), len(self.programs)](function),
                               lto=link == "ltoir")
-            launch = caller[self.programs, function.threads]
+            launch = caller[self.programs, function.threads, 0,
+                            self.of_function.get("shared_bytes", 0)]
             runs[who] = lambda launch=launch: launch(*arrays)
         return runs, arrays[-1]
 
@@ -107,22 +112,24 @@ CALLERS = {(2, 1): _by_rows, (3, 2): _by_tiles}
 
 
 def product_case(rows: int, columns: int, depth: int, k: int, size: int = SIZE,
-                 **options: int) -> Case:
+                 of_function: dict[str, object] = PROMISED, **options: int) -> Case:
     """float16 (size, k) @ (k, size) in float32."""
     random = np.random.default_rng(0)
     a, b = (random.standard_normal(shape, np.float32).astype(np.float16)
             for shape in ((size, k), (k, size)))
     return Case(product, {"ROWS": rows, "COLUMNS": columns, "DEPTH": depth}, options,
                 (a, b, np.zeros((size, size), np.float32)), (size // rows, size // columns),
-                lambda a, b, _: a.astype(np.float32) @ b.astype(np.float32), 1e-4)
+                lambda a, b, _: a.astype(np.float32) @ b.astype(np.float32), 1e-4,
+                of_function)
 
 
 def rows_case(kernel: bn.Kernel, columns: int, block: int, of_rows: Callable, rows: int = ROWS,
-              scalar: bool = False) -> Case:
+              scalar: bool = False, of_function: dict[str, object] = PROMISED) -> Case:
     """Rows of float32, one block each."""
     x = np.random.default_rng(1).standard_normal((rows, columns), np.float32)
     result = np.zeros(rows if scalar else x.shape, np.float32)
-    return Case(kernel, {"BLOCK": block}, {"num_warps": 4}, (x, result), (rows,), of_rows, 1e-5)
+    return Case(kernel, {"BLOCK": block}, {"num_warps": 4}, (x, result), (rows,), of_rows, 1e-5,
+                of_function)
 
 
 def _softmax(x: np.ndarray, _: np.ndarray) -> np.ndarray:
@@ -130,15 +137,36 @@ def _softmax(x: np.ndarray, _: np.ndarray) -> np.ndarray:
     return powers / powers.sum(1, keepdims=True)
 
 
+def _granted(kib: int, stages: int) -> dict[str, object]:
+    """A promise of arrays and of dynamic shared memory."""
+    return PROMISED | {"shared_bytes": kib * 1024, "num_stages": stages}
+
+
 CASES = {
     "product, tiles 64 x 64, one step of 64": lambda: product_case(64, 64, 64, 64, WIDE,
                                                                    num_warps=4),
-    "product, tiles 64 x 64, depth 4096": lambda: product_case(64, 64, 64, 4096, num_warps=4),
-    "the same, 4 stages of 32": lambda: product_case(64, 64, 32, 4096, num_warps=4, num_stages=4),
-    "product, tiles 128 x 64, depth 4096": lambda: product_case(128, 64, 32, 4096, num_warps=4),
-    "product, tiles 128 x 128, depth 4096": lambda: product_case(128, 128, 32, 4096, num_warps=8),
+    "product, tiles 64 x 64, any arrays": lambda: product_case(64, 64, 64, 4096, num_warps=4,
+                                                               of_function=NOTHING),
+    "product, tiles 64 x 64": lambda: product_case(64, 64, 64, 4096, num_warps=4),
+    "the same, 3 stages of 64, 48 KiB granted": lambda: product_case(
+        64, 64, 64, 4096, num_warps=4, of_function=_granted(48, 3)),
+    "the same, 4 stages of 64, 64 KiB granted": lambda: product_case(
+        64, 64, 64, 4096, num_warps=4, of_function=_granted(64, 4)),
+    "product, tiles 128 x 64": lambda: product_case(128, 64, 64, 4096, num_warps=4),
+    "the same, 3 stages, 72 KiB granted": lambda: product_case(
+        128, 64, 64, 4096, num_warps=4, of_function=_granted(72, 3)),
+    "product, tiles 128 x 128, any arrays": lambda: product_case(
+        128, 128, 64, 4096, num_warps=8, of_function=NOTHING),
+    "product, tiles 128 x 128": lambda: product_case(128, 128, 64, 4096, num_warps=8),
+    "the same, 3 stages, 98 KiB granted": lambda: product_case(
+        128, 128, 64, 4096, num_warps=8, of_function=_granted(98, 3)),
+    "the same, 4 stages, 130 KiB granted": lambda: product_case(
+        128, 128, 64, 4096, num_warps=8, of_function=_granted(130, 4)),
     "softmax of 1000 columns": lambda: rows_case(softmax, 1000, 1024, _softmax),
-    "softmax of 1001 columns": lambda: rows_case(softmax, 1001, 1024, _softmax),
+    "softmax of 1000 columns, any arrays": lambda: rows_case(softmax, 1000, 1024, _softmax,
+                                                             of_function=NOTHING),
+    "softmax of 1001 columns, any arrays": lambda: rows_case(softmax, 1001, 1024, _softmax,
+                                                             of_function=NOTHING),
     "sum of 4096 columns": lambda: rows_case(
         row_sum, 4096, 1024, lambda x, _: x.sum(1, dtype=np.float64).astype(np.float32),
         scalar=True),

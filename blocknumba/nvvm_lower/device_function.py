@@ -8,7 +8,8 @@
       barrier             what was written is there for the caller
     }
 
-Everything is inlined into the caller.  Shared memory is static, one array for all versions.
+Everything is inlined into the caller.  Shared memory is static, one array for all versions, or
+the dynamic one of the launch.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from blocknumba.nvvm_lower.emitter import Callee, CodeOptions, DebugInfo, Emitte
 from blocknumba.nvvm_lower.kernel import bind_parameter, symbol
 from blocknumba.nvvm_lower.llvm import GLOBAL, I1, I32, I64, I8, VOID, Body, Module, pointer
 from blocknumba.nvvm_lower.ops.debug import fail_unless
-from blocknumba.nvvm_lower.ptx.warp import BARRIER, TRAP
+from blocknumba.nvvm_lower.ptx.warp import BARRIER, DYNAMIC_SHARED_BYTES, TRAP
 from blocknumba.nvvm_lower.services.address import GRID_AXES, special_register
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.ir.function import Function, Parameter
@@ -56,13 +57,14 @@ class DeviceFunction:
 
     nvvm_ir: the module.  name: its symbol, a digest of the module in it.
     parameters: LLVM types, in order, program ids first; it returns nothing.
-    shared_bytes: static shared memory.
+    shared_bytes: static shared memory.  dynamic_bytes: that the launch has to give it.
     """
 
     nvvm_ir: str
     name: str
     parameters: tuple[str, ...]
     shared_bytes: int
+    dynamic_bytes: int = 0
 
 
 def signature(arguments: Arguments) -> tuple[tuple[str, str], ...]:
@@ -83,34 +85,42 @@ def signature(arguments: Arguments) -> tuple[tuple[str, str], ...]:
     return tuple(parameters)
 
 
-def lower_device_function(versions: Sequence[Version], target: Target,
-                          options: CodeOptions) -> DeviceFunction:
-    """Lower the versions of one kernel; the last one is for all arguments of their types."""
-    module, fn, arguments = Module(), versions[0].fn, versions[-1].arguments
+def lower_device_function(versions: Sequence[Version], target: Target, options: CodeOptions, *,
+                          arguments: Arguments | None = None,
+                          dynamic: bool = False) -> DeviceFunction:
+    """Lower the versions of one kernel.
+
+    arguments: as the types of a call say; those of the last version where it is for all of them.
+    dynamic: its shared memory is the launch's.
+    """
+    module, fn, arguments = Module(), versions[0].fn, arguments or versions[-1].arguments
     shared_bytes = max(version.fn.attrs.get("shared_bytes", 0) for version in versions)
     placeholder = symbol(f"{fn.name}_by_block")
     callees = [_Callee(module, f"{placeholder}_{number}", version, target, options,
-                       f"{placeholder}_shared", shared_bytes)
+                       f"{placeholder}_shared", None if dynamic else shared_bytes)
                for number, version in enumerate(versions)]
     for callee in callees:
         callee.lower()
-    _Outer(module, fn, arguments, options).define(placeholder, callees, target)
+    _Outer(module, fn, arguments, options).define(placeholder, callees, target,
+                                                  shared_bytes if dynamic else 0)
     text = module.text()
     digest = hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest()
     name = f"{placeholder}_{digest}"
     types = (I32,) * len(GRID_AXES) + tuple(type_ for _, type_ in signature(arguments))
-    return DeviceFunction(text.replace(f"@{placeholder}", f"@{name}"), name, types, shared_bytes)
+    return DeviceFunction(text.replace(f"@{placeholder}", f"@{name}"), name, types,
+                          *((0, shared_bytes) if dynamic else (shared_bytes, 0)))
 
 
 class _Callee:
     """A version as a function of the module, and the code that calls it."""
 
     def __init__(self, module: Module, name: str, version: Version, target: Target,
-                 options: CodeOptions, shared_memory: str, shared_bytes: int):
+                 options: CodeOptions, shared_memory: str, shared_bytes: int | None):
         self._module, self._name, self._version = module, name, version
         self._target, self._options = target, options
         self._ids = tuple(f"%i{axis}" for axis in range(len(GRID_AXES)))
-        self._callee = Callee(self._ids, version.space, shared_memory, max(shared_bytes, 1))
+        self._callee = Callee(self._ids, version.space, shared_memory,
+                              None if shared_bytes is None else max(shared_bytes, 1))
         self._types: list[str] = []
 
     def lower(self) -> None:
@@ -148,6 +158,10 @@ class _Callee:
         if parameter.kind in ("extent", "stride"):
             return body.convert("trunc", I64, outer, type_)
         return outer
+
+    def is_general(self, given: Arguments) -> bool:
+        """Whether it assumes nothing of arguments but what their types say."""
+        return self._version.arguments == given and self._version.space == "generic"
 
     def fits(self, body: Body, registers: dict[str, str], given: Arguments) -> str:
         """Whether the arguments are as the version needs them, an i1.
@@ -243,10 +257,12 @@ class _Outer:
         self._declared = [f"{I32} %i{axis}" for axis in range(len(GRID_AXES))]
         self._declared += [f"{type_} {self._registers[field]}" for field, type_ in parameters]
 
-    def define(self, name: str, versions: Sequence[_Callee], target: Target) -> None:
-        """Write the function."""
+    def define(self, name: str, versions: Sequence[_Callee], target: Target,
+               dynamic_bytes: int) -> None:
+        """Write the function.  dynamic_bytes: shared memory that the launch has to give."""
         body = self._body
         self._check_threads(self._options.num_warps * target.warp_size)
+        self._check_dynamic_shared_memory(dynamic_bytes)
         for argument, attributes in self._arguments:
             if isinstance(attributes, ArrayArgument):
                 self._count_strides_in_elements(argument, attributes)
@@ -254,8 +270,7 @@ class _Outer:
         done = body.new_label("done")
         for version in versions[:-1]:
             self._try(version, done)
-        self._require(self._fit(versions[-1]),
-                      "given an array of 2**31 elements or more, which needs wide=True")
+        self._require(self._fit(versions[-1]), self._refusal(versions[-1]))
         versions[-1].call(body, self._registers)
         body.branch(done)
         body.begin_block(done)
@@ -276,6 +291,20 @@ class _Outer:
             version.call(body, self._registers)
             body.branch(done)
         body.begin_block(otherwise)
+
+    def _refusal(self, version: _Callee) -> str:
+        """What is wrong with arguments that no version fits, as a message."""
+        return "given an array " + (
+            "of 2**31 elements or more, which needs wide=True" if version.is_general(
+                self._arguments) else "that it is not made for by arrays=, or of 2**31 elements")
+
+    def _check_dynamic_shared_memory(self, needed: int) -> None:
+        """Stop where the launch gives less."""
+        if needed:
+            body = self._body
+            (given,) = body.assembly(DYNAMIC_SHARED_BYTES)
+            self._require(body.compare("icmp uge", I32, given, str(needed)),
+                          f"given less than {needed} bytes of dynamic shared memory")
 
     def _check_threads(self, threads: int) -> None:
         """Stop unless the block has so many threads, all along x."""

@@ -144,13 +144,14 @@ class Callee:
 
     program_ids: registers along the axes of the grid.
     space: the state space of arrays, "global" or "generic" (any).
-    shared_memory: the name of its array of static shared memory.   shared_bytes: its size.
+    shared_memory: the name of its array of static shared memory.   shared_bytes: its size; None
+        where it has the dynamic shared memory of the launch.
     """
 
     program_ids: tuple[str, str, str]
     space: str
     shared_memory: str
-    shared_bytes: int
+    shared_bytes: int | None
 
 
 class Emitter:
@@ -223,8 +224,8 @@ class Emitter:
 
     @property
     def shared_memory(self) -> str:
-        """The program's shared memory as an array of bytes: dynamic, in a callee static."""
-        if self.callee is not None:
+        """The program's shared memory as an array of bytes: dynamic, in most callees static."""
+        if self.callee is not None and self.callee.shared_bytes is not None:
             name, array = self.callee.shared_memory, f"[{self.callee.shared_bytes} x i8]"
             self.body.module.global_variable(
                 name, f"internal addrspace({SHARED}) global {array} undef, "

@@ -15,6 +15,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
+from blocknumba.dispatch.block_functions.cached_text import Promise
 from blocknumba.dispatch.block_functions.call import CallableKernel
 from blocknumba.dispatch.compile.options import Options
 from blocknumba.dispatch.launch.kernel import Kernel
@@ -23,6 +24,7 @@ from blocknumba.tracebacks import without_our_frames
 
 OPTIONS = ("num_warps", "num_stages", "fastmath", "debug", "lineinfo")  # the others are of launches
 LINKS = ("ir", "ltoir")
+ARRAYS = ("any", "aligned", "global")
 
 
 class DeviceBlockFunction(CallableKernel):
@@ -53,7 +55,8 @@ class DeviceBlockFunction(CallableKernel):
 
 @without_our_frames
 def block_function(kernel: Kernel, constants: Mapping[str, object] | None = None, *,
-                   link: str = "ir", wide: bool = False, **options: object) -> DeviceBlockFunction:
+                   link: str = "ir", arrays: str = "any", shared_bytes: int | None = None,
+                   wide: bool = False, **options: object) -> DeviceBlockFunction:
     """A kernel as a function of a block: all its threads call it in a `@cuda.jit` kernel.
 
     The call runs one program.  It takes program ids, one int for each axis that the kernel reads,
@@ -64,6 +67,11 @@ def block_function(kernel: Kernel, constants: Mapping[str, object] | None = None
     constants: values of the constexprs, and of other parameters that are no arguments of calls.
     link: how its code gets into the caller: "ir", compiled together with it; "ltoir", linked with
         it, for kernels with lto=True.
+    arrays: which arrays callers may give: "any"; "aligned", in any memory, whose rows are
+        contiguous and at multiples of 16 bytes; "global", such ones in global memory.  Others stop
+        the kernel.  Code for fewer kinds needs fewer registers.
+    shared_bytes: dynamic shared memory that launches of the caller give, for it alone; without, it
+        has static shared memory, at most 48 KiB of it.
     wide: whether arrays may have 2**31 elements and more; without, a call with one stops the
         kernel (with debug, by a message).
     num_warps: of the block, which has 32 times as many threads, along x; as of the kernel if it
@@ -88,6 +96,10 @@ def block_function(kernel: Kernel, constants: Mapping[str, object] | None = None
     require_known(f"{name}: given the options", options, OPTIONS)
     require_known(f"{name}: given the constants", constants or {}, kernel.signature.names)
     require(isinstance(wide, bool), "{}: wide: given {!r}, accepted True or False", name, wide)
+    require(arrays in ARRAYS, "{}: given arrays={!r}, accepted {}", name, arrays,
+            ", ".join(map(repr, ARRAYS)), error=BlockValueError)
+    require(shared_bytes is None or type(shared_bytes) is int and shared_bytes > 0,
+            "{}: shared_bytes: given {!r}, accepted None or a number of bytes", name, shared_bytes)
     require(link in LINKS, "{}: given link={!r}, accepted {}", name, link,
             " and ".join(map(repr, LINKS)), error=BlockValueError)
     chosen = kernel.options.override(options)
@@ -100,4 +112,5 @@ def block_function(kernel: Kernel, constants: Mapping[str, object] | None = None
             values[formal.name] = formal.default
     ordered = {each: values[each] for each in kernel.signature.names if each in values}
     of_code = {each: getattr(chosen, each) for each in OPTIONS}
-    return DeviceBlockFunction(kernel, ordered, Options(**of_code), link, wide)
+    return DeviceBlockFunction(kernel, ordered, Options(**of_code), link,
+                               Promise(arrays, wide, shared_bytes))

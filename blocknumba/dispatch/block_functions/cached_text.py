@@ -18,11 +18,25 @@ from blocknumba.nvvm_lower.device_function import Arguments
 from blocknumba.nvvm_lower.target import Target
 
 
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What callers of a block function promise.
+
+    arrays: how far they go: "global", "aligned" or "any"; see compilation.py.
+    wide: arrays may have 2**31 elements and more.
+    shared_bytes: dynamic shared memory of the launch; None where it has static shared memory.
+    """
+
+    arrays: str = "any"
+    wide: bool = False
+    shared_bytes: int | None = None
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Origin:
     """All that the code of a block function is made of; compared by identity.
 
-    kernel, constants, options: of the block function.   arguments, target: of the call.
+    kernel, constants, options, promise: of the block function.   arguments, target: of the call.
     """
 
     kernel: Kernel
@@ -30,6 +44,7 @@ class Origin:
     options: Options
     arguments: Arguments
     target: Target
+    promise: Promise = Promise()
 
     def digest(self) -> str | None:
         """The same in every process; None where there is none."""
@@ -53,6 +68,11 @@ class CachedText(str):
         """Errors: PicklingError where no later process could tell whether the text is current."""
         self.origin.kernel.require_name()
         name, digest = self.origin.kernel.signature.kernel, self.origin.digest()
+        if self.origin.promise.shared_bytes is not None:
+            raise pickle.PicklingError(
+                f"{name}: a block function with shared_bytes= cannot be in Numba's cache, which "
+                "does not let kernels ask for their shared memory; compile its caller without "
+                "cache=True")
         if digest is None:
             raise pickle.PicklingError(
                 f"{name}: a block function that reads what has no digest cannot be in Numba's "

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from blocknumba.dispatch.block_functions.cached_text import Origin
+from blocknumba.dispatch.block_functions.cached_text import Origin, Promise
 from blocknumba.dispatch.block_functions.compilation import (
     BlockCode, any_array, compile_block_function,
 )
@@ -59,14 +59,14 @@ class CallableKernel:
 
     kernel: of @bn.jit.   constants: values by name.   options: of its code.
     link: how its code gets into the caller: "ir", by libNVVM; "ltoir", by nvJitLink.
-    wide: arrays may have 2**31 elements and more.
+    promise: of its callers.
     num_warps, threads: of the blocks that may call it: (threads, 1, 1).
     """
 
     def __init__(self, kernel: Kernel, constants: Mapping[str, object], options: Options,
-                 link: str, wide: bool):
+                 link: str, promise: Promise):
         self.kernel, self.constants, self.options = kernel, constants, options
-        self.link, self.wide = link, wide
+        self.link, self.promise = link, promise
         self.__name__ = kernel.signature.kernel
         self._compiled: dict[tuple, BlockCode] = {}
 
@@ -128,7 +128,8 @@ class CallableKernel:
         key = arguments, target, captured
         if key not in self._compiled:  # two threads at once would make the same code
             self._compiled[key] = compile_block_function(Origin(
-                self.kernel, tuple(self.constants.items()), self.options, arguments, target))
+                self.kernel, tuple(self.constants.items()), self.options, arguments, target,
+                self.promise))
         return self._compiled[key]
 
     def _check_caller(self, caller: Caller) -> None:
@@ -160,7 +161,7 @@ class CallableKernel:
             return ScalarArgument(dtype)
         require(type_.aligned, "{}: given an array whose elements are not aligned", where)
         unit = {"C": type_.ndim - 1, "F": 0}.get(type_.layout) if type_.ndim else None
-        return any_array(dtype, type_.ndim, unit, self.wide)
+        return any_array(dtype, type_.ndim, unit, self.promise.wide)
 
 
 @contextmanager

@@ -7,11 +7,13 @@ three versions of the code, and each call takes the first that fits:
     aligned    in any memory, rows at multiples of 16 bytes: accesses of up to 16 bytes
     any        as their elements are aligned: an access for each element
 
-All do without what only a launch can give: tensor maps, clusters, warps that fetch.
+`arrays=` of the block function leaves out the last ones, whose registers the first would not need:
+what does not fit then stops the kernel.  All do without what only a launch can give: tensor maps, clusters, warps that fetch.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from blocknumba.dispatch.block_functions.cached_text import Origin
@@ -21,7 +23,7 @@ from blocknumba.dispatch.compile.resources import (
     layout_options, require_registers, require_room, require_shared_memory,
 )
 from blocknumba.dispatch.launch.specialize import ALIGNMENT, NARROW_OFFSETS, Specialization
-from blocknumba.errors import UnsupportedError
+from blocknumba.errors import ResourceError, UnsupportedError, require
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.device_function import (
     Arguments, DeviceFunction, Version, lower_device_function,
@@ -58,15 +60,16 @@ def compile_block_function(origin: Origin) -> BlockCode:
 
     Its arguments are as only their types are known; see any_array.
     Errors: those of the kernel for these types; UnsupportedError for num_programs; ResourceError
-        for more shared memory than a block has without opting in.
+        for more shared memory than its callers grant, or the target has.
     """
     options, target = origin.options, origin.target
     with compiling(origin.kernel.python_function, target):
         compilation = _Compilation(origin)
-        versions = compilation.versions(origin.arguments)
+        versions = tuple(compilation.versions(origin.arguments))
         code = CodeOptions(options.num_warps, options.fastmath, lineinfo=options.lineinfo,
                            debug=options.debug)
-        function = lower_device_function(versions, target, code)
+        function = lower_device_function(versions, target, code, arguments=origin.arguments,
+                                         dynamic=origin.promise.shared_bytes is not None)
     tile = compilation.tile
     return BlockCode(origin, function, _axes(tile), effects(tile).stored)
 
@@ -97,10 +100,24 @@ def _aligned(argument: Argument) -> Argument:
                                              for stride in strides))
 
 
-def _without(target: Target, capabilities: frozenset[Capability]) -> Target:
-    """The target as the passes of a device function see it: 48 KiB of shared memory."""
+def _without(target: Target, capabilities: frozenset[Capability], shared_bytes: int) -> Target:
+    """The target as the passes of a device function see it."""
     return replace(target, capabilities=target.capabilities - capabilities,
-                   shared_bytes_per_block=target.static_shared_bytes)
+                   shared_bytes_per_block=shared_bytes)
+
+
+def _shared_bytes(origin: Origin) -> int:
+    """Shared memory that a block function may have: dynamic, else what is static.
+
+    Errors: ResourceError for more than the target has.
+    """
+    granted, target = origin.promise.shared_bytes, origin.target
+    if granted is None:
+        return target.static_shared_bytes
+    require(granted <= target.shared_bytes_per_block, "{}: shared_bytes: given {}, accepted {} on "
+            "{}", origin.kernel.signature.kernel, granted, target.shared_bytes_per_block, target,
+            error=ResourceError)
+    return granted
 
 
 class _Compilation:
@@ -112,24 +129,28 @@ class _Compilation:
     def __init__(self, origin: Origin):
         self._kernel, self._options = origin.kernel, origin.options
         self._constants = dict(origin.constants)
-        self._everywhere = _without(origin.target, _OF_LAUNCHES | _OF_GLOBAL_MEMORY)
-        self._in_global_memory = _without(origin.target, _OF_LAUNCHES)
+        shared_bytes = _shared_bytes(origin)
+        self._everywhere = _without(origin.target, _OF_LAUNCHES | _OF_GLOBAL_MEMORY, shared_bytes)
+        self._in_global_memory = _without(origin.target, _OF_LAUNCHES, shared_bytes)
+        self._arrays = origin.promise.arrays
 
-    def versions(self, arguments: Arguments) -> tuple[Version, ...]:
-        """The versions, the last one for all arguments; one where there are no arrays."""
+    def versions(self, arguments: Arguments) -> Iterator[Version]:
+        """The versions; one where there are no arrays, the last one for all that is promised."""
         aligned = tuple((name, _aligned(argument)) for name, argument in arguments)
         tile = self._tile(aligned)
+        if aligned != arguments:
+            yield Version(self._laid_out(tile, aligned, self._in_global_memory), aligned, "global",
+                          NARROW_OFFSETS)
+            if self._arrays == "global":
+                return
         generic = self._laid_out(tile, aligned, self._everywhere)
-        if aligned == arguments:
-            return (Version(generic, arguments, "generic", NARROW_OFFSETS),)
-        found = (Version(self._laid_out(tile, aligned, self._in_global_memory), aligned, "global",
-                         NARROW_OFFSETS),
-                 Version(generic, aligned, "generic", NARROW_OFFSETS))
+        yield Version(generic, aligned, "generic", NARROW_OFFSETS)
+        if aligned == arguments or self._arrays == "aligned":
+            return
         if any(_strides(argument) != _strides(other)
                for (_, argument), (_, other) in zip(arguments, aligned)):
             generic = self._laid_out(self._tile(arguments), arguments, self._everywhere)
-        return (*found, Version(_unaligned(generic, arguments), arguments, "generic",
-                                NARROW_OFFSETS))
+        yield Version(_unaligned(generic, arguments), arguments, "generic", NARROW_OFFSETS)
 
     def _specialization(self, arguments: Arguments, target: Target) -> Specialization:
         return self._kernel.specialize(arguments, self._constants, self._options, target,

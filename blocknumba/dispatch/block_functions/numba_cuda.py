@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from llvmlite import ir
 from numba.cuda import LTOIR, cgutils, launchconfig, types
@@ -16,8 +16,8 @@ from numba.cuda.typing.templates import AbstractTemplate, signature
 from blocknumba.dispatch.block_functions.cached_text import CachedText, Origin
 from blocknumba.dispatch.block_functions.call import Caller, CallableKernel, called_from
 from blocknumba.dispatch.block_functions.compilation import BlockCode
+from blocknumba.dispatch.launch.driver import require_driver
 from blocknumba.errors import BlockValueError, Loc, ResourceError, require
-from blocknumba.nvvm_lower.device_function import DeviceFunction
 from blocknumba.nvvm_lower.llvm import MODULE_END, SHARED
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.nvvm_lower.toolchain import AssembleOptions, compile_to_ltoir
@@ -88,7 +88,7 @@ class _Call:
             require(_is_linked_by_lto(), "{}: linked as LTO IR into a kernel without lto=True",
                     self._function.__name__, error=BlockValueError,
                     hint='compile the kernel with lto=True, or make it with link="ir"')
-            library.add_linking_file(_ltoir(code.function, self._caller.target))
+            library.add_linking_file(_ltoir(code, self._caller.target))
             return
         added = _library(self._context.codegen(), code)
         if added not in library.linking_libraries:
@@ -199,6 +199,7 @@ class _TextLibrary(ExternalCodeLibrary):
         self._texts = {_BlockFunctionText(own, function.name, code.origin),
                        *map(_scalar_function, scalar_functions)}
         self.shared_bytes = function.shared_bytes
+        self._setup_functions += _setup(code)
         self.finalize()
 
     @property
@@ -219,6 +220,15 @@ def _library(codegen: object, code: BlockCode) -> _TextLibrary:
 
 
 @functools.cache
-def _ltoir(function: DeviceFunction, target: Target) -> LTOIR:
+def _ltoir(code: BlockCode, target: Target) -> LTOIR:
+    function = code.function
     data = compile_to_ltoir(function.nvvm_ir, target, AssembleOptions())
-    return LTOIR(data, name=f"{function.name}.ltoir")
+    return LTOIR(data, name=f"{function.name}.ltoir", setup_callback=next(_setup(code), None))
+
+
+def _setup(code: BlockCode) -> Iterator[Callable[[object], None]]:
+    """What is called for a module that numba-cuda has loaded."""
+    granted = code.origin.promise.shared_bytes or 0
+    if granted > Target.static_shared_bytes:
+        yield lambda module: require_driver("block_function").allow_dynamic_shared_in(
+            int(module.handle), granted)

@@ -17,7 +17,7 @@ from numba_cuda_mlir.numba_cuda import types
 from numba_cuda_mlir.numba_cuda.typing.templates import AbstractTemplate, signature
 
 from blocknumba.dispatch.block_functions.call import Caller, CallableKernel, called_from
-from blocknumba.errors import Loc
+from blocknumba.errors import Loc, UnsupportedError, require
 from blocknumba.nvvm_lower.device_function import DeviceFunction
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.nvvm_lower.toolchain import AssembleOptions, compile_to_ltoir
@@ -56,6 +56,8 @@ def _lower(function: CallableKernel, caller: Caller, lowering: object, args: Seq
     code = function.code(list(map(type_of_variable, ids)),
                          {name: type_of_variable(variable) for name, variable in given.items()},
                          caller)
+    require(function.promise.shared_bytes is None, "{}: shared_bytes in a kernel of numba-cuda-mlir, "
+            "accepted in those of numba-cuda", function.__name__, error=UnsupportedError)
     lowering.link_external_item(_ltoir(code.function, caller.target))
     i32 = mlir_types.i32()
     values = [convert(lowering.load_var(variable), i32) for variable in ids]

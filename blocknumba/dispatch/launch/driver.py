@@ -246,6 +246,20 @@ class Driver:
         self.check("cuKernelSetAttribute", self.api.cuKernelSetAttribute(
             name, size_bytes, self.api.CUkernel(kernel), device))
 
+    def allow_dynamic_shared_in(self, library: int, size_bytes: int) -> None:
+        """Let all kernels of a library ask for so much of it on the current device, at least."""
+        api, device = self.api, self.current_device()
+        name = api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        handle = api.CUlibrary(library)
+        (count,) = self.check("cuLibraryGetKernelCount", api.cuLibraryGetKernelCount(handle))
+        (kernels,) = self.check("cuLibraryEnumerateKernels",
+                                api.cuLibraryEnumerateKernels(count, handle))
+        for kernel in kernels:
+            (allowed,) = self.check("cuKernelGetAttribute",
+                                    api.cuKernelGetAttribute(name, kernel, device))
+            if allowed < size_bytes:
+                self.allow_dynamic_shared(int(kernel), device, size_bytes)
+
     def encode_tensor_map(self, dtype: DType, pointer: int, sizes: Sizes, box: Sequence[int],
                           swizzle_bytes: int, as_tf32: bool = False) -> bytes:
         """The 128 bytes that describe a box of an array to TMA; elements outside read as 0.

@@ -56,6 +56,8 @@ BARRIER = Assembly("barrier", "bar.sync 0;", (), (), "bar", has_effect=True,
 WARP_BARRIER = Assembly("warp_barrier", f"bar.warp.sync {ALL_LANES};", (), (),
                         "bar.warp.sync", has_effect=True, touches_memory=True,
                         converges=True)
+DYNAMIC_SHARED_BYTES = Assembly("dynamic_shared_bytes", "mov.u32 $0, %dynamic_smem_size;", ("i32",),
+                                (), "special registers: %dynamic_smem_size")
 TRAP = Assembly("trap", "trap;", (), (), "trap", has_effect=True)
 # Wait for the end of the previous kernel in the stream; its results are visible afterwards.
 WAIT_FOR_KERNEL_BEFORE = Assembly(
