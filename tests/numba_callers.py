@@ -24,23 +24,25 @@ class Machine:
     capability: tuple = (9, 0, "a")
     link: str = "ir"
 
-    def run(self, function, grid, threads: int, *arguments, **options) -> Report | None:
+    def run(self, function, grid, threads: int, *arguments, shared_bytes: int = 0,
+            **options) -> Report | None:
         """The @cuda.jit kernel of a function, launched; arrays are NumPy's.
 
-        options: of @cuda.jit.   Returns the emulator's counters.
+        shared_bytes: dynamic shared memory.   options: of @cuda.jit.   Returns the emulator's
+        counters.
         """
         from numba import cuda
         if self.kind == ON_GPU:
             kernel = cuda.jit(function, lto=self.link == "ltoir", **options)
             given = [on_device(argument) for argument in arguments]
-            kernel[grid, threads](*given)
+            kernel[grid, threads, 0, shared_bytes](*given)
             for argument, array in zip(arguments, given):
                 if isinstance(argument, np.ndarray):
                     argument[...] = in_bits(array).copy_to_host().view(argument.dtype)
             return None
         module = Module.parse(self.ptx(function, arguments, **options))
         parameters = [each for argument in arguments for each in fields(argument)]
-        return module.launch(module.kernels[0], grid, threads, parameters,
+        return module.launch(module.kernels[0], grid, threads, parameters, shared_bytes,
                              options=Options(seed=0))
 
     def ptx(self, function, arguments, **options) -> str:

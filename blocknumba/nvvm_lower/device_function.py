@@ -294,9 +294,9 @@ class _Outer:
 
     def _refusal(self, version: _Callee) -> str:
         """What is wrong with arguments that no version fits, as a message."""
-        return "given an array " + (
-            "of 2**31 elements or more, which needs wide=True" if version.is_general(
-                self._arguments) else "that it is not made for by arrays=, or of 2**31 elements")
+        if version.is_general(self._arguments):
+            return "given an array of 2**31 elements or more, which needs wide=True"
+        return "given an array that arrays= leaves out, or one of 2**31 elements or more"
 
     def _check_dynamic_shared_memory(self, needed: int) -> None:
         """Stop where the launch gives less."""
