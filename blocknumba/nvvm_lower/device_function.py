@@ -293,7 +293,7 @@ class _Outer:
         body.begin_block(otherwise)
 
     def _refusal(self, version: _Callee) -> str:
-        """What is wrong with arguments that no version fits, as a message."""
+        """Message on arguments that no version fits."""
         if version.is_general(self._arguments):
             return "given an array of 2**31 elements or more, which needs wide=True"
         return "given an array that arrays= leaves out, or one of 2**31 elements or more"

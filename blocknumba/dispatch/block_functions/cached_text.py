@@ -20,7 +20,7 @@ from blocknumba.nvvm_lower.target import Target
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What callers of a block function promise.
+    """Promises of the callers of a block function.
 
     arrays: how far they go: "global", "aligned" or "any"; see compilation.py.
     wide: arrays may have 2**31 elements and more.

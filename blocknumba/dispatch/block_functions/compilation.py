@@ -8,7 +8,8 @@ three versions of the code, and each call takes the first that fits:
     any        as their elements are aligned: an access for each element
 
 `arrays=` of the block function leaves out the last ones, whose registers the first would not need:
-what does not fit then stops the kernel.  All do without what only a launch can give: tensor maps, clusters, warps that fetch.
+what does not fit then stops the kernel.  All do without what only a launch can give: tensor maps,
+clusters, warps that fetch.
 """
 
 from __future__ import annotations

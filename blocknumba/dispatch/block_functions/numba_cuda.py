@@ -227,7 +227,7 @@ def _ltoir(code: BlockCode, target: Target) -> LTOIR:
 
 
 def _setup(code: BlockCode) -> Iterator[Callable[[object], None]]:
-    """What is called for a module that numba-cuda has loaded."""
+    """Functions that numba-cuda calls with the module of a kernel that it has loaded."""
     granted = code.origin.promise.shared_bytes or 0
     if granted > Target.static_shared_bytes:
         yield lambda module: require_driver("block_function").allow_dynamic_shared_in(

@@ -56,8 +56,9 @@ def _lower(function: CallableKernel, caller: Caller, lowering: object, args: Seq
     code = function.code(list(map(type_of_variable, ids)),
                          {name: type_of_variable(variable) for name, variable in given.items()},
                          caller)
-    require(function.promise.shared_bytes is None, "{}: shared_bytes in a kernel of numba-cuda-mlir, "
-            "accepted in those of numba-cuda", function.__name__, error=UnsupportedError)
+    require(function.promise.shared_bytes is None, "{}: shared_bytes in a kernel of "
+            "numba-cuda-mlir, accepted in those of numba-cuda", function.__name__,
+            error=UnsupportedError)
     lowering.link_external_item(_ltoir(code.function, caller.target))
     i32 = mlir_types.i32()
     values = [convert(lowering.load_var(variable), i32) for variable in ids]
