@@ -97,6 +97,10 @@ class BlockValueError(BlockError, ValueError):
     """A value out of the range that an op accepts."""
 
 
+class BlockOverflowError(BlockValueError, OverflowError):
+    """An int that fits in no dtype."""
+
+
 class PaddingError(BlockValueError):
     """A reduction that elements change which no load has read, reported with debug=True."""
 

@@ -13,6 +13,7 @@ from blocknumba.library import cdiv, next_power_of_2
 from blocknumba.triton import compiler, language, runtime, testing, tools
 from blocknumba.triton.compiler import CompilationError, compile
 from blocknumba.triton.errors import InterpreterError, OutOfResources, TritonError
+from blocknumba.triton.language.aggregates import aggregate
 from blocknumba.triton.language.types import constexpr_function, must_use_result
 from blocknumba.triton.loading import install
 from blocknumba.triton.runtime import (
@@ -25,7 +26,7 @@ from blocknumba.triton.runtime.jit import jit
 __version__ = "3.6.0"  # of Triton, whose meaning functions have
 
 __all__ = ["CompilationError", "Config", "InterpreterError", "JITFunction", "KernelInterface",
-           "MockTensor", "OutOfResources", "TensorWrapper", "TritonError", "autotune", "cdiv",
-           "compile", "compiler", "constexpr_function", "heuristics", "install", "jit", "language",
-           "must_use_result", "next_power_of_2", "reinterpret", "runtime", "set_allocator",
-           "testing", "tools"]
+           "MockTensor", "OutOfResources", "TensorWrapper", "TritonError", "aggregate", "autotune",
+           "cdiv", "compile", "compiler", "constexpr_function", "heuristics", "install", "jit",
+           "language", "must_use_result", "next_power_of_2", "reinterpret", "runtime",
+           "set_allocator", "testing", "tools"]

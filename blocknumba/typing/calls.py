@@ -145,6 +145,8 @@ def call(context: Context, callee: object, arguments: tuple, keywords: dict[str,
     Errors: UnsupportedError for what cannot be called in a kernel.
     """
     if isinstance(callee, BoundMethod):
+        if getattr(callee.function, "__compile_time__", False):  # of an aggregate
+            return folding.run(callee.function, (callee.receiver, *arguments), keywords)
         return call(context, callee.function, (callee.receiver, *arguments), keywords)
     if isinstance(callee, BlockFunction):
         return _call_function(context, callee, arguments, keywords)

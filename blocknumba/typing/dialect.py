@@ -26,6 +26,7 @@ class Dialect:
         it is the value itself.
     named_dtype: number -> the dtype of a variable that is assigned the number; None where it
         stays a number without a dtype.
+    constants: attributes of numbers and tuples that are known at compile time -> value to it.
     methods, builtins: of tiles by name, and of Python by function: what is looked up first.
     written: function -> the same with the code that is translated.
     intrinsics: names that this code reads besides those of the user -> their values.
@@ -37,6 +38,7 @@ class Dialect:
     truth: Callable
     settled: Callable | None = None
     named_dtype: Callable | None = None
+    constants: Mapping[str, Callable] = field(default_factory=dict)
     methods: Mapping[str, object] = field(default_factory=dict)
     builtins: Mapping[object, object] = field(default_factory=dict)
     written: Callable[[FunctionType], FunctionType] = as_written

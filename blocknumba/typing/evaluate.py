@@ -24,6 +24,7 @@ from blocknumba.typing.indexing import load_item, store_item
 from blocknumba.typing.numba_ir import folding, idioms, nested
 from blocknumba.typing.numba_ir.bytecode import SAVED
 from blocknumba.typing.numba_ir.constant_size import require_small
+from blocknumba.typing.records import method_of
 from blocknumba.typing.threads import refuse_numba_cuda
 from blocknumba.typing.values import (
     Array, BlockPointer, BlockType, BoundMethod, Descriptor, Elements, Function, Iteration, Number,
@@ -67,6 +68,8 @@ def attribute(context: Context, value: object, name: str) -> object:
         return _of_tile(context, value, name)
     if isinstance(value, Structure):
         return _of_structure(context, value, name)
+    if name in context.dialect.constants and folding.is_plain(value) and is_constant(value):
+        return context.dialect.constants[name](value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return _of_record(value, name)
     found = folding.fold_attribute(value, name)
@@ -78,9 +81,12 @@ def attribute(context: Context, value: object, name: str) -> object:
 
 
 def _of_record(value: tuple, name: str) -> object:
-    """A field of a named tuple or of a dataclass."""
+    """A field of a named tuple or of a dataclass, or a method of an aggregate."""
     if name in value._fields:
         return getattr(value, name)
+    method = method_of(type(value), name)
+    if method is not None:  # its calls are inlined before
+        return BoundMethod(method, value)
     fields = ", ".join(value._fields)
     raise UnsupportedError(f"{type(value).__name__} has no field {name!r}, accepted {fields}",
                            hint=did_you_mean(name, value._fields))
@@ -161,8 +167,8 @@ _STRUCTURE_ATTRIBUTES: dict[type, dict[str, Callable]] = {
         "shape": lambda context, desc: tuple(map(number, desc.array.extents)),
         "strides": lambda context, desc: tuple(map(number, desc.array.strides)),
         "block_shape": lambda context, desc: desc.block_shape,
-        "load": lambda context, desc: BoundMethod(descriptors.load_tensor_descriptor, desc),
-        "store": lambda context, desc: BoundMethod(descriptors.store_tensor_descriptor, desc),
+        **{name: lambda context, desc, method=method: BoundMethod(method, desc)
+           for name, method in descriptors.METHODS.items()},
     },
     Span: {
         "start": lambda context, span: number(span.start),

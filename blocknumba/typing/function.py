@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from types import FunctionType
 
 from blocknumba.errors import BlockTypeError, UnsupportedError
@@ -119,6 +120,13 @@ def described(rule: Callable, name: str, doc: str) -> BlockFunction:
     """Declare a function of a family by its rule, with a docstring of its own."""
     rule.__doc__ = doc
     return BlockFunction(rule, name)
+
+
+@dataclass(frozen=True)
+class MustUse:
+    """A mark of functions, __must_use__: not to use their results is a mistake.   hint: why."""
+
+    hint: str = ""
 
 
 # attributes under which decorators, ours and Numba's, keep the function that they were given

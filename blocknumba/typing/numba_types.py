@@ -13,10 +13,11 @@ from blocknumba.tile_ir.ir.types import DType, TileType, bool_
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.evaluate import UNDEFINED
+from blocknumba.typing.function import python_function
 from blocknumba.typing.functions.memory import as_pointer
 from blocknumba.typing.numba_ir import folding
 from blocknumba.typing.values import (
-    Array, Number, is_structure, leaves, parts_of, rebuild, static_of,
+    Array, BoundMethod, Number, is_structure, leaves, parts_of, rebuild, static_of,
 )
 
 
@@ -245,6 +246,16 @@ def _joined_structures(a: types.Type, b: types.Type) -> StructureType | None:
         static = a.kind.joined_static(static, b.static)
     parts = tuple([joined(x, y) for x, y in zip(a.parts, b.parts)])
     return None if static is None or None in parts else StructureType(a.kind, static, parts)
+
+
+def method_among(given: tuple[types.Type, ...]) -> object | None:
+    """The function of the user's that a call of a method calls; None for any other call.
+
+    given: types of the variables of the call, the method's among them.
+    """
+    functions = (each.static[0] for each in given
+                 if isinstance(each, StructureType) and each.kind is BoundMethod)
+    return next((each for each in functions if python_function(each) is not None), None)
 
 
 def are_elements(given: tuple[types.Type, ...]) -> bool:

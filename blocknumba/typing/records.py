@@ -8,10 +8,14 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections import namedtuple
+from collections.abc import Callable
 from functools import lru_cache
 
-from blocknumba.errors import BlockTypeError, UnsupportedError
-from blocknumba.typing.function import keyword_hint, signature_text
+from blocknumba.errors import BlockError, BlockTypeError, UnsupportedError
+from blocknumba.typing.function import keyword_hint, python_function, signature_text
+
+
+METHOD_NAMES: set[str] = set()  # of all aggregates that there are
 
 
 def record_of(cls: object) -> type | None:
@@ -46,6 +50,27 @@ def fields_of(value: object) -> tuple:
     return tuple(getattr(value, field.name) for field in dataclasses.fields(value))
 
 
+def method_of(kind: type, name: str) -> object | None:
+    """A method of a class of records that is a function of kernels; None for anything else."""
+    member = inspect.getattr_static(kind, name, None) if name not in kind._fields else None
+    return member if python_function(member) is not None and not name.startswith("_") else None
+
+
+def _called(name: str, function: Callable, arguments: tuple,
+            keywords: dict[str, object]) -> dict[str, object]:
+    """The result of a function of the user's that runs at compile time.
+
+    Errors: BlockError for whatever it raises.
+    """
+    try:
+        return function(*arguments, **keywords)
+    except BlockError:
+        raise
+    except Exception as error:
+        raise BlockTypeError(f"{name}: its __init__ raises {type(error).__name__}: {error}, "
+                             "accepted one that passes values on") from error
+
+
 def made_record(cls: type, arguments: tuple, keywords: dict[str, object]) -> tuple:
     """The record that a call of a class makes in a kernel.
 
@@ -53,6 +78,9 @@ def made_record(cls: type, arguments: tuple, keywords: dict[str, object]) -> tup
     that computes its fields itself.
     """
     record, name = record_of(cls), cls.__name__
+    made_by = getattr(record, "made_by", None)  # of an aggregate with an __init__
+    if made_by is not None:
+        return record(**_called(name, made_by, arguments, keywords))
     if record is not cls and hasattr(cls, "__post_init__"):
         raise UnsupportedError(f"{name}: given a dataclass with __post_init__, accepted "
                                "dataclasses whose fields are what they are given")

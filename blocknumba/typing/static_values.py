@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -33,10 +34,39 @@ class constexpr:  # noqa: N801 - Triton's spelling
     __compile_time__ = True
 
     def __init__(self, value: object):
-        self.value = value
+        self.value = value.value if isinstance(value, constexpr) else value
 
     def __repr__(self) -> str:
         return f"constexpr({self.value!r})"
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))  # 1 and True are apart in most tables
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __index__(self) -> int:
+        return operator.index(self.value)
+
+
+def _of_values(function: Callable[..., object]) -> Callable[..., constexpr]:
+    def method(*operands: object) -> constexpr:
+        return constexpr(function(*map(unwrapped, operands)))
+    return method
+
+
+def _declare_operators() -> None:
+    """Define operators of constexprs outside of kernels, which give constexprs."""
+    for name in ("lt", "le", "eq", "ne", "ge", "gt", "neg", "pos", "invert"):
+        setattr(constexpr, f"__{name}__", _of_values(getattr(operator, name)))
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lshift", "rshift",
+                 "and", "or", "xor"):
+        function = getattr(operator, f"{name}_" if name in ("and", "or") else name)
+        setattr(constexpr, f"__{name}__", _of_values(function))
+        setattr(constexpr, f"__r{name}__", _of_values(lambda y, x, f=function: f(x, y)))
+
+
+_declare_operators()
 
 
 def unwrapped(value: object) -> object:

@@ -25,6 +25,7 @@ from blocknumba.errors import BlockTypeError, BlockValueError, LaunchError, requ
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
 from blocknumba.tracebacks import called
+from blocknumba.typing.static_values import constexpr
 from blocknumba.wording import shown
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def read_arguments(signature: Signature, bound: Mapping[str, object]) -> Argumen
     for formal in signature.formals:
         value = bound[formal.name]
         if formal.is_constant or value is None:
-            constants[formal.name] = value
+            constants[formal.name] = value.value if isinstance(value, constexpr) else value
         else:
             infos[formal.name] = _info(formal, value, signature.kernel)
     return Arguments(infos, constants)

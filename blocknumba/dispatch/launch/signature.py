@@ -13,7 +13,7 @@ from types import FunctionType
 import numpy as np
 
 from blocknumba.dispatch.compile.options import OPTION_NAMES
-from blocknumba.errors import BlockTypeError, BlockValueError, Loc, require
+from blocknumba.errors import BlockOverflowError, BlockTypeError, BlockValueError, Loc, require
 from blocknumba.tile_ir.ir.types import (
     DTYPES, DType, bool_, dtype_of, float64, int32, int64, uint64,
 )
@@ -80,8 +80,8 @@ def _python_integer(value: int, where: str) -> ScalarInfo:
     for dtype in (int32, int64, uint64):
         if dtype.minimum <= value <= dtype.maximum:
             return ScalarInfo(dtype, dtype.numpy.type(value), weak=True)
-    raise BlockValueError(f"{where}: given {shown(value)}, accepted ints that fit in 64 bits",
-                          hint="pass it as a float")
+    raise BlockOverflowError(f"{where}: given {shown(value)}, accepted ints that fit in 64 bits",
+                             hint="pass it as a float")
 
 
 def _numpy_dtype(value: np.generic, where: str) -> DType:

@@ -86,6 +86,11 @@ class DType:
         return self.primitive_bitwidth
 
     @property
+    def fp_mantissa_width(self) -> int:
+        """Bits of a float's mantissa that are in memory."""
+        return int(ml_dtypes.finfo(self.numpy).nmant)
+
+    @property
     def itemsize(self) -> int:
         """Bytes of an element in memory."""
         return self.bytes

@@ -29,43 +29,83 @@ COMMUTATIVE = frozenset(
     (((name, (0, 1), ()),), (2,)) for name in ("add", "mul", "and", "or", "xor", "maximum",
                                                "minimum", "fmax", "fmin"))
 _STEPS = ("constant", "cast", "bitcast")  # besides elementwise ops
+REDUCING = "a reduction or scan"
 
 
-def encoded(region: Region) -> Combination:
+def encoded(region: Region, checks: bool = False, what: str = REDUCING) -> Combination:
     """A region on scalars as an attribute; both arms of an `if` are computed, and one selected.
 
+    checks: the last element of both operands is a bool, and so is the last result: whether both
+    are true and every assert of the region holds.  Without, there may be no assert.
+    what: is combined, for messages.
     Errors: BlockTypeError for ops that have effects or make tiles, and for loops.
     """
-    numbers: dict[Value, int] = {arg: number for number, arg in enumerate(region.args)}
-    steps: list[tuple] = []
+    encoder = _Encoder(region, what)
+    count = len(region.args) // 2
+    holds = encoder.append("and", (count - 1, 2 * count - 1)) if checks else None
+    results, holds = encoder.visit(region, holds)
+    if checks:
+        results[-1] = holds
+    return tuple(encoder.steps), tuple(results)
 
-    def append(name: str, operands: Sequence[int], attrs: tuple = ()) -> int:
-        steps.append((name, tuple(operands), attrs))
-        return len(region.args) + len(steps) - 1
 
-    def visit(inner: Region) -> list[int]:
-        for op_ in inner.ops[:-1]:
+def asserted(region: Region) -> list[Op]:
+    """The asserts of a region and of those in it."""
+    found = []
+    for op_ in region.ops:
+        found += [op_] if op_.name == "assert" else []
+        for inner in op_.regions:
+            found += asserted(inner)
+    return found
+
+
+class _Encoder:
+    """The steps of a region as it is visited.
+
+    numbers: of its values.   steps: so far.
+    """
+
+    def __init__(self, region: Region, what: str):
+        self._what = what
+        self._count = len(region.args)
+        self.numbers: dict[Value, int] = {arg: number for number, arg in enumerate(region.args)}
+        self.steps: list[tuple] = []
+
+    def append(self, name: str, operands: Sequence[int], attrs: tuple = ()) -> int:
+        """A step; the result is its number."""
+        self.steps.append((name, tuple(operands), attrs))
+        return self._count + len(self.steps) - 1
+
+    def visit(self, region: Region, holds: int | None) -> tuple[list[int], int | None]:
+        """The numbers of what a region yields, and of whether all asserts hold so far."""
+        for op_ in region.ops[:-1]:
             if op_.name == "if":
-                one, other = map(visit, op_.regions)
-                condition = numbers[op_.condition]
-                for value, x, y in zip(op_.results, one, other, strict=True):
-                    numbers[value] = append("select", (condition, x, y))
-                continue
-            _require_step(op_)
-            numbers[op_.result] = append(op_.name, map(numbers.__getitem__, op_.operands),
-                                         tuple(op_.attrs.items()))
-        return [numbers[value] for value in inner.terminator.values]
+                holds = self._select(op_, holds)
+            elif op_.name == "assert" and holds is not None:
+                holds = self.append("and", (holds, self.numbers[op_.condition]))
+            else:
+                _require_step(op_, self._what)
+                operands = map(self.numbers.__getitem__, op_.operands)
+                self.numbers[op_.result] = self.append(op_.name, operands,
+                                                       tuple(op_.attrs.items()))
+        return [self.numbers[value] for value in region.terminator.values], holds
 
-    results = visit(region)
-    return tuple(steps), tuple(results)
+    def _select(self, op_: Op, holds: int | None) -> int | None:
+        (one, first), (other, second) = (self.visit(arm, holds) for arm in op_.regions)
+        condition = self.numbers[op_.condition]
+        for value, x, y in zip(op_.results, one, other, strict=True):
+            self.numbers[value] = self.append("select", (condition, x, y))
+        if first == second:
+            return first
+        return self.append("select", (condition, first, second))
 
 
-def _require_step(op_: Op) -> None:
+def _require_step(op_: Op, what: str) -> None:
     is_step = op_.opdef.has(ELEMENTWISE) or op_.name in _STEPS
     if not is_step or any(value.type.shape for value in op_.results):
         raise BlockTypeError(
-            f"a function of a reduction or scan: given {op_.name}, accepted arithmetic on scalars",
-            loc=op_.loc, hint="it combines two elements: no loads, stores, tiles or loops of "
+            f"a function of {what}: given {op_.name}, accepted arithmetic on scalars",
+            loc=op_.loc, hint="it computes with elements: no loads, stores, tiles or loops of "
                               "run time in it")
 
 

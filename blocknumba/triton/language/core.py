@@ -2,6 +2,7 @@
 
 from blocknumba.tile_ir.ir.types import DType, bool_, dtype_of
 from blocknumba.triton.language import *  # noqa: F403  the module is made of its names
+from blocknumba.triton.language.aggregates import aggregate as _aggregate  # noqa: F401
 from blocknumba.triton.language.types import constexpr_function
 from blocknumba.typing.static_values import constexpr
 

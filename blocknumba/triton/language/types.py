@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import DType, PointerType, dtype_of
+from blocknumba.typing.function import MustUse
 from blocknumba.typing.triton.functions import ALL_NAN, NO_NAN
-from blocknumba.typing.values import BlockType
+from blocknumba.typing.values import Array, BlockType, Descriptor
 
 _SHORT = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64",
-          "int1": "bool"}
+          "int1": "bool", "i1": "bool", "u1": "bool",
+          **{f"{short}{bits}": f"{long}{bits}" for short, long in (("i", "int"), ("u", "uint"))
+             for bits in (8, 16, 32, 64)}}
 
 
 class tensor:  # noqa: N801 - Triton's name
     """A tile or a scalar of a kernel: `isinstance(x, tl.tensor)` tells it from a constexpr."""
 
-    stands_for = Value
+    stands_for = (Value, Array)
+
+
+class tensor_descriptor:  # noqa: N801 - Triton's name
+    """A tensor descriptor of a kernel, for `isinstance(x, tl.tensor_descriptor)`."""
+
+    stands_for = Descriptor
+
+
 
 
 class _DTypes(type):
@@ -61,11 +73,17 @@ class block_type(metaclass=_Blocks):  # noqa: N801 - Triton's name
     """A type of tiles: `tl.block_type(tl.float16, (16, 16))`."""
 
 
+def str_to_ty(name: str, c: object = None) -> DType | PointerType:
+    """The type of an argument by its name in signatures: "i32", "*fp16"."""
+    return PointerType(dtype(name[1:])) if name.startswith("*") else dtype(name)
+
+
 @dataclass(frozen=True)
 class ForeignDType:
     """A dtype of other hardware: a name that code may list, and that no tile can have."""
 
     name: str
+    primitive_bitwidth = 8
 
     def __repr__(self) -> str:
         return self.name
@@ -110,8 +128,8 @@ def constexpr_function(function):
     return function
 
 
-def must_use_result(function: object, hint: object = True) -> object:
-    """A mark of functions without effect, as `@must_use_result` or with a hint: no more.
+def must_use_result(function: object, hint: str = "") -> object:
+    """Mark a function whose result a kernel must use, as `@must_use_result` or with a hint.
 
     Example:
     >>> @triton.must_use_result
@@ -120,8 +138,14 @@ def must_use_result(function: object, hint: object = True) -> object:
     >>> square(3)
     9
     """
-    return function if callable(function) else lambda marked: marked
+    if not callable(function):
+        return lambda marked: must_use_result(marked, function if isinstance(function, str) else "")
+    with suppress(AttributeError):  # functions of the language take no mark
+        function.__must_use__ = MustUse(hint)
+    return function
 
 
-for _marker in (dtype, pointer_type, block_type):
+pi32_t = PointerType(dtype_of("int32"))
+
+for _marker in (dtype, pointer_type, block_type, str_to_ty):
     _marker.__compile_time__ = True

@@ -344,6 +344,8 @@ def base_function(fn: object) -> FunctionType:
 
 def _fill(array: object, values: object) -> None:
     """Set the elements of an array of any library; values: an array of the same library, or 0."""
+    if array is None:  # of an argument that is left out
+        return
     if not hasattr(array, "zero_"):
         array[...] = values
     elif isinstance(values, int):  # Torch's, also of tensors that require grad
@@ -353,4 +355,6 @@ def _fill(array: object, values: object) -> None:
 
 
 def _copied(array: object) -> object:
+    if array is None:
+        return None
     return array.clone() if hasattr(array, "clone") else array.copy()

@@ -20,7 +20,7 @@ from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.dispatch.launch.plan import Plan
 from blocknumba.dispatch.launch.signature import Signature
 from blocknumba.dispatch.launch.specialize import Specialization
-from blocknumba.errors import BlockError, ResourceError
+from blocknumba.errors import BlockError, ResourceError, require
 from blocknumba.tracebacks import leave_out_our_frames, without_our_frames
 from blocknumba.triton.errors import of_compilation, of_interpretation
 from blocknumba.triton.runtime.compiled_kernel import CompiledKernel
@@ -116,6 +116,8 @@ class JITFunction(Kernel, KernelInterface):
         formals = tuple(
             replace(formal, is_specialized=not {number, formal.name} & unspecialized)
             for number, formal in enumerate(self.signature.formals))
+        self._ambiguous = [formal.name for number, formal in enumerate(formals)
+                           if formal.is_constant and {number, formal.name} & unspecialized]
         self.signature = ParametersSignature(self.signature.kernel, formals, parameters)
         self.fn, self.module, self.version = fn, fn.__module__, version
         self.do_not_specialize = list(do_not_specialize or ())
@@ -161,6 +163,8 @@ class JITFunction(Kernel, KernelInterface):
                  constants: Mapping[str, object]) -> CompiledKernel:
         """See Kernel.new_code.  Errors: those of errors.py, which are Triton's too."""
         try:
+            require(not self._ambiguous, "{}: given {} as constexpr and in do_not_specialize, "
+                    "accepted in one of them", self.__name__, " and ".join(self._ambiguous))
             compiled = super().new_code(specialization, constants)
         except BlockError as error:
             raise of_compilation(error) from error.__cause__

@@ -6,16 +6,23 @@ read and written as `array.at[spans]` is: within the bounds of the array on ever
 
 from __future__ import annotations
 
+import math
+
 from blocknumba.errors import require
 from blocknumba.tile_ir.ir.function import Value
-from blocknumba.tile_ir.ir.types import int64
-from blocknumba.typing.context import Context, describe
-from blocknumba.typing.function import function
+from blocknumba.tile_ir.ir.types import (
+    bfloat16, float16, float32, int32, int64, uint32, uint64,
+)
+from blocknumba.typing.arrays import position_dtype
+from blocknumba.typing.context import Context, describe, loading_hint
+from blocknumba.typing.function import BlockFunction, function
 from blocknumba.typing.functions.elementwise import binary
-from blocknumba.typing.functions.memory import as_pointer, load, padding_of, store
+from blocknumba.typing.functions.memory import ATOMICS, as_pointer, load, padding_of, store
 from blocknumba.typing.functions.spans import position
 from blocknumba.typing.static_values import static_shape
-from blocknumba.typing.values import Array, BlockPointer, Descriptor, is_constant, unwrapped
+from blocknumba.typing.values import (
+    Array, BlockPointer, Descriptor, Reference, Span, is_constant, unwrapped,
+)
 
 
 @function
@@ -124,6 +131,73 @@ def store_tensor_descriptor(context, desc, offsets, value):
     array([0., 0., 0., 0., 1., 1.], dtype=float32)
     """
     store.rule(context, _box(context, "store_tensor_descriptor", desc, offsets), value)
+
+
+@function
+def gather_tensor_descriptor(context, desc, x_offsets, y_offset):
+    """Rows of an array of two axes, (N, columns of the box): desc.gather(x_offsets, y_offset).
+
+    x_offsets: a tile of N ints, the rows.   y_offset: an int, the first column.
+    Elements outside of the array are those of the descriptor's padding.
+    """
+    rows, inside = _rows(context, "gather_tensor_descriptor", desc, x_offsets, y_offset)
+    other = math.nan if desc.padding == "nan" else None
+    return load.rule(context, rows, mask=inside, other=other)
+
+
+@function
+def scatter_tensor_descriptor(context, desc, value, x_offsets, y_offset):
+    """Write the rows of value: desc.scatter(value, x_offsets, y_offset).
+
+    value: (N, columns of the box); of rows that are written twice one stays.
+    x_offsets, y_offset: as for gather; elements outside of the array are not written.
+    """
+    rows, inside = _rows(context, "scatter_tensor_descriptor", desc, x_offsets, y_offset)
+    store.rule(context, rows, value, mask=inside)
+
+
+def _rows(context: Context, name: str, desc: object, x_offsets: object,
+          y_offset: object) -> tuple[Reference, Value]:
+    """Rows of a descriptor's array, and which of them are in it, (N, 1)."""
+    require(isinstance(desc, Descriptor), "{}: given {}, accepted a tensor descriptor", name,
+            describe(desc))
+    require(desc.array.rank == 2, "{}: given a descriptor of {} axes, accepted one of 2", name,
+            desc.array.rank)
+    rows = x_offsets
+    require(isinstance(rows, Value) and len(rows.type.shape) == 1 and rows.type.dtype.is_integer,
+            "{}: x_offsets: given {}, accepted a tile of ints with one axis", name, describe(rows),
+            hint=loading_hint(rows))
+    rows = context.cast(rows, position_dtype(context, rows.type.dtype))
+    last = context.value(desc.array.extents[0], rows.type.dtype)
+    inside = context.emit("and", binary(context, "ge", rows, 0), binary(context, "lt", rows, last))
+    columns = Span(position(context, unwrapped(y_offset)), desc.block_shape[1])
+    return (Reference(desc.array, (rows, columns)),
+            context.emit("reshape", inside, shape=(rows.type.size, 1)))
+
+
+_WORDS = (int32, uint32, int64, uint64)
+# dtypes of atomics on boxes.  Source: PTX ISA, cp.reduce.async.bulk.tensor
+_ATOMIC_DTYPES = {"atomic_add": (int32, uint32, uint64, float16, bfloat16, float32),
+                  **{f"atomic_{name}": _WORDS for name in ("max", "min", "and", "or", "xor")}}
+
+
+def _atomic(name: str, atomic: BlockFunction) -> BlockFunction:
+    accepted = _ATOMIC_DTYPES[name]
+
+    def rule(context, desc, offsets, value):
+        box = _box(context, f"descriptor.{name}", desc, offsets)
+        require(box.array.dtype in accepted, "descriptor.{}: given an array of {}, accepted {}",
+                name, box.array.dtype, ", ".join(map(str, accepted)))
+        atomic.rule(context, box, value)
+
+    rule.__doc__ = (f"{name} of each element of a box at offsets: desc.{name}(offsets, value).\n\n"
+                    "Elements outside of the array are left as they are.")
+    return BlockFunction(rule, f"descriptor.{name}")
+
+
+METHODS = {"load": load_tensor_descriptor, "store": store_tensor_descriptor,
+           "gather": gather_tensor_descriptor, "scatter": scatter_tensor_descriptor,
+           **{name: _atomic(name, ATOMICS[name]) for name in _ATOMIC_DTYPES}}
 
 
 def _box(context: Context, name: str, desc: object, offsets: object) -> BlockPointer:

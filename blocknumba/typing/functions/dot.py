@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import (
-    DType, bfloat16, float16, float32, float8_e4m3fn, float8_e5m2, uint16, uint8,
+    DType, bfloat16, float16, float32, float8_e4m3fn, float8_e5m2, int8, uint16, uint8,
 )
 from blocknumba.tile_ir.ops.dot import PRECISIONS, accumulators
 from blocknumba.tile_ir.ops.shape import common_shape
@@ -190,7 +190,7 @@ def dot_scaled(context, lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, 
     (8-bit floats, or uint8 of their codes), "e2m1" (uint8, two elements each along K, or along
     the other axis where k_pack is False; the first is in the low half), "bf16" or "fp16".
     lhs_scale: (M, K / 32), rhs_scale: (N, K / 32), or K / 16: uint8 of e8m0 (2 ** (byte - 127),
-    255 is NaN) or float8_e4m3fn; None for no scales.
+    255 is NaN), int8 of the same bits, or float8_e4m3fn; None for no scales.
     fast_math: accepted for Triton's kernels.
     Elements are multiplied by their scales exactly, in bfloat16 (beside "fp16" in tf32), where
     what is outside of its range becomes infinite or loses bits.
@@ -212,6 +212,10 @@ def dot_scaled(context, lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, 
         # as they are
         a, b = (context.cast(operand.elements, operand.dtype) for operand in (left, right))
         return dot.rule(context, a, b, acc)
+    groups = [operand.group(scale) for operand, scale in ((left, lhs_scale), (right, rhs_scale))
+              if scale is not None]
+    require(len(set(groups)) == 1, "dot_scaled: given scales of {} elements for lhs and of {} for "
+            "rhs, accepted one number", *(groups * 2)[:2])
     common = float32 if float16 in dtypes else bfloat16
     a, b = (operand.scaled(context, scale, common)
             for operand, scale in ((left, lhs_scale), (right, rhs_scale)))
@@ -239,11 +243,14 @@ class _Operand:
         product = binary(context, "mul", context.cast(self.elements, float32), factors)
         return context.cast(product, to)
 
+    def group(self, scale: object) -> int:
+        """Number of elements that share a scale."""
+        return self.elements.type.shape[self.axis] // self._scale_shape(scale)[-1]
+
     def _factors(self, context: Context, scale: object) -> Value:
         """The scales, of shape (rows, K / group), one for each element."""
         *batches, rows, groups = self._scale_shape(scale)
-        shape = self.elements.type.shape
-        group = shape[self.axis] // groups
+        shape, group = self.elements.type.shape, self.group(scale)
         values = _scale_values(context, self.name, scale)
         if self.axis == -2:
             order = (*range(len(batches)), len(batches) + 1, len(batches))
@@ -312,6 +319,8 @@ def _scale_values(context: Context, name: str, scale: Value) -> Value:
     """Scales as float32."""
     if scale.type.dtype == float8_e4m3fn:
         return context.cast(scale, float32)
+    if scale.type.dtype == int8:
+        scale = context.emit("bitcast", scale, dtype=uint8.name)
     require(scale.type.dtype == uint8, "dot_scaled: {}_scale must be uint8 or float8_e4m3fn, got "
             "{}", name, scale.type)
     bits = binary(context, "shl", context.emit("cast", scale, dtype="uint32"), _MANTISSA_BITS)

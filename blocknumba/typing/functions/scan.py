@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable
 
 from blocknumba.errors import BlockTypeError, require
-from blocknumba.tile_ir.ir.function import Value
-from blocknumba.tile_ir.ir.types import DType, TileType, float32
+from blocknumba.tile_ir.ir.function import Op, Region, Value
+from blocknumba.tile_ir.ir.types import DType, TileType, bool_, float32
 from blocknumba.tile_ir.ops.control import yield_
-from blocknumba.tile_ir.ops.scan import Combination, encoded
+from blocknumba.tile_ir.ops.scan import Combination, asserted, encoded
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.function import BlockFunction, function
 from blocknumba.typing.functions.reduce import as_tile, kept_axes, sum_dtype
@@ -24,7 +24,8 @@ def associative_scan(context, tiles, axis, combine_fn, reverse=False):
     tiles: one, or a tuple of tiles of one shape; the result is the same, with the same dtypes.
     combine_fn: any function of two elements of each tile, the left ones first, that returns one
     of each: of (x, y), combine_fn(x0, y0, x1, y1) returns (x, y).  It must be associative, need
-    not be commutative, and computes with scalars: no loads, stores or loops of run time.
+    not be commutative, and computes with scalars: no loads, stores or loops of run time.  Its
+    asserts are checked with debug=True, of all pairs that are combined.
     reverse: suffixes: element i combines the elements from the last one down to i, the last being
     the left operand.
     Which elements are combined first is not stated: floats are rounded in another order.
@@ -38,9 +39,10 @@ def associative_scan(context, tiles, axis, combine_fn, reverse=False):
     array([4, 4, 3, 3])
     """
     values, axis = _tiles(context, "associative_scan", tiles, axis)
-    combination = _combination(context, "associative_scan", combine_fn, values)
-    return _scan(context, values, axis, combination, static("associative_scan: reverse", reverse),
-                 isinstance(tiles, tuple))
+    reversed_ = {"reverse": True} if static("associative_scan: reverse", reverse) else {}
+    made = _combined(context, "scan", "associative_scan", combine_fn, values, axis=axis,
+                     **reversed_)
+    return made if isinstance(tiles, tuple) else made[0]
 
 
 @function
@@ -60,14 +62,13 @@ def reduce_(context, input, axis, combine_fn, keep_dims=False, keepdims=False): 
     values, _ = _tiles(context, "reduce", input, 0)
     shape = values[0].type.shape
     dropped = static_axes("reduce", axis, len(shape))
-    combination = _combination(context, "reduce", combine_fn, values)
     along = dropped[0] if dropped else 0
     if len(dropped) != 1:
         values = tuple(_with_one_axis(context, value, dropped) for value in values)
         along = len(values[0].type.shape) - 1
-    made = context.emit("reduce_with", *values, axis=along, combination=combination)
+    made = _combined(context, "reduce_with", "reduce", combine_fn, values, axis=along)
     results = tuple(kept_axes(context, result, shape, dropped, keep_dims or keepdims)
-                    for result in (made if isinstance(made, tuple) else (made,)))
+                    for result in made)
     return results if isinstance(input, tuple) else results[0]
 
 
@@ -93,7 +94,7 @@ def _cumulative(name: str, op: str, dtype_of_result: Callable[[DType], DType],
         narrow = tile.type.dtype.is_float and tile.type.dtype.bits < 32
         wide = context.cast(tile, float32) if narrow else tile
         (value,), along = _tiles(context, name, wide, axis)
-        made = _scan(context, (value,), along, combination, static(f"{name}: reverse", reverse))
+        made = _scan(context, value, along, combination, static(f"{name}: reverse", reverse))
         return context.cast(made, tile.type.dtype)
 
     rule.__doc__ = doc
@@ -134,11 +135,10 @@ cummin = _cumulative("cummin", "minimum", lambda dtype: dtype, f"""The least ele
     array([4, 2, 2, 1])""")
 
 
-def _scan(context: Context, values: tuple[Value, ...], axis: int, combination: Combination,
-          reverse: bool, as_tuple: bool = False) -> object:
+def _scan(context: Context, value: Value, axis: int, combination: Combination,
+          reverse: bool) -> Value:
     reversed_ = {"reverse": True} if reverse else {}
-    made = context.emit("scan", *values, axis=axis, combination=combination, **reversed_)
-    return (made if isinstance(made, tuple) else (made,)) if as_tuple else made
+    return context.emit("scan", value, axis=axis, combination=combination, **reversed_)
 
 
 def _tiles(context: Context, name: str, given: object,
@@ -162,24 +162,51 @@ def _tiles(context: Context, name: str, given: object,
 
 
 def _combination(context: Context, name: str, combine_fn: object,
-                 tiles: tuple[Value, ...]) -> Combination:
-    """The function of a scan or reduction, on scalars of the tiles' dtypes.
+                 tiles: tuple[Value, ...]) -> tuple[Combination, list[Op]]:
+    """The function of a scan or reduction, on scalars of the tiles' dtypes, and its asserts.
 
+    Where it has some, it combines one bool more: whether all of them held.
     Errors: what is no function; one that returns other numbers or dtypes than it is given.
     """
+    region = _region(context, name, combine_fn, [tile.type.dtype for tile in tiles])
+    asserts = asserted(region)
+    if asserts:
+        region = _region(context, name, combine_fn, [tile.type.dtype for tile in tiles], True)
+    return encoded(region, checks=bool(asserts)), asserts
+
+
+def _region(context: Context, name: str, combine_fn: object, dtypes: list[DType],
+            checks: bool = False) -> Region:
+    """The code of a function of two elements of each dtype; with checks, and of two bools."""
     is_function = callable(combine_fn) or isinstance(combine_fn, Function)
     require(is_function, "{}: combine_fn: given {}, accepted a function of two elements", name,
             describe(combine_fn))
-    dtypes = [tile.type.dtype for tile in tiles]
-    with context.builder.region(*(TileType(dtype) for dtype in (*dtypes, *dtypes))) as (region,
-                                                                                     args):
-        returned = context.call(combine_fn, args)
+    count, each = len(dtypes), [*dtypes, *([bool_] if checks else [])]
+    with context.builder.region(*map(TileType, (*each, *each))) as (region, args):
+        returned = context.call(combine_fn, [*args[:count], *args[len(each):len(each) + count]])
         results = returned if isinstance(returned, tuple) else (returned,)
-        require(len(results) == len(tiles), "{}: combine_fn returns {}, accepted one value for "
-                "each of {} tiles", name, describe(returned), len(tiles))
+        require(len(results) == count, "{}: combine_fn returns {}, accepted one value for "
+                "each of {} tiles", name, describe(returned), count)
         values = [_result(context, name, *pair) for pair in zip(results, dtypes)]
-        context.emit(yield_, *values)
-    return encoded(region)
+        context.emit(yield_, *values, *args[count:len(each)])
+    return region
+
+
+def _combined(context: Context, op: str, name: str, combine_fn: object, values: tuple[Value, ...],
+              **attributes: object) -> tuple[Value, ...]:
+    """The results of scan or reduce_with, whose asserts are checked."""
+    combination, asserts = _combination(context, name, combine_fn, values)
+    if asserts:
+        holds = context.broadcast_to(context.constant(True, bool_), values[0].type.shape)
+        values = (*values, holds)
+    made = context.emit(op, *values, combination=combination, **attributes)
+    results = made if isinstance(made, tuple) else (made,)
+    if not asserts:
+        return results
+    messages = dict.fromkeys(each.attrs["message"] for each in asserts)
+    context.builder.loc = asserts[0].loc
+    context.emit("assert", results[-1], message=" or ".join(messages))
+    return results[:-1]
 
 
 def _result(context: Context, name: str, result: object, dtype: DType) -> Value:

@@ -17,7 +17,7 @@ from blocknumba.tile_ir.ir.types import DType, PointerType, dtype_of
 from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.numba_ir.constant_size import require_small, require_small_result
 from blocknumba.typing.numba_ir.nested import KEPT, MAKE, Nested
-from blocknumba.typing.records import made_record, record_of
+from blocknumba.typing.records import made_record, method_of, record_of
 from blocknumba.typing.static_values import constexpr, unwrapped
 from blocknumba.typing.threads import refuse_numba_cuda
 from blocknumba.wording import shortened
@@ -77,6 +77,18 @@ class Closure(Opaque):
     def key(self) -> tuple:
         """Key that closures have in common which can be called alike."""
         return self.nested, tuple(cell.name for cell in self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class Method(Opaque):
+    """A method of a record.   function: of the class.   receiver: the variable that has the record.
+
+    value: what is known of it.
+    """
+
+    function: object
+    receiver: ir.Var
+    value: object
 
 
 _PAIRING = {enumerate, zip, reversed}
@@ -239,6 +251,11 @@ def _fold_unary(expression: ir.Expr, values: dict[str, object]) -> object:
 
 def _fold_getattr(expression: ir.Expr, values: dict[str, object]) -> object:
     value = values.get(expression.value.name, UNKNOWN)
+    kind = value.kind if isinstance(value, Items) else type(value)
+    if hasattr(kind, "_fields") and issubclass(kind, tuple):
+        method = method_of(kind, expression.attr)
+        if method is not None:
+            return Method(method, expression.value, value)
     return UNKNOWN if value is UNKNOWN else fold_attribute(value, expression.attr)
 
 
@@ -291,6 +308,8 @@ def _fold_call(expression: ir.Expr, values: dict[str, object]) -> object:
         is_known = all(type(bound) is int for bound in bounds) and not expression.kws
         is_valid = 1 <= len(bounds) <= 3 and 0 not in bounds[2:]
         return Range(range(*bounds)) if is_known and is_valid else UNKNOWN
+    if isinstance(function, Method):
+        return _fold_method(function, expression, values)
     is_record = record_of(function) is not None
     if not is_record and not _is_folded(function):
         return UNKNOWN
@@ -303,6 +322,26 @@ def _fold_call(expression: ir.Expr, values: dict[str, object]) -> object:
     if any(value is UNKNOWN or is_opaque(value) for value in (*arguments, *keywords.values())):
         return _fold_call_of_items(function, arguments) if not keywords else UNKNOWN
     return fold_call(function, arguments, keywords)
+
+
+def _fold_method(method: Method, expression: ir.Expr, values: dict[str, object]) -> object:
+    """The result of a method that runs at compile time; of others nothing is known."""
+    if not getattr(method.function, "__compile_time__", False):
+        return UNKNOWN
+    receiver = method.value
+    if isinstance(receiver, Items):
+        receiver = receiver.kind(*receiver.items)
+    arguments = [values.get(item.name, UNKNOWN) for item in expression.args]
+    keywords = {name: values.get(item.name, UNKNOWN) for name, item in expression.kws}
+    return run(method.function, [receiver, *arguments], keywords)
+
+
+def run(function: Callable, arguments: Sequence[object], keywords: dict[str, object]) -> object:
+    """The result of a function of the user's that runs at compile time.
+
+    Errors: BlockValueError or BlockTypeError where it raises.
+    """
+    return unwrapped(_guarded(function, arguments, keywords))
 
 
 def _fold_call_of_items(function: object, arguments: Sequence[object]) -> object:

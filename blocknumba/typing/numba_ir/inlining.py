@@ -13,7 +13,9 @@ from numba.core import ir
 
 from blocknumba.errors import BlockTypeError, Loc, UnsupportedError
 from blocknumba.typing.dialect import Dialect, declared_dialect, dialect
-from blocknumba.typing.function import is_of_numba, keyword_hint, python_function, signature_text
+from blocknumba.typing.function import (
+    MustUse, is_of_numba, keyword_hint, python_function, signature_text,
+)
 from blocknumba.typing.numba_ir import folding, renaming
 from blocknumba.typing.numba_ir.assigned import checked
 from blocknumba.typing.numba_ir.bytecode import (
@@ -24,13 +26,15 @@ from blocknumba.typing.numba_ir.folding import Closure
 from blocknumba.typing.numba_ir.nested import (
     Nested, is_made, keep_values, kept_value, written_cells,
 )
-from blocknumba.typing.numba_types import are_elements
+from blocknumba.typing.numba_types import are_elements, method_among
 from blocknumba.typing.numba_ir.unrolling import OPEN, require_few_statements, statement_count
+from blocknumba.typing.records import METHOD_NAMES
 
 MAX_DEPTH = 900  # of calls within calls; Python's own limit is of the same order
 MAX_RECURSION = 64  # of calls of a function within itself
 MAX_RECURSIVE_CALLS = 2048
-MAPPED = "mapped"  # a keyword as OPEN: the call of a scalar function on tiles, which is not inlined
+# a keyword as OPEN: the call of a scalar function on tiles, or of no user's method; not inlined
+MAPPED = "mapped"
 _LIBRARY = ("blocknumba.library", "blocknumba.libdevice", "blocknumba.random")
 _NEVER_IN_KERNELS = ("blocknumba.dispatch.", "blocknumba.testing")  # bn.jit, bn.compile ...
 
@@ -39,7 +43,7 @@ _NEVER_IN_KERNELS = ("blocknumba.dispatch.", "blocknumba.testing")  # bn.jit, bn
 class Call:
     """A call that can be inlined.
 
-    receiver: for a bound method, the object it is bound to, else None.
+    receiver: for a bound method, the object it is bound to or the variable that has it, else None.
     nested: for a function that is defined in a kernel, what it is; else None.
     cells: free variables of the callee that are variables of the caller.
     is_scalar: Numba compiled it, for scalars.
@@ -70,6 +74,7 @@ class Inliner:
         self.open_calls: dict[int, Loc] = {}
         self._functions: dict[types.CodeType, types.FunctionType] = {}
         self._statements = 0
+        self._used: set[str] = set()  # names of variables that are read
 
     def inline_calls(self, knowledge: Knowledge,
                      typed: Mapping[int, tuple] = MappingProxyType({})) -> bool:
@@ -80,11 +85,18 @@ class Inliner:
         """
         found, self.open_calls = False, {}
         self._statements = statement_count(self._blocks)
+        self._used = {variable.name for block in self._blocks.values()
+                      for statement in block.body for variable in renaming.uses(statement)}
         for label in list(self._blocks):
             block = self._blocks[label]
             body, block.body = block.body, []
             for statement in body:
                 call = self._call_of(statement, knowledge)
+                if call is None and self._is_open_method(statement, knowledge):
+                    call = self._method_of(statement, typed)
+                    if call is None:
+                        block.append(statement)
+                        continue
                 if call is None or _starred(statement, knowledge) is None:
                     block.append(statement)
                     continue
@@ -143,8 +155,17 @@ class Inliner:
 
     def _call_of(self, statement: ir.Stmt, knowledge: Knowledge) -> Call | None:
         callee = knowledge.callees.get(id(statement))
-        if callee is None or getattr(callee, "__compile_time__", False):
+        if callee is None:
             return None
+        self._require_used(statement,
+                           callee.function if isinstance(callee, folding.Method) else callee)
+        if getattr(callee, "__compile_time__", False):
+            return None
+        if isinstance(callee, folding.Method):
+            if getattr(callee.function, "__compile_time__", False):
+                return None
+            return Call(python_function(callee.function), callee.receiver,
+                        dialect=declared_dialect(callee.function))
         if isinstance(callee, Closure):
             cells = dict(zip(callee.nested.cells, callee.cells))
             return Call(self._function_of(callee.nested), None, callee.nested, cells)
@@ -157,6 +178,47 @@ class Inliner:
         if MAPPED in statement.value._kws:
             return None
         return Call(function, is_scalar=is_of_numba(callee), dialect=declared_dialect(callee))
+
+    def _require_used(self, statement: ir.Assign, function: object) -> None:
+        """Raise where nothing reads the result of a function that is marked with MustUse."""
+        mark = getattr(function, "__must_use__", None)
+        if isinstance(mark, MustUse) and statement.target.name not in self._used:
+            raise BlockTypeError(
+                f"{function.__name__}: its result is not used, accepted a call whose result is",
+                loc=statement.loc.location, hint=mark.hint)
+
+    def _is_open_method(self, statement: ir.Stmt, knowledge: Knowledge) -> bool:
+        """Whether a call may be one of an aggregate's method, as only types can tell."""
+        node = statement.value if isinstance(statement, ir.Assign) else None
+        if not METHOD_NAMES or not isinstance(node, ir.Expr) or node.op != "call":
+            return False
+        is_known = knowledge.callees.get(id(statement), folding.UNKNOWN) is not folding.UNKNOWN
+        return not is_known and MAPPED not in node._kws and self._lookup(node.func) is not None
+
+    def _lookup(self, method: ir.Var) -> ir.Expr | None:
+        """The expression `record.name` that a method is, if aggregates have one of the name."""
+        for block in self._blocks.values():
+            for statement in block.body:
+                if isinstance(statement, ir.Assign) and statement.target.name == method.name:
+                    node = statement.value
+                    is_lookup = isinstance(node, ir.Expr) and node.op == "getattr"
+                    return node if is_lookup and node.attr in METHOD_NAMES else None
+        return None
+
+    def _method_of(self, statement: ir.Assign, typed: Mapping[int, tuple]) -> Call | None:
+        """The call of an aggregate's method; None if it is left open, or is of something else."""
+        node = statement.value
+        if OPEN not in node._kws or node._kws[OPEN] not in typed:
+            self._leave_open(statement)
+            return None
+        function = method_among(typed[node._kws[OPEN]])
+        self._require_used(statement, function)
+        if function is None or getattr(function, "__compile_time__", False):
+            del node._kws[OPEN]
+            node._kws[MAPPED] = True
+            return None
+        return Call(python_function(function), self._lookup(node.func).value,
+                    dialect=declared_dialect(function))
 
     def _function_of(self, nested: Nested) -> types.FunctionType:
         code = nested.code

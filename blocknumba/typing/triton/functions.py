@@ -19,13 +19,13 @@ from blocknumba.typing import promotion as weak
 from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import BlockFunction, function
 from blocknumba.typing.functions import (
-    count, create, dot as dots, memory, order, reduce, scan, spans, statistics,
+    count, create, dot as dots, memory, order, reduce, scan, shape, spans, statistics,
 )
 from blocknumba.typing.functions.elementwise import computed
 from blocknumba.typing.static_values import constexpr, static, static_choice, static_dtype
 from blocknumba.typing.triton import promotion
 from blocknumba.typing.triton.operators import (
-    as_value, binary, cast as cast_value, converted, divide, unary,
+    as_value, binary, cast as cast_value, converted, divide, saturated, unary,
 )
 from blocknumba.typing.values import Array, BlockPointer, is_constant, unwrapped
 
@@ -200,9 +200,12 @@ def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
     pointer = memory.as_pointer(context, x)
     if pointer is not None or isinstance(dtype, PointerType):
         return _cast_pointer(context, x, pointer, dtype)
-    if static("cast: bitcast", bitcast) or fp_downcast_rounding is not None:
-        return create.cast.rule(context, as_value(context, x, "cast"), dtype,
-                                fp_downcast_rounding, bitcast)
+    rounding = static("cast: fp_downcast_rounding", fp_downcast_rounding)
+    if static("cast: bitcast", bitcast) or rounding is not None:
+        value = as_value(context, x, "cast")
+        if rounding == "rtne" and not bitcast:
+            value = saturated(context, value, static_dtype("cast", dtype))
+        return create.cast.rule(context, value, dtype, rounding, bitcast)
     to = static_dtype("cast", dtype)
     if weak.is_literal(x):
         return cast_value(context, as_value(context, x, "cast"), to)
@@ -272,6 +275,11 @@ def dot(context, input, other, acc=None, input_precision=None, allow_tf32=None, 
     out_dtype: of the result: float32, or float16 of float16; of integers it is int32.
     max_num_imprecise_acc: accepted; sums are those of the tensor cores.
     """
+    limit = static("dot: max_num_imprecise_acc", max_num_imprecise_acc)
+    if limit is not None and isinstance(input, Value) and weak.is_float8(input.type.dtype):
+        depth = input.type.shape[-1]
+        require(limit <= depth, "dot: max_num_imprecise_acc: given {}, accepted at most K, {}",
+                limit, depth)
     given = static("dot: input_precision", input_precision)
     allowed = static("dot: allow_tf32", allow_tf32)
     require(given is None or allowed is None,
@@ -299,9 +307,14 @@ def _sum_dtype(name: str, value: Value, dtype: object) -> DType:
 
 @function
 def sum(context, input, axis=None, keep_dims=False, dtype=None):  # noqa: A001, A002
-    """The sum along axis, or of all elements: of narrow integers in int32 or uint32."""
+    """The sum along axis, or of all elements: of narrow integers in int32 or uint32.
+
+    dtype: in which elements are added; of bool, integers of one bit.
+    """
     value = as_value(context, input, "sum")
     wide = cast_value(context, value, _sum_dtype("sum", value, dtype))
+    if wide.type.dtype == bool_:
+        return reduce.xor_sum.rule(context, wide, axis, keep_dims)
     return reduce.sum.rule(context, wide, axis, keep_dims, dtype=wide.type.dtype)
 
 
@@ -378,9 +391,21 @@ def sort(context, x, dim=None, descending=False):
 
 
 @function
-def topk(context, x, k, dim=None):
-    """The k greatest elements along dim, the greatest first."""
-    return order.topk.rule(context, as_value(context, x, "topk"), k, _last(dim))
+def topk(context, x, k, dim=None, descending=True):
+    """The k greatest elements along dim, the greatest first; the k least unless descending."""
+    return order.topk.rule(context, as_value(context, x, "topk"), k, _last(dim), descending)
+
+
+@function
+def unsqueeze(context, x, dim):
+    """x with an axis of one element more, at dim."""
+    return shape.expand_dims.rule(context, x, dim)
+
+
+@function
+def condition(context, arg, disable_licm=False):
+    """The condition of a while loop: arg itself.   disable_licm: without effect."""
+    return arg
 
 
 def _last(dim: object) -> object:
@@ -418,11 +443,8 @@ def _isinstance(context: Context, x: object, classes: object) -> bool:
     """isinstance, in which tl.tensor stands for values of run time and constexpr for others."""
     found = False
     for each in classes if isinstance(classes, tuple) else (classes,):
-        if each is constexpr:
-            found |= is_constant(x)
-        else:
-            of_run_time = getattr(each, "stands_for", None)
-            found |= isinstance(x, each if of_run_time is None else (of_run_time, Array))
+        found |= (is_constant(x) if each is constexpr
+                  else isinstance(x, getattr(each, "stands_for", each)))
     return found
 
 

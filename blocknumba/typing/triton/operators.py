@@ -127,13 +127,14 @@ def cast(context: Context, value: Value, dtype: DType) -> Value:
         return value
     if own.is_float and dtype.is_integer and dtype.bits == 8:
         return context.cast(context.cast(value, int16 if dtype.is_signed else uint16), dtype)
-    if own.is_float and weak.is_float8(dtype) and own.bits > 8:
-        return context.cast(_saturated(context, value, dtype), dtype)
-    return context.cast(value, dtype)
+    return context.cast(saturated(context, value, dtype), dtype)
 
 
-def _saturated(context: Context, value: Value, dtype: DType) -> Value:
-    """Floats limited to what an 8-bit float holds; NaN stays."""
+def saturated(context: Context, value: Value, dtype: DType) -> Value:
+    """Floats limited to what dtype holds if it is an 8-bit float; NaN stays."""
+    own = value.type.dtype
+    if not (own.is_float and weak.is_float8(dtype) and own.bits > 8):
+        return value
     wide = context.cast(value, float32) if value.type.dtype.bits < 32 else value
     greatest = float(ml_dtypes.finfo(dtype.numpy).max)
     for name, bound in (("minimum", greatest), ("maximum", -greatest)):

@@ -236,6 +236,8 @@ def _named(context: Context, value: object) -> object:
 def _fold_named(value: object) -> object:
     """Knowledge of a variable: not of a number, which is a scalar of run time then."""
     if isinstance(value, folding.Items):
+        if value.kind is not tuple:  # of a record, whose fields stay as they are
+            return value
         return folding.as_tuple(map(_fold_named, value.items))
     if type(value) is tuple:
         return folding.as_tuple(map(_fold_named, value))

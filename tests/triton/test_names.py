@@ -1,0 +1,128 @@
+"""Names of triton.language that stand for types, constants and functions of one line."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import blocknumba as bn
+import blocknumba.triton as triton
+import blocknumba.triton.language as tl
+
+
+@triton.jit
+def asked(out, N: tl.constexpr, pair):
+    tl.static_assert(N.type == tl.constexpr_type(5))
+    tl.static_assert(N.type != tl.constexpr_type(6))
+    tl.static_assert((N, N).type == tl.constexpr_type((5, 5)))
+    tl.static_assert(isinstance(pair[1].type, tl.constexpr_type))
+    counted = tl.tuple([value + 1 for value in pair])
+    for i in tl.static_range(len(counted)):
+        tl.store(out + i, counted[i])
+    i = 0
+    while tl.condition(i < N, disable_licm=True):
+        i += 2
+    tl.store(out + 2, i)
+    tl.static_assert(tl.unsqueeze(tl.arange(0, 4), 0).shape == (1, 4))
+
+
+def test_constants_have_types_and_tuples_are_made():
+    out = np.full(4, -1, np.int32)
+    asked[1](out, 5, (7, 1))
+    np.testing.assert_array_equal(out, [8, 2, 6, -1])
+
+
+@triton.jit
+def odd(x, out, N: tl.constexpr):
+    bits = tl.load(x + tl.arange(0, N)).to(tl.int1)
+    tl.store(out, tl.sum(bits, dtype=tl.int1).to(tl.int32))
+    tl.store(out + 1, tl.sum(bits))
+
+
+def test_bits_are_added_in_one_bit(device):
+    x = np.random.default_rng().integers(0, 2, 64, np.int32)
+    out = np.full(2, -1, np.int32)
+    device.run(odd, 1, x, out, N=64)
+    np.testing.assert_array_equal(out, [x.sum() % 2, x.sum()])
+
+
+@triton.jit
+def least(x, out, K: tl.constexpr):
+    tl.store(out + tl.arange(0, K), tl.topk(tl.load(x + tl.arange(0, 32)), K, descending=False))
+
+
+def test_topk_takes_the_least():
+    x = np.random.default_rng().permutation(32).astype(np.float32)
+    out = np.full(4, np.nan, np.float32)
+    least[1](x, out, K=4)
+    np.testing.assert_array_equal(out, [0, 1, 2, 3])
+
+
+@triton.jit
+def converted(x, out):
+    i = tl.arange(0, 8)
+    tl.store(out + i, tl.load(x + i).to(tl.float8e5, fp_downcast_rounding="rtne"))
+
+
+def test_rounding_to_8_bits_saturates():
+    x = np.array([np.inf, -np.inf, np.nan, 1e9, -1e9, 1.1, 57344, 61000], np.float32)
+    out = np.zeros(8, ml_dtypes.float8_e5m2)
+    converted[1](x, out)
+    np.testing.assert_array_equal(out.astype(np.float32),
+                                  [57344, -57344, np.nan, 57344, -57344, 1, 57344, 57344])
+
+
+@triton.jit
+def random(out, seed):
+    i = tl.arange(0, 8)
+    tl.store(out + i, tl.random.uint_to_uniform_float(tl.random.randint(seed, i)))
+    tl.store(out + 8 + i, tl.rand(seed, i))
+
+
+def test_random_numbers_have_a_module():
+    out = np.full(16, np.nan, np.float32)
+    random[1](out, 7)
+    np.testing.assert_array_equal(out[:8], out[8:])
+
+
+@pytest.mark.parametrize("seed", [2.5, np.zeros(1, np.int32)], ids=["float", "array"])
+def test_seeds_are_ints(seed):
+    with pytest.raises(triton.CompilationError, match="random numbers"):
+        random[1](np.zeros(16, np.float32), seed)
+
+
+def test_types_have_names():
+    assert tl.str_to_ty("*fp16") == tl.pointer_type(tl.float16)
+    assert tl.str_to_ty("u8") == tl.uint8 and tl.str_to_ty("i1", None) == tl.int1
+    assert tl.pi32_t == tl.pointer_type(tl.int32)
+    assert [dtype.fp_mantissa_width for dtype in (
+        tl.float8e5, tl.float8e4nv, tl.float16, tl.bfloat16, tl.float32, tl.float64,
+    )] == [2, 3, 10, 7, 23, 52]
+
+
+def test_constexprs_compute_outside_of_kernels():
+    size = tl.constexpr(tl.constexpr(8))
+    assert size == 8 and size != tl.constexpr(9) and not size < 8
+    assert (size * 2 - 1).value == 15 and (100 // size).value == 12 and (2**size).value == 256
+    assert [*range(size)] == [*range(8)] and {size: 1}[tl.constexpr(8)] == 1
+    assert not tl.constexpr(0)
+
+
+def test_ints_that_fit_nowhere_overflow():
+    with pytest.raises(OverflowError, match="accepted ints that fit in 64 bits"):
+        bn.jit(lambda n: None)[1](2**64)
+
+
+def test_arrays_that_are_left_out_are_restored():
+    @triton.autotune([triton.Config({"N": 8}), triton.Config({"N": 16})], key=[],
+                     restore_value=["x", "y"], reset_to_zero=["z"],
+                     do_bench=lambda run, quantiles: run() or [1, 1, 1])
+    @triton.jit
+    def kernel(x, y, z, N: tl.constexpr):
+        i = tl.arange(0, N)
+        tl.store(x + i, tl.load(x + i) + 1, mask=i < 8)
+        if y is not None:
+            tl.store(y, 0)
+
+    x = np.zeros(16, np.float32)
+    kernel[(1,)](x, None, None)
+    np.testing.assert_array_equal(x, [1] * 8 + [0] * 8)
