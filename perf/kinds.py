@@ -29,9 +29,11 @@ from pathlib import Path
 from types import ModuleType
 from unittest import mock
 
+import kinds_attention  # noqa: F401  registers
 import kinds_data  # noqa: F401  registers
 import kinds_dots  # noqa: F401  registers
 import kinds_more  # noqa: F401  registers
+import kinds_products  # noqa: F401  registers
 import kinds_rows  # noqa: F401  registers
 from kinds_case import KINDS, TOLERANCES, Kind, Launch, Make, worst
 from measure import gpu_timer, interleaved, medians
@@ -41,7 +43,7 @@ import blocknumba.triton as ours
 from blocknumba.settings import SETTINGS
 
 TEXTS = ("kinds_kernels_rows", "kinds_kernels_data", "kinds_kernels_dots",
-         "kinds_kernels_more")
+         "kinds_kernels_more", "kinds_kernels_attention", "kinds_kernels_products")
 ROUNDS, SECONDS_OF_A_TIMING, CAP = 10, 2e-3, 1.2
 TRITON, OURS, OWN_WARPS = "Triton", "ours", "own warps"
 PACKAGES = ("blocknumba", "torch", "triton", "numba", "numba-cuda", "numpy", "nvidia-nvvm",
@@ -125,7 +127,8 @@ def error_of(torch: ModuleType, launch: Launch, wanted: dict[int, object]) -> fl
     for index, expected in wanted.items():
         found = launch.arguments[index]
         usual = TOLERANCES[str(found.dtype).removeprefix("torch.")]
-        errors.append(worst(torch, found, expected, launch.tolerances.get(index, usual)))
+        size = launch.sizes[index]() if index in launch.sizes else None
+        errors.append(worst(torch, found, expected, launch.tolerances.get(index, usual), size))
     return max(errors)
 
 

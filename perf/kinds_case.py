@@ -22,6 +22,8 @@ class Launch:
     options: num_warps and num_stages, as libraries give them.
     tolerances: by index, where the dtype's own does not say it.
     restored: indices of other arguments that it writes, such as locks.
+    sizes: by index, what errors are relative to besides the elements, where that is not the root of
+        the mean square of all: of sums of few and of many terms, the size of the terms of each.
     """
 
     arguments: list
@@ -31,6 +33,7 @@ class Launch:
     options: Mapping[str, int]
     tolerances: Mapping[int, float] = field(default_factory=dict)
     restored: tuple[int, ...] = ()
+    sizes: Mapping[int, Callable[[], object]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -105,9 +108,11 @@ def row_warps(block: int) -> int:
     return 32 if block >= 32768 else 16 if block >= 8192 else 8 if block >= 2048 else 4
 
 
-def worst(torch: ModuleType, found: object, wanted: object, tolerance: float) -> float:
+def worst(torch: ModuleType, found: object, wanted: object, tolerance: float,
+          size: object = None) -> float:
     """The greatest error by what is allowed: right is up to 1.  NaN is infinitely wrong."""
     wanted, exact = wanted.double(), not found.dtype.is_floating_point
-    scale = 1 if exact else wanted.abs() + wanted.square().mean().sqrt()
+    size = wanted.square().mean().sqrt() if size is None else size
+    scale = 1 if exact else wanted.abs() + size
     found, allowed = found.double(), tolerance * scale + 1e-30
     return float(torch.nan_to_num((found - wanted).abs() / allowed, nan=float("inf")).max())

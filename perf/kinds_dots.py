@@ -124,32 +124,3 @@ def conv2d(make: Make, images: int, channels: int, size: int, features: int) -> 
         {"M": 128, "N": 64, "K": 32},
         {2: lambda: make.torch.nn.functional.conv2d(x.double(), w.double(), padding=1)},
         {"num_warps": 4, "num_stages": 3})
-
-
-FULL = {"heads": 64, "n": 4096, "d": 64, "causal": False}
-FEW = {"heads": 2, "n": 200, "d": 64, "causal": False}
-
-
-@kind(DOTS, FULL, FEW, "attention_64")
-@kind(DOTS, FULL | {"causal": True}, FEW | {"causal": True}, "attention_64_causal")
-@kind(DOTS, FULL | {"d": 128}, FEW | {"d": 128}, "attention_128")
-@kind(DOTS, FULL | {"d": 128, "causal": True}, FEW | {"causal": True}, "attention_128_causal")
-def attention(make: Make, heads: int, n: int, d: int, causal: bool) -> Launch:
-    q, k, v = (make.normal(heads, n, d, dtype="float16") for _ in range(3))
-    scale, torch = d ** -0.5, make.torch
-
-    def scores(head: int):
-        s = q[head].double() @ k[head].double().T * scale
-        if causal:
-            s += torch.full_like(s, float("-inf")).triu(1)
-        return s
-
-    def out():
-        return torch.stack([scores(h).softmax(1) @ v[h].double() for h in range(heads)])
-
-    # p is rounded to float16
-    return Launch(
-        [q, k, v, make.empty(heads, n, d, dtype="float16"), make.empty(heads, n), n, scale],
-        (cdiv(n, 128), heads), {"M": 128, "N": 64, "D": d, "CAUSAL": causal},
-        {3: out, 4: lambda: torch.stack([scores(h).logsumexp(1) for h in range(heads)])},
-        {"num_warps": 4 if d == 64 else 8, "num_stages": 3}, {3: 4e-3, 4: 5e-4})

@@ -209,30 +209,41 @@ class _Pipeliner(Rebuilder):
         # earlier contents of these bytes have been read
         emit(barrier)
         state = self._begin_first(pipeline)
-        values = (*self._initial(pipeline), *state.values)
+        values = (*(self[value] for value in carried(loop).initial), *state.values)
+        made = (self._entered if pipeline.late_waits else self._loop_of)(pipeline, state, values)
+        for old, new in zip(loop.results, made, strict=False):
+            new.hint = new.hint or old.hint
+            self[old] = new
+
+    def _loop_of(self, pipeline: Pipeline, state: _State, values: Values) -> Values:
+        """The loop itself, from initial values."""
+        loop = pipeline.loop
         region = self._body(pipeline, state)
         self.builder.loc = loop.loc
         bounds = (self[value] for value in (loop.start, loop.stop, loop.step))
         attrs = {name: attr for name, attr in loop.attrs.items() if name != "num_stages"}
-        made = emit(loop.opdef, *bounds, *values, regions=(region,), **attrs)
-        for old, new in zip(loop.results, made, strict=False):
-            new.hint = new.hint or old.hint
-            self[old] = new
-        for wait in pipeline.late_waits:  # for the last iteration
-            result = result_of(wait, loop)
-            self[result] = emit(wgmma_wait, self[result], pending=0, hint=result.hint)
+        made = self.builder.emit(loop.opdef, *bounds, *values, regions=(region,), **attrs)
+        return made if isinstance(made, tuple) else (made,)
 
-    def _initial(self, pipeline: Pipeline) -> Values:
-        """The initial values of a loop's carried values.
+    def _entered(self, pipeline: Pipeline, state: _State, values: Values) -> Values:
+        """The loop if it has iterations, and the wait for the wgmma of the last one.
 
-        Accumulators of overlapping iterations go through a wait, which makes registers of them.
-        Without iterations they reach the wait after the loop, and constants assigned on that way
-        would make ptxas wait for each wgmma (its message C7515).
+        Accumulators that come by both ways would be copied to common registers before that wait,
+        and ptxas would wait for each wgmma (its messages C7514 and C7515).
         """
-        own, emit = carried(pipeline.loop), self.builder.emit
-        begun = {wait.value.owner.acc for wait in pipeline.late_waits}
-        return tuple(emit(wgmma_wait, self[value], pending=0, hint=arg.hint) if arg in begun
-                     else self[value] for value, arg in zip(own.initial, own.args, strict=True))
+        emit, loop = self.builder.emit, pipeline.loop
+        exists, number = self._has_iterations(loop), len(loop.results)
+        with self.builder.region() as (entered, _):
+            made = list(self._loop_of(pipeline, state, values)[:number])
+            for wait in pipeline.late_waits:
+                index = loop.results.index(result_of(wait, loop))
+                made[index] = emit(wgmma_wait, made[index], pending=0)
+            emit(OPS["yield"], *made)
+        with self.builder.region() as (nothing, _):
+            emit(OPS["yield"], *values[:number])
+        types = tuple(value.type for value in made)
+        found = emit(OPS["if"], exists, regions=(entered, nothing), result_types=types)
+        return found if isinstance(found, tuple) else (found,)
 
     def _begin_first(self, pipeline: Pipeline) -> _State:
         """Begin the loads of the first iterations."""
@@ -429,9 +440,7 @@ class _Pipeliner(Rebuilder):
         emit, loop = self.builder.emit, pipeline.loop
         addresses, (counter, *_) = pipeline.addresses, loop.regions[0].args
         self.builder.loc = loop.loc
-        start, stop, _ = (self[value] for value in (loop.start, loop.stop, loop.step))
-        exists = emit(OPS["select"], self._counts_up(loop), emit(OPS["lt"], start, stop),
-                      emit(OPS["gt"], start, stop))
+        start, exists = self[loop.start], self._has_iterations(loop)
         initial = carried(loop).initial
         self._increments = increments(self, loop, scalar_pointers(addresses.ops))
         self[counter] = start
@@ -439,6 +448,11 @@ class _Pipeliner(Rebuilder):
         sources = (*(self[initial[number]] for number in addresses.carried),
                    *(self[pointer] for pointer in self._increments))
         return _Iteration(start, exists, sources)
+
+    def _has_iterations(self, loop: Op) -> Value:
+        emit, start, stop = self.builder.emit, self[loop.start], self[loop.stop]
+        return emit(OPS["select"], self._counts_up(loop), emit(OPS["lt"], start, stop),
+                    emit(OPS["gt"], start, stop))
 
     def _next_iteration(self, loop: Op, iteration: _Iteration, following: Values) -> _Iteration:
         """The iteration after one."""

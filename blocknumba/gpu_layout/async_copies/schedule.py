@@ -229,9 +229,9 @@ class _Planning:
                 self.schedule.reasons[source] = copy
             else:
                 found[op] = Fetch(op, self._divided(source, copy))
-        for op in self._halves(found):
-            self.schedule.reasons[op.x.owner] = HALF
-            del found[op]
+        while halves := self._halves(found):  # the other operand of one may be that of another
+            self.schedule.reasons.update((op.x.owner, HALF) for op in halves)
+            found = {op: fetch for op, fetch in found.items() if op not in halves}
         return found
 
     def _halves(self, fetches: dict[Op, Fetch]) -> set[Op]:
@@ -245,11 +245,15 @@ class _Planning:
                   if own in fetches and other not in fetches and _loads(other)}
         if not halves:
             return set()
-        plan = pipelining_of(lower_accesses(self._fn), self._options)
-        overlapping = {early.load.loc for pipeline in plan.pipelines if pipeline.late_waits
-                       for early in pipeline.loads}
         return {own for own, other in halves.items()
-                if {own.x.owner.loc, other.x.owner.loc} <= overlapping}
+                if {own.x.owner.loc, other.x.owner.loc} <= self._overlapping}
+
+    @cached_property
+    def _overlapping(self) -> set[Loc]:
+        """Locations of the loads that threads could copy for wgmma of which iterations overlap."""
+        plan = pipelining_of(lower_accesses(self._fn), self._options)
+        return {early.load.loc for pipeline in plan.pipelines if pipeline.late_waits
+                for early in pipeline.loads}
 
     def _divided(self, source: Op, copy: BoxCopy) -> BoxCopy:
         """The copy of a load; if all blocks load the same tile, each block's shard of it."""
