@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from llvmlite import ir
 from numba.core import types
-from numba.core.errors import TypingError
+from numba.core.errors import ForceLiteralArg, TypingError
+from numba.core.ir import Arg, Var
 from numba.core.typing.templates import AbstractTemplate, Signature, infer_global, signature
 from numba.extending import models, register_model
 
@@ -27,6 +28,7 @@ from blocknumba.tile_ir.ir.types import DTYPES, bool_, float16
 
 STREAM = "stream"  # the keyword that chooses it
 _WHERE = "in a function that Numba compiles"
+_WITH_LITERALS = (types.Integer, types.Boolean, types.UnicodeType)
 
 
 class LaunchType(types.Callable):
@@ -41,8 +43,12 @@ class LaunchType(types.Callable):
         """Identity of the type."""
         return self.kernel, self.grid
 
-    def get_call_type(self, _context: object, args: tuple, kws: Mapping) -> Signature:
-        """See launch_signature."""
+    def get_call_type(self, context: object, args: tuple, kws: Mapping) -> Signature:
+        """See launch_signature.
+
+        Errors: ForceLiteralArg, on which Numba compiles the function for the values of arguments.
+        """
+        request_literals(context, self.kernel, args, kws)
         return launch_signature(self, args, kws)
 
     def get_call_signatures(self) -> tuple[list[Signature], bool]:
@@ -72,6 +78,50 @@ class _GridOfKernel(AbstractTemplate):
             return None
         grid = types.unliteral(grid)
         return signature(LaunchType(kernel.kernel, grid), kernel, grid)
+
+
+def request_literals(context: object, kernel: Named, args: Sequence[types.Type],
+                     kws: Mapping[str, types.Type]) -> None:
+    """Ask Numba for the values of arguments of the caller that are given for constants.
+
+    context: Numba's typing context.  args, kws: types of the launch's arguments.
+    Errors: ForceLiteralArg, on which Numba compiles the caller for these values.  It asks for the
+    variables first; a TypingError tells if one is no argument of the caller.
+    """
+    formals = {formal.name: formal for formal in kernel.signature.formals if formal.is_constant}
+    given = [*enumerate(args), *kws.items()]
+    names = dict(enumerate(kernel.signature.names)) | {name: name for name in kws}
+    wanted = [(place, formals[names[place]], of) for place, of in given
+              if names.get(place) in formals and value_of(of) is MISSING
+              and isinstance(of, _WITH_LITERALS)]
+    if not wanted:
+        return
+    caller = context.callstack[0]
+
+    def variables(positional: Sequence[Var], keywords: Iterable[tuple[str, Var]]) -> list[Var]:
+        written = {**dict(enumerate(positional)), **dict(keywords)}
+        for place, formal, of in wanted:
+            if place not in written or not _is_given(written[place], caller):
+                _raise_no_constant(formal, of, kernel.signature.kernel)
+        return [written[place] for place, _, _ in wanted]
+    raise ForceLiteralArg(range(len(wanted)), fold_arguments=variables)
+
+
+def _is_given(variable: Var, caller: object) -> bool:
+    """Whether a variable is an argument that the caller was given, and not left with its default.
+
+    caller: frame of Numba's stack of compilations.
+    """
+    definition = caller.typeinfer.func_ir.get_definition(variable)
+    return isinstance(definition, Arg) and not isinstance(caller.args[definition.index],
+                                                          types.Omitted)
+
+
+def _raise_no_constant(formal: Formal, given: types.Type, kernel: str) -> None:
+    try:
+        constant_of_type(formal, given, kernel)
+    except BlockError as error:
+        raise TypingError(str(error)) from None
 
 
 def launch_signature(launch: LaunchType, args: tuple, kws: Mapping[str, types.Type]) -> Signature:
@@ -274,7 +324,7 @@ def constant_of_type(formal: Formal, given: types.Type, kernel: str) -> object:
         raise BlockTypeError(
             f"{kernel}: given a value of type {_short(given)} for the constant {formal.name}, "
             f"accepted one that is known when Numba compiles",
-            hint=f"write a literal, or a global: {formal.name}=1024")
+            hint=f"write a literal, a global or an argument that is given: {formal.name}=1024")
     return value
 
 

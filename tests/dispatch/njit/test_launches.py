@@ -292,10 +292,11 @@ class TestMistakes:
     def test_constants_that_are_computed(self):
         @njit
         def run(x, n):
-            scale[1](x, x, 1.0, n)
+            scale[1](x, x, 1.0, n + 1)
 
         assert ("scale: given a value of type int64 for the constant B, accepted one that is known "
-                "when Numba compiles\n  hint: write a literal, or a global: B=1024"
+                "when Numba compiles\n  hint: write a literal, a global or an argument that is "
+                "given: B=1024"
                 in self.message(run, numbers(64), 64))
 
     def test_floats_that_are_computed(self):
