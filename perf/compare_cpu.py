@@ -16,9 +16,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType
 
 # read when the libraries are loaded
 os.environ |= {"OPENBLAS_THREAD_TIMEOUT": "4", "OMP_WAIT_POLICY": "passive"}
@@ -27,41 +25,14 @@ import cpu_kernels as ours  # noqa: E402
 import cpu_peers as peers  # noqa: E402
 import numba  # noqa: E402
 import numpy as np  # noqa: E402
+from cpu_case import Case, Run, wide  # noqa: E402
 from cpu_peers import OfNumPy  # noqa: E402
+from cpu_user_cases import array_cases, point_cases  # noqa: E402
 
 import blocknumba as bn  # noqa: E402
 
 ROWS, COLUMNS, LENGTH, PIXELS = 4096, 1024, 1 << 22, 2048
 CAP = 8.0  # of a ratio in the means
-Run = Callable[[], object]
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One computation.
-
-    kernel: runs ours into the outputs that it is given.  peer, inputs: the loop for Numba, and what
-    it takes before the outputs; it may be given more after.  numpy: in float32.
-    exact: the results in float64.  tolerance: absolute and relative.  outputs: like the results.
-    inside: the part of the results that counts.  unlike: fraction of the elements that fastmath may
-    make others, where small errors grow without bound.
-    """
-
-    kernel: Callable[..., object]
-    peer: FunctionType
-    inputs: tuple
-    numpy: Run
-    exact: Run
-    outputs: tuple[np.ndarray, ...]
-    tolerance: float = 1e-5
-    after: tuple = ()
-    inside: tuple = (Ellipsis,)
-    unlike: float = 0.0
-
-
-def wide(*arrays: np.ndarray) -> list[np.ndarray]:
-    """The arrays in float64."""
-    return [array.astype(np.float64) for array in arrays]
 
 
 def row_cases(generator: np.random.Generator) -> Iterator[tuple[str, Case]]:
@@ -80,7 +51,7 @@ def row_cases(generator: np.random.Generator) -> Iterator[tuple[str, Case]]:
         lambda out: ours.rms_norm[ROWS](x, weight, out, B=1024), peers.rms_norm, (x, weight),
         lambda: OfNumPy.rms_norm(x, weight), lambda: OfNumPy.rms_norm(*wide(x, weight)), (out,))
     yield "column sums", Case(
-        lambda out: ours.column_sums[COLUMNS // 128](x, out, ROWS=64, B=128), peers.column_sums,
+        lambda out: ours.column_sums[COLUMNS // 512](x, out, ROWS=64, B=512), peers.column_sums,
         (x,), lambda: x.sum(axis=0), lambda: wide(x)[0].sum(axis=0), (sums,), 1e-3)
 
 
@@ -228,7 +199,8 @@ def main() -> None:
     given = parser.parse_args()
     results: dict[str, dict] = {}
     print("| case | ours, ms | NumPy / ours | Numba / ours |\n|---|---|---|---|")
-    for family in (element_cases, row_cases, picture_cases, irregular_cases):
+    for family in (element_cases, row_cases, picture_cases, irregular_cases,
+                   array_cases, point_cases):
         for title, case in family(np.random.default_rng(0)):
             if given.only and not any(part in title for part in given.only):
                 continue
