@@ -5,6 +5,9 @@
 
     if mask[last]: the region without the mask
     else:          the region with it
+
+In the version with masks, each vector of an innermost loop has two versions again, by its first and
+last lane: of a row of 1000 elements in a tile of 1024, all vectors but the last one are whole.
 """
 
 from __future__ import annotations
@@ -12,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from blocknumba.cpu_lower.elements import uniform
-from blocknumba.cpu_lower.emitter import Emitter
+from blocknumba.cpu_lower.emitter import Coordinates, Emitter
 from blocknumba.cpu_lower.plans.planning import is_root
 from blocknumba.tile_ir.ir.function import Region, Value, walk
-from blocknumba.tile_ir.ir.opdef import READS
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, READS
 
 Corner = tuple[Value, bool]  # the last element of a mask, or its first one
 
@@ -32,12 +35,71 @@ def in_two_versions(emitter: Emitter, region: Region, body: Callable[[], list[st
     masks = _bounds(emitter, region)
     if not masks:
         return body()
-    writer, outer = emitter.writer, emitter.known
     everywhere = _all_true(emitter, [corner for corners in masks.values() for corner in corners])
+    emitter.versions += 1
+    return _two_versions(emitter, everywhere, frozenset(masks), body, types)
+
+
+def in_two_versions_of_box(emitter: Emitter, masks: Sequence[Value], low: Coordinates,
+                           high: Coordinates, body: Callable[[], list[str]],
+                           types: Sequence[str] = ()) -> list[str]:
+    """Write the code of the elements from low to high, with and without masks; its scalars.
+
+    masks: of these elements; low, high: one element each.  types: of the scalars.
+    """
+    bounds = {mask: corners for mask in dict.fromkeys(masks)
+              if mask not in emitter.known.unmasked and mask.type.shape
+              and (corners := _corners(emitter, mask)) is not None}
+    if not bounds or low == high:
+        return body()
+    holds = []
+    with emitter.inside(1):
+        for mask, corners in bounds.items():
+            ends = {is_last for _, is_last in corners}
+            holds += [emitter.at(mask, high if is_last else low).name for is_last in sorted(ends)]
+        inside = holds[0]
+        for one in holds[1:]:
+            inside = emitter.writer.assign(f"and i1 {inside}, {one}")
+    return _two_versions(emitter, inside, frozenset(bounds), body, types)
+
+
+def ends_of_lanes(emitter: Emitter, coordinates: Coordinates, axis: int | None,
+                  vectors: int = 1) -> tuple[Coordinates, Coordinates]:
+    """Coordinates of the first and of the last lane of vectors along an axis."""
+    if axis is None:
+        return coordinates, coordinates
+    first = coordinates[axis].name
+    last = emitter.writer.add(first, str(vectors * emitter.lanes - 1))
+    return tuple(coordinates[:axis] + (uniform(end),) + coordinates[axis + 1:]
+                 for end in (first, last))
+
+
+def masks_of(emitter: Emitter, values: Sequence[Value]) -> list[Value]:
+    """The masks of the loads that the elements of values need at their own places."""
+    found: list[Value] = []
+    waiting, seen = list(values), set()
+    while waiting:
+        value = waiting.pop()
+        owner = value.owner
+        if (value in seen or not value.type.shape or owner is None or is_root(owner)
+                or value in emitter.known.buffers and value not in emitter.filling):
+            continue
+        seen.add(value)
+        if owner.name == "load":
+            found += [] if owner.mask is None else [owner.mask]
+        elif owner.opdef.has(ELEMENTWISE):
+            waiting += owner.operands
+    return found
+
+
+def _two_versions(emitter: Emitter, condition: str, masks: frozenset[Value],
+                  body: Callable[[], list[str]], types: Sequence[str]) -> list[str]:
+    """The body where a condition holds, which makes masks true, and the body elsewhere."""
+    writer, outer = emitter.writer, emitter.known
     labels = [writer.label(hint) for hint in ("unmasked", "masked", "join")]
-    writer.branch_if(everywhere, *labels[:2])
+    writer.branch_if(condition, *labels[:2])
     start, results, ends = emitter.buffer_bytes, [], []
-    for label, unmasked in zip(labels, (frozenset(masks), frozenset())):
+    for label, unmasked in zip(labels, (masks, frozenset())):
         writer.begin(label)
         emitter.known = outer.copy()
         emitter.known.unmasked = outer.unmasked | unmasked
@@ -47,7 +109,6 @@ def in_two_versions(emitter: Emitter, region: Region, body: Callable[[], list[st
         writer.branch(labels[2])
     writer.begin(labels[2])
     emitter.known, emitter.buffer_bytes = outer, emitter.most_buffer_bytes
-    emitter.versions += 1
     return [writer.assign(f"phi {type_} " + ", ".join(
         f"[ {value}, %{end} ]" for value, end in zip(values, ends)))
         for type_, *values in zip(types, *results)]

@@ -1,10 +1,8 @@
 """Accesses with small constant strides: whole vectors, within the array, neighbours untouched."""
 
-import ctypes
-import mmap
-
 import numpy as np
 import pytest
+from memory_pages import before_a_forbidden_page
 
 import blocknumba as bn
 
@@ -31,16 +29,6 @@ def products(a, b, out, B: bn.constexpr):
     r = bn.block(0, B)
     out[r, 0] = a[r, 0] * b[r, 0] - a[r, 1] * b[r, 1]
     out[r, 1] = a[r, 0] * b[r, 1] + a[r, 1] * b[r, 0]
-
-
-def before_a_forbidden_page(count: int, dtype: np.dtype) -> np.ndarray:
-    """An array whose last byte is that of a page, before one that cannot be read."""
-    page = mmap.PAGESIZE
-    whole = -(-count * dtype.itemsize // page) * page
-    memory = mmap.mmap(-1, whole + page)
-    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(start + whole), page, 0) == 0
-    return np.frombuffer(memory, dtype, count, whole - count * dtype.itemsize)
 
 
 @pytest.mark.parametrize("stride", STRIDES)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from blocknumba.cpu_lower.elements import Lanes, memory_type
 from blocknumba.cpu_lower.emitter import Access, Coordinates, Emitter, element, root
+from blocknumba.cpu_lower.versions import ends_of_lanes, in_two_versions_of_box, masks_of
 from blocknumba.cpu_lower.writer import vector
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import attribute
@@ -83,8 +86,8 @@ def _(emitter: Emitter, op: Op) -> None:
     group = emitter.plan.group_of(op)
     if op is not group[-1]:
         return
-    operands = {store: _store_operands(emitter, store) for store in group}
-    values = [value for own in operands.values() for value in own]
+    values = [value for store in group for value in _store_operands(emitter, store)]
+    masks = [store.mask for store in group if store.mask is not None]
     shape = op.pointer.type.shape
     axis, lanes = emitter.plan.lanes_of(values)
 
@@ -92,17 +95,25 @@ def _(emitter: Emitter, op: Op) -> None:
         return [(value, coordinates) for value in values]
 
     def body(coordinates: Coordinates) -> None:
-        found = {store: [emitter.at(value, coordinates) for value in own]
-                 for store, own in operands.items()}
-        left = dict(found)
-        for run in emitter.plan.interleaved(group):
-            if emitter.store_side_by_side(run[0].value.type.dtype, [found[store] for store in run]):
-                left = {store: own for store, own in left.items() if store not in run}
-        for store, (pointer, value, *mask) in left.items():
-            emitter.store(store.value.type.dtype, pointer, value, *mask)
+        ends = ends_of_lanes(emitter, coordinates, axis)
+        in_two_versions_of_box(emitter, [*masks, *masks_of(emitter, values)], *ends,
+                               lambda: _store(emitter, group, coordinates))
 
     with emitter.filled_by(values, shape, axis):
         emitter.nest(shape, axis, lanes, body, accesses)
+
+
+def _store(emitter: Emitter, group: Sequence[Op], coordinates: Coordinates) -> list[str]:
+    """Store one element of each store in each lane."""
+    found = {store: [emitter.at(value, coordinates) for value in _store_operands(emitter, store)]
+             for store in group}
+    left = dict(found)
+    for run in emitter.plan.interleaved(group):
+        if emitter.store_side_by_side(run[0].value.type.dtype, [found[store] for store in run]):
+            left = {store: own for store, own in left.items() if store not in run}
+    for store, (pointer, value, *mask) in left.items():
+        emitter.store(store.value.type.dtype, pointer, value, *mask)
+    return []
 
 
 def _store_operands(emitter: Emitter, op: Op) -> list[Value]:
