@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from sanitize import ROOT, SAMPLES, errors_in
+from sanitize import EXAMPLES, ROOT, SAMPLES, errors_in
 
 
-@pytest.mark.parametrize("sample", SAMPLES)
-def test_the_script_of_a_sample_exists(sample):
-    assert (ROOT / SAMPLES[sample].split()[0]).exists()
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_sample_is_an_example_with_a_check(name):
+    assert "\ndef check(" in (ROOT / "examples" / f"{name}.py").read_text()
+
+
+def test_other_samples_are_scripts_of_ours():
+    scripts = {arguments[0] for arguments in SAMPLES.values()} - {"-c"}
+    assert scripts and all((ROOT / script).exists() for script in scripts)
 
 
 @pytest.mark.parametrize("text, errors", [

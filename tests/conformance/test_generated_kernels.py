@@ -6,12 +6,12 @@ import os
 import secrets
 
 import pytest
-from generated_kernels import GeneratedKernel, check, failure_text
+from kernel_fuzzer import GeneratedKernel, check, failure_text
 from numpy_functions import FUNCTIONS
 from numpy_tiles import Tile
 from shortening import shortened
 
-TESTS, PER_TEST = 4, 4  # generated_kernels.py runs thousands
+TESTS, PER_TEST = 4, 4  # kernel_fuzzer.py runs thousands
 DEVICES = {"interpreter": PER_TEST, "cpu": PER_TEST // 2, "emulator": PER_TEST // 2}  # kernels
 
 

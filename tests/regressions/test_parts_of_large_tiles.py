@@ -1,6 +1,6 @@
 """Parts of tiles, and elements at indices, that once kept a kernel from being compiled.
 
-Found by tests/conformance/generated_kernels.py.
+Found by tests/conformance/kernel_fuzzer.py.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Whole kernels that are drawn from a seed, on a device and in NumPy.
 
-    python tests/conformance/generated_kernels.py --on cpu --count 1000 --seed 1 --processes 2
-    python tests/conformance/generated_kernels.py --on interpreter emulator --count 200
-    python tests/conformance/generated_kernels.py --on gpu --count 10000 --processes 15
+    python tests/conformance/kernel_fuzzer.py --on cpu --count 1000 --seed 1 --processes 2
+    python tests/conformance/kernel_fuzzer.py --on interpreter emulator --count 200
+    python tests/conformance/kernel_fuzzer.py --on gpu --count 10000 --processes 15
 
 Each kernel is run by NumPy alone and on the devices named; ints, bools and exact floats must be the
 same, others as near as their functions are.  A kernel that differs is printed, whole and shortened.
@@ -37,7 +37,7 @@ from shortening import shortened  # noqa: E402
 import blocknumba as bn  # noqa: E402
 
 DEVICES = ("interpreter", "cpu", "emulator", "gpu")
-SHOWN_EVERY = 500  # kernels
+SHOWN_EVERY = 100  # kernels
 
 
 def _values(array: Input, random: np.random.Generator) -> np.ndarray:
