@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from blocknumba.typing.functions.elementwise import FLOAT_FUNCTIONS, maximum, minimum
+from blocknumba.typing.functions.elementwise import (
+    FLOAT_FUNCTIONS, floating, maximum, minimum,
+)
 from blocknumba.typing.functions.elementwise import where as choose
 from blocknumba.typing.functions.reduce import max as max_along
 from blocknumba.typing.functions.reduce import sum as sum_along
@@ -37,7 +39,7 @@ def sigmoid(x):
     >>> bn.evaluate(bn.sigmoid, [0.0, 2.0])
     array([0.5       , 0.88079708])
     """
-    return 1 / (1 + _exp(-x))
+    return 1 / (1 + _exp(-floating("sigmoid", x)))
 
 
 def softmax(x, dim=0, keep_dims=False, ieee_rounding=False, where=None):
@@ -54,6 +56,7 @@ def softmax(x, dim=0, keep_dims=False, ieee_rounding=False, where=None):
     >>> bn.evaluate(bn.softmax, [1.0, 1.0, 0.0, 0.0], where=[True, True, False, False])
     array([0.5, 0.5, 0. , 0. ])
     """
+    x = floating("softmax", x)  # differences of ints may wrap
     shifted = _exp(x - max_along(x, dim, keep_dims=True, where=where))
     quotient = shifted / sum_along(shifted, dim, keep_dims=True, where=where)
     return quotient if where is None else choose(where, quotient, 0)

@@ -197,3 +197,23 @@ def test_the_lowest_integer_negated_is_itself_where_its_sign_is_read(device, dty
         np.testing.assert_array_equal(less, [y < 3, size < x])
         np.testing.assert_array_equal(shifted, [y >> 3, size >> 3])
         np.testing.assert_array_equal(product, y.astype(np.int32) * x.astype(np.int32))
+
+
+@bn.jit
+def shares(x, out, B: bn.constexpr):
+    r = bn.span(0, B)
+    out[0, r], out[1, r] = bn.softmax(x[r]), bn.sigmoid(x[r])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint32", "int64"])
+def test_softmax_and_sigmoid_of_integers_do_not_wrap(device, dtype):
+    """Differences from the greatest, and negatives, were computed in the integers' dtype."""
+    x = np.array([3, 9, 0, 127, 5, 126, 1, 2], dtype)
+    x[2] = max(np.iinfo(dtype).min, -128)
+    out = np.zeros((2, 8))
+
+    device.run(shares, 1, x, out, B=8)
+
+    wide = x.astype(np.float64)
+    powers = np.exp(wide - wide.max())
+    np.testing.assert_allclose(out, [powers / powers.sum(), 1 / (1 + np.exp(-wide))], 1e-5, 1e-30)

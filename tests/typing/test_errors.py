@@ -224,7 +224,7 @@ def test_an_error_in_a_library_function_shows_the_call():
         tile = bn.softmax(x)
 
     check(kernel, """
-        max: given an array, accepted a tile
+        softmax: given an array, accepted tiles and numbers
           test_errors.py, line +1, in kernel
             tile = bn.softmax(x)
                    ^^^^^^^^^^^^^

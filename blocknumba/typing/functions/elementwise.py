@@ -176,6 +176,13 @@ def umulhi(context, x, y):
     return _emit(context, "umulhi", (x, y), promotion.result_dtype((x, y)), "umulhi")
 
 
+@function
+def floating(context, name, x):
+    """x as floats of the dtype that a function of a name computes in; floats stay as they are."""
+    require_numbers(name, x)
+    return _of((x,), context.value(x, promotion.float_dtype((x,))))
+
+
 def two_operands(name: str, op: str, doc: str) -> BlockFunction:
     """A function of two numbers that keeps their promoted dtype."""
     def rule(context, x, y):
