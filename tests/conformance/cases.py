@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import secrets
 from collections.abc import Iterator, Mapping
 
 import conversion_cases  # noqa: F401  each adds its cases to CASES
@@ -17,6 +19,11 @@ import scan_cases  # noqa: F401
 import tile_cases  # noqa: F401
 import view_cases  # noqa: F401
 from case import CASES, Case
+from expression_cases import EXPRESSIONS, PER_FUNCTION, expression_case
+
+# names whose cases are many: tests draw some of all of them, others each time
+DRAWN = tuple(f"bn.{name}" for name in EXPRESSIONS)
+SAMPLED = tuple(name for name in CASES if name not in DRAWN)  # tests run some of each
 
 
 def cases() -> Iterator[Case]:
@@ -43,6 +50,13 @@ def spread(counts: Mapping[str, int], total: int) -> dict[str, list[int]]:
         chosen[name] = [number * count // share for number in range(share)]
         left -= share
     return {name: chosen[name] for name in counts if chosen[name]}
+
+
+def drawn_cases(count: int) -> Iterator[Case]:
+    """So many cases of functions, of one function each."""
+    generator = random.Random(secrets.randbits(40))
+    for name in generator.sample(list(EXPRESSIONS), count):
+        yield expression_case(name, generator.randrange(PER_FUNCTION))
 
 
 def some_cases(name: str, count: int | None) -> list[Case]:

@@ -78,10 +78,11 @@ def select_cases() -> Iterator[Case]:
     for dtype in sorted(ANY, key=str):
         x = _values(dtype)
         y = x[::-1].copy()
-        condition = np.arange(len(x)) % 3 == 0
-        expected = x.copy()
-        expected[~condition] = y[~condition]
-        yield one_op_case("select", str(dtype), [condition, x, y], [expected])
+        for title, condition in (("some", np.arange(len(x)) % 3 == 0), ("all", x == x),
+                                 ("none", np.zeros(len(x), bool))):
+            expected = x.copy()
+            expected[~condition] = y[~condition]
+            yield one_op_case("select", f"{dtype}-{title}", [condition, x, y], [expected])
 
 
 @covers("hint")

@@ -69,45 +69,48 @@ def copy_cases() -> Iterator[Case]:
 
 @covers("load", "store", "offset")
 def gather_cases() -> Iterator[Case]:
-    """Permutations and repetitions, with 32-bit and 64-bit counts of either sign."""
-    for count in ("int32", "int64"):
+    """Permutations, with 32-bit and 64-bit counts of either sign, of every dtype."""
+    for count, dtype in itertools.product(("int32", "int64"), sorted(ANY, key=str)):
         order = np.random.default_rng(0).permutation(SIZE).astype(count) - SIZE // 2
-        x = np.arange(SIZE, dtype=np.float32)
+        x = _values(dtype)
         body = (INDEX + addresses("ak", "k", DTYPES[count], "i")
                 + f"%order = load %ak : tile<{SIZE}x{count}>\n"
                 + f"%half = constant {{value={SIZE // 2}}} : int32\n"
-                + "%middle = offset %x, %half : ptr<float32>\n"
-                + addresses("ax", "middle", DTYPES["float32"], "order")
-                + f"%v = load %ax : tile<{SIZE}xfloat32>\n"
-                + addresses("ao", "out", DTYPES["float32"], "i") + "store %ao, %v")
-        parameters = {"x": "ptr<float32>", "k": f"ptr<{count}>", "out": "ptr<float32>"}
-        yield kernel_case("offset", count, parameters, body,
-                          {"x": x, "k": order, "out": np.zeros_like(x)},
+                + f"%middle = offset %x, %half : ptr<{dtype}>\n"
+                + addresses("ax", "middle", dtype, "order")
+                + f"%v = load %ax : tile<{SIZE}x{dtype}>\n"
+                + addresses("ao", "out", dtype, "i") + "store %ao, %v")
+        parameters = {"x": f"ptr<{dtype}>", "k": f"ptr<{count}>", "out": f"ptr<{dtype}>"}
+        yield kernel_case("offset", f"{count}-{dtype}", parameters, body,
+                          {"x": x, "k": order, "out": x[::-1].copy()},
                           {"out": x[order + SIZE // 2]})
 
 
 @covers("address")
 def distance_cases() -> Iterator[Case]:
-    """Distances of elements in bytes, of every dtype."""
-    for dtype in sorted(ANY, key=str):
-        body = (INDEX + addresses("ax", "x", dtype, "i")
+    """Distances of elements in bytes, from others before and after them, of every dtype."""
+    for dtype, from_ in itertools.product(sorted(ANY, key=str), (0, 5, -SIZE)):
+        body = (INDEX + f"%by = constant {{value={-from_}}} : int32\n"
+                f"%moved = offset %x, %by : ptr<{dtype}>\n" + addresses("ax", "moved", dtype, "i")
                 + f"%at = address %ax : tile<{SIZE}xint64>\n"
                 + f"%base = splat %x : tile<{SIZE}xptr<{dtype}>>\n"
                 + f"%first = address %base : tile<{SIZE}xint64>\n"
                 + f"%distance = sub %at, %first : tile<{SIZE}xint64>\n"
                 + addresses("ao", "out", DTYPES["int64"], "i") + "store %ao, %distance")
         out = np.full(SIZE, -1)
-        yield kernel_case("address", str(dtype), {"x": f"ptr<{dtype}>", "out": "ptr<int64>"}, body,
+        parameters = {"x": f"ptr<{dtype}>", "out": "ptr<int64>"}
+        yield kernel_case("address", f"{dtype}-{from_}", parameters, body,
                           {"x": _values(dtype), "out": out},
-                          {"out": np.arange(SIZE) * dtype.bytes})
+                          {"out": (np.arange(SIZE) - from_) * dtype.bytes})
 
 
 @covers("pointer_at")
 def address_cases() -> Iterator[Case]:
     """Elements by their addresses in bytes, which are computed with as integers, of every dtype."""
-    for dtype in sorted(ANY, key=str):
-        x = _values(dtype)
-        order = np.random.default_rng(dtype.bits).permutation(SIZE).astype(np.int64)
+    orders = {"permuted": np.random.default_rng(7).permutation(SIZE),
+              "reversed": np.arange(SIZE)[::-1], "one": np.full(SIZE, 3)}
+    for dtype, (title, order) in itertools.product(sorted(ANY, key=str), orders.items()):
+        x, order = _values(dtype), order.astype(np.int64)
         body = (INDEX + addresses("ak", "k", DTYPES["int64"], "i")
                 + f"%order = load %ak : tile<{SIZE}xint64>\n"
                 + f"%base = splat %x : tile<{SIZE}xptr<{dtype}>>\n"
@@ -120,7 +123,7 @@ def address_cases() -> Iterator[Case]:
                 + f"%v = load %p : tile<{SIZE}x{dtype}>\n"
                 + addresses("ao", "out", dtype, "i") + "store %ao, %v")
         parameters = {"x": f"ptr<{dtype}>", "k": "ptr<int64>", "out": f"ptr<{dtype}>"}
-        yield kernel_case("pointer_at", str(dtype), parameters, body,
+        yield kernel_case("pointer_at", f"{dtype}-{title}", parameters, body,
                           {"x": x, "k": order, "out": x[:1].repeat(SIZE)}, {"out": x[order]})
 
 
@@ -173,7 +176,9 @@ def atomic_cases() -> Iterator[Case]:
 def compare_and_swap_cases() -> Iterator[Case]:
     for dtype in (d for d in DTYPES.values() if d.bits >= 16):
         yield _swap_case("atomic_cas", dtype, "%old = atomic_cas %a, %wanted, %new", 3)
-        yield _swap_case("atomic_cas", dtype, "%old = atomic_cas %a, %wanted, %new, %m", 3, 21)
+        for count in (0, 1, 21):
+            yield _swap_case("atomic_cas", dtype, "%old = atomic_cas %a, %wanted, %new, %m", 3,
+                             count)
 
 
 def _swap_case(op: str, dtype: DType, line: str, wanted: int | None, count: int = SIZE) -> Case:
@@ -205,8 +210,9 @@ def _swap_case(op: str, dtype: DType, line: str, wanted: int | None, count: int 
 
 @covers("program_id", "num_programs")
 def program_cases() -> Iterator[Case]:
-    grid = (3, 2, 5)
-    for op, axis in itertools.product(("program_id", "num_programs"), range(3)):
+    grids = ((3, 2, 5), (1, 1, 1), (30, 1, 1), (1, 30, 1), (1, 1, 30), (2, 3, 1), (1, 2, 3),
+             (4, 1, 4), (7, 5, 3), (16, 2, 2))
+    for grid, op, axis in itertools.product(grids, ("program_id", "num_programs"), range(3)):
         body = "\n".join([
             *(f"%p{k} = program_id {{axis={k}}} : int32" for k in range(3)),
             *(f"%n{k} = constant {{value={grid[k]}}} : int32" for k in range(2)),
@@ -214,10 +220,10 @@ def program_cases() -> Iterator[Case]:
             "%d = add %c, %p0 : int32", f"%v = {op} {{axis={axis}}} : int32",
             "%q = offset %out, %d : ptr<int32>", "store %q, %v"])
         index = np.indices(grid[::-1])[2 - axis].ravel()
-        expected = index if op == "program_id" else np.full(30, grid[axis])
-        yield kernel_case(op, str(axis), {"out": "ptr<int32>"}, body,
-                          {"out": np.full(30, -1, np.int32)}, {"out": expected.astype(np.int32)},
-                          grid)
+        expected = index if op == "program_id" else np.full(index.size, grid[axis])
+        yield kernel_case(op, f"{grid}-{axis}", {"out": "ptr<int32>"}, body,
+                          {"out": np.full(index.size, -1, np.int32)},
+                          {"out": expected.astype(np.int32)}, grid)
 
 
 @covers("if", "yield", "return", "undefined")
@@ -311,17 +317,20 @@ store %q, %n"""
 
 @covers("print", "assert", "assume", "check_index")
 def debugging_cases() -> Iterator[Case]:
-    """Debugging ops that hold change nothing."""
+    """Debugging ops that hold change nothing, between a load and a store of every dtype."""
     start = f"""{INDEX}%n = constant {{value={SIZE}}} : int32
 %e = splat %n : tile<{SIZE}xint32>
 %c = lt %i, %e : tile<{SIZE}xbool>
 %zero = constant {{value=0}} : int32
-%s = lt %zero, %n : bool
+%p = program_id {{axis=0}} : int32
+%s = ge %p, %zero : bool
 """
-    lines = {"print": 'print %n {prefix="n"}', "assert": 'assert %c {message="i < n"}',
+    lines = {"print": 'print %p {prefix="p"}', "assert": 'assert %c {message="i < n"}',
              "assume": "assume %s", "check_index": 'check_index %i, %e, %c {array="out", axis=0}'}
-    for op, line in lines.items():
-        body = start + line + "\n" + addresses("ao", "out", DTYPES["int32"], "i") + "store %ao, %i"
-        yield kernel_case(op, "holds", {"out": "ptr<int32>"}, body,
-                          {"out": np.zeros(SIZE, np.int32)},
-                          {"out": np.arange(SIZE, dtype=np.int32)})
+    for (op, line), dtype, programs in itertools.product(lines.items(), sorted(ANY, key=str),
+                                                         (1, 2)):
+        x, pointer = _values(dtype), f"ptr<{dtype}>"
+        body = (start + addresses("ax", "x", dtype, "i") + f"%v = load %ax : tile<{SIZE}x{dtype}>\n"
+                + line + "\n" + addresses("ao", "out", dtype, "i") + "store %ao, %v")
+        yield kernel_case(op, f"{dtype}-{programs}", {"x": pointer, "out": pointer}, body,
+                          {"x": x, "out": x[::-1].copy()}, {"out": x}, (programs, 1, 1))

@@ -5,6 +5,7 @@ FUNCTIONS has them by name, as kernels write bn.<name>.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -40,7 +41,7 @@ _WIDE = {np.dtype(np.float32): np.dtype(np.float64), np.dtype(np.float64): np.dt
 _EXACT_OF_FLOATS = {
     "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "round": np.rint,
     "sqrt": np.sqrt, "sqrt_rn": np.sqrt, "fmin": np.fmin, "fmax": np.fmax,
-    "copysign": np.copysign, "fdiv": np.divide, "div_rn": np.divide,
+    "copysign": np.copysign, "div": np.divide, "fdiv": np.divide, "div_rn": np.divide,
     "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite}
 for _name, _function in _EXACT_OF_FLOATS.items():
     FUNCTIONS[_name] = lambda *given, _f=_function: computed(_f, float_dtype(*given), *given)
@@ -56,10 +57,19 @@ def _near(function: Callable) -> Callable[..., Tile]:
     return apply
 
 
+def _by_math(function: Callable[[float], float]) -> Callable[[np.ndarray], np.ndarray]:
+    """A function of Python's math, element by element, in float64."""
+    return lambda x: np.vectorize(function, otypes=[np.float64])(x.astype(np.float64))
+
+
 NEAR = {"exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log2": np.log2,
-        "log1p": np.log1p, "sin": np.sin, "cos": np.cos, "tanh": np.tanh, "atan": np.arctan,
-        "cbrt": np.cbrt, "rsqrt": lambda x: 1 / np.sqrt(x), "sinh": np.sinh, "asinh": np.arcsinh,
-        "hypot": np.hypot, "atan2": np.arctan2, "sigmoid": lambda x: 1 / (1 + np.exp(-x))}
+        "log10": np.log10, "log1p": np.log1p, "sin": np.sin, "cos": np.cos, "tan": np.tan,
+        "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh,
+        "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+        "cbrt": np.cbrt, "rsqrt": lambda x: 1 / np.sqrt(x), "hypot": np.hypot,
+        "atan2": np.arctan2, "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+        "erf": _by_math(math.erf), "erfc": _by_math(math.erfc), "gamma": _by_math(math.gamma),
+        "lgamma": _by_math(math.lgamma)}
 for _name, _function in NEAR.items():
     FUNCTIONS[_name] = _near(_function)
 
@@ -73,6 +83,14 @@ def abs_(x):
 def where(condition, x, y):
     dtype = result_dtype(x, y)
     return tile(np.where(as_dtype(condition, BOOL), as_dtype(x, dtype), as_dtype(y, dtype)))
+
+
+@language
+def nextafter(x, y):
+    """Towards y; of halves by their bits."""
+    dtype = float_dtype(x, y)
+    a, b = as_dtype(x, dtype), as_dtype(y, dtype)
+    return tile(np.nextafter(a, b))
 
 
 @language

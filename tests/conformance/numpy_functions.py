@@ -120,6 +120,60 @@ for _name, _filling in {"sum": lambda d: 0, "prod": lambda d: 1, "max": _least,
     FUNCTIONS[f"nan{_name}"] = _without_nan(_name, _filling)
 
 
+def _moments(x: Tile, axis: object, ddof: int = 0) -> tuple[np.ndarray, np.ndarray, np.dtype]:
+    """Mean and variance in higher precision, and the dtype of the result."""
+    wide = x.array.astype(np.longdouble if x.dtype.itemsize == 8 else np.float64)
+    axes = _axes(wide, axis)
+    return wide.mean(axis=axes), wide.var(axis=axes, ddof=ddof), float_dtype(x)
+
+
+def _narrowed(values: np.ndarray, dtype: np.dtype) -> Tile:
+    return Tile(converted(np.asarray(values, np.float64), dtype))
+
+
+@language
+def var(x, axis=None, ddof=0):
+    return _narrowed(_moments(x, axis, ddof)[1], _moments(x, axis)[2])
+
+
+@language
+def std(x, axis=None, ddof=0):
+    return _narrowed(np.sqrt(_moments(x, axis, ddof)[1]), _moments(x, axis)[2])
+
+
+@language
+def welford(x, axis=None):
+    mean_of, variance, dtype = _moments(x, axis)
+    dtype = FLOAT32 if dtype in HALVES else dtype
+    count = x.array.size // max(mean_of.size, 1)
+    return tuple(_narrowed(v, dtype) for v in (
+        mean_of, variance * count, np.full(mean_of.shape, count)))
+
+
+@language
+def logsumexp(x, axis=None):
+    wide = x.array.astype(np.float64)
+    return _narrowed(np.log(np.exp(wide).sum(axis=_axes(wide, axis))), float_dtype(x))
+
+
+@language
+def softmax(x, dim=0):
+    powers = np.exp(x.array.astype(np.float64))
+    return _narrowed(powers / powers.sum(axis=dim, keepdims=True), float_dtype(x))
+
+
+def _ignoring_nan(function: Callable) -> Callable[..., Tile]:
+    """A function of NumPy that leaves NaN out, in float64; the dtype of a mean."""
+    def along(x: Tile, axis: object = None) -> Tile:
+        wide = x.array.astype(np.float64)
+        return _narrowed(function(wide, axis=_axes(wide, axis)), float_dtype(x))
+    return along
+
+
+FUNCTIONS |= {"nanmean": _ignoring_nan(np.nanmean), "nanvar": _ignoring_nan(np.nanvar),
+              "nanstd": _ignoring_nan(np.nanstd)}
+
+
 def _ranks(x: np.ndarray) -> np.ndarray:
     """Ints in the order of the elements: NaN is greatest, zeros are equal."""
     found = np.unique(x.astype(np.float64) if x.dtype in HALVES else x, return_inverse=True)[1]
@@ -152,6 +206,16 @@ def argmin(x, axis=None, keep_dims=False, where=None):
     return _index_of(x, axis, keep_dims, where, False)
 
 
+@language
+def nanargmax(x, axis=None):
+    return argmax(x, axis, where=~FUNCTIONS["isnan"](x))
+
+
+@language
+def nanargmin(x, axis=None):
+    return argmin(x, axis, where=~FUNCTIONS["isnan"](x))
+
+
 def _scan(ufunc: np.ufunc, dtype_of: Callable) -> Callable:
     def scan(x: Tile, axis: int | None = None, reverse: bool = False) -> Tile:
         dtype = dtype_of(x.dtype)
@@ -171,6 +235,11 @@ for _name, _ufunc, _dtype_of in (
         ("cumsum", np.add, _sum_dtype), ("cumprod", np.multiply, _sum_dtype),
         ("cummax", np.maximum, lambda d: d), ("cummin", np.minimum, lambda d: d)):
     FUNCTIONS[_name] = _scan(_ufunc, _dtype_of)
+
+
+FUNCTIONS |= {f"nan{name}": lambda x, axis=None, _n=name, _f=filling: FUNCTIONS[_n](
+    where(FUNCTIONS["isnan"](x), Tile(np.asarray(_f, x.dtype)), x) if is_float(x.dtype) else x,
+    axis) for name, filling in (("cumsum", 0), ("cumprod", 1))}
 
 
 def _folded(tiles: object, axis: int, combine: Callable, reverse: bool) -> list[list[Tile]]:
@@ -307,6 +376,41 @@ def rand4x(seed, offset):
     return tuple(tile(_uniform(word)) for word in _philox(seed, offset.array))
 
 
+def _normal(u1: np.ndarray, u2: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Box and Muller, "A Note on the Generation of Random Normal Deviates" (1958)."""
+    u1, u2 = np.maximum(u1, np.float32(1e-7)).astype(np.float64), u2.astype(np.float64)
+    radius, angle = np.sqrt(-2 * np.log(u1)), 2 * np.pi * u2
+    return radius * np.cos(angle), radius * np.sin(angle)
+
+
+@language
+def randn(seed, offset):
+    words = [_uniform(word) for word in _philox(seed, offset.array)]
+    return _narrowed(_normal(*words[:2])[0], FLOAT32)
+
+
+@language
+def randn4x(seed, offset):
+    words = [_uniform(word) for word in _philox(seed, offset.array)]
+    return tuple(_narrowed(v, FLOAT32) for pair in (words[:2], words[2:]) for v in _normal(*pair))
+
+
+@language
+def pair_uniform_to_normal(u1, u2):
+    return tuple(_narrowed(v, FLOAT32) for v in _normal(u1.array, u2.array))
+
+
+@language
+def uint_to_uniform_float(x):
+    return tile(_uniform(x.array))
+
+
+@language
+def philox(seed, c0, c1, c2, c3):
+    """Of counters whose words 2 and 3 are 0."""
+    return tuple(map(tile, _philox(seed, c0.array.astype(np.int64))))
+
+
 @language
 def load(pointer, mask=True, other=0):
     return pointer.read(mask, other)
@@ -323,6 +427,19 @@ for _name, _function in {
     FUNCTIONS[f"atomic_{_name}"] = lambda pointer, value, mask=True, _f=_function: (
         pointer.update(_f, value, mask))
 
+@language
+def swizzle2d(i, j, size_i, size_j, size_g):
+    """The walk through a grid in groups of rows, written out."""
+    places = []
+    for first in range(0, size_i, size_g):
+        rows = range(first, min(first + size_g, size_i))
+        places += [(row, column) for column in range(size_j) for row in rows]
+    flat = i.array * size_j + j.array
+    return tuple(tile(np.take([place[k] for place in places], flat, mode="clip").astype(np.int32))
+                 for k in (0, 1))
+
+
 FUNCTIONS |= {"static_range": range, "range": range,
               "multiple_of": lambda x, n: x, "assume": lambda condition: None,
+              "next_power_of_2": lambda n: 2 ** math.ceil(math.log2(n)),
               "cdiv": lambda x, y: -(-x // y)}

@@ -5,8 +5,7 @@ import pytest
 from blocknumba.cpu_lower.ops import ELEMENTS, ROOTS
 from blocknumba.tile_ir.ir.opdef import OPS
 
-from case import CASES
-from cases import cases_of
+from cases import SAMPLED, cases_of, drawn_cases
 from cpu_executor import is_native, run_natively
 from executors import difference
 
@@ -16,6 +15,7 @@ LOWERED = {name for name, opdef in OPS.items()
 TILE_OPS = [name for name, opdef in OPS.items()
             if opdef.infer.__module__.startswith("blocknumba.tile_ir.") and name not in LOWERED]
 SOME = 10  # cases of each op, spread over all of them; all with --all-cases
+DRAWN_CASES = 15  # of functions; run_cases.py runs all
 
 
 @pytest.mark.parametrize("name", TILE_OPS)
@@ -23,7 +23,7 @@ def test_every_op_has_native_code(name):
     assert (name in ELEMENTS) != (name in ROOTS)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", SAMPLED)
 def test_native_code_agrees_with_exact_arithmetic(name, request):
     cases = [case for case in cases_of(name) if is_native(case)]
     step = 1 if request.config.getoption("--all-cases") else max(1, len(cases) // SOME)
@@ -31,4 +31,10 @@ def test_native_code_agrees_with_exact_arithmetic(name, request):
     wrong = {str(case): found for case in cases[::step]
              if (found := difference(case, run_natively(case)))}
 
+    assert not wrong
+
+
+def test_native_code_agrees_with_numpy_about_functions():
+    wrong = {str(case): found for case in drawn_cases(DRAWN_CASES)
+             if (found := difference(case, run_natively(case)))}
     assert not wrong

@@ -56,9 +56,9 @@ def splat_cases() -> Iterator[Case]:
     for dtype in sorted(ANY, key=str):
         yield one_op_case("splat", str(dtype), [distinct((), dtype)],
                           [np.full((4, 2), distinct((), dtype))], shape=(4, 2))
-    for shape in SHAPES:
-        yield one_op_case("splat", str(shape), [distinct(())], [np.full(shape, distinct(()))],
-                          shape=shape)
+    for shape, dtype in itertools.product(SHAPES, (int32, DTYPES["float64"], DTYPES["int8"])):
+        x = distinct((), dtype)
+        yield one_op_case("splat", f"{shape}-{dtype}", [x], [np.full(shape, x)], shape=shape)
 
 
 @covers("broadcast")
@@ -104,12 +104,12 @@ def pair_cases() -> Iterator[Case]:
 
 @covers("flip")
 def flip_cases() -> Iterator[Case]:
-    for shape in SHAPES:
+    for shape, dtype in itertools.product(SHAPES, (int32, DTYPES["float16"])):
         for axis in range(len(shape)):
-            x = distinct(shape)
+            x = distinct(shape, dtype)
             expected = moved(x, shape, lambda *i, a=axis, n=shape[axis]: (
                 *i[:a], n - 1 - i[a], *i[a + 1:]))
-            yield one_op_case("flip", f"{shape}-{axis}", [x], [expected], axis=axis)
+            yield one_op_case("flip", f"{shape}-{axis}-{dtype}", [x], [expected], axis=axis)
 
 
 @covers("extract")

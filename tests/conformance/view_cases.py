@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -67,38 +68,52 @@ def view_cases() -> Iterator[Case]:
         given = f"extents=(None, 5, None), strides=(None, 8, 1), wide={wide}"
         yield _read_case("view", f"given-wide-{wide}",
                          f"%w = view %x, %m, %k, %s {{{given}}} : view<3xfloat32>\n", x, x, numbers)
+    for given in itertools.product((False, True), repeat=5):
+        extents = tuple(None if is_given else n for is_given, n in zip(given[:3], SHAPE))
+        strides = (*(None if is_given else n for is_given, n in zip(given[3:], (40, 8))), 1)
+        own = {f"e{k}": n for k, n in enumerate(SHAPE) if given[k]} | {
+            f"s{k}": n for k, n in enumerate((40, 8)) if given[3 + k]}
+        operands = "".join(f", %{name}" for name in own)
+        chain = (f"%w = view %x{operands} {{extents={extents}, strides={strides}}} : "
+                 "view<3xfloat32>\n")
+        title = "".join("gk"[not is_given] for is_given in given)
+        yield _read_case("view", title, chain, x, x, own)
     repeated = "%w = view %x {extents=(4, 8), strides=(0, 1)} : view<2xfloat32>\n"
     yield _read_case("view", "repeated", repeated, np.broadcast_to(x[0, 0], (4, 8)), x)
 
 
 @covers("view_select")
 def select_cases() -> Iterator[Case]:
-    """One index of each axis, known and given."""
+    """Indices of each axis, known and given."""
     x = _array(1)
     for axis in range(3):
-        seen = np.take(x, 3, axis)
         select = f"%w = view_select %v, %i {{axis={axis}}} : view<2xfloat32>\n"
-        yield _read_case("view_select", f"given-{axis}", WHOLE + select, seen, x, {"i": 3})
-        for dtype in ("int32", "int64"):
-            yield _read_case("view_select", f"{dtype}-{axis}",
-                             WHOLE + _constant("i", 3, dtype) + select, seen, x)
+        for index in range(0, SHAPE[axis], 2):
+            seen = np.take(x, index, axis)
+            yield _read_case("view_select", f"given-{axis}-{index}", WHOLE + select, seen, x,
+                             {"i": index})
+            for dtype in ("int32", "int64"):
+                yield _read_case("view_select", f"{dtype}-{axis}-{index}",
+                                 WHOLE + _constant("i", index, dtype) + select, seen, x)
 
 
 @covers("view_slice", "view_pointer")
 def slice_cases() -> Iterator[Case]:
-    """Elements 2 to 4 of each axis; none; all of the pointer to its first element."""
+    """Some elements of each axis; none; all of the pointer to its first element."""
     x = _array(2)
-    for axis in range(3):
+    for axis, start in itertools.product(range(3), range(5)):
         chain = WHOLE + f"%w = view_slice %v, %start, %length {{axis={axis}}} : view<3xfloat32>\n"
-        for length in (0, 3):
-            seen = x[(slice(None),) * axis + (slice(2, 2 + length),)]
+        for length in {0, min(3, SHAPE[axis] - start)}:
+            seen = x[(slice(None),) * axis + (slice(start, start + length),)]
             seen = seen if seen.size else np.zeros((1, 1, 1), np.float32)
-            numbers = {"start": 2, "length": length}
-            yield _read_case("view_slice", f"{axis}-{length}", chain, seen, x, numbers)
+            numbers = {"start": start, "length": length}
+            yield _read_case("view_slice", f"{axis}-{start}-{length}", chain, seen, x, numbers)
         chain = chain.replace("%w", "%u") + "%first = view_pointer %u : ptr<float32>\n"
-        chain += "%w = view %first {extents=(4,), strides=(1,)} : view<1xfloat32>\n"
-        seen = x.ravel()[2 * (40, 8, 1)[axis]:][:4]
-        yield _read_case("view_pointer", str(axis), chain, seen, x, {"start": 2, "length": 1})
+        for extent in (1, 4):
+            view = f"%w = view %first {{extents=({extent},), strides=(1,)}} : view<1xfloat32>\n"
+            seen = x.ravel()[start * (40, 8, 1)[axis]:][:extent]
+            yield _read_case("view_pointer", f"{axis}-{start}-{extent}", chain + view, seen, x,
+                             {"start": start, "length": 1})
 
 
 @covers("view_reverse", "view_permute")
@@ -107,16 +122,27 @@ def rearranged_cases() -> Iterator[Case]:
     x, numbers = _array(3), {"m": 6, "s": 40}
     given = ("%v = view %x, %m, %s {extents=(None, 5, 8), strides=(None, 8, 1)} : "
              "view<3xfloat32>\n")
-    for axis in range(3):
+    wholes = {"known": (WHOLE, None), "given": (given, numbers)}
+    for (title, (whole, own)), axis in itertools.product(wholes.items(), range(3)):
         reverse = f"%w = view_reverse %v {{axis={axis}}} : view<3xfloat32>\n"
-        yield _read_case("view_reverse", f"known-{axis}", WHOLE + reverse, np.flip(x, axis), x)
-        yield _read_case("view_reverse", f"given-{axis}", given + reverse, np.flip(x, axis), x,
-                         numbers)
-    for axes in ((0, 2, 1), (1, 2, 0), (2, 1, 0)):
+        yield _read_case("view_reverse", f"{title}-{axis}", whole + reverse, np.flip(x, axis), x,
+                         own)
+        for index in range(5):  # an element of a reversed axis, or of another one
+            along = index % 3
+            chain = (whole + reverse.replace("%w", "%u") + _constant("at", index)
+                     + f"%w = view_select %u, %at {{axis={along}}} : view<2xfloat32>\n")
+            yield _read_case("view_reverse", f"{title}-{axis}-{index}", chain,
+                             np.take(np.flip(x, axis), index, along), x, own)
+    for (title, (whole, own)), axes in itertools.product(wholes.items(),
+                                                         itertools.permutations(range(3))):
         permute = f"%w = view_permute %v {{axes={axes}}} : view<3xfloat32>\n"
-        yield _read_case("view_permute", f"known-{axes}", WHOLE + permute, x.transpose(axes), x)
-        yield _read_case("view_permute", f"given-{axes}", given + permute, x.transpose(axes), x,
-                         numbers)
+        yield _read_case("view_permute", f"{title}-{axes}", whole + permute, x.transpose(axes), x,
+                         own)
+        for axis in (0, 2):
+            chain = (whole + permute.replace("%w", "%u") + _constant("at", 3)
+                     + f"%w = view_select %u, %at {{axis={axis}}} : view<2xfloat32>\n")
+            yield _read_case("view_permute", f"{title}-{axes}-{axis}", chain,
+                             np.take(x.transpose(axes), 3, axis), x, own)
     chain = (WHOLE + _constant("two", 2)
              + "%a = view_permute %v {axes=(2, 0, 1)} : view<3xfloat32>\n"
              "%b = view_slice %a, %two, %two {axis=1} : view<3xfloat32>\n"
@@ -175,13 +201,14 @@ _POINTERS = """\
 def raised_cases() -> Iterator[Case]:
     """The rows of a matrix by pointers, raised to a view with a bound, and to one without."""
     x = _array(5).reshape(30, 8)
-    for bound in (5, 16):
-        extent = 14 + bound if bound < 8 else 2**31
-        body = (_constant("zero", 0) + _constant("first", 14) + _constant("bound", bound)
+    for first, bound in itertools.product((0, 3, 14, 22), (*range(8), 16)):
+        extent = first + bound if bound < 8 else 2**31
+        body = (_constant("zero", 0) + _constant("first", first) + _constant("bound", bound)
                 + _constant("width", 8) + _POINTERS.format(extent=extent) + _stored((8, 8)))
-        expected = np.where(np.arange(8)[:, None] < bound, x[14:22], np.float32(0))
+        expected = np.where(np.arange(8)[:, None] < bound, x[first:first + 8],
+                            np.float32(0))
         parameters = {"x": "ptr<float32>", "out": "ptr<float32>"}
-        yield kernel_case("raised_elements", str(bound), parameters, body,
+        yield kernel_case("raised_elements", f"{first}-{bound}", parameters, body,
                           {"x": x.ravel(), "out": np.full(64, 7, np.float32)},
                           {"out": expected.ravel()})
 
