@@ -93,11 +93,14 @@ class _Access:
         return self.base.type.dtype.pointee.bytes
 
 
+_Group = tuple[Value, tuple[int, ...]]  # a component of values, an order of axes
+
+
 class Accesses:
     """The tile accesses of a function: the layout that suits each, and the cost of others.
 
     Accesses whose values are combined by elementwise ops get one layout if they agree on the order
-    of axes: that with the widest vector of any of them, so that nothing moves between them.
+    of axes, in which they cost least together, so that nothing moves between them.
     """
 
     def __init__(self, fn: Function, options: LayoutOptions):
@@ -118,23 +121,25 @@ class Accesses:
         self._reduced: dict[Value, set[int]] = {}
         for value, axis in reduced:
             self._reduced.setdefault(self._components.root(value), set()).add(axis)
-        self._vectors: dict[tuple[Value, tuple[int, ...]], int] = {}
+        together: dict[_Group, list[_Access]] = {}
         for access in self._accesses.values():
-            key = (self._components.root(access.value), access.order)
-            self._vectors[key] = max(self._vectors.get(key, 1), access.width)
+            together.setdefault(self._group(access), []).append(access)
+        self._vectors = {group: self._vector(accesses) for group, accesses in together.items()}
 
     def layout(self, op: Op) -> LinearLayout | None:
         """The coalesced layout of an access to a tile; None for other ops."""
         access = self._accesses.get(op)
         if access is None:
             return None
-        root = self._components.root(access.value)
         size = math.prod(access.shape)
         per_thread = max(1, size // self._options.threads)
         if op.opdef is async_copy:
             per_thread = share_of_copier(size, access.width, self._options.threads)
-        vector = min(self._vectors[root, access.order], per_thread)
-        axes = self._reduced.get(root)
+        return self._coalesced(access, min(self._vectors[self._group(access)], per_thread))
+
+    def _coalesced(self, access: _Access, vector: int) -> LinearLayout:
+        """The layout with vectors of an access along its order."""
+        axes = self._reduced.get(self._components.root(access.value))
         warp_order = None
         if axes:
             # a reduction across warps goes through shared memory: keep rows in one warp
@@ -180,8 +185,28 @@ class Accesses:
             limit = atomic_width(op, self._options.features)
         width = min(limit, self._infos.access_width(pointer, None, order[0]))
         # a store's value, or an async_copy's buffer, is laid out as the pointers are
-        value = op.result if op.results else op.value if op.name == "store" else op.buffer
+        value = op.buffer if op.opdef is async_copy else op.result if op.results else op.value
         return _Access(op, pointer, order, width, value, strides)
+
+    def _group(self, access: _Access) -> _Group:
+        """What accesses that should have one layout have in common."""
+        return self._components.root(access.value), access.order
+
+    def _vector(self, accesses: list[_Access]) -> int:
+        """The width of vectors with which accesses that have one layout cost least together.
+
+        Where a thread holds more neighbours than an instruction takes, its instructions are each
+        spread over twice the lines: wide vectors of bytes are no gain beside float32.
+        """
+        widest = max(access.width for access in accesses)
+        narrowest = min(access.width for access in accesses)
+        per_thread = max(1, math.prod(accesses[0].shape) // self._options.threads)
+        candidates = [1 << bit for bit in range(log2(narrowest), log2(widest) + 1)
+                      if 1 << bit <= max(per_thread, narrowest)]
+        if len(candidates) == 1:
+            return widest
+        return min(reversed(candidates), key=lambda vector: sum(
+            self.slots(access.op, self._coalesced(access, vector)) for access in accesses))
 
     def _axes(self, access: _Access) -> tuple[Axis, ...]:
         return self._infos[access.base].axes
@@ -223,7 +248,7 @@ class _Components:
 
     def add(self, op: Op) -> None:
         """Join the values that an op combines, or that its regions yield."""
-        if op.opdef.has(ELEMENTWISE):
+        if op.opdef.has(ELEMENTWISE) or op.opdef.has(READS) and op.opdef.has(WRITES):
             self._join(op.operands + op.results)
         if not op.results:
             return
