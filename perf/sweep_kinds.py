@@ -2,8 +2,8 @@
 
     python perf/sweep_kinds.py [part of a name ...]    on a GPU, with Torch
 
-The ratio is the time of the fastest by the time of the compiler's choice: how the constants of
-the cost model were measured.
+The ratio is the time of the fastest of up to 16 warps by that of the compiler's choice: how the
+constants of the cost model (gpu_layout/cost_model.py) were measured.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def runs_of(kernel: object, launch: Launch) -> dict[str, Callable]:
     sizes = [value for value in launch.constants.values() if isinstance(value, int)]
     largest = max(sizes) if len(sizes) == 1 else max(
         (a * b for i, a in enumerate(sizes) for b in sizes[i + 1:] if a * b <= 1 << 16), default=1)
-    chosen = {OWN: {}} | {str(warps): {"num_warps": warps} for warps in WARPS
-                          if largest <= warps * 32 * MAX_ELEMENTS_PER_THREAD}
+    chosen = {str(warps): {"num_warps": warps} for warps in WARPS
+              if largest <= warps * 32 * MAX_ELEMENTS_PER_THREAD} | {OWN: {}}
     return {name: partial(kernel[launch.grid], *launch.arguments, **launch.constants, **options)
             for name, options in chosen.items()}
 
@@ -51,7 +51,8 @@ def sweep(torch: object, one: Kind, kernels: dict, pool: ThreadPoolExecutor) -> 
     made = dict(zip(runs, pool.map(compiled, runs.values())))
     torch.cuda.synchronize()
     times = timed({name: run for name, run in runs.items() if made[name] is not None})
-    cells = [f"{one.name:22}", f"{min(times.values()) / times[OWN]:.3f}"]
+    best = min(times[str(warps)] for warps in WARPS[:-1] if str(warps) in times)
+    cells = [f"{one.name:22}", f"{best / times[OWN]:.3f}"]
     for name in (OWN, *map(str, WARPS)):
         if name in times:
             code = made[name]

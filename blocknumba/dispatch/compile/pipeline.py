@@ -32,7 +32,7 @@ from blocknumba.dispatch.launch.forks import Lock, renew_in_children
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.errors import BlockError, BlockValueError, Loc
 from blocknumba.gpu_layout.clusters.partition import partition_blocks
-from blocknumba.gpu_layout.default_warps import MAX_WARPS, default_num_warps, resident_threads
+from blocknumba.gpu_layout.cost_model import Attempt, attempts, default_num_warps
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import LoweredKernel, assemble_kernel, lower
@@ -137,35 +137,28 @@ def _best_machine_code(tile: Function, specialization: Specialization,
     """
     require_room(tile, specialization.target, specialization.options.num_ctas)
     tried: dict[tuple[int, int], MachineCode] = {}
-    for num_warps, min_blocks in _attempts(tile, specialization):
+    for attempt in _attempts(tile, specialization):
+        num_warps, min_blocks = attempt.num_warps, attempt.min_blocks
         gpu = _laid_out(tile, specialization, num_warps, times_ms)
         min_blocks = min(min_blocks, gpu.attrs.get("resident_programs", min_blocks))
-        attempt = num_warps, specialization.target.register_limit(num_warps, min_blocks)
-        if attempt in tried:
+        key = num_warps, specialization.target.register_limit(num_warps, min_blocks)
+        if key in tried:
             continue
         machine = _machine_code(gpu, specialization, num_warps, min_blocks, times_ms)
         if not machine.assembled.spill_bytes:
             return machine
-        tried[attempt] = machine
+        tried[key] = machine
     return min(tried.values(), key=lambda machine: machine.assembled.spill_bytes)
 
 
-def _attempts(tile: Function, specialization: Specialization) -> Iterator[tuple[int, int]]:
-    """num_warps and min_blocks to try: more programs at once first, more registers each last."""
+def _attempts(tile: Function, specialization: Specialization) -> Iterator[Attempt]:
+    """What to try: more programs at once first, more registers each last."""
     chosen, target = specialization.options.num_warps, specialization.target
     tile = partition_blocks(tile, layout_options(specialization, 1))  # warps are those of a block
-    num_warps = chosen or default_num_warps(tile, target.capabilities)
     if specialization.options.maxnreg is not None:
-        yield num_warps, 1
+        yield Attempt(chosen or default_num_warps(tile, target.capabilities), 1)
         return
-    threads = num_warps * target.warp_size
-    wanted = resident_threads(tile, num_warps)
-    resident = max(wanted // threads, 1)
-    for blocks in dict.fromkeys((resident, max(wanted // 2 // threads, 1))):
-        yield num_warps, min(blocks, target.blocks_per_processor)
-    if not chosen and num_warps < MAX_WARPS:
-        yield 2 * num_warps, max(resident // 2, 1)
-    yield num_warps, 1
+    yield from attempts(tile, target.capabilities, chosen, target.blocks_per_processor)
 
 
 def _laid_out(tile: Function, specialization: Specialization, num_warps: int,

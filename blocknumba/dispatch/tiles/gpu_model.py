@@ -83,7 +83,7 @@ def _products(work: Work, programs: Numbers, machine: Machine,
     looped = [task for task in work.of("load") if task.loop >= 0]
     words = _sums(work)
     largest = functools.reduce(np.maximum, (math.prod(task.shape[:3]) for task in dots))
-    # as default_warps has them
+    # as gpu_layout/cost_model.py has them
     warps = 2.0 ** np.clip(np.floor(np.log2(largest / WORDS_OF_WARP)), 2, 3)
     stage_bytes = _stage_bytes(looped)
     most = np.where((warps <= 4) & _is_chained(dots), CHAINED_STAGES, MAX_STAGES)

@@ -6,7 +6,7 @@ import pytest
 
 import blocknumba as bn
 from blocknumba.dispatch.compile import pipeline
-from blocknumba.gpu_layout.default_warps import default_num_warps, resident_threads
+from blocknumba.gpu_layout.cost_model import default_num_warps, resident_threads
 from blocknumba.gpu_layout.options import MIN_FEATURES
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.text.parser import parse
@@ -23,19 +23,19 @@ def kernel(size, loads=1, dtype="float32", reduces=False):
 
 
 @pytest.mark.parametrize("size, warps", [
-    (1, 1), (256, 1), (512, 2), (1024, 4), (4096, 8), (16384, 8), (32768, 16), (65536, 16)])
+    (1, 1), (256, 1), (512, 2), (1024, 4), (4096, 8), (8192, 8), (16384, 16), (65536, 16)])
 def test_warps_grow_with_the_largest_tile(size, warps):
     assert default_num_warps(kernel(size), MIN_FEATURES) == warps
 
 
 @pytest.mark.parametrize("size, warps", [
-    (1, 1), (256, 1), (512, 2), (1024, 4), (4096, 4), (8192, 8), (16384, 8), (32768, 16)])
+    (1, 1), (256, 1), (512, 2), (1024, 4), (4096, 4), (8192, 8), (16384, 16), (32768, 16)])
 def test_few_warps_meet_in_a_reduction(size, warps):
     assert default_num_warps(kernel(size, reduces=True), MIN_FEATURES) == warps
 
 
 @pytest.mark.parametrize("size, elementwise, reducing", [
-    (512, 1, 1), (1024, 2, 1), (2048, 2, 1), (4096, 4, 2), (8192, 8, 4), (16384, 8, 8),
+    (512, 1, 1), (1024, 2, 1), (2048, 2, 1), (4096, 4, 2), (8192, 8, 4), (16384, 16, 16),
     (65536, 16, 16)])
 def test_threads_hold_more_of_narrow_elements(size, elementwise, reducing):
     for dtype in ("float16", "int8"):
@@ -58,7 +58,7 @@ def carrying(x, out, rows, N: bn.constexpr, CARRIED: bn.constexpr):
     out[c] = first + second
 
 
-@pytest.mark.parametrize("carried, warps", [(1, 8), (2, 8)])
+@pytest.mark.parametrize("carried, warps", [(1, 16), (2, 16)])
 def test_tiles_that_a_loop_carries_stay_in_registers(carried, warps):
     compiled = bn.compile(carrying, ("f16[:,::1]", "f32[::1]", "i32"),
                           {"N": 8192, "CARRIED": carried}, target="sm_90a")
@@ -87,7 +87,7 @@ def test_a_thread_loads_a_vector_of_every_tile(loads, warps):
     assert default_num_warps(kernel(1024, loads), MIN_FEATURES) == warps
 
 
-@pytest.mark.parametrize("loads, warps", [(1, 4), (2, 2), (3, 2), (24, 8)])
+@pytest.mark.parametrize("loads, warps", [(1, 4), (2, 2), (3, 2), (24, 16)])
 def test_threads_that_reduce_hold_a_part_of_every_tile(loads, warps):
     assert default_num_warps(kernel(1024, loads, reduces=True), MIN_FEATURES) == warps
 

@@ -1,0 +1,191 @@
+"""The cost model of a program: how many warps it has, and how many programs are resident.
+
+What decides: the words that a thread holds at once (`tile_ir/analysis/live_tiles.py`), from which
+follow its registers, and from these the threads that a multiprocessor has to hide latencies with;
+enough bytes in flight; few warps in a reduction.  A word is 32 bits of a register.
+
+All numbers were measured: perf/sweep_warps.py, perf/sweep_kinds.py, perf/NOTES.md.
+
+    largest tile, words   256   512  1024  2048  4096  8192 16384 32768     (one load)
+    warps, elementwise      1     2     4     8     8     8    16    16
+    warps, reduction        1     2     4     4     4     8    16    16
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from blocknumba.gpu_layout.dots.operands import is_ieee_float32
+from blocknumba.tile_ir.analysis.live_tiles import WORD_BITS, live_tiles, words
+from blocknumba.tile_ir.ir.function import Function, Op, walk
+from blocknumba.tile_ir.ir.uses import carried, is_loop
+from blocknumba.tile_ir.ops.dot import dot
+from blocknumba.tile_ir.ops.map import map_
+from blocknumba.tile_ir.ops.memory import load
+from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
+
+# Small programs: a thread loads 8 words, but no less than 4 of a tile, a vector of 16 bytes; that
+# also compiles fast.  Elements of 16 bits and less need more of them for a vector.
+SMALL_WORDS_PER_WARP, SMALL_NARROW_WORDS_PER_WARP = 256, 512
+VECTOR_WORDS_PER_WARP = 128
+SMALL_MAX_WARPS, SMALL_NARROW_MAX_WARPS = 4, 2
+# Larger ones: 32 words that a thread holds at once are 64 registers, so that 32 warps are resident
+# in two programs or more.  One program alone (32 warps) waits at each exchange: 0.6 of the speed.
+WORDS_PER_WARP = 1024
+MEDIUM_MAX_WARPS = 8
+MAX_WARPS = 16
+# Reductions of narrow elements in few warps: 64 words, as many bytes as 32; 18 warps are then
+# resident in so many programs that they are as fast as 32.
+NARROW_WORDS_PER_WARP, NARROW_MAX_WARPS = 2048, 4
+# What a program that reduces holds elsewhere than at exchanges: few warps meet the sooner.
+UNEXCHANGED_WORDS_PER_WARP = 2048
+LOADS_IN_FLIGHT = 3  # loaded tiles that fit in the registers of a largest tile, one after the other
+WARP_SIZE = 32
+# Of a multiprocessor: fewer threads do not keep memory busy, more have too few registers each.
+RESIDENT_THREADS = 1024
+LARGE_WORDS_PER_THREAD = 32  # beyond this a thread needs twice the registers
+# Dots: 64 accumulator words a thread, which leaves as many registers for operands; 128 where there
+# would be too many warps, and with mma.sync: a warp with 64 x 64 of them reads operands the least.
+ACCUMULATOR_WORDS_PER_WARP = 2048
+ROWS_PER_WARP = 16  # of an instruction; wgmma takes 64 rows from 4 warps
+LARGE_ACCUMULATOR = 64  # words of a thread; beyond this it needs all the registers it can have
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One way to compile a program: its warps, and the programs that have registers at once."""
+
+    num_warps: int
+    min_blocks: int
+
+
+def attempts(fn: Function, features: frozenset[str], chosen: int | None,
+             most_blocks: int) -> Iterator[Attempt]:
+    """Ways to compile a function, the best first if nothing spills; the last has most registers.
+
+    features: as of LayoutOptions.   chosen: the number of warps that the user gives.
+    most_blocks: programs that a multiprocessor can hold.
+    """
+    num_warps = chosen or default_num_warps(fn, features)
+    threads, wanted = num_warps * WARP_SIZE, resident_threads(fn, num_warps)
+    resident = max(wanted // threads, 1)
+    for blocks in dict.fromkeys((resident, max(wanted // 2 // threads, 1))):
+        yield Attempt(num_warps, min(blocks, most_blocks))
+    if not chosen and num_warps < MAX_WARPS:
+        yield Attempt(2 * num_warps, max(resident // 2, 1))
+    yield Attempt(num_warps, 1)
+
+
+def default_num_warps(fn: Function, features: frozenset[str]) -> int:
+    """A power of two from 1 to MAX_WARPS that grows with the largest tile.
+
+    features: as of LayoutOptions.
+
+    An element counts as at least one word, as in a register once it takes part in arithmetic.  A
+    kernel with dots counts their accumulators, others what is alive at once; one that calls scalar
+    functions has at least a thread for each element, up to MEDIUM_MAX_WARPS, as a thread calls them
+    for one element after the other.
+    """
+    dots = [op for op in walk(fn.body) if op.opdef is dot]
+    if dots:
+        return max(_warps_of_dot(op, features) for op in dots)
+    warps = max(_large_warps(fn), min(_mapped_elements(fn) // WARP_SIZE, MEDIUM_MAX_WARPS))
+    if not (_is_narrow(fn) and _reduces(fn)):
+        warps = max(warps, _small_warps(fn))
+    return min(_power_of_two_below(warps), MAX_WARPS)
+
+
+def _large_warps(fn: Function) -> int:
+    """Warps whose threads hold what is alive at once."""
+    live, largest = live_tiles(fn), _largest_tile_words(fn)
+    held = max(live.held, largest)
+    if not _reduces(fn):
+        return _power_of_two_below(held // WORDS_PER_WARP)
+    exchanged = live.exchanged or largest
+    few = exchanged // NARROW_WORDS_PER_WARP
+    if not _is_narrow(fn) or few > NARROW_MAX_WARPS:
+        few = exchanged // WORDS_PER_WARP
+    if few * 2 >= 3 * MEDIUM_MAX_WARPS:  # 12 to 15 are rounded up: 48 words cost more than warps
+        few = MAX_WARPS
+    return _power_of_two_below(max(few, held // UNEXCHANGED_WORDS_PER_WARP))
+
+
+def _small_warps(fn: Function) -> int:
+    """Warps that suit a small program, a power of two.
+
+    One that loads much more than its largest tile, such as a stencil, counts its loads; one that
+    carries tiles through a loop counts them too.
+    """
+    largest, loaded = _largest_tile_words(fn), _loaded_words(fn)
+    words = max(largest, loaded // LOADS_IN_FLIGHT) + _carried_words(fn)
+    if _is_narrow(fn):
+        warps = min(words // SMALL_NARROW_WORDS_PER_WARP, SMALL_NARROW_MAX_WARPS)
+    elif _reduces(fn):
+        tiles = min(max(loaded // largest, 1), LOADS_IN_FLIGHT)
+        warps = min(-(-words // (SMALL_WORDS_PER_WARP * tiles)), SMALL_MAX_WARPS)
+    else:
+        warps = min(max(loaded, words) // SMALL_WORDS_PER_WARP, largest // VECTOR_WORDS_PER_WARP,
+                    MEDIUM_MAX_WARPS)
+    return 1 << max(warps - 1, 0).bit_length()
+
+
+def resident_threads(fn: Function, num_warps: int) -> int:
+    """The number of threads of a multiprocessor that should have registers at once."""
+    threads = num_warps * WARP_SIZE
+    dots = (op for op in walk(fn.body) if op.opdef is dot)
+    accumulator = max((words(op.result.type) for op in dots), default=0)
+    if accumulator:
+        return RESIDENT_THREADS // (2 if accumulator // threads <= LARGE_ACCUMULATOR else 4)
+    words_of_thread = _largest_tile_words(fn) // threads
+    return RESIDENT_THREADS if words_of_thread <= LARGE_WORDS_PER_THREAD else RESIDENT_THREADS // 2
+
+
+def _warps_of_dot(op: Op, features: frozenset[str]) -> int:
+    """Warps for a dot; beyond SMALL_MAX_WARPS at most one for every ROWS_PER_WARP rows."""
+    accumulator = op.result.type
+    sums, rows = words(accumulator), accumulator.shape[-2]
+    fewest = max(1, min(sums // SMALL_WORDS_PER_WARP, SMALL_MAX_WARPS))
+    by_mma = "wgmma" not in features and not is_ieee_float32(op)
+    small = sums // ACCUMULATOR_WORDS_PER_WARP // (2 if by_mma else 1)
+    large = max(min(small, MEDIUM_MAX_WARPS), sums // (2 * ACCUMULATOR_WORDS_PER_WARP))
+    batches = accumulator.size // (rows * accumulator.shape[-1])
+    limit = max(SMALL_MAX_WARPS, batches * rows // ROWS_PER_WARP)
+    return min(max(fewest, large), limit, MAX_WARPS)
+
+
+def _largest_tile_words(fn: Function) -> int:
+    """Words of the largest tile."""
+    return max((words(value.type) for op in walk(fn.body) for value in op.results), default=1)
+
+
+def _loaded_words(fn: Function) -> int:
+    """Words of all loads together."""
+    return sum(words(op.result.type) for op in walk(fn.body) if op.opdef is load)
+
+
+def _carried_words(fn: Function) -> int:
+    """Words of the numbers that the loop that carries most carries."""
+    return max((sum(words(value.type) for value in carried(op).args if not value.type.is_scalar)
+                for op in walk(fn.body) if is_loop(op)), default=0)
+
+
+def _mapped_elements(fn: Function) -> int:
+    """Elements of the largest tile that a scalar function is called for."""
+    return max((op.mask.type.size for op in walk(fn.body) if op.opdef is map_), default=0)
+
+
+def _reduces(fn: Function) -> bool:
+    """Whether a function reduces, so that threads need each other's elements."""
+    return any(op.opdef in (reduce, arg_reduce) for op in walk(fn.body))
+
+
+def _is_narrow(fn: Function) -> bool:
+    """Whether all loaded tiles have elements smaller than a word."""
+    loaded = [op.result.type for op in walk(fn.body) if op.opdef is load and op.result.type.shape]
+    return bool(loaded) and all(tile.dtype.bits < WORD_BITS for tile in loaded)
+
+
+def _power_of_two_below(number: int) -> int:
+    """The greatest power of two that is not above a number; 1 for 0."""
+    return 1 << max(number, 1).bit_length() - 1
