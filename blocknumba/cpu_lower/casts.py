@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import ml_dtypes
+
 from blocknumba.cpu_lower.elements import is_narrow, register_type
 from blocknumba.cpu_lower.vectors import FLOAT32, Vector, at_least, at_most, where
 from blocknumba.tile_ir.ir.types import (
-    DType, bfloat16, bool_, float16, float64, float8_e4m3fn, float8_e5m2,
+    DType, bfloat16, bool_, float16, float32, float64, float8_e4m3fn, float8_e5m2,
 )
 
 
@@ -165,6 +167,10 @@ def _float_to_integer(x: Vector, to: DType) -> Vector:
 
 
 def _float_to_float(source: DType, to: DType, rounding: str, x: Vector) -> Vector:
+    if rounding == "saturate":
+        greatest = float(ml_dtypes.finfo(to.numpy).max)
+        wide = at_least(at_most(_wide(source, x), greatest), -greatest)
+        return _nearest(float64 if source == float64 else float32, to, wide)
     nearest = _nearest(source, to, x)
     if rounding == "nearest":
         return nearest

@@ -35,8 +35,8 @@ SMALL_MAX_WARPS, SMALL_NARROW_MAX_WARPS = 4, 2
 WORDS_PER_WARP = 1024
 MEDIUM_MAX_WARPS = 8
 MAX_WARPS = 16
-# Reductions of narrow elements in few warps: 64 words, as many bytes as 32; 18 warps are then
-# resident in so many programs that they are as fast as 32.
+# Narrow elements in few warps: 64 words, as many bytes as 32; 18 warps are then resident in so many
+# programs that they are as fast as 32.
 NARROW_WORDS_PER_WARP, NARROW_MAX_WARPS = 2048, 4
 # What a program that reduces holds elsewhere than at exchanges: few warps meet the sooner.
 UNEXCHANGED_WORDS_PER_WARP = 2048
@@ -97,18 +97,24 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
 
 
 def _large_warps(fn: Function) -> int:
-    """Warps whose threads hold what is alive at once."""
+    """Warps whose threads hold what is alive at once: at exchanges, if there are any."""
     live, largest = live_tiles(fn), _largest_tile_words(fn)
     held = max(live.held, largest)
     if not _reduces(fn):
-        return _power_of_two_below(held // WORDS_PER_WARP)
+        return _warps_for(held, _is_narrow(fn))
     exchanged = live.exchanged or largest
-    few = exchanged // NARROW_WORDS_PER_WARP
-    if not _is_narrow(fn) or few > NARROW_MAX_WARPS:
-        few = exchanged // WORDS_PER_WARP
-    if few * 2 >= 3 * MEDIUM_MAX_WARPS:  # 12 to 15 are rounded up: 48 words cost more than warps
-        few = MAX_WARPS
-    return _power_of_two_below(max(few, held // UNEXCHANGED_WORDS_PER_WARP))
+    few = _warps_for(exchanged, _is_narrow(fn))
+    if few == MEDIUM_MAX_WARPS and 2 * exchanged >= 3 * few * WORDS_PER_WARP:
+        few = MAX_WARPS  # registers across an exchange cost more than warps
+    return max(few, _power_of_two_below(held // UNEXCHANGED_WORDS_PER_WARP))
+
+
+def _warps_for(held: int, is_narrow: bool) -> int:
+    """Warps that hold so many words, a power of two."""
+    few = held // NARROW_WORDS_PER_WARP
+    if is_narrow and few <= NARROW_MAX_WARPS:
+        return _power_of_two_below(few)
+    return _power_of_two_below(held // WORDS_PER_WARP)
 
 
 def _small_warps(fn: Function) -> int:

@@ -25,6 +25,14 @@ from blocknumba.tile_ir.ir.remarks import Remark
 from blocknumba.tile_ir.ir.types import DType, TileType
 
 
+@dataclass(frozen=True, slots=True)
+class Rounded:
+    """A float that was rounded to a narrow one.   saturates: as the op `cast` may."""
+
+    value: str
+    saturates: bool
+
+
 class DebugInfo:
     """The debug metadata of one kernel: lines only, no variables.
 
@@ -179,7 +187,7 @@ class Emitter:
         self.axis_infos = axis_info(fn)
         self.used = frozenset(value for op in walk(fn.body) for value in op.operands)
         self.values: dict[Value, Registers] = {}
-        self.rounded: dict[tuple[DType, str], str] = {}
+        self.rounded: dict[tuple[DType, str], Rounded] = {}
         self.packed: dict[tuple[str, ...], str] = {}
         self.bytes: dict[str, tuple[str, int]] = {}
         self.blocks = fn.attrs.get("cluster", 1)

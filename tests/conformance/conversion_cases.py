@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+import ml_dtypes
 import numpy as np
 
 from blocknumba.tile_ir.ir.types import ANY, DTYPES, DType, float8_e4m3fn, float8_e5m2
@@ -44,6 +45,19 @@ def cast_cases() -> Iterator[Case]:
             yield one_op_case("cast", f"{given}-{to}-{rounding}", [x],
                               [expected.astype(np.float64).astype(to.numpy) if to.is_float
                                else expected], dtype=to.name, rounding=rounding)
+
+
+@covers("cast")
+def saturating_cast_cases() -> Iterator[Case]:
+    """Floats to 8-bit floats, of which none becomes infinite."""
+    for name, to in itertools.product(("float16", "bfloat16", "float32", "float64"), FLOAT8):
+        given = DTYPES[name]
+        x, greatest = _values(given), float(ml_dtypes.finfo(to.numpy).max)
+        limited = [v if v != v else min(max(v, -greatest), greatest)
+                   for v in x.astype(np.float64).tolist()]
+        expected = np.array([converted(v, given, to) for v in limited]).astype(to.numpy)
+        yield one_op_case("cast", f"{name}-{to}-saturate", [x], [expected], dtype=to.name,
+                          rounding="saturate")
 
 
 @covers("cast")

@@ -35,7 +35,7 @@ def test_few_warps_meet_in_a_reduction(size, warps):
 
 
 @pytest.mark.parametrize("size, elementwise, reducing", [
-    (512, 1, 1), (1024, 2, 1), (2048, 2, 1), (4096, 4, 2), (8192, 8, 4), (16384, 16, 16),
+    (512, 1, 1), (1024, 2, 1), (2048, 2, 1), (4096, 2, 2), (8192, 4, 4), (16384, 16, 16),
     (65536, 16, 16)])
 def test_threads_hold_more_of_narrow_elements(size, elementwise, reducing):
     for dtype in ("float16", "int8"):

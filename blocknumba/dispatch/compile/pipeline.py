@@ -152,7 +152,7 @@ def _best_machine_code(tile: Function, specialization: Specialization,
 
 
 def _attempts(tile: Function, specialization: Specialization) -> Iterator[Attempt]:
-    """What to try: more programs at once first, more registers each last."""
+    """Attempts: more programs at once first, more registers each last."""
     chosen, target = specialization.options.num_warps, specialization.target
     tile = partition_blocks(tile, layout_options(specialization, 1))  # warps are those of a block
     if specialization.options.maxnreg is not None:

@@ -189,7 +189,7 @@ class Accesses:
         return _Access(op, pointer, order, width, value, strides)
 
     def _group(self, access: _Access) -> _Group:
-        """What accesses that should have one layout have in common."""
+        """The group of accesses that should have one layout with this one."""
         return self._components.root(access.value), access.order
 
     def _vector(self, accesses: list[_Access]) -> int:

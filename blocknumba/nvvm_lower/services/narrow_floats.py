@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from blocknumba.nvvm_lower.emitter import Emitter
+from blocknumba.nvvm_lower.emitter import Emitter, Rounded
 from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, HALF, I1, I16, I32, I8, Body, floating
 from blocknumba.nvvm_lower.ptx import arithmetic, arithmetic as ptx
 from blocknumba.nvvm_lower.target import Capability
@@ -46,6 +47,12 @@ class _Format:
         return (FLOAT_BIAS - self.bias + 1 + self.shift) << FLOAT_MANTISSA
 
     @property
+    def greatest(self) -> float:
+        """The largest finite value."""
+        return math.ldexp((1 << self.mantissa) + self.largest % (1 << self.mantissa),
+                          (self.largest >> self.mantissa) - self.bias - self.mantissa)
+
+    @property
     def bound(self) -> int:
         """The bits of a float that is one step above the largest value."""
         rebias = (FLOAT_BIAS - self.bias) << FLOAT_MANTISSA
@@ -85,10 +92,12 @@ def half_of(emitter: Emitter, dtype: DType, x: str) -> str:
     return _half_of_e4m3(emitter.body, wide)
 
 
-def round_pair(emitter: Emitter, dtype: DType, low: str, high: str) -> str:
-    """Two floats rounded to 8-bit floats, in an i16: ties to even, no saturation."""
+def round_pair(emitter: Emitter, dtype: DType, low: str, high: str, saturates: bool = False) -> str:
+    """Two floats rounded to 8-bit floats, in an i16: ties to even."""
     body, limit = emitter.body, _FORMATS[dtype].limit
     row = ptx.FLOAT8_PAIR[dtype.name]
+    if saturates:
+        return emitter.assembly(row, high, low)[0]
     if dtype == float8_e4m3fn:  # the instruction saturates, but keeps NaN
         low, high = (_nan_beyond(body, x, limit) for x in (low, high))
         return emitter.assembly(row, high, low)[0]
@@ -99,11 +108,13 @@ def round_pair(emitter: Emitter, dtype: DType, low: str, high: str) -> str:
     return pair
 
 
-def round_one(emitter: Emitter, dtype: DType, x: str) -> str:
+def round_one(emitter: Emitter, dtype: DType, x: str, saturates: bool = False) -> str:
     """A float rounded to an 8-bit float, to nearest, ties to even."""
     if converts_pairs(emitter):
-        pair = round_pair(emitter, dtype, x, floating(0.0))
+        pair = round_pair(emitter, dtype, x, floating(0.0), saturates)
         return emitter.body.convert("trunc", I16, pair, I8)
+    if saturates:
+        x = _limited(emitter.body, x, _FORMATS[dtype].greatest)
     return _round_in_integers(emitter.body, _FORMATS[dtype], x)
 
 
@@ -114,6 +125,13 @@ def _magnitude(body: Body, x: str) -> str:
 def _nan_beyond(body: Body, x: str, limit: float) -> str:
     is_beyond = body.compare("fcmp ogt", FLOAT, _magnitude(body, x), floating(limit))
     return body.select(is_beyond, FLOAT, floating(float("nan")), x)
+
+
+def _limited(body: Body, x: str, greatest: float) -> str:
+    """x within [-greatest, greatest]; NaN stays."""
+    for comparison, limit in (("fcmp ogt", floating(greatest)), ("fcmp olt", floating(-greatest))):
+        x = body.select(body.compare(comparison, FLOAT, x, limit), FLOAT, limit, x)
+    return x
 
 
 def _half_of_e4m3(body: Body, wide: str) -> str:
@@ -171,11 +189,11 @@ def narrow(emitter: Emitter, dtype: DType, x: str, source: str = FLOAT,
            rounding: str = "nearest") -> str:
     """A float, or a double (source), as a narrow float.
 
-    rounding: "nearest" (ties to even) or, of 16 bits, "zero".
+    rounding: "nearest" (ties to even); of 16 bits "zero"; of 8 bits "saturate".
     """
-    result = _narrowed(emitter, dtype, x, source, rounding == "zero")
-    if source == FLOAT and rounding == "nearest":
-        emitter.rounded[dtype, result] = x
+    result = _narrowed(emitter, dtype, x, source, rounding)
+    if source == FLOAT and rounding != "zero":
+        emitter.rounded[dtype, result] = Rounded(x, rounding == "saturate")
     return result
 
 
@@ -200,7 +218,8 @@ def _float_of_double(emitter: Emitter, x: str, towards_zero: bool) -> str:
     return to_odd(body, value, body.compare("fcmp une", DOUBLE, back, x))
 
 
-def _narrowed(emitter: Emitter, dtype: DType, x: str, source: str, towards_zero: bool) -> str:
+def _narrowed(emitter: Emitter, dtype: DType, x: str, source: str, rounding: str) -> str:
+    towards_zero = rounding == "zero"
     if dtype == float16:
         return _half(emitter, x, source, towards_zero)
     if source == DOUBLE:
@@ -208,7 +227,7 @@ def _narrowed(emitter: Emitter, dtype: DType, x: str, source: str, towards_zero:
     if dtype == bfloat16:
         row = arithmetic.BFLOAT_TOWARDS_ZERO if towards_zero else arithmetic.BFLOAT
         return emitter.assembly(row, x)[0]
-    return round_one(emitter, dtype, x)
+    return round_one(emitter, dtype, x, rounding == "saturate")
 
 
 def _float_of_half(body: Body, x: str) -> str:

@@ -81,9 +81,11 @@ def _packed(emitter: Emitter, dtype: DType, type_: str, group: list[str]) -> str
     if dtype.bits == 16:
         return _packed_pair(emitter, dtype, *group)
     sources = [emitter.rounded.get((dtype, value)) for value in group]
-    if all(sources) and narrow_floats.converts_pairs(emitter):
-        pairs = [narrow_floats.round_pair(emitter, dtype, *sources[i:i + 2])
-                 for i in range(0, len(sources), 2)]
+    if all(sources) and narrow_floats.converts_pairs(emitter) and (
+            len({source.saturates for source in sources}) == 1):
+        values = [source.value for source in sources]
+        pairs = [narrow_floats.round_pair(emitter, dtype, *values[i:i + 2], sources[0].saturates)
+                 for i in range(0, len(values), 2)]
         return pairs[0] if len(pairs) == 1 else emitter.assembly(ptx.PACK_16, *pairs)[0]
     origins = [emitter.bytes.get(value) for value in group]
     if len(group) == BYTES_OF_WORD and all(origins):
@@ -117,7 +119,7 @@ def _packed_pair(emitter: Emitter, dtype: DType, low: str, high: str) -> str:
     if is_narrow(dtype):
         sources = [emitter.rounded.get((dtype, value)) for value in (low, high)]
         if all(sources):
-            return emitter.assembly(_PAIR[dtype], sources[1], sources[0])[0]
+            return emitter.assembly(_PAIR[dtype], sources[1].value, sources[0].value)[0]
     return emitter.assembly(ptx.PACK_16, low, high)[0]
 
 

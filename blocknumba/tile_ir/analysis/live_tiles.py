@@ -1,4 +1,4 @@
-"""Tiles that are alive at the same time, in words of registers: what a program must hold.
+"""Tiles that are alive at the same time, in words of registers.
 
 Tiles that are computed from scalars alone (indices, masks, addresses) are computed again where they
 are needed; between loads and exchanges elementwise ops take one element after the other.  So what
@@ -46,7 +46,7 @@ def words(tile: TileType) -> int:
 
 
 def live_tiles(fn: Function) -> LiveTiles:
-    """What the program of a function holds."""
+    """The words that a program of the function holds."""
     walk = _Walk()
     walk.note(fn.body)
     walk.region(fn.body, set())

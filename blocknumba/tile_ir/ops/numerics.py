@@ -157,6 +157,9 @@ def convert(x: np.ndarray, dtype: np.dtype, rounding: str = "nearest") -> np.nda
         return x.astype(dtype) if x.dtype.kind in "iub" else _float_to_integer(x, dtype)
     if x.dtype.kind in "iu" and dtype.type not in (np.float16, np.float32, np.float64):
         return _narrowed(_wide_integer(x), dtype)
+    if rounding == "saturate":
+        greatest = x.dtype.type(ml_dtypes.finfo(dtype).max)
+        return _narrowed(np.clip(x, -greatest, greatest), dtype)
     nearest = _narrowed(x, dtype)
     return nearest if rounding == "nearest" else _towards_zero(x, nearest)
 

@@ -25,7 +25,7 @@ from blocknumba.typing.functions.elementwise import computed
 from blocknumba.typing.static_values import constexpr, static, static_choice, static_dtype
 from blocknumba.typing.triton import promotion
 from blocknumba.typing.triton.operators import (
-    as_value, binary, cast as cast_value, converted, divide, saturated, unary,
+    as_value, binary, cast as cast_value, converted, divide, saturates, unary,
 )
 from blocknumba.typing.values import Array, BlockPointer, is_constant, unwrapped
 
@@ -202,9 +202,9 @@ def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
         return _cast_pointer(context, x, pointer, dtype)
     rounding = static("cast: fp_downcast_rounding", fp_downcast_rounding)
     if static("cast: bitcast", bitcast) or rounding is not None:
-        value = as_value(context, x, "cast")
-        if rounding == "rtne" and not bitcast:
-            value = saturated(context, value, static_dtype("cast", dtype))
+        value, to = as_value(context, x, "cast"), static_dtype("cast", dtype)
+        if rounding == "rtne" and not bitcast and saturates(value.type.dtype, to):
+            return cast_value(context, value, to)
         return create.cast.rule(context, value, dtype, rounding, bitcast)
     to = static_dtype("cast", dtype)
     if weak.is_literal(x):

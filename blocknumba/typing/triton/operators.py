@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ml_dtypes
-
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import (
@@ -127,20 +125,14 @@ def cast(context: Context, value: Value, dtype: DType) -> Value:
         return value
     if own.is_float and dtype.is_integer and dtype.bits == 8:
         return context.cast(context.cast(value, int16 if dtype.is_signed else uint16), dtype)
-    return context.cast(saturated(context, value, dtype), dtype)
+    if saturates(own, dtype):
+        return context.emit("cast", value, dtype=dtype.name, rounding="saturate")
+    return context.cast(value, dtype)
 
 
-def saturated(context: Context, value: Value, dtype: DType) -> Value:
-    """Floats limited to what dtype holds if it is an 8-bit float; NaN stays."""
-    own = value.type.dtype
-    if not (own.is_float and weak.is_float8(dtype) and own.bits > 8):
-        return value
-    wide = context.cast(value, float32) if value.type.dtype.bits < 32 else value
-    greatest = float(ml_dtypes.finfo(dtype.numpy).max)
-    for name, bound in (("minimum", greatest), ("maximum", -greatest)):
-        limit = context.broadcast_to(context.constant(bound, wide.type.dtype), wide.type.shape)
-        wide = context.emit(name, wide, limit)
-    return wide
+def saturates(own: DType, dtype: DType) -> bool:
+    """Whether conversions from own to dtype saturate: of floats to 8-bit floats."""
+    return own.is_float and weak.is_float8(dtype) and own.bits > 8
 
 
 def _of_integers(context: Context, name: str, x: object, y: object) -> Value:
