@@ -26,6 +26,7 @@ ROUNDS = 10
 FACTORS = (0xD2511F53, 0xCD9E8D57)  # of the words 0 and 2; tables 2 and 3 of the paper
 WEYL = (0x9E3779B9, 0xBB67AE85)  # added to the words of the key after each round
 STEP = 4.6566127342e-10  # the greatest float32 below 1 is 0x7fffffff of these
+WIDE_STEP = 1.0842020432385337e-19  # and of 0x7fffffffffffffff
 MIN_UNIFORM = 1e-7  # its logarithm is finite
 TURN = 6.283185307179586
 
@@ -91,12 +92,15 @@ def randint(seed, offset, n_rounds=ROUNDS):
 
 
 def uint_to_uniform_float(x):
-    """float32 in [0, 1) from ints of 32 random bits.
+    """float32 in [0, 1) from ints of 32 or 64 random bits.
 
     Example:
     >>> bn.evaluate(bn.uint_to_uniform_float, np.uint32([0, 2**30, 2**31, 2**32 - 1]))
     array([0.        , 0.49999997, 0.99999994, 0.        ], dtype=float32)
     """
+    if x.dtype.primitive_bitwidth == 64:
+        wide = cast(x, int64)
+        return cast(choose(wide < 0, -wide - 1, wide), float32) * WIDE_STEP
     signed = cast(x, int32)
     return cast(choose(signed < 0, -signed - 1, signed), float32) * STEP
 

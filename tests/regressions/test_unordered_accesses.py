@@ -104,3 +104,18 @@ def test_what_a_loop_that_carries_nothing_reads_is_not_overwritten(sem, seed):
 
     assert counter[0] == 7
     assert (out == 7).all()
+
+
+@bn.jit
+def give_back(lock, data):
+    i = bn.arange(128)
+    while bn.atomic_cas(lock.at[0], 0, 1, sem="relaxed") == 1:
+        pass
+    bn.store(data + i, bn.load(data + i) + 1)
+    bn.atomic_xchg(lock.at[0], 0)
+
+
+def test_a_lock_that_is_given_back_acquires_for_the_next_block_of_its_multiprocessor():
+    """An unused result made it release only: blocks read what the multiprocessor had kept."""
+    compiled = bn.compile(give_back, "i32[::1], f32[::1]", target="sm_90a")
+    assert "atom.acq_rel.gpu.global.exch" in compiled.ptx

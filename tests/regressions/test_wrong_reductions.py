@@ -217,3 +217,16 @@ def test_a_sum_of_halves_is_that_of_float32_in_the_emulator(target, dtype):
     launch(sum_of_halves, 1, (x, out, 64), {}, target)
 
     assert out[0] == 32000
+
+
+@bn.jit
+def parity(out, N: bn.constexpr):
+    out[0] = bn.xor_sum(bn.full((N,), True, bn.bool_))
+
+
+@pytest.mark.parametrize("count", [1, 2, 64])
+def test_the_exclusive_or_of_equal_bools(count):
+    """It was taken for one of them: 64 times true was true."""
+    out = np.zeros(1, bool)
+    parity[1](out, N=count)
+    assert out[0] == count % 2

@@ -126,3 +126,50 @@ def test_arrays_that_are_left_out_are_restored():
     x = np.zeros(16, np.float32)
     kernel[(1,)](x, None, None)
     np.testing.assert_array_equal(x, [1] * 8 + [0] * 8)
+
+
+@triton.jit(repr=lambda made: f"scaled_{made.signature['x'][1:]}_{made.constants['N']}")
+def named(x, n, N: tl.constexpr):
+    pass
+
+
+def test_repr_names_the_code():
+    compiled = named.warmup(np.zeros(8, np.float16), 2.5, N=8, grid=(1,))
+    assert compiled.name == compiled.metadata.name == "scaled_fp16_8"
+
+
+@triton.jit
+def kept_pointers(x, out, N: tl.constexpr):
+    tl.store(out + tl.arange(0, N), x + tl.arange(0, N))
+
+
+def test_pointers_are_stored_as_addresses():
+    x, out = np.zeros(4, np.float32), np.zeros(4, np.int64)
+    kept_pointers[1](x, out, N=4, device="cpu")
+    np.testing.assert_array_equal(out, x.ctypes.data + 4 * np.arange(4))
+
+
+@triton.jit
+def chosen(x, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out + i, tl.where(tl.load(x + i), 1, 2))
+
+
+def test_a_condition_of_numbers_is_warned_of():
+    out = np.zeros(4, np.int32)
+    with pytest.warns(UserWarning, match="a condition of int32"):
+        chosen[1](np.array([0, 1, 2, 0], np.int32), out, N=4)
+    np.testing.assert_array_equal(out, [2, 1, 1, 2])
+
+
+@triton.jit
+def shallow(x):
+    i = tl.arange(0, 16)
+    k = tl.arange(0, 8)
+    a = tl.load(x + i[:, None] * 8 + k[None, :])
+    tl.dot(a, tl.trans(a))
+
+
+def test_products_are_deep_enough_for_the_instructions():
+    with pytest.raises(triton.CompilationError, match="given K = 8 of float16, accepted 16 or"):
+        shallow[1](np.zeros((16, 8), np.float16))

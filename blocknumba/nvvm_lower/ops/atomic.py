@@ -7,7 +7,8 @@ thread, and ordered by its own instruction:
     atom.acq_rel                      first thread
     write, barrier, read              the old value, by way of shared memory (stage_conversions)
 
-A result that nothing reads makes a reduction, which acquires nothing.
+A result that nothing reads makes a reduction, which acquires nothing; but of an exchange, which
+there is no reduction of: what gives a lock back so keeps the cache of its multiprocessor fresh.
 """
 
 from __future__ import annotations
@@ -239,7 +240,7 @@ def _of_instructions(op: Op, wants_old: bool) -> str:
     semantics = attribute(op, "semantics")
     if not op.pointer.type.is_scalar:
         return "relaxed"
-    if wants_old:
+    if wants_old or op.attrs.get("kind") == "exchange":
         return semantics
     return "release" if semantics in _RELEASES else "relaxed"
 

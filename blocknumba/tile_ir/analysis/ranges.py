@@ -285,7 +285,8 @@ def _join(ranges: Ranges, op: Op) -> Range:
 
 
 def _reduce(ranges: Ranges, op: Op) -> Range | None:
-    keeps = attribute(op, "kind") in ("max", "min") or op.result.type.dtype.kind == BOOL
+    kind = attribute(op, "kind")
+    keeps = kind in ("max", "min") or kind != "xor" and op.result.type.dtype.kind == BOOL
     return _same(ranges, op) if keeps else None
 
 

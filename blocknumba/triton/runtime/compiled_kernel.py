@@ -12,6 +12,7 @@ from blocknumba.dispatch.compile.compiled import Assembly, Compiled
 from blocknumba.dispatch.compile.options import MAX_WARPS
 from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.errors import BlockTypeError, require
+from blocknumba.tile_ir.ir.types import ArrayArgument, DType
 from blocknumba.triton.backends.compiler import named
 
 # Triton's stages -> ours; of native code the second
@@ -19,6 +20,32 @@ _STAGES = {"ttir": ("tile", "tile"), "ttgir": ("gpu", "tile"), "llir": ("nvvm", 
            "source": ("tile", "tile")}
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "launch_cooperative_grid",
             "launch_pdl")
+
+
+def _described(compiled: Compiled, fn: Kernel, constants: Mapping[str, object]) -> SimpleNamespace:
+    """A specialization as the function `repr` of jit is given it.
+
+    signature: the type of each parameter by name, "i32", "*fp16" or "constexpr".
+    constants: the values of those that are constants, ints among them whose value is known.
+    """
+    known, signature = dict(constants), dict.fromkeys(constants, "constexpr")
+    for name, argument in compiled.specialization.arguments:
+        if isinstance(argument, ArrayArgument):
+            signature[name] = f"*{_short_name(argument.dtype)}"
+        elif argument.value is not None:
+            known[name], signature[name] = argument.value, "constexpr"
+        else:  # a float of Python's is float32 in a kernel
+            weak = argument.weak and argument.dtype.is_float
+            signature[name] = "fp32" if weak else _short_name(argument.dtype)
+    return SimpleNamespace(name=compiled.name, fn=fn, signature=signature, constants=known)
+
+
+def _short_name(dtype: DType) -> str:
+    """Triton's name of a dtype in signatures."""
+    names = {"bfloat16": "bf16", "float8_e5m2": "fp8e5", "float8_e4m3fn": "fp8e4nv"}
+    if dtype.is_float:
+        return names.get(dtype.name, f"fp{dtype.bits}")
+    return "u1" if dtype.kind == "bool" else f"{dtype.kind[0]}{dtype.bits}"
 
 
 class StagesAssembly(Assembly):
@@ -45,9 +72,11 @@ class CompiledKernel(Compiled):
     @staticmethod
     def of(compiled: Compiled, fn: Kernel, constants: Mapping[str, object]) -> CompiledKernel:
         """Code that was compiled for a kernel."""
-        return CompiledKernel(**{part.name: getattr(compiled, part.name)
-                                 for part in fields(Compiled) if not part.name.startswith("_")},
-                              fn=fn, constants=dict(constants))
+        parts = {part.name: getattr(compiled, part.name) for part in fields(Compiled)
+                 if not part.name.startswith("_")}
+        if getattr(fn, "custom_repr", None) is not None:
+            parts["name"] = str(fn.custom_repr(_described(compiled, fn, constants)))
+        return CompiledKernel(**parts, fn=fn, constants=dict(constants))
 
     @property
     def asm(self) -> Mapping[str, str | bytes]:

@@ -6,6 +6,7 @@ Those that have one meaning in both dialects are the functions of `typing/functi
 from __future__ import annotations
 
 import builtins
+import warnings
 from collections.abc import Callable
 
 from blocknumba.errors import require
@@ -29,6 +30,7 @@ from blocknumba.typing.triton.operators import (
 )
 from blocknumba.typing.values import Array, BlockPointer, is_constant, unwrapped
 
+DOT_BITS = 256  # of K.  Source: PTX ISA, wgmma.mma_async, shapes
 NO_NAN, ALL_NAN = "none", "all"  # of propagate_nan
 _PRECISIONS = {"tf32": "tf32", "tf32x3": "tf32x3", "ieee": "ieee", "bf16x3": "tf32x3",
                "bf16x6": "ieee"}
@@ -89,7 +91,11 @@ def where(context, condition, x, y):
 
     condition: bool; numbers count as != 0.   x, y: numbers, promoted; pointers of one dtype.
     """
-    chosen = context.cast(as_value(context, condition, "where"), bool_)
+    given = as_value(context, condition, "where")
+    if given.type.dtype != bool_ and not context.is_inference:
+        warnings.warn(f"where: given a condition of {given.type.dtype}, which counts as != 0; "
+                      "compare it", UserWarning, stacklevel=2)
+    chosen = context.cast(given, bool_)
     pointers = [memory.as_pointer(context, operand) for operand in (x, y)]
     if None not in pointers:
         values = pointers
@@ -248,10 +254,12 @@ def store(context, pointer, value, mask=None, boundary_check=(), cache_modifier=
 
 
 def _element(context: Context, pointer: object, value: object) -> object:
-    """value converted to the dtype of the elements at pointer."""
+    """value converted to the dtype of the elements at pointer; of pointers the addresses."""
     to = element_dtype(pointer)
-    if to is None or not isinstance(value, Value) or value.type.is_pointer:
+    if to is None or not isinstance(value, Value):
         return value
+    if value.type.is_pointer:
+        return _cast_pointer(context, value, value, to)
     return cast_value(context, value, to)
 
 
@@ -280,6 +288,7 @@ def dot(context, input, other, acc=None, input_precision=None, allow_tf32=None, 
         depth = input.type.shape[-1]
         require(limit <= depth, "dot: max_num_imprecise_acc: given {}, accepted at most K, {}",
                 limit, depth)
+    _require_depth(input)
     given = static("dot: input_precision", input_precision)
     allowed = static("dot: allow_tf32", allow_tf32)
     require(given is None or allowed is None,
@@ -291,6 +300,14 @@ def dot(context, input, other, acc=None, input_precision=None, allow_tf32=None, 
     elif acc is not None:
         out_dtype = None
     return dots.dot.rule(context, input, other, acc, None, None, None, out_dtype, precision)
+
+
+def _require_depth(x: object) -> None:
+    """Raise for products of few elements: those that the instructions take, K * bits = 256."""
+    if isinstance(x, Value) and x.type.shape and not x.type.is_pointer:
+        depth, bits = x.type.shape[-1], x.type.dtype.bits
+        require(depth * bits >= DOT_BITS, "dot: given K = {} of {}, accepted {} or more", depth,
+                x.type.dtype, DOT_BITS // bits, hint="pad the tiles with zeros along K")
 
 
 # reductions and scans ---------------------------------------------------------------------------

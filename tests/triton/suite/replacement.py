@@ -19,6 +19,7 @@ import re
 import signal
 import sys
 import tempfile
+import textwrap
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,10 +77,13 @@ _patched = itertools.count()
 def _update_source(kernel: object, text: str) -> None:
     """Give a kernel other code: what Triton's tests do with the text of a template."""
     file, function = f"<patched {next(_patched)}>", kernel.python_function
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    free = function.__code__.co_freevars
+    around = (f"def around({', '.join(free)}):\n" + textwrap.indent(text, "    ")
+              + f"\n    return {function.__name__}")
+    linecache.cache[file] = (len(around), None, around.splitlines(True), file)
     found: dict[str, object] = {}
-    exec(compile(text, file, "exec"), function.__globals__, found)
-    made = found[function.__name__]
+    exec(compile(around, file, "exec"), function.__globals__, found)
+    made = found["around"](*(cell.cell_contents for cell in function.__closure__ or ()))
     kernel.__init__(getattr(made, "python_function", made))
 
 
