@@ -217,8 +217,17 @@ def _read_torch(value: object, where: str) -> ArrayInfo:
     require(name in DTYPES, "{}: given a tensor of {}, accepted {}", where, name,
             ", ".join(DTYPES))
     device = value.device.index if value.device.type == "cuda" else None
-    return ArrayInfo(DTYPES[name], tuple(value.shape), tuple(value.stride()), value.data_ptr(),
-                      device, False, value)
+    return ArrayInfo(DTYPES[name], tuple(value.shape), tuple(value.stride()),
+                     _address(value, where), device, False, value)
+
+
+def _address(tensor: object, where: str) -> int:
+    try:
+        return tensor.data_ptr()
+    except RuntimeError as error:  # of one that stands for others, as under vmap
+        reason, *_ = str(error).splitlines()
+        raise BlockTypeError(f"{where}: given a tensor without memory of its own: {reason}",
+                             hint="launch in a function under @blocknumba.torch.op") from None
 
 
 def _read_wrapper(value: object, where: str) -> ArrayInfo:
@@ -329,7 +338,8 @@ _NUMBA = Library("numba", _read_numba,
 # get_device is -1 for tensors on the host, and the cheapest to ask
 _TORCH = Library("torch", _read_torch, "{0}.data_ptr()", strides="{0}.stride()",
                  device="{0}.get_device()", differs="",
-                 key="{0}.dtype, {0}.shape, {0}.stride(), {0}.get_device()")
+                 key="{0}.dtype, {0}.shape, {0}.stride(), {0}.get_device(), "
+                     "{0}.requires_grad and _is_grad_enabled()")
 _CUDA_ARRAY_INTERFACE = Library("cuda_array_interface", _read_cuda_array_interface)
 _DLPACK = Library("dlpack", _read_dlpack)
 _WRAPPER, _MOCK = Library("wrapper", _read_wrapper), Library("mock", _read_mock)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,14 @@ from blocknumba.dispatch.launch.signature import Formal, Signature, scalar_info,
 from blocknumba.dispatch.launch.staging import DeviceCopies
 from blocknumba.dispatch.launch.streams import StreamOrder, stream_handle
 from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo
+from blocknumba.dispatch.launch.tensors import (
+    OPERATOR, example, fake_info, is_fake, touch,
+)
 from blocknumba.errors import BlockTypeError, BlockValueError, LaunchError, require
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
 from blocknumba.tracebacks import called
+from blocknumba.typing.dialect import NUMPY_NAME
 from blocknumba.typing.static_values import constexpr
 from blocknumba.wording import shown
 
@@ -69,6 +73,24 @@ class Call:
         Errors: BlockValueError for a read-only array that the kernel stores to; LaunchError.
         """
         stream = None if stream is None else stream_handle(stream, self.signature.kernel)
+        running = OPERATOR.get()
+        if running is not None:
+            running.require_declared(self.signature.kernel, self.arguments,
+                                     self.compiled.effects.stored)
+            if running.is_traced:
+                return None
+        plan = self._run(grid, stream)
+        touch(self.arguments.arrays[name].owner for name in self.touched)
+        return plan
+
+    @property
+    def touched(self) -> Collection[str]:
+        """Names of the arrays that get a new version; none in Triton's dialect, as under Triton."""
+        compiled = self.compiled
+        is_own = compiled.specialization.options.dialect == NUMPY_NAME
+        return compiled.effects.stored if is_own else ()
+
+    def _run(self, grid: Grid, stream: int | None) -> Plan | NativePlan | None:
         if self.driver is None:
             self.require_writable()
             if all(grid):
@@ -141,7 +163,7 @@ def read_arguments(signature: Signature, bound: Mapping[str, object]) -> Argumen
     infos: dict[str, ArgumentInfo] = {}
     constants: dict[str, object] = {}
     for formal in signature.formals:
-        value = bound[formal.name]
+        value = example(bound[formal.name])
         if formal.is_constant or value is None:
             constants[formal.name] = value.value if isinstance(value, constexpr) else value
         else:
@@ -206,7 +228,7 @@ def _info(formal: Formal, value: object, kernel: str) -> ArgumentInfo:
         return scalar_of_array(value, formal.dtype, where, formal.is_weak)
     info = scalar_info(value, formal.dtype, where, formal.is_weak)
     if info is None:
-        info = array_info(value, where)
+        info = fake_info(value, where) if is_fake(type(value)) else array_info(value, where)
     if info is None:
         raise BlockTypeError(
             f"{where}: given {shown(value)}, accepted arrays, numbers, bools and None",

@@ -32,11 +32,13 @@ from blocknumba.dispatch.launch.specialize import (
     Specialization, are_disjoint, arguments_of, freeze, identify, stores_are_apart,
 )
 from blocknumba.dispatch.launch.structured import is_structured_class
+from blocknumba.dispatch.launch.tensors import is_fake, require_no_gradients
 from blocknumba.dispatch.tiles.auto import Auto
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
 from blocknumba.tracebacks import called, leave_out_our_frames, without_our_frames
+from blocknumba.typing.dialect import NUMPY_NAME
 from blocknumba.typing.function import own_signature
 
 if TYPE_CHECKING:
@@ -229,6 +231,8 @@ class Kernel(Named):
 
     def prepare_read(self, arguments: Arguments, options: Options) -> Call:
         """Find or compile the code for the arguments of a call."""
+        if options.dialect == NUMPY_NAME:  # Triton asks no questions
+            require_no_gradients(arguments, self.signature.kernel)
         driver, device = device_of(self.signature, arguments, options)
         target = None if driver is None else target_of(driver, device)
         arrays = arguments.arrays
@@ -399,7 +403,8 @@ class Kernel(Named):
             launcher = self.tiles.launcher(arguments, keywords, link)
             return self.tiles.launch if launcher is None else self._added(launcher, link)
         options = self.options.override(changes)
-        if SETTINGS.interpret or {"interpret", "device"} & {*changes} or options.interpret:
+        if SETTINGS.interpret or {"interpret", "device"} & {*changes} or options.interpret or any(
+                map(is_fake, given.values())):
             return self._run_slowly
         driver = None if options.device else find_driver()
         if driver is None:
@@ -428,7 +433,8 @@ class Kernel(Named):
             key_plans = plans.get(key)
             if key_plans is None:
                 key_plans = plans[key] = KeyPlans(
-                    call.arguments.arrays, call.compiled.effects.stored, call.arguments.constants)
+                    call.arguments.arrays, call.compiled.effects.stored, call.arguments.constants,
+                    call.touched)
             key_plans.add(plan)
         return call.compiled
 

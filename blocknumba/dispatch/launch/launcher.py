@@ -50,6 +50,7 @@ from __future__ import annotations
 
 import enum
 import struct
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, NoneType
 from typing import TYPE_CHECKING
@@ -70,6 +71,7 @@ from blocknumba.dispatch.launch.specialize import ALIGNMENT, identify, integer_c
 from blocknumba.dispatch.launch.streams import (
     CURRENT_STREAM, cupy_stream_getter, device_getter, stream_handle, torch_stream_getter,
 )
+from blocknumba.dispatch.launch.tensors import touch
 from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir.ir.types import DTYPES, DType, dtype_of
 from blocknumba.tracebacks import GENERATED, leave_out_our_frames
@@ -127,7 +129,8 @@ def generate_launcher(driver: Driver | NativeDriver, signature: Signature,
          ] if kinds == {"torch"} else [],
         ", ".join(f"{name!r}: {name}" for name in signature.names),
         ", ".join(f"{name!r}: {name}" for name in options),
-        "0" if driver.is_host else _stream_expression(kinds), driver.device_count > 1)
+        "0" if driver.is_host else _stream_expression(kinds), driver.device_count > 1,
+        "torch" in kinds)
     scope = _scope(driver, signature, given, call, kinds) | {
         "_miss": miss, "_hooks": hooks, "_link": link}
     file = f"{GENERATED}launcher of {signature.kernel}>"
@@ -159,6 +162,8 @@ def _scope(driver: Driver, signature: Signature, given: Mapping[str, type], call
         "_type": type,
         "_get_cupy_stream": cupy_stream_getter() if "cupy" in libraries else None,
         "_get_torch_stream": torch_stream_getter() if "torch" in libraries else None,
+        "_touch": touch,
+        "_is_grad_enabled": "torch" in libraries and sys.modules["torch"].is_grad_enabled,
     }
     scope |= {f"_class_{name}": cls for name, cls in given.items()}
     return scope | {f"_default_{formal.name}": formal.default for formal in signature.formals

@@ -74,7 +74,11 @@ _LAUNCH = """\
         _status = _status_of(_error)
     if _status:
         _ready.plan.recover(_status, _ready)
-    return _ready.compiled
+{touch}    return _ready.compiled
+"""
+_TOUCH = """\
+    if _recent.touched:
+        _touch({arrays}[number] for number in _recent.touched)
 """
 _ON_ERROR = """\
     except _Exception as _error:
@@ -130,6 +134,7 @@ class CallSignature:
     bound, chosen: items of the dicts of the arguments and of the options.
     current_stream: the current stream of the arrays' library.
     may_switch: the arrays' device need not be current.
+    has_versions: some arrays have versions; see tensors.py.
     """
 
     parameters: Sequence[Parameter]
@@ -140,6 +145,7 @@ class CallSignature:
     chosen: str
     current_stream: str
     may_switch: bool
+    has_versions: bool = False
 
     @property
     def arrays(self) -> dict[str, Access]:
@@ -166,7 +172,8 @@ def launcher_source(call: CallSignature) -> str:
     early, late = ("", before) if call.tensors else (before, "")
     switch = _SWITCH if call.may_switch else ""
     text = "".join([_head(call, following), early, _RECOGNISE.format(**names), late,
-                    _LOAD.format(**names), switch, _LAUNCH])
+                    _LOAD.format(**names), switch,
+                    _LAUNCH.format(touch=_TOUCH.format(**names) if call.has_versions else "")])
     head, body = text.split(":\n", 1)
     return f"{head}:\n    try:\n{textwrap.indent(body, '    ')}{_ON_ERROR}"
 

@@ -246,13 +246,15 @@ class KeyPlans:
         memory when `second.pointer - first.pointer` is strictly between the two.
     disjoint: the plan for arrays that share no memory.  overlapping: the plan for all arrays.
     constants: objects that the key may hold by id only, kept alive with it.
+    touched: indices of the arrays that get a new version when they were stored to.
     """
 
-    __slots__ = ("limits", "disjoint", "overlapping", "constants", "_count")
+    __slots__ = ("limits", "disjoint", "overlapping", "constants", "touched", "_count")
 
     def __init__(self, arrays: Mapping[str, ArrayInfo], stored: Collection[str],
-                 constants: Mapping[str, object]):
+                 constants: Mapping[str, object], touched: Collection[str] = ()):
         self._count, self.constants = len(arrays), constants
+        self.touched = tuple(index for index, name in enumerate(arrays) if name in touched)
         self.limits = tuple(
             limit for (one, first), (other, second) in itertools.combinations(arrays.items(), 2)
             for limit in (_sharing_limits(first, second) if one in stored or other in stored

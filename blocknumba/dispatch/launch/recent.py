@@ -79,11 +79,12 @@ class Recent:
     ready: the buffer that was launched last.
     disjoint, overlapping: buffers of the two plans; None until first needed.
     key_plans: the plans of the key.
+    touched: see KeyPlans.
     """
 
     __slots__ = ("arrays", "constants", "numbers", "marks", "check", "limits", "is_current",
                  "options", "device", "now", "loading", "ready", "disjoint", "overlapping",
-                 "key_plans", "_pairs", "_checks_left")
+                 "key_plans", "touched", "_pairs", "_checks_left")
 
     def __init__(self, key: Key, key_plans: KeyPlans, marks: tuple, tensors: Sequence[object]):
         plan = key_plans.disjoint or key_plans.overlapping
@@ -98,7 +99,7 @@ class Recent:
         self.ready: LaunchBuffer | None = None
         self.disjoint: LaunchBuffer | None = None
         self.overlapping: LaunchBuffer | None = None
-        self.key_plans = key_plans
+        self.key_plans, self.touched = key_plans, key_plans.touched
         self._pairs = key_plans.pairs()
         self._checks_left = MAX_CHECKS if tensors else 0
 
