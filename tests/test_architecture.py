@@ -35,7 +35,7 @@ FOREIGN = {
     "numba_cuda_mlir": ("dispatch/block_functions/numba_cuda_mlir.py",),
     "cuda": ("nvvm_lower/toolchain.py", "dispatch"),
     "cupy": ("dispatch",),
-    "torch": ("dispatch",),
+    "torch": ("dispatch", "torch"),
 }
 # numba.cuda is the package numba-cuda, which a base install has not.
 NUMBA_CUDA = ("typing/scalars/gpu.py", "nvvm_lower/toolchain.py", "dispatch")

@@ -13,7 +13,7 @@ from torch.library import CustomOpDef
 import blocknumba as bn
 # now: while Torch exports, it has functions of its own for some of Python's
 import blocknumba.dispatch.compile.pipeline  # noqa: F401
-from blocknumba.dispatch.launch.tensors import OPERATOR, Operator, example
+from blocknumba.dispatch.torch.tensors import OPERATOR, Operator, example
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tracebacks import without_our_frames
 

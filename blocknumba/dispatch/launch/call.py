@@ -21,7 +21,7 @@ from blocknumba.dispatch.launch.signature import Formal, Signature, scalar_info,
 from blocknumba.dispatch.launch.staging import DeviceCopies
 from blocknumba.dispatch.launch.streams import StreamOrder, stream_handle
 from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo
-from blocknumba.dispatch.launch.tensors import (
+from blocknumba.dispatch.torch.tensors import (
     OPERATOR, example, fake_info, is_fake, touch,
 )
 from blocknumba.errors import BlockTypeError, BlockValueError, LaunchError, require
@@ -75,7 +75,7 @@ class Call:
         stream = None if stream is None else stream_handle(stream, self.signature.kernel)
         running = OPERATOR.get()
         if running is not None:
-            running.require_declared(self.signature.kernel, self.arguments,
+            running.require_declared(self.signature.kernel, self.arguments.arrays,
                                      self.compiled.effects.stored)
             if running.is_traced:
                 return None
@@ -219,6 +219,8 @@ def resolve_grid(given: object, signature: Signature, bound: Mapping[str, object
     """The extents of a grid, which may be a function of the arguments and the options."""
     if isinstance(given, Callable):
         given = called(f"{signature.kernel}: the grid", given, options.named() | bound)
+    if OPERATOR.get() is not None:  # symbolic extents, which must not be compared
+        given = tuple(map(example, given)) if isinstance(given, tuple) else example(given)
     return grid_of(given, signature.kernel)
 
 

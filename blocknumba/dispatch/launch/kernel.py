@@ -20,7 +20,7 @@ from blocknumba.dispatch.launch.call import (
 )
 from blocknumba.dispatch.launch.chain import Chain, Link
 from blocknumba.dispatch.launch.driver import find_driver
-from blocknumba.dispatch.launch.dynamo import leave_us_alone
+from blocknumba.dispatch.torch.dynamo import leave_us_alone
 from blocknumba.dispatch.launch.forks import COMPILATIONS, Lock
 from blocknumba.dispatch.launch.grid import Grid, grid_and_stream
 from blocknumba.dispatch.launch.launcher import MAX_PLANS, MISSING, generate_launcher
@@ -32,7 +32,7 @@ from blocknumba.dispatch.launch.specialize import (
     Specialization, are_disjoint, arguments_of, freeze, identify, stores_are_apart,
 )
 from blocknumba.dispatch.launch.structured import is_structured_class
-from blocknumba.dispatch.launch.tensors import is_fake, require_no_gradients
+from blocknumba.dispatch.torch.tensors import require_no_gradients
 from blocknumba.dispatch.tiles.auto import Auto
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
@@ -59,7 +59,6 @@ class Kernel(Named):
     python_function: the decorated function.
     signature: its parameters.
     options: compile options, which keywords of a launch override.
-    nested: its calls with arguments that are made of several.
 
     Example:
     >>> kernel = bn.jit(lambda x: None)
@@ -232,7 +231,7 @@ class Kernel(Named):
     def prepare_read(self, arguments: Arguments, options: Options) -> Call:
         """Find or compile the code for the arguments of a call."""
         if options.dialect == NUMPY_NAME:  # Triton asks no questions
-            require_no_gradients(arguments, self.signature.kernel)
+            require_no_gradients(arguments.arrays, self.signature.kernel)
         driver, device = device_of(self.signature, arguments, options)
         target = None if driver is None else target_of(driver, device)
         arrays = arguments.arrays
@@ -293,11 +292,11 @@ class Kernel(Named):
         return self._texts("tile")
 
     def inspect_llvm(self) -> dict[Specialization, str]:
-        """The NVVM IR of all code so far, under Numba's name; not of interpreted kernels."""
+        """The NVVM IR of all code so far, under Numba's name."""
         return self._texts("nvvm")
 
     def inspect_asm(self) -> dict[Specialization, str]:
-        """The PTX of all code so far, under Numba's name; not of interpreted kernels."""
+        """The PTX of all code so far, under Numba's name."""
         return self._texts("ptx")
 
     def inspect_sass(self) -> dict[Specialization, str]:
@@ -403,8 +402,7 @@ class Kernel(Named):
             launcher = self.tiles.launcher(arguments, keywords, link)
             return self.tiles.launch if launcher is None else self._added(launcher, link)
         options = self.options.override(changes)
-        if SETTINGS.interpret or {"interpret", "device"} & {*changes} or options.interpret or any(
-                map(is_fake, given.values())):
+        if SETTINGS.interpret or options.interpret or {"interpret", "device"} & {*changes}:
             return self._run_slowly
         driver = None if options.device else find_driver()
         if driver is None:

@@ -71,7 +71,7 @@ from blocknumba.dispatch.launch.specialize import ALIGNMENT, identify, integer_c
 from blocknumba.dispatch.launch.streams import (
     CURRENT_STREAM, cupy_stream_getter, device_getter, stream_handle, torch_stream_getter,
 )
-from blocknumba.dispatch.launch.tensors import touch
+from blocknumba.dispatch.torch.tensors import is_fake, touch
 from blocknumba.errors import BlockTypeError
 from blocknumba.tile_ir.ir.types import DTYPES, DType, dtype_of
 from blocknumba.tracebacks import GENERATED, leave_out_our_frames
@@ -109,7 +109,7 @@ def generate_launcher(driver: Driver | NativeDriver, signature: Signature,
     link: the next launcher, for calls of other signatures; arguments may be MISSING.
     hooks: launch hooks; while there are any, every launch is a miss.
     """
-    if any(name.startswith("_") for name in signature.names):
+    if any(name.startswith("_") for name in signature.names) or any(map(is_fake, given.values())):
         return None
     accesses = _accesses(driver, signature, given)
     if accesses is None:

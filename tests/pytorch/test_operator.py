@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import io
 import sys
 from pathlib import Path
@@ -277,3 +278,20 @@ def test_an_operator_in_a_cuda_graph():
     x.fill_(5)
     graph.replay()
     assert (out == 10).all()
+
+
+def test_the_page_s_program():
+    page = (Path(__file__).parents[2] / "docs" / "torch.md").read_text()
+    _, program, *_ = page.split("```py\n")
+    scope: dict[str, object] = {"__name__": "page"}
+    exec(program.partition("```")[0], scope)
+    x = torch.arange(3.0, requires_grad=True)
+    found = scope["double"](x)
+    found.sum().backward()
+    assert (found == 2 * x).all() and (x.grad == 2).all()
+
+
+def test_examples_of_docstrings():
+    from blocknumba.torch import operator
+    failed, tried = doctest.testmod(operator, extraglobs={"bn": bn, "blocknumba": blocknumba})
+    assert tried >= 5 and not failed

@@ -1,9 +1,9 @@
 """Torch's tensors in launches: gradients, versions, and tensors without memory.
 
 A launch computes no gradient, so that one on a tensor that requires gradients is refused while
-gradients are computed.  Tensors that are stored to get a new version, by which autograd notices that
-what it saved was overwritten.  A fake tensor stands for one while Torch traces a function: it is
-typed in an operator of blocknumba.torch, and refused elsewhere.
+gradients are computed.  Tensors that are stored to get a new version, by which autograd notices
+that what it saved was overwritten.  A fake tensor stands for one while Torch traces a function: it
+is typed in an operator of blocknumba.torch, and refused elsewhere.
 
 Torch is never imported here: where there is a tensor, there is Torch.
 """
@@ -13,14 +13,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 from blocknumba.dispatch.launch.arrays import ArrayInfo
 from blocknumba.errors import BlockValueError, require
 from blocknumba.tile_ir.ir.types import DTYPES
-
-if TYPE_CHECKING:
-    from blocknumba.dispatch.launch.call import Arguments
 
 _ALIGNED = 256  # the address of a fake tensor: those that Torch allocates are such multiples
 _UNKNOWN = 16  # an extent of which Torch has no example
@@ -42,10 +38,11 @@ class Operator:
         self.name, self.tensors, self.mutated = name, tensors, mutated
         self.is_traced = is_traced
 
-    def require_declared(self, kernel: str, arguments: Arguments, stored: Iterable[str]) -> None:
+    def require_declared(self, kernel: str, arrays: Mapping[str, ArrayInfo],
+                         stored: Iterable[str]) -> None:
         """Errors: BlockValueError for a store to an argument that the operator does not name."""
         for name in stored:
-            tensor = arguments.arrays[name].owner
+            tensor = arrays[name].owner
             for own, given in self.tensors.items():
                 if own not in self.mutated and _share_storage(tensor, given):
                     raise BlockValueError(
@@ -93,12 +90,12 @@ def example(value: object) -> object:
     return int(node.hint) if node.has_hint() and node.hint is not None else _UNKNOWN
 
 
-def require_no_gradients(arguments: Arguments, kernel: str) -> None:
+def require_no_gradients(arrays: Mapping[str, ArrayInfo], kernel: str) -> None:
     """Errors: BlockValueError for a tensor whose gradients Torch would compute."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.is_grad_enabled():
         return
-    for name, info in arguments.arrays.items():
+    for name, info in arrays.items():
         if isinstance(info.owner, torch.Tensor) and info.owner.requires_grad:
             raise BlockValueError(
                 f"{kernel}: argument {name} requires gradients, which a launch does not compute",

@@ -1,0 +1,1 @@
+"""Launches beside PyTorch: its tracer, its tensors, their gradients and versions."""
