@@ -49,12 +49,21 @@ def test_a_transposition_of_all_threads_has_no_bit_to_cut_at():
 
 
 def test_bits_that_threads_or_sums_of_bits_reach_are_not_cut_at():
-    plain = from_columns((8,), (1, 2, 4), (0,) * 5, ())
+    def other(*registers, lane=1):
+        return from_columns((16,), registers, (lane, 0, 0, 0, 0), ())
 
-    assert chunk_bits(plain, plain, 3) == (0, 1, 2)
-    assert chunk_bits(plain, plain, 1) == (2,)
-    assert chunk_bits(plain, from_columns((8,), (1, 2, 4), (4, 0, 0, 0, 0), ()), 3) == (0, 1)
-    assert chunk_bits(plain, from_columns((8,), (1, 3, 4), (0,) * 5, ()), 3) == (2,)
+    plain = other(2, 4, 8)
+
+    assert chunk_bits(plain, plain, 3) == (1, 2, 3)
+    assert chunk_bits(plain, plain, 1) == (3,)
+    assert chunk_bits(plain, other(2, 4, 8, lane=9), 3) == (1, 2)
+    assert chunk_bits(plain, other(2, 6, 8), 3) == (3,)
+
+
+def test_elements_side_by_side_stay_in_one_chunk():
+    words = from_columns((16,), (1, 4, 8), (2, 0, 0, 0, 0), ())
+
+    assert chunk_bits(words, words, 3) == (2, 3)
 
 
 def test_a_large_conversion_takes_a_small_buffer():

@@ -360,6 +360,9 @@ def recognized(layout: LinearLayout, element_bits: int) -> tuple[int, int] | Non
 @lru_cache(maxsize=1024)
 def chunk_bits(source: LinearLayout, destination: LinearLayout, wanted: int) -> tuple[int, ...]:
     """Bits of the packed index that can number the chunks of a tile: at most `wanted`, the highest.
+
+    Elements that lie side by side in a thread's registers, before or after, stay in one chunk: they
+    are written or read together.
     """
     touched = 0
     for layout in (source, destination):
@@ -367,8 +370,18 @@ def chunk_bits(source: LinearLayout, destination: LinearLayout, wanted: int) -> 
         for column in (*layout[LANE], *layout[WARP], *sums):
             touched |= column
     shared = set(source[REGISTER]) & set(destination[REGISTER])
-    own = sorted(column.bit_length() - 1 for column in shared if not column & touched)
+    run = max(_side_by_side(source), _side_by_side(destination))
+    own = sorted(column.bit_length() - 1 for column in shared
+                 if not column & touched and column >= run)
     return tuple(own[max(0, len(own) - wanted) :])
+
+
+def _side_by_side(layout: LinearLayout) -> int:
+    """Number of elements in a row that a thread's registers hold."""
+    run = 1
+    while run in layout[REGISTER]:
+        run *= 2
+    return run
 
 
 @lru_cache(maxsize=1024)
