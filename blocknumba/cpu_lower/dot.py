@@ -209,17 +209,21 @@ class _Writer:
         text.each(product.columns // block.width, 1, panel)
 
     def _write_block(self, rows: int, a: Strided, b: Strided, sums: str) -> None:
-        """Add one register block.  rows: of it; sums: address of its first element."""
-        product, block, text = self._product, self._block, self.text
+        """Add one register block.  rows: of it; sums: address of its first element.
+
+        The products do not wait for the sums, which come last.
+        """
+        product, block, text, arithmetic = self._product, self._block, self.text, self._arithmetic
         size, lanes = product.acc.bytes, block.lanes
         places = [text.address(sums, (row * product.columns + v * lanes) * size)
                   for row in range(rows) for v in range(block.vectors)]
-        begin = [self._cast(product.acc, self._wide, text.load(
-            vector(memory_type(product.acc), lanes), place, size)) for place in places]
-        totals = multiply_block(text, self._arithmetic, block, rows, product.depth, a, b, begin)
+        totals = multiply_block(text, arithmetic, block, rows, product.depth, a, b,
+                                [arithmetic.zero(lanes)] * len(places))
+        type_ = vector(memory_type(product.acc), lanes)
         for place, total in zip(places, totals, strict=True):
-            text.store(vector(memory_type(product.acc), lanes),
-                       self._cast(self._wide, product.acc, total), place, size)
+            before = self._cast(product.acc, self._wide, text.load(type_, place, size))
+            after = arithmetic.add(text, lanes, before, total)
+            text.store(type_, self._cast(self._wide, product.acc, after), place, size)
 
     def _cast(self, source: DType, to: DType, name: str) -> str:
         """A vector of sums as another dtype."""

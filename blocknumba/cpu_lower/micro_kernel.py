@@ -92,6 +92,17 @@ class Arithmetic:
         """The type of a vector; of one lane, the scalar."""
         return vector(self.scalar, lanes)
 
+    def zero(self, lanes: int) -> str:
+        """0 in all lanes."""
+        if lanes > 1:
+            return "zeroinitializer"
+        return "0" if self.scalar.startswith("i") else "0.0"
+
+    def add(self, text: LoopText, lanes: int, x: str, y: str) -> str:
+        """x + y."""
+        word = "add" if self.scalar.startswith("i") else "fadd"
+        return text.assign(f"{word} {self.vector(lanes)} {x}, {y}")
+
     def multiply_add(self, text: LoopText, lanes: int, x: str, y: str, total: str) -> str:
         """total + x * y; of floats, rounded once where the processor can."""
         type_ = self.vector(lanes)

@@ -12,7 +12,7 @@ last lane: of a row of 1000 elements in a tile of 1024, all vectors but the last
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from blocknumba.cpu_lower.elements import uniform
 from blocknumba.cpu_lower.emitter import Coordinates, Emitter
@@ -23,6 +23,7 @@ from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, READS
 Corner = tuple[Value, bool]  # the last element of a mask, or its first one
 
 MASKED = ("load", "store", "atomic_rmw", "atomic_cas", "histogram")
+SAME_ELEMENTS = ("broadcast", "reshape", "transpose")  # ops whose result has all of the operand's
 MAX_OPS = 4000  # of a region that is written twice
 
 
@@ -37,30 +38,67 @@ def in_two_versions(emitter: Emitter, region: Region, body: Callable[[], list[st
         return body()
     everywhere = _all_true(emitter, [corner for corners in masks.values() for corner in corners])
     emitter.versions += 1
-    return _two_versions(emitter, everywhere, frozenset(masks), body, types)
+    return _two_versions(emitter, everywhere, _conjuncts(masks, SAME_ELEMENTS), body, types)
 
 
-def in_two_versions_of_box(emitter: Emitter, masks: Sequence[Value], low: Coordinates,
-                           high: Coordinates, body: Callable[[], list[str]],
+def in_two_versions_of_box(emitter: Emitter, values: Sequence[Value], masks: Sequence[Value],
+                           ends: tuple[Coordinates, Coordinates], body: Callable[[], list[str]],
                            types: Sequence[str] = ()) -> list[str]:
-    """Write the code of the elements from low to high, with and without masks; its scalars.
+    """Write the code of elements from one to another, with and without masks; its scalars.
 
-    masks: of these elements; low, high: one element each.  types: of the scalars.
+    values: what is computed there.  masks: of stores.  ends: the first element and the last one.
+    types: of the scalars.
     """
-    bounds = {mask: corners for mask in dict.fromkeys(masks)
+    needed, elsewhere = _masks_of(emitter, values)
+    bounds = {mask: corners for mask in dict.fromkeys([*masks, *needed])
               if mask not in emitter.known.unmasked and mask.type.shape
+              and _conjuncts([mask], ()).isdisjoint(elsewhere)
               and (corners := _corners(emitter, mask)) is not None}
+    low, high = ends
     if not bounds or low == high:
         return body()
     holds = []
     with emitter.inside(1):
         for mask, corners in bounds.items():
-            ends = {is_last for _, is_last in corners}
-            holds += [emitter.at(mask, high if is_last else low).name for is_last in sorted(ends)]
+            holds += [emitter.at(mask, high if is_last else low).name
+                      for is_last in sorted({is_last for _, is_last in corners})]
         inside = holds[0]
         for one in holds[1:]:
             inside = emitter.writer.assign(f"and i1 {inside}, {one}")
-    return _two_versions(emitter, inside, frozenset(bounds), body, types)
+    return _two_versions(emitter, inside, _conjuncts(bounds, ()), body, types)
+
+
+def _masks_of(emitter: Emitter, values: Sequence[Value]) -> tuple[list[Value], set[Value]]:
+    """The masks of loads at the places of values, and all that is needed at other places."""
+    found: list[Value] = []
+    waiting, seen = [(value, True) for value in values], set()
+    while waiting:
+        access = value, aligned = waiting.pop()
+        owner = value.owner
+        if (access in seen or not value.type.shape or owner is None or is_root(owner)
+                or value in emitter.known.buffers and value not in emitter.filling):
+            continue
+        seen.add(access)
+        if owner.name == "load" and aligned and owner.mask is not None:
+            found.append(owner.mask)
+        stays = owner.name == "load" or owner.opdef.has(ELEMENTWISE)
+        waiting += [(operand, aligned and stays) for operand in owner.operands]
+    return found, {value for value, aligned in seen if not aligned}
+
+
+def _conjuncts(masks: Iterable[Value], through: Collection[str]) -> frozenset[Value]:
+    """Masks, and what is true where they are: of which they are made by `and`.
+
+    through: names of other ops, whose operand is true where their result is.
+    """
+    found: set[Value] = set()
+    waiting = list(masks)
+    while waiting:
+        mask = waiting.pop()
+        found.add(mask)
+        if mask.owner is not None and mask.owner.name in ("and", *through):
+            waiting += mask.owner.operands
+    return frozenset(found)
 
 
 def ends_of_lanes(emitter: Emitter, coordinates: Coordinates, axis: int | None,
@@ -72,24 +110,6 @@ def ends_of_lanes(emitter: Emitter, coordinates: Coordinates, axis: int | None,
     last = emitter.writer.add(first, str(vectors * emitter.lanes - 1))
     return tuple(coordinates[:axis] + (uniform(end),) + coordinates[axis + 1:]
                  for end in (first, last))
-
-
-def masks_of(emitter: Emitter, values: Sequence[Value]) -> list[Value]:
-    """The masks of the loads that the elements of values need at their own places."""
-    found: list[Value] = []
-    waiting, seen = list(values), set()
-    while waiting:
-        value = waiting.pop()
-        owner = value.owner
-        if (value in seen or not value.type.shape or owner is None or is_root(owner)
-                or value in emitter.known.buffers and value not in emitter.filling):
-            continue
-        seen.add(value)
-        if owner.name == "load":
-            found += [] if owner.mask is None else [owner.mask]
-        elif owner.opdef.has(ELEMENTWISE):
-            waiting += owner.operands
-    return found
 
 
 def _two_versions(emitter: Emitter, condition: str, masks: frozenset[Value],
@@ -149,7 +169,7 @@ def _corners(emitter: Emitter, mask: Value) -> list[Corner] | None:
         return [(mask, True)]
     if owner is None:
         return None
-    if owner.name in ("broadcast", "reshape", "transpose"):
+    if owner.name in SAME_ELEMENTS:
         return _corners(emitter, owner.x)
     if owner.name == "and":
         both = [_corners(emitter, part) for part in (owner.x, owner.y)]

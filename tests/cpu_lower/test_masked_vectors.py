@@ -24,6 +24,15 @@ def blurred(x, out, R: bn.constexpr, C: bn.constexpr):
     out[r, c] = x[r, c] + x[r + -1, c] + x[r, c + -1] + x[r, c + 1]
 
 
+@bn.jit(device="cpu")
+def folded(x, out, sums, B: bn.constexpr):
+    """The elements of one load at two places."""
+    c = bn.span(0, B)
+    both = x[c] + bn.flip(x[c], 0)
+    out[bn.arange(B)] = both
+    sums[0] = bn.sum(both, 0)
+
+
 @pytest.mark.parametrize("columns", [1, 15, 64, 100, 127])
 @pytest.mark.parametrize("dtype", ["int8", "float32", "float64"])
 def test_rows_of_any_length_end_with_their_last_element(dtype, columns):
@@ -38,6 +47,19 @@ def test_rows_of_any_length_end_with_their_last_element(dtype, columns):
     np.testing.assert_array_equal(sums, exact)
     np.testing.assert_allclose(out, (x - (exact / columns)[:, None]).astype(dtype), rtol=1e-6,
                                atol=1e-6)
+
+
+@pytest.mark.parametrize("columns", [1, 40, 64, 100])
+def test_elements_that_are_needed_elsewhere_too_keep_their_masks(columns):
+    x = before_a_forbidden_page(columns, np.dtype(np.float64))
+    x[...] = GENERATOR.integers(-9, 9, columns)
+    out, sums = np.full(128, np.nan), np.full(1, np.nan)
+
+    folded[1](x, out, sums, B=128)
+
+    wide = np.pad(x, (0, 128 - columns))
+    np.testing.assert_array_equal(out, wide + wide[::-1])
+    np.testing.assert_array_equal(sums, 2 * x.sum())
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (5, 17), (16, 128), (37, 300)])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from blocknumba.cpu_lower.elements import Lanes, memory_type
 from blocknumba.cpu_lower.emitter import Access, Coordinates, Emitter, element, root
-from blocknumba.cpu_lower.versions import ends_of_lanes, in_two_versions_of_box, masks_of
+from blocknumba.cpu_lower.versions import ends_of_lanes, in_two_versions_of_box
 from blocknumba.cpu_lower.writer import vector
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import attribute
@@ -95,8 +95,7 @@ def _(emitter: Emitter, op: Op) -> None:
         return [(value, coordinates) for value in values]
 
     def body(coordinates: Coordinates) -> None:
-        ends = ends_of_lanes(emitter, coordinates, axis)
-        in_two_versions_of_box(emitter, [*masks, *masks_of(emitter, values)], *ends,
+        in_two_versions_of_box(emitter, values, masks, ends_of_lanes(emitter, coordinates, axis),
                                lambda: _store(emitter, group, coordinates))
 
     with emitter.filled_by(values, shape, axis):

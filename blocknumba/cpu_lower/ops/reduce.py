@@ -24,7 +24,7 @@ from blocknumba.cpu_lower import casts
 from blocknumba.cpu_lower.elements import Lanes, is_narrow, literal, uniform
 from blocknumba.cpu_lower.emitter import Buffer, Coordinates, Emitter, root
 from blocknumba.cpu_lower.ops.elementwise import combine, vectors
-from blocknumba.cpu_lower.versions import ends_of_lanes, in_two_versions_of_box, masks_of
+from blocknumba.cpu_lower.versions import ends_of_lanes, in_two_versions_of_box
 from blocknumba.cpu_lower.writer import vector
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.types import DType, TileType, float32, int32
@@ -204,8 +204,8 @@ def _accumulated(emitter: Emitter, source: Value, reduction: Reduction, outer: C
 
     def body(_: str, *values: str) -> list[str]:
         ends = ends_of_lanes(emitter, coordinates(Lanes(index, 1)), axis, count)
-        return in_two_versions_of_box(emitter, masks_of(emitter, [source]), *ends,
-                                      lambda: whole(*values), [type_ for type_, _ in first])
+        return in_two_versions_of_box(emitter, [source], [], ends, lambda: whole(*values),
+                                      [type_ for type_, _ in first])
 
     values = emitter.writer.loop(extent, lanes * count, body, first, index)
     states = _grouped(values, len(reduction.types))
