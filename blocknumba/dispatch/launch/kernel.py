@@ -29,7 +29,7 @@ from blocknumba.dispatch.launch.plan import KeyPlans, Plan
 from blocknumba.dispatch.launch.recent import Key
 from blocknumba.dispatch.launch.signature import Signature, read_signature
 from blocknumba.dispatch.launch.specialize import (
-    Specialization, are_disjoint, arguments_of, freeze, identify, stores_are_apart,
+    Specialization, are_disjoint, arguments_of, frozen_constants, identify, stores_are_apart,
 )
 from blocknumba.dispatch.launch.structured import is_structured_class
 from blocknumba.dispatch.torch.tensors import require_no_gradients
@@ -276,9 +276,7 @@ class Kernel(Named):
         disjoint: no array that is stored to shares memory with another; the interpreter does not
             care.
         """
-        called = self.signature.called
-        frozen = tuple((name, freeze(value, f"{self.signature.kernel}: argument {called(name)}"))
-                       for name, value in constants.items())
+        frozen = frozen_constants(self.signature, constants)
         captures = self.captures(constants)
         processor = processor_of(options) if target is None else None
         # target and processor say it

@@ -17,7 +17,8 @@ import numpy as np
 from blocknumba.dispatch.compile.options import Options
 from blocknumba.dispatch.launch.arrays import ArrayInfo
 from blocknumba.dispatch.launch.signature import ScalarInfo, Signature
-from blocknumba.errors import BlockTypeError
+from blocknumba.dispatch.tiles.auto import Auto
+from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.ir.tensor_map import MAX_EXTENT, MAX_RANK, STRIDE_LIMIT_BYTES
 from blocknumba.tile_ir.ir.types import Argument, ArrayArgument, ScalarArgument, int32
@@ -130,6 +131,21 @@ def freeze(value: object, where: str) -> Hashable:
     Errors: BlockTypeError for a value that cannot be a constant.
     """
     return _frozen(value, where, lambda own: (type(own), own))
+
+
+def frozen_constants(signature: Signature,
+                     constants: Mapping[str, object]) -> tuple[tuple[str, Hashable], ...]:
+    """Names and keys of the constants that code is made for.
+
+    Errors: BlockTypeError for a value that cannot be a constant; BlockValueError for bn.auto.
+    """
+    found = []
+    for name, value in constants.items():
+        where = f"{signature.kernel}: argument {signature.called(name)}"
+        require(type(value) is not Auto, "{}: given bn.auto, which only a launch from Python "
+                "replaces", where, error=BlockValueError, hint="pass an int")
+        found.append((name, freeze(value, where)))
+    return tuple(found)
 
 
 def identify(value: object, where: str) -> Hashable:

@@ -169,3 +169,25 @@ def test_no_choice_that_compiles():
 
     with pytest.raises(BlockError, match="no such extent"):
         narrow[1](np.zeros(16, np.float32), BLOCK=bn.auto)
+
+
+def test_code_for_no_launch_needs_the_extents():
+    message = r"double: argument BLOCK: given bn\.auto, which only a launch from Python replaces"
+    with pytest.raises(BlockValueError, match=message):
+        bn.compile(double, "f32[::1], f32[::1]", constants={"BLOCK": bn.auto}, target="sm_90a")
+
+
+def test_a_launch_in_njit_needs_the_extents():
+    import numba
+
+    @bn.jit
+    def halve(x, BLOCK: bn.constexpr = bn.auto):
+        r = bn.block(0, BLOCK)
+        x[r] = x[r] / 2
+
+    @numba.njit
+    def run(x):
+        halve[1](x)
+
+    with pytest.raises(numba.TypingError, match=r"given bn\.auto, which only a launch from Python"):
+        run(np.ones(16, np.float32))
