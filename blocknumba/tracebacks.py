@@ -6,16 +6,19 @@ import functools
 import sys
 from collections.abc import Callable, Iterator
 from types import TracebackType
+from typing import TypeVar
 
 from blocknumba.errors import BlockError, BlockTypeError
 from blocknumba.settings import SETTINGS
+
+_Function = TypeVar("_Function", bound=Callable)
 
 GENERATED = "<blocknumba: "  # how the file names of functions that we write begin
 # what we call; a frame of these is the user's only if the user's code called it
 _OUR_LIBRARIES = frozenset(("numba", "numpy", "llvmlite", "ml_dtypes", "cuda", "cupy", "torch"))
 
 
-def without_our_frames(function: Callable) -> Callable:
+def without_our_frames(function: _Function) -> _Function:
     """Decorate a function that users call: its errors have no frames of ours in their traceback.
 
     BLOCKNUMBA_FULL_TRACEBACK=1 keeps them.  An error that is a bug of ours keeps them too.

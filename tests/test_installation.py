@@ -17,7 +17,7 @@ import blocknumba
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in",
            "CHANGELOG.md", "CONTRIBUTING.md", "blocknumba", "docs", "examples", "perf", "tests")
-NOT_IN_THE_SDIST = {".ci/run", ".gitignore"}  # of the repository
+NOT_IN_THE_SDIST = {".ci/more", ".ci/run", ".gitignore"}  # of the repository
 BUILD = """
 import sys
 from setuptools import build_meta
@@ -148,9 +148,10 @@ def test_the_version_is_the_same_everywhere(site):
     assert metadata.name == f"blocknumba-{blocknumba.__version__}.dist-info"
 
 
-def test_wheel_holds_every_module_and_the_type_marker(site):
-    expected = {path.relative_to(ROOT) for path in (ROOT / "blocknumba").rglob("*.py")}
-    found = {path.relative_to(site) for path in (site / "blocknumba").rglob("*.py")}
+def test_wheel_holds_every_module_the_stubs_and_the_type_marker(site):
+    expected, found = ({path.relative_to(root) for end in ("py", "pyi")
+                        for path in (root / "blocknumba").rglob(f"*.{end}")}
+                       for root in (ROOT, site))
     assert found == expected
     assert (site / "blocknumba" / "py.typed").exists()
 

@@ -49,8 +49,8 @@ figure, axes = plt.subplots(figsize=(5, 4.2), layout="constrained")
 axes.set_title("Products of digits, in order of what they show")
 image = axes.imshow(alike[::3, ::3], cmap="viridis", vmin=0.2)
 first = np.searchsorted(labels, range(10)) / 3
-axes.set_xticks(first, range(10))
-axes.set_yticks(first, range(10))
+axes.set_xticks(first, list("0123456789"))
+axes.set_yticks(first, list("0123456789"))
 figure.colorbar(image)
 plt.show()
 

@@ -147,7 +147,8 @@ class Heuristics(Layer):
 
 
 @without_our_frames
-def heuristics(values: Mapping[str, Callable[[dict], object]]) -> Callable[[Kernel], Heuristics]:
+def heuristics(values: Mapping[str, Callable[[dict], object]],
+               ) -> Callable[[Kernel | Layer], Heuristics]:
     """Compute constants: `@bn.heuristics({"EVEN": lambda args: args["n"] % 2 == 0})`.
 
     It goes above @bn.jit, and above or below @bn.autotune, whose choice it sees when below.
