@@ -440,7 +440,8 @@ def _refuse_unsupported(function: types.FunctionType) -> None:
         refused = {"YIELD_VALUE", "RETURN_GENERATOR"}
     else:
         refused = _REFUSED.keys()
-    found = [i for i in dis.get_instructions(code) if i.opname in refused]
+    found = [i for i in dis.get_instructions(code)
+             if i.opname in refused and not _collects_keywords(i)]
     if not found:
         return
     locations = statement_locations(function)
@@ -451,6 +452,14 @@ def _refuse_unsupported(function: types.FunctionType) -> None:
     location = locations[at].location if at in locations else Loc.of(function)
     raise UnsupportedError(f"{what}: not supported in a kernel", loc=location,
                            hint=_HINTS.get(shown.opname, ""))
+
+
+def _collects_keywords(instruction: dis.Instruction) -> bool:
+    """Whether an instruction adds to the keywords of a call that has more than 15 of them.
+
+    They are on top of the stack, where a comprehension has its iterator.
+    """
+    return instruction.opname == "MAP_ADD" and instruction.arg == 1
 
 
 def _start_of_try(code: types.CodeType, handler: int) -> int:
