@@ -23,7 +23,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
@@ -121,10 +121,10 @@ def agree(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether values are equal, floats within their bound."""
     if b.dtype not in TOLERANCE:
         return torch.equal(a, b)
-    a, b = a.double(), b.double()
+    bound, a, b = TOLERANCE[b.dtype], a.double(), b.double()
     finite = b[b.isfinite()]
     scale = finite.square().mean().sqrt() if finite.numel() else 0
-    near = (a - b).abs() <= TOLERANCE.get(b.dtype, 2e-3) * (b.abs() + scale)
+    near = (a - b).abs() <= bound * (b.abs() + scale)
     return bool((near | (a == b) | (a.isnan() & b.isnan())).all())
 
 
@@ -163,7 +163,9 @@ def main() -> int:
         return judged(file, given) if time.monotonic() < ends else ("no time left", "")
 
     with ThreadPoolExecutor(given.processes) as pool:
-        for file, (kind, detail) in zip(files, pool.map(one, files)):
+        running = {pool.submit(one, file): file for file in files}
+        for done in as_completed(running):
+            file, (kind, detail) = running[done], done.result()
             kinds[kind] += 1
             print(f"{kind:12}  {file.name}  {' '.join(detail.split())[:400]}", flush=True)
     print(dict(kinds))
