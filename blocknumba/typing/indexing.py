@@ -6,6 +6,7 @@ from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.typing.arrays import is_view_index, normalized, reference, view
 from blocknumba.typing.context import Context, describe
+from blocknumba.typing.dialect import TRITON_NAME
 from blocknumba.typing.functions.memory import load, store
 from blocknumba.typing.functions.parts import index_tile
 from blocknumba.typing.static_values import static
@@ -19,6 +20,8 @@ def load_item(context: Context, value: object, index: object) -> object:
     entries = index if isinstance(index, tuple) else (index,)
     if isinstance(value, (Value, Number)):
         tile = context.value(value)
+        if not tile.type.shape and context.dialect.name == TRITON_NAME:
+            entries = tuple([entry for entry in entries if not _is_whole(entry)])
         require(tile.type.shape or not any(map(_picks, entries)),
                 "index: given {}, accepted an array, a tile or a tuple", describe(value))
         return index_tile(context, tile, entries)
@@ -32,6 +35,11 @@ def load_item(context: Context, value: object, index: object) -> object:
     raise BlockTypeError(f"index: given {describe(value)}, accepted an array, a tile or a tuple",
                          hint="a kernel launches none: call it, without brackets"
                          if callable(value) else "")
+
+
+def _is_whole(entry: object) -> bool:
+    """Whether an entry of an index is `:`, which Triton lets a scalar have."""
+    return isinstance(entry, slice) and entry == slice(None)
 
 
 def store_item(context: Context, target: object, index: object, value: object) -> None:

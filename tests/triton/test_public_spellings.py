@@ -151,3 +151,17 @@ def test_texts_of_constants_have_formats(capsys):
     described[(1,)](out, SCALE=0.25, SIZE=16)
     assert capsys.readouterr().out == "SIZE=16 0.25   0.25\n"
     assert (out == 16).all()
+
+
+@triton.jit
+def offset_by_a_scalar(out, stride, M: tl.constexpr, N: tl.constexpr):
+    number = tl.program_id(0)
+    at = (tl.arange(0, M)[:, None, None] * N + tl.arange(0, N)[None, :, None]
+          + number[None, None, :] * stride)
+    tl.store(out + at, tl.full((M, N, 1), 0, tl.int32) + number[None, :])
+
+
+def test_a_scalar_has_axes_of_one():
+    out = np.full((3, 4, 8), -1, np.int32)
+    offset_by_a_scalar[(3,)](out, 32, M=4, N=8)
+    np.testing.assert_array_equal(out, np.broadcast_to(np.arange(3)[:, None, None], (3, 4, 8)))
