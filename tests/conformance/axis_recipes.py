@@ -102,6 +102,17 @@ def scans(m):
     return Made(text, _summed(x, x.size, m.dtype_of(text)) if name == "cumsum" else ANY)
 
 
+@recipe(2)
+def spread_of_elements(m):
+    x = m.any_of(lambda v: v.shape and v.is_whole and v.facts.size <= 100)
+    if x is None:
+        return None
+    size = max(x.facts.size, 1)
+    name, axis = m.pick(["var", "std"]), m.axis(x)
+    return Made(f"bn.{name}({x.name}, {axis})",
+                Facts(ulps=16, absolute=(1e-6 if x.dtype.itemsize < 8 else 1e-12) * size * size))
+
+
 @recipe(3)
 def own_functions(m):
     x = m.any_of(lambda v: v.shape and v.is_exact and v.dtype != BOOL and v.size <= 512)

@@ -194,6 +194,23 @@ def near_functions(m):
                                                 else 1e-14))
 
 
+@recipe(2)
+def near_functions_of_two(m):
+    x = m.any_of(lambda v: v.is_float and v.is_whole and v.facts.size <= 1024)
+    y = m.like(x, lambda v: v.is_whole and v.dtype == x.dtype and v.facts.size <= 1024)
+    if y is None:
+        return None
+    name = m.pick(["hypot", "atan2"])
+    return Made(f"bn.{name}({x.signed}, bn.abs({y.name}) + 0.5)",
+                Facts(ulps=4, absolute=1e-6 if x.dtype.itemsize < 8 else 1e-14))
+
+
+@recipe(1)
+def mapped(m):
+    x = m.any_of(lambda v: v.dtype.name == "int64" and v.is_whole)
+    return Made(f"bn.map(halvings, {x.name})", (ANY, ANY)) if x else None
+
+
 @recipe(5)
 def conversion(m):
     x = m.any_of(lambda v: v.is_exact)

@@ -37,6 +37,13 @@ def larger(a, b):
 def right(a, b):
     return b
 
+def halvings(v):
+    count = 0
+    while v > 1 and count < 9:
+        v = v // 2 if v % 2 == 0 else 3 * v + 1
+        count += 1
+    return count, v
+
 """
 MAX_DEPTH = 2
 _SAMPLES: dict[str, object] = {"bn": SimpleNamespace(**FUNCTIONS)}
@@ -173,7 +180,7 @@ class KernelMaker:
     def _sample(self, text: str) -> object:
         """An expression of tiles of ones, by NumPy: its dtypes and shapes."""
         names = {v.name: Tile(np.ones(v.shape, v.dtype)) for v in self._scope.variables}
-        names |= {i.name: Array(np.ones(i.shape, i.dtype)) for i in self.inputs}
+        names |= {i.name: Array(np.ones(i.shape, i.dtype)) for i in (*self.inputs, *self.outputs)}
         return eval(text, _SAMPLES, names | dict.fromkeys(self._scope.numbers, 1))
 
     def dtype_of(self, text: str) -> np.dtype:
@@ -211,7 +218,9 @@ class KernelMaker:
         if share < 0.25:
             return self._load()
         if share < 0.29:
-            return self._atomic()
+            return self.pick([self._atomic, self._read_atomic])()
+        if self._scope.depth == 0 and share < 0.34:
+            return self.pick([self._sum_over_spans, self._product_over_spans])()
         return self._assignment()
 
     def _assignment(self) -> list[str]:
@@ -292,6 +301,55 @@ class KernelMaker:
         out = Output(self._new_name("out"), x.dtype, (bins,), zeros=True)
         self.outputs.append(out)
         return [f"bn.atomic_{name}({out.name}.at[{places(index, bins)}], {x.name}{masked})"]
+
+    def _read_atomic(self) -> list[str]:
+        """An update of elements that no other program has, and what they were before."""
+        x = self.any_of(lambda v: v.is_int and v.dtype.itemsize >= 4 and v.shape)
+        if x is None:
+            return self._assignment()
+        out = Output(self._new_name("out"), x.dtype, (self.programs, *x.shape))
+        self.outputs.append(out)
+        at = ", ".join(["p", *(f"bn.span(0, {n})" for n in x.shape)])
+        name = self.pick(["add", "max", "and", "xor", "xchg", "cas"])
+        value = x.name if name != "cas" else f"3, {x.name}"
+        return self._bound(Made(f"bn.atomic_{name}({out.name}.at[{at}], {value})"))
+
+    def _whole_input(self, dtype: np.dtype, shape: tuple[int, ...]) -> Input:
+        array = Input(self._new_name("x"), dtype, shape, 3, self.pick(["c", "c", "f", "offset"]))
+        self.inputs.append(array)
+        return array
+
+    def _sum_over_spans(self) -> list[str]:
+        """The sum of the tiles of a row of any length."""
+        size, columns = self.pick([16, 64, 256]), self.random.randint(1, 600)
+        x = self._whole_input(self.pick([*FLOATS[2:], *INTS]), (self.programs, columns))
+        name, total = self._new_name("r"), self._new_name("v")
+        over = self.pick([f"bn.spans({x.name}.shape[1], {size})",
+                          f"bn.spans({x.name}.shape[1], {size}, step={size // 2})"])
+        facts = ANY if not is_float(x.dtype) else Facts(-3 * 80, 3 * 80)
+        self._scope.variables.append(Variable(total, x.dtype, (size,), facts))
+        return [f"{total} = bn.zeros(({size},), bn.{x.dtype.name})", f"for {name} in {over}:",
+                f"    {total} = {total} + {x.name}[p, {name}]"]
+
+    def _product_over_spans(self) -> list[str]:
+        """The product of two matrices, along a depth of any length."""
+        rows, columns, depth = (self.pick([16, 32, 64]) for _ in range(3))
+        dtype, length = self.pick([*FLOATS, DTYPES["float16"], DTYPES["int8"]]), (
+            self.random.randint(1, 150))
+        a = self._whole_input(dtype, (rows - self.pick([0, 0, 3]), length))
+        b = self._whole_input(dtype, (length, columns - self.pick([0, 0, 5])))
+        sums = {"int8": "int32", "float64": "float64"}.get(dtype.name, "float32")
+        k, total = self._new_name("r"), self._new_name("v")
+        self._scope.variables.append(Variable(total, DTYPES[sums], (rows, columns), ANY))
+        lines = [f"{total} = bn.zeros(({rows}, {columns}), bn.{sums})",
+                 f"for {k} in bn.spans({a.name}.shape[1], {depth}):",
+                 f"    {total} = bn.dot({a.name}[bn.span(0, {rows}), {k}], "
+                 f"{b.name}[{k}, bn.span(0, {columns})], {total})"]
+        whole = self._scope.variables[-1]
+        lines += [self._store(whole, ["p"], [self.programs]),
+                  *self._bound(Made(f"bn.extract({total}, (0, 0), (16, 16))"))]
+        self._scope.variables.remove(whole)  # it is larger than others may be
+        return lines
 
     def _stores(self) -> list[str]:
         """What was made last, and some of the rest, in arrays of their own."""

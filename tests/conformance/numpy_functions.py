@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy_elementwise import FLOAT32, FUNCTIONS, language, where
 from numpy_tiles import (
-    BOOL, DTYPES, HALVES, Reference, Tile, as_dtype, computed, converted, float_dtype, is_float,
-    result_dtype, tile,
+    BOOL, DTYPES, HALVES, Reference, Span, Tile, as_dtype, computed, converted, float_dtype,
+    is_float, result_dtype, tile,
 )
 
 INT32, UINT32 = DTYPES["int32"], DTYPES["uint32"]
@@ -437,6 +437,25 @@ def swizzle2d(i, j, size_i, size_j, size_g):
     flat = i.array * size_j + j.array
     return tuple(tile(np.take([place[k] for place in places], flat, mode="clip").astype(np.int32))
                  for k in (0, 1))
+
+
+@language
+def spans(stop, size, step=None):
+    return (Span(start, size) for start in range(0, stop, step or size))
+
+
+@language
+def map_(function, x):
+    """Of a function of one int that returns two."""
+    found = [function(int(v)) for v in x.array.reshape(-1)]
+    return tuple(tile(np.array([pair[k] for pair in found], np.int64).reshape(x.shape))
+                 for k in (0, 1))
+
+
+@language
+def atomic_cas(pointer, wanted, value):
+    wanted = as_dtype(wanted, pointer.array.dtype)
+    return pointer.update(lambda old, new: new if old == wanted else old, value)
 
 
 FUNCTIONS |= {"static_range": range, "range": range,

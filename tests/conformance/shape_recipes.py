@@ -160,5 +160,8 @@ def constants(m):
                Made(f"(bn.arange(0, {math.prod(shape)}))", Facts(0, math.prod(shape) - 1))]
     if x is not None:
         choices += [Made(f"bn.zeros_like({x.name})", Facts(0, 0)),
+                    Made(f"bn.ones_like({x.name})", Facts(1, 1)),
+                    Made(f"bn.item(bn.extract({x.name}, {(0,) * len(x.shape)}, "
+                         f"{(1,) * len(x.shape)}))" if x.shape else x.name, x.facts),
                     Made(f"bn.full_like({x.name}, {number})", Facts(number, number))]
     return m.pick(choices)
