@@ -62,3 +62,27 @@ def test_every_op_has_code(name):
 def test_only_ops_and_functions_have_cases():
     assert {name for name in CASES if not name.startswith("bn.")} <= set(OPS)
     assert {name[3:] for name in CASES if name.startswith("bn.")} <= set(language.__all__)
+
+
+# names of the language without cases of their own, and where they are tested
+ELSEWHERE = {
+    "the cases of ops": "load store program_id num_programs assume multiple_of max_constancy "
+    "max_contiguous atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg "
+    "atomic_xor map",
+    "kernel_fuzzer.py, tests/typing/test_arrays.py": "span spans block grid_spans persistent range "
+    "static_range empty constexpr",
+    "tests/typing/test_triton_names.py": "advance load_tensor_descriptor make_block_ptr "
+    "make_tensor_descriptor store_tensor_descriptor",
+    "tests of their own in tests/typing": "dot_scaled inline_asm_elementwise debug_barrier "
+    "device_assert device_print static_assert static_print welford_combine",
+    "tests/libdevice": "libdevice",
+    "dtypes": "bool_ int1 int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 "
+    "float32 float64 float8_e4m3fn float8_e5m2 float8e4nv float8e5",
+}
+
+
+def test_every_function_has_cases_or_is_tested_elsewhere():
+    elsewhere = {name for names in ELSEWHERE.values() for name in names.split()}
+    missing = {name for name in language.__all__ if f"bn.{name}" not in CASES}
+
+    assert missing == elsewhere
