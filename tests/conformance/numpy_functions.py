@@ -312,7 +312,10 @@ def histogram(x, bins, mask=None):
 @language
 def searchsorted(a, v, side="left"):
     dtype = result_dtype(a, v)
-    return tile(np.searchsorted(as_dtype(a, dtype), as_dtype(v, dtype), side).astype(np.int32))
+    keys, wanted = as_dtype(a, dtype), as_dtype(v, dtype)
+    if dtype in HALVES:  # ml_dtypes does not put NaN last
+        keys, wanted = keys.astype(np.float32), wanted.astype(np.float32)
+    return tile(np.searchsorted(keys, wanted, side).astype(np.int32))
 
 
 @language
