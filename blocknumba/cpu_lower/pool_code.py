@@ -261,11 +261,12 @@ define internal i32 @alone(ptr %run, ptr %arguments, i64 %first, i64 %stop, i32 
   ret i32 %status
 }}
 
-; Keep what a program costs, never 0.
+; Keep what a program costs, never 0.  Others may have run all programs of a thread's part.
 define internal void @keep(ptr %cost, i64 %spent, i64 %programs) {{
   %at.least = call i64 @llvm.umax.i64(i64 %spent, i64 1)
   %all = uitofp i64 %at.least to double
-  %count = uitofp i64 %programs to double
+  %some = call i64 @llvm.umax.i64(i64 %programs, i64 1)
+  %count = uitofp i64 %some to double
   %each = fdiv double %all, %count
   store atomic double %each, ptr %cost monotonic, align 8
   ret void

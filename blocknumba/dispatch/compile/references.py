@@ -98,6 +98,13 @@ class Named:
     __slots__ = ()
     chosen: frozenset[str] | None = None
 
+    def last_choice(self) -> dict[str, object] | None:
+        """Constants and options that decorators chose for the last launch; empty without any.
+
+        None where there is none yet, and where the arguments of each launch decide.
+        """
+        return {}
+
     def remake(self) -> tuple[type, tuple]:
         """A class and arguments that make one like it."""
         raise NotImplementedError

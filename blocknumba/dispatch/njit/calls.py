@@ -20,6 +20,7 @@ from numba.extending import models, register_model
 from blocknumba.dispatch.compile.options import OPTION_NAMES
 from blocknumba.dispatch.compile.references import Named
 from blocknumba.dispatch.launch.signature import Formal
+from blocknumba.dispatch.njit.grids import MetaType, grid_signature
 from blocknumba.dispatch.njit.numba_types import ConstantType, DeviceArrayType, KernelType
 from blocknumba.dispatch.njit.record import ArrayEntry, Entry, Layout, ScalarEntry
 from blocknumba.dispatch.njit.site import Description
@@ -32,16 +33,23 @@ _WITH_LITERALS = (types.Integer, types.Boolean, types.UnicodeType)
 
 
 class LaunchType(types.Callable):
-    """`kernel[grid]`, whose value is that of the grid.  grid: its type."""
+    """`kernel[grid]`, whose value is that of the grid.
+
+    kernel: the kernel itself where a decorator's choice is known.  grid: its type.
+    chosen: constants and options that a decorator chose.
+    """
 
     def __init__(self, kernel: Named, grid: types.Type):
-        self.kernel, self.grid = kernel, grid
+        choice = kernel.last_choice()
+        is_layer = kernel.chosen is not None and choice is not None
+        self.kernel, self.grid = kernel.base if is_layer else kernel, grid
+        self.chosen: tuple[tuple[str, object], ...] = tuple((choice or {}).items())
         super().__init__(f"kernel {kernel.__module__}.{kernel.__qualname__}[{grid}]")
 
     @property
     def key(self) -> object:
         """Identity of the type."""
-        return self.kernel, self.grid
+        return self.kernel, self.grid, self.chosen
 
     def get_call_type(self, context: object, args: tuple, kws: Mapping) -> Signature:
         """See launch_signature.
@@ -49,7 +57,7 @@ class LaunchType(types.Callable):
         Errors: ForceLiteralArg, on which Numba compiles the function for the values of arguments.
         """
         request_literals(context, self.kernel, args, kws)
-        return launch_signature(self, args, kws)
+        return launch_signature(context, self, args, kws)
 
     def get_call_signatures(self) -> tuple[list[Signature], bool]:
         """The signatures that Numba shows in errors, and whether there are others: see above."""
@@ -124,45 +132,83 @@ def _raise_no_constant(formal: Formal, given: types.Type, kernel: str) -> None:
         raise TypingError(str(error)) from None
 
 
-def launch_signature(launch: LaunchType, args: tuple, kws: Mapping[str, types.Type]) -> Signature:
+def launch_signature(context: object, launch: LaunchType, args: tuple,
+                     kws: Mapping[str, types.Type]) -> Signature:
     """The signature of a call of `kernel[grid]`: an argument for each parameter, then options.
 
+    context: Numba's typing context.
     Errors: TypingError with the message of the BlockError that a launch from Python raises.
     """
     try:
-        return _signature(launch, args, dict(kws))
+        return _signature(context, launch, args, dict(kws))
     except BlockError as error:
         raise TypingError(str(error)) from None
 
 
-def _signature(launch: LaunchType, args: tuple, kws: dict[str, types.Type]) -> Signature:
-    kernel = launch.kernel
+def _signature(context: object, launch: LaunchType, args: tuple,
+               kws: dict[str, types.Type]) -> Signature:
+    kernel, chosen = launch.kernel, dict(launch.chosen)
     name, formals = kernel.signature.kernel, kernel.signature.formals
-    require(kernel.chosen is None, "{}: given a kernel under bn.autotune or bn.heuristics, "
-            f"accepted one of bn.jit alone {_WHERE}", name,
-            hint="launch a @bn.jit kernel with constants that were chosen before")
+    require(kernel.chosen is None, "{}: given a kernel under bn.autotune or bn.heuristics whose "
+            f"choice is not known, accepted one that is {_WHERE}", name,
+            hint="under bn.autotune, launch it from Python before; constants that depend on "
+                 "arguments, compute before")
+    taken = sorted({*kernel.signature.names[:len(args)], *kws} & chosen.keys())
+    require(not taken, "{}: given {}, which bn.autotune chooses", name, ", ".join(taken),
+            error=BlockValueError, hint="leave it out")
     require(kernel.signature.rest is None, "{}: given a kernel with *{}, accepted parameters with "
             f"one name each {_WHERE}", name, kernel.signature.rest)
-    require_grid(launch.grid, name)
     stream = kws.pop(STREAM, None)
     require(stream is None or is_int(stream), "{}: given {} as stream, accepted an int (the "
             f"driver's handle) {_WHERE}", name, stream)
-    bound, options = kernel.signature.bind(args, kws)
+    bound, options = kernel.signature.bind(args, kws | chosen)
+    options = {option: of if isinstance(of, types.Type) else types.Omitted(of)
+               for option, of in options.items()}
     layout = Layout(tuple(entries(formals, bound, name)))
     require_one_device(layout.entries, name)
     for formal in formals:
         if formal.is_constant:
             require_constant(formal, bound[formal.name], name)
     for option, of in options.items():
-        require(isinstance(of, types.Literal) or of == types.none,
+        require(isinstance(of, (types.Literal, types.Omitted)) or of == types.none,
                 "{}: given {} for the option {}, accepted a literal {}", name, of, option, _WHERE)
     given = {formal.name: run_time_type(formal, bound[formal.name]) for formal in formals}
     given |= {option: options.get(option, types.Omitted(None)) for option in OPTION_NAMES
               if option not in given}
     given[STREAM] = types.Omitted(None) if stream is None else types.unliteral(stream)
+    require_grid(grid_type(context, launch, given), name)
     names = argument_names(kernel)
     return signature(types.none, *map(given.get, names), recvr=launch).replace(
-        pysig=_python_signature(formals, names))
+        pysig=_python_signature(formals, names, chosen))
+
+
+def grid_type(context: object, launch: LaunchType, given: Mapping[str, types.Type]) -> types.Type:
+    """The type of a grid, and of a stream beside it; of the result where the grid is a function.
+
+    context: Numba's typing context.  given: types of the kernel's arguments.
+    """
+    grid, stream = grid_and_stream(launch.grid)
+    if isinstance(grid, types.Dispatcher):
+        grid = grid_signature(context, grid, meta_type(launch.kernel, given)).return_type
+    return grid if stream is None else types.Tuple((grid, stream))
+
+
+def grid_and_stream(of: types.Type) -> tuple[types.Type, types.Type | None]:
+    """The type of the grid in the brackets, and of the stream if there is one."""
+    if isinstance(of, types.BaseTuple) and len(of) == 2 and is_int(of[1]) and isinstance(
+            of[0], (types.BaseTuple, types.Dispatcher)):
+        return of[0], of[1]
+    return of, None
+
+
+def meta_type(kernel: Named, given: Mapping[str, types.Type]) -> MetaType:
+    """The type of what a grid that is a function gets.  given: types of the kernel's arguments."""
+    items = {}
+    for formal in kernel.signature.formals:
+        of = given[formal.name]
+        is_known = formal.is_constant or isinstance(of, types.Omitted)
+        items[formal.name] = value_of(of) if is_known else of
+    return MetaType.of(kernel.signature.kernel, items)
 
 
 def argument_names(kernel: Named) -> list[str]:
@@ -175,12 +221,15 @@ def argument_names(kernel: Named) -> list[str]:
     return [*names, *sorted(OPTION_NAMES.difference(names)), STREAM]
 
 
-def _python_signature(formals: Iterable[Formal], names: Iterable[str]) -> inspect.Signature:
+def _python_signature(formals: Iterable[Formal], names: Iterable[str],
+                      chosen: Mapping[str, object]) -> inspect.Signature:
     """The parameters of a call for Numba, in the order of its signature.
 
+    chosen: values of those that are not given.
     Which of them must be given, and how, was checked; Numba takes none by keyword only.
     """
     defaults = {formal.name: formal.default for formal in formals if formal.has_default}
+    defaults |= chosen
     return inspect.Signature([
         inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=defaults.get(name))
         for name in names])
@@ -215,9 +264,9 @@ def grid_and_stream_types(grid: types.Type) -> tuple[list[types.Type] | None, ty
 
     The first is None for what is no grid.
     """
-    if isinstance(grid, types.BaseTuple) and len(grid) == 2 and isinstance(
-            grid[0], types.BaseTuple) and is_int(grid[1]):
-        return grid_and_stream_types(grid[0])[0], grid[1]
+    grid, stream = grid_and_stream(grid)
+    if stream is not None:
+        return grid_and_stream_types(grid)[0], stream
     axes = list(grid) if isinstance(grid, types.BaseTuple) else [grid]
     return (axes if 1 <= len(axes) <= 3 and all(map(is_int, axes)) else None), None
 
@@ -383,7 +432,7 @@ def describe(kernel: Named, given: Mapping[str, types.Type],
         elif is_none(given[formal.name]):
             constants[formal.name] = None
     options = {option: value_of(of) for option, of in given.items()
-               if option in OPTION_NAMES and not isinstance(of, types.Omitted)}
+               if option in OPTION_NAMES and value_of(of) is not None}
     layout = Layout(tuple(entries(formals, {n: _default_taken_out(of)
                                             for n, of in given.items()}, name)))
     return Description(layout, constants, kernel.options.override(options))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from llvmlite import ir
 from numba.core import cgutils, types
@@ -18,8 +18,10 @@ from numba.extending import overload
 from blocknumba.dispatch.compile.references import Named
 from blocknumba.dispatch.njit.cached_sites import Reference, environment, link
 from blocknumba.dispatch.njit.calls import (
-    STREAM, LaunchType, argument_names, describe, grid_and_stream_types, launch_signature,
+    STREAM, LaunchType, argument_names, describe, grid_and_stream, grid_and_stream_types, grid_type,
+    launch_signature, meta_type,
 )
+from blocknumba.dispatch.njit.grids import call_grid
 from blocknumba.dispatch.njit.launch_table import LAUNCH, SEVERAL_STREAMS, launch_code
 from blocknumba.dispatch.njit.numba_types import KernelType
 from blocknumba.dispatch.njit.record_code import I32, I64, key_words, pack
@@ -79,7 +81,7 @@ def _launch(context: object, builder: ir.IRBuilder, sig: Signature, args: Sequen
              for entry in description.layout.entries]
     packed = pack(context, builder, description.layout, [t for t, _ in given],
                   [value for _, value in given])
-    axes, in_brackets = _grid_and_stream(context, builder, launch, args[0])
+    axes, in_brackets = _grid_and_stream(context, builder, launch, args[0], of, values)
     chosen = in_brackets
     if not isinstance(of[STREAM], types.Omitted):
         chosen = context.cast(builder, values[STREAM], of[STREAM], types.int64)
@@ -103,14 +105,21 @@ def _run_time_value(context: object, builder: ir.IRBuilder, of: types.Type,
 
 
 def _grid_and_stream(context: object, builder: ir.IRBuilder, launch: LaunchType,
-                     value: ir.Value) -> tuple[list[ir.Value], ir.Value | None]:
-    """The three extents of a grid, and the stream that is in the brackets, if any."""
+                     value: ir.Value, given: Mapping[str, types.Type],
+                     values: Mapping[str, ir.Value]) -> tuple[list[ir.Value], ir.Value | None]:
+    """The three extents of a grid, and the stream that is in the brackets, if any.
+
+    given, values: types and values of the kernel's arguments.
+    """
     grid = cgutils.create_struct_proxy(launch)(context, builder, value=value).grid
-    of, stream_type = grid_and_stream_types(launch.grid)
+    of, stream_type = grid_and_stream_types(grid_type(context.typing_context, launch, given))
     stream = None
     if stream_type is not None:
         stream = context.cast(builder, builder.extract_value(grid, 1), stream_type, types.int64)
         grid = builder.extract_value(grid, 0)
+    function = grid_and_stream(launch.grid)[0]
+    if isinstance(function, types.Dispatcher):
+        grid = call_grid(context, builder, function, meta_type(launch.kernel, given), values)
     is_tuple = isinstance(grid.type, (ir.ArrayType, ir.LiteralStructType))
     items = cgutils.unpack_tuple(builder, grid) if is_tuple else [grid]
     axes = [context.cast(builder, item, axis, types.int64) for item, axis in zip(items, of)]

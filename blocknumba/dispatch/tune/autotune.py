@@ -110,6 +110,14 @@ class Autotuner(Layer):
                                           for label, error in errors.items()}, errors)
         return [trial.call.compiled for trial in trials]
 
+    def last_choice(self) -> dict[str, object] | None:
+        """See Named.last_choice."""
+        below = self.kernel.last_choice()
+        config = self.configs[0] if len(self.configs) == 1 else self.best_config
+        if below is None or config is None or config.pre_hook is not None:
+            return None
+        return below | config.all_kwargs()
+
     def complete(self, arguments: tuple, keywords: dict, launch: tuple) -> dict[str, object]:
         """See Layer.complete."""
         config = self._choose(arguments, keywords, launch)

@@ -73,6 +73,10 @@ class Layer(Named):
         keywords = self.complete(arguments, keywords, (grid, stream))
         return self.base.bind(grid, *arguments, stream=stream, **keywords)
 
+    def last_choice(self) -> dict[str, object] | None:
+        """See Named.last_choice."""
+        return None
+
     def complete(self, arguments: tuple, keywords: dict, launch: tuple) -> dict[str, object]:
         """The keywords of a launch with everything that this layer and those below it choose.
 

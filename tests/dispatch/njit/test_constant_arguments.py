@@ -87,8 +87,8 @@ def test_what_is_no_argument_of_the_function_is_an_error(run):
     with pytest.raises(TypingError) as caught:
         run(np.ones(3), np.ones(3), 64)
 
-    assert ("add_scaled: given a value of type int64 for the constant B, accepted one that is known "
-            "when Numba compiles\n  hint: write a literal, a global or an argument that is given: "
+    assert ("add_scaled: given a value of type int64 for the constant B, accepted one that is "
+            "known when Numba compiles\n  hint: write a literal, a global or an argument that is given: "
             "B=1024") in str(caught.value)
 
 
