@@ -146,7 +146,7 @@ def _tolerance(dtypes: list[DType], expected: np.ndarray) -> float:
 
 def _problem(name: str, found: np.ndarray, expected: np.ndarray, rtol: float,
              atol: float) -> str:
-    """What is wrong with the result of a name, "" if nothing."""
+    """Text about what is wrong with the result of a name, "" if nothing."""
     wide = np.longdouble if expected.dtype.kind in "biuf" else np.float64  # of ml_dtypes
     left, right = found.astype(wide), expected.astype(wide)
     with np.errstate(invalid="ignore", over="ignore"):
