@@ -117,6 +117,11 @@ def _pretend_a_gpu() -> None:
 
 
 _replace_triton()
+_emulated: collections.Counter = collections.Counter()  # launches of the case that runs
+_differences: list[str] = []
+if _set("EMULATE") == "1":
+    emulation = importlib.import_module("emulation")
+    emulation.install(_emulated, _differences)
 if _set("DEVICE") == "cpu":
     _pretend_a_gpu()
 
@@ -281,6 +286,8 @@ def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     if call.when == "setup":
         _raised.clear()
+        _emulated.clear()
+        _differences.clear()
     if call.when != "call" and report.outcome == "passed":
         return
     error = None if call.excinfo is None else call.excinfo.value
@@ -290,6 +297,8 @@ def pytest_runtest_makereport(item, call):
     answer = {"file": item.path.name, "function": _function(item), "case": item.name,
               "outcome": "text" if text else report.outcome, "seconds": round(report.duration, 2),
               "expects_error": bool(_raised) or "DID NOT RAISE" in str(error)}
+    if _emulated:
+        answer |= {"emulated": dict(_emulated), "differences": list(_differences)}
     if error is not None:
         answer |= {"error": f"{type(error).__name__}: {error}"[:900],
                    "at": [f"{frame.filename}:{frame.lineno} {frame.line}" for frame in

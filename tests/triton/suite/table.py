@@ -63,6 +63,8 @@ def printed(records: list[dict]) -> str:
     launches = sum((Counter(record.get("emulated", {})) for record in records), Counter())
     if launches:
         lines.append(f"launches emulated: {dict(launches)}")
+        lines += [f"{record['file']}::{record['case']}: {what}" for record in records
+                  for what in record.get("differences", ())]
     lines += [f"{record['file']}::{record['case']}  {record.get('error', '')[:160]}"
               for record in records if record["outcome"] == "failed"]
     return "\n".join(lines)
