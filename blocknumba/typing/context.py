@@ -52,6 +52,7 @@ class Context:
     wide: some array of the kernel has offsets that need 64 bits; then positions do too.
     is_inference: what is emitted is thrown away: only the types of the results matter.
     nonnegative: int parameters and loop variables that are at least 0.
+    read_only: pointers of parameters that nothing may be stored through.
     scalar_functions: those that the kernel maps over tiles.
     dialect: of the statement that is evaluated; root: of code that no call was inlined for.
     call: (function, values) -> what a user's function returns for them, its ops emitted at the
@@ -65,6 +66,7 @@ class Context:
         self.builder, self.options, self.wide = builder, options, wide
         self.scalar_functions, self.is_inference = scalar_functions, is_inference
         self.nonnegative: set[Value] = set()
+        self.read_only: set[Value] = set()
         self.root = self.dialect = dialect(options.dialect)
 
     def enter(self, location: Loc, of_call: Dialect | None) -> None:

@@ -150,10 +150,27 @@ def _build(python_function: types.FunctionType, argument_types: Mapping[str, Arg
     location = Loc.of(python_function)
     builder.loc = location
     with builder.region(*parameters.types, hints=parameters.hints) as (body, arguments):
-        _emit(context, inferer, parameters.bind(context, arguments))
+        bound = parameters.bind(context, arguments)
+        if options.dialect == TRITON_NAME:
+            context.read_only = _read_only(python_function, bound)
+        _emit(context, inferer, bound)
         context.emit("return")
     return Function(python_function.__name__, parameters.descriptions, body, location,
                     remarks=tuple(context.scalar_functions.remarks))
+
+
+def _read_only(python_function: types.FunctionType, bound: Mapping[str, object]) -> set[Value]:
+    """The pointers of the parameters that are annotated with Triton's const."""
+    annotated = {name for name, annotation in python_function.__annotations__.items()
+                 if _name_of(annotation) == "const"}
+    return {value.pointer for name, value in bound.items()
+            if name in annotated and isinstance(value, Array)}
+
+
+def _name_of(annotation: object) -> str:
+    """The last name of an annotation, or of its text."""
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    return text.rpartition(".")[2]
 
 
 def _with_known_ones(arguments: Mapping[str, Argument], constants: Mapping[str, object],

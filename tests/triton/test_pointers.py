@@ -82,3 +82,34 @@ def test_an_array_is_a_pointer_to_what_it_is_cast_to():
     reinterpreted[1](x, out, SIZE=8)
     np.testing.assert_array_equal(out[:8], x.view(np.int32))
     assert out[8] == 0
+
+
+@triton.jit
+def through_const(source: tl.const, x, flag, HOW: tl.constexpr):
+    i = tl.arange(0, 8)
+    value = tl.load(source + i)
+    if HOW == "itself":
+        tl.store(source + i, value)
+    elif HOW == "either":
+        tl.store((source if flag > 3 else x) + i, value)
+    elif HOW == "branch":
+        to = x
+        if flag > 3:
+            to = source
+        tl.store(to + i, value)
+    elif HOW == "atomic":
+        tl.atomic_add(tl.where(i > 2, source + i, x + i), 1.0)
+    else:
+        tl.store(x + i, value)
+
+
+@pytest.mark.parametrize("how", ["itself", "either", "branch", "atomic"])
+def test_nothing_is_stored_through_const_pointers(how):
+    with pytest.raises(triton.CompilationError, match="a parameter annotated with const"):
+        through_const[1](np.ones(8, np.float32), np.zeros(8, np.float32), 5, HOW=how)
+
+
+def test_const_pointers_are_read():
+    x = np.zeros(8, np.float32)
+    through_const[1](np.ones(8, np.float32), x, 5, HOW="no")
+    np.testing.assert_array_equal(x, np.ones(8))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.function import Value
@@ -75,6 +76,7 @@ def store(context, pointer, value, mask=None, boundary_check=(), cache_modifier=
     """
     require_axes(context, "store", pointer, boundary_check)
     target, allowed = access(context, "store", pointer, mask)
+    _require_writable(context, "store", target)
     operands = [target, _element(context, "store: value", value, target)]
     if allowed is not None:
         operands.append(allowed)
@@ -99,6 +101,7 @@ def atomic_cas(context, pointer, cmp, val, sem="acq_rel", scope="gpu", mask=None
     np.True_
     """
     target, allowed = access(context, "atomic_cas", pointer, mask)
+    _require_writable(context, "atomic_cas", target)
     operands = [target, *(_element(context, f"atomic_cas: {name}", operand, target)
                           for name, operand in (("cmp", cmp), ("val", val)))]
     if allowed is not None:
@@ -139,6 +142,29 @@ def access(context: Context, name: str, pointer: object,
     if positions:
         check_positions(context, pointer, positions, allowed)
     return target, allowed if bounds is None else context.emit("and", bounds, allowed)
+
+
+def _require_writable(context: Context, name: str, pointer: Value) -> None:
+    """Raise where a pointer may be of a parameter that is only read."""
+    if context.read_only and any(root in context.read_only for root in _roots(pointer)):
+        raise BlockTypeError(f"{name}: given a pointer of a parameter annotated with const, "
+                             "accepted one that may be written through")
+
+
+def _roots(pointer: Value) -> Iterator[Value]:
+    """The pointers that one is made of by offsets and choices."""
+    op = pointer.owner
+    if op is None:
+        yield pointer
+    elif op.regions:
+        number = op.results.index(pointer)
+        for region in op.regions:
+            if number < len(region.terminator.operands):
+                yield from _roots(region.terminator.operands[number])
+    else:
+        for operand in op.operands:
+            if operand.type.is_pointer:
+                yield from _roots(operand)
 
 
 def padding_of(name: str, option: object) -> str:
@@ -218,6 +244,7 @@ def _atomic(name: str, kind: str, doc: str, example: tuple[str, str]) -> BlockFu
     """example: the first value of a counter, and what it is in the end."""
     def rule(context, pointer, val, mask=None, sem="acq_rel", scope="gpu"):
         target, allowed = access(context, name, pointer, mask)
+        _require_writable(context, name, target)
         operands = [target, _element(context, f"{name}: val", val, target)]
         if allowed is not None:
             operands.append(allowed)
