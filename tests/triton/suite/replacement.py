@@ -23,7 +23,7 @@ import textwrap
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import CellType, ModuleType, SimpleNamespace
 
 os.environ.setdefault("BLOCKNUMBA_CACHE", "0")
 
@@ -77,13 +77,14 @@ _patched = itertools.count()
 def _update_source(kernel: object, text: str) -> None:
     """Give a kernel other code: what Triton's tests do with the text of a template."""
     file, function = f"<patched {next(_patched)}>", kernel.python_function
-    free = function.__code__.co_freevars
+    free = {name: cell.cell_contents for name, cell in zip(
+        function.__code__.co_freevars, function.__closure__ or ()) if cell != CellType()}
     around = (f"def around({', '.join(free)}):\n" + textwrap.indent(text, "    ")
               + f"\n    return {function.__name__}")
     linecache.cache[file] = (len(around), None, around.splitlines(True), file)
     found: dict[str, object] = {}
     exec(compile(around, file, "exec"), function.__globals__, found)
-    made = found["around"](*(cell.cell_contents for cell in function.__closure__ or ()))
+    made = found["around"](**free)
     kernel.__init__(getattr(made, "python_function", made))
 
 
