@@ -13,6 +13,7 @@ from blocknumba.cpu_lower.pool import WORTH_SHARING_S, Pool
 RUN = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, *[ctypes.c_int64] * 2,
                        *[ctypes.c_int32] * 3)
 LONG = 20 * WORTH_SHARING_S  # of a program
+VERY_LONG = 20e-3  # so that threads wake meanwhile, however busy the machine is
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,7 @@ def test_each_program_runs_once(pool, programs, launches):
 
 
 def test_a_launch_that_takes_long_is_shared_from_the_second_program_on(pool):
-    calls, before = Calls(LONG), pool.shared
+    calls, before = Calls(VERY_LONG), pool.shared
 
     calls.launch(pool, 4)
 
@@ -138,7 +139,7 @@ def test_the_child_of_a_fork_has_threads_of_its_own(pool):
     child = os.fork()
     if child == 0:
         pool.forget_threads()  # as the pool of the process does
-        calls = Calls(LONG)
+        calls = Calls(VERY_LONG)
         calls.launch(pool, 8)
         os._exit(0 if calls.programs == list(range(8)) and len(calls.threads) > 1 else 1)
 
