@@ -72,6 +72,14 @@ def twice(x, out, B: bn.constexpr):
     out[r] = x[r] * 2
 
 
+@bn.jit(device="cpu")
+def crossing(out, N: bn.constexpr):
+    """Two steps of which no number but 1 divides both: the stores meet."""
+    place = out + (2 * bn.arange(N)[:, None] + 3 * bn.arange(N)[None, :])
+    bn.store(place, bn.full((N, N), 1, bn.float32))
+    bn.store(place + 1, bn.full((N, N), 2, bn.float32))
+
+
 @pytest.mark.parametrize("size", [256, 300])
 def test_pairs_are_multiplied_in_place(size):
     a, b = GENERATOR.standard_normal((2, size, 2)) @ [1, 1j]
@@ -131,3 +139,11 @@ def test_the_later_of_two_stores_to_one_element_counts():
     x, out = GENERATOR.standard_normal(128), np.full(129, np.nan)
     twice[1](x, out, B=128)
     np.testing.assert_array_equal(out, np.append(x * 2, x[-1]))
+
+
+def test_stores_whose_steps_cross_keep_their_order():
+    out = np.zeros(100, np.float32)
+    crossing[1](out, N=16)
+    first = {2 * i + 3 * j for i in range(16) for j in range(16)}
+    expected = [2.0 if place - 1 in first else float(place in first) for place in range(100)]
+    assert out.tolist() == expected

@@ -10,6 +10,7 @@ the last one does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -96,16 +97,16 @@ class Grouping:
     def _distance(self, one: Op, other: Op) -> int:
         """Elements from each of one access to that of another; 0 if it is not known, or is none.
 
-        The two interleave: along an axis of the tile the step is constant, and greater.  Rows,
-        whose step is not known, are those of an array: they do not overlap.
+        The two interleave: what divides all constant steps along axes of the tile is greater.
+        Rows, whose step is not known, are those of an array: they do not overlap.
         """
         first, second = self.affine[one.pointer], self.affine[other.pointer]
         if not (isinstance(first, AffineExpression) and isinstance(second, AffineExpression)
                 and first.origin is second.origin and first.steps == second.steps):
             return 0
         distance = (second.base - first.base).number or 0
-        known = [abs(step.number) for step in first.steps if step.number]
-        return distance if known and abs(distance) < min(known) else 0
+        step = math.gcd(*(step.number or 0 for step in first.steps))  # 0: none is known
+        return distance if abs(distance) < step else 0
 
     def interleaved(self, group: Sequence[Op]) -> list[tuple[Op, ...]]:
         """Stores of a group that write elements side by side, in their order."""
