@@ -11,6 +11,7 @@ from blocknumba.errors import BlockTypeError, BlockValueError
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import DTYPES, DType, dtype_of
 from blocknumba.typing.context import describe
+from blocknumba.typing.foreign import native
 from blocknumba.typing.values import is_constant
 from blocknumba.wording import did_you_mean
 
@@ -72,10 +73,12 @@ _declare_operators()
 def unwrapped(value: object) -> object:
     """A value as a kernel reads it from a variable outside.
 
-    The value of a constexpr, the element of an array without axes, any other value as it is.
+    The value of a constexpr, the element of an array without axes, ours for Triton's; any other
+    value as it is.
     """
     if isinstance(value, constexpr):
         return value.value
+    value = native(value)
     return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
 
 

@@ -35,12 +35,13 @@ from blocknumba.dispatch.launch.watching import (
     watch,
 )
 from blocknumba.tile_ir.ir.types import DType
+from blocknumba.typing.foreign import native
 from blocknumba.typing.function import KEPT_FUNCTIONS, BlockFunction, python_function
 from blocknumba.typing.numba_ir.written import written_code
 from blocknumba.typing.static_values import constexpr
 
 # modules whose attributes nobody changes while a program runs
-_STABLE = frozenset(("blocknumba", "numpy", "numba", "ml_dtypes"))
+_STABLE = frozenset(("blocknumba", "numpy", "numba", "ml_dtypes", "triton"))
 _OF_C = frozenset(("math", "cmath", "operator"))  # modules of Python that kernels use
 _CONTENTS = (tuple, frozenset, str, bytes, type)  # what len() says of them does not change
 _SETTLED = (BuiltinFunctionType, np.ufunc, BlockFunction, DType, CodeType, slice)
@@ -165,6 +166,7 @@ class Walk:
                 self._asks_calls)
 
     def _follow(self, path: str, value: object) -> None:
+        value = native(value)
         if isinstance(value, str):
             self._strings[value] = None
         self._computes_names |= any(value is function for function in _COMPUTING)
@@ -216,14 +218,14 @@ class Walk:
             value = self._read(path, CELL, function.__closure__[captured.index(name)], name)
         else:
             path = function.__module__
-            value = self._read(path, GLOBAL, function.__globals__, name)
+            value = native(self._read(path, GLOBAL, function.__globals__, name))
         path = f"{path}.{name}"
         if isinstance(value, constexpr):
             value, path = self._read(path, ATTRIBUTE, value, "value"), f"{path}.value"
         for name in attributes:
             if value is MISSING or is_settled(value):
                 return
-            value, path = self._read(path, ATTRIBUTE, value, name), f"{path}.{name}"
+            value, path = native(self._read(path, ATTRIBUTE, value, name)), f"{path}.{name}"
         if value is not MISSING:
             self.follow(path, value)
 

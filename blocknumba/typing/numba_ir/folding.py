@@ -14,6 +14,7 @@ from numba.core import ir
 
 from blocknumba.errors import BlockError, BlockTypeError, BlockValueError
 from blocknumba.tile_ir.ir.types import DType, PointerType, dtype_of
+from blocknumba.typing.foreign import native
 from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.numba_ir.constant_size import require_small, require_small_result
 from blocknumba.typing.numba_ir.nested import KEPT, MAKE, Nested
@@ -200,7 +201,7 @@ def fold_attribute(value: object, name: str) -> object:
         return value.items[value.kind._fields.index(name)]
     if is_opaque(value) or (type(value) is tuple and name != "value"):
         return UNKNOWN
-    found = getattr(value, name, UNKNOWN)
+    found = native(getattr(value, name, UNKNOWN))
     is_value = is_plain(value) or isinstance(value, DType | PointerType)
     if found is UNKNOWN and name == "value" and is_value:
         return value  # of a constexpr, which a kernel has as the value itself
