@@ -22,6 +22,8 @@ from blocknumba.gpu_layout.ops import (
     barrier, shared_count, shared_gather, shared_read, shared_write,
 )
 from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.tile_ir.analysis.axis_info import AxisInfos
+from blocknumba.tile_ir.analysis.iteration_step import iteration_step
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import READS, WRITES, attribute
@@ -99,6 +101,8 @@ class _Finder:
         }
         self._being_read: dict[OpDef, list[_Access]] = {wait: [] for wait in READ_UNTIL.values()}
         self._used = {value for op in walk(fn.body) for value in op.operands}
+        self._infos = AxisInfos(fn)
+        self._moves: dict[tuple[Op, Value], bool] = {}
         self._found: dict[tuple, tuple[_Pending, dict[OpDef, list[_Access]]]] = {}
         self.barriers: dict[Op, str] = {}
         self._region(fn.body, {})
@@ -123,19 +127,67 @@ class _Finder:
         if key not in self._found:
             self._found[key] = self._through(op, pending), self._being_read
         after, being_read = self._found[key]
-        self._being_read = {wait: [*accesses] for wait, accesses in being_read.items()}
+        self._being_read = being_read
+        self._being_read = self._copied_reads()
         return after
 
     def _through(self, op: Op, pending: _Pending) -> _Pending:
-        """Walk both regions of an `if`, or a loop twice, so that each iteration follows others."""
+        """Walk both regions of an `if`, or a loop.
+
+        Where a loop needs barriers because of what was done before it, one in front of it will do.
+        """
         if not is_loop(op):
             after = [self._region(region, dict(pending)) for region in op.regions]
             return {access: "" for ends in after for access in ends}
+        if not pending:
+            return self._iterations(op, pending)
+        being_read = self._copied_reads()
+        self._iterations(op, {})
+        own, found = dict(self.barriers), dict(self._found)
+        self._being_read = being_read
+        being_read = self._copied_reads()
+        after = self._iterations(op, pending)
+        if all(own.get(one) == scope for one, scope in self.barriers.items() if scope == PROGRAM):
+            return after
+        self.barriers, self._found, self._being_read = own, found, being_read
+        self.barriers[op] = PROGRAM
+        return self._iterations(op, {})
+
+    def _copied_reads(self) -> dict[OpDef, list[_Access]]:
+        return {wait: [*accesses] for wait, accesses in self._being_read.items()}
+
+    def _iterations(self, op: Op, pending: _Pending) -> _Pending:
+        """Walk a loop twice, so that each iteration follows others."""
         (region,) = op.regions
         once = self._region(region, dict(pending))
-        again = pending | dict.fromkeys(map(_in_later_iteration, once), "")
+        again = pending | dict.fromkeys((self._in_later_iteration(op, one) for one in once), "")
         # a `for` without iterations leaves what was pending before
         return self._region(region, dict(again)) | pending
+
+    def _in_later_iteration(self, loop: Op, access: _Access) -> _Access:
+        """An access as seen from a later iteration: buffers stay, pointers may have changed.
+
+        Pointers that stay, or move by whole tiles of neighbours, are those of the same threads:
+        what another element of the tile points to, it never will.
+        """
+        if access.stop or access.buffer is None:
+            return access
+        key = loop, access.buffer
+        if key not in self._moves:
+            self._moves[key] = self._moves_by_tiles(loop, access.buffer)
+        return access if self._moves[key] else replace(access, buffer=None)
+
+    def _moves_by_tiles(self, loop: Op, pointers: Value) -> bool:
+        (region,) = loop.regions
+        if not pointers.type.shape or pointers in _arguments(region):
+            return False
+        if pointers.owner not in region.ops:  # made before the loop, or in a loop within
+            return pointers.owner not in set(walk(region))
+        step, size = iteration_step(pointers, loop), pointers.type.size
+        if step is None:
+            return False
+        is_run = self._infos[pointers].axes[-1].contiguity >= size  # along the last axis, so all
+        return step == 0 or is_run and step % size == 0
 
     def _after(self, op: Op, pending: _Pending) -> _Pending:
         """The pending accesses after one op; note a barrier before it if an access needs one."""
@@ -237,9 +289,10 @@ class _Finder:
         return PROGRAM
 
 
-def _in_later_iteration(access: _Access) -> _Access:
-    """An access as seen from a later iteration: buffers stay, pointers may have changed."""
-    return access if access.stop else replace(access, buffer=None)
+def _arguments(region: Region) -> set[Value]:
+    """Arguments of a region and of those within."""
+    inner = (inner for op in walk(region) for inner in op.regions)
+    return {arg for one in (region, *inner) for arg in one.args}
 
 
 def _within_warp(earlier: _Access, later: _Access) -> bool:
