@@ -12,7 +12,7 @@ from collections.abc import Callable
 from blocknumba.tile_ir.ir.function import Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import PURE
 from blocknumba.tile_ir.ops.control import for_
-from blocknumba.tile_ir.ops.create import splat
+from blocknumba.tile_ir.ops.shape import splat
 
 
 def iteration_step(value: Value, loop: Op) -> int | None:
