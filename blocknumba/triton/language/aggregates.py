@@ -18,19 +18,28 @@ _PASSED_BY_TRITON = ("_semantic", "_builder", "_generator")  # which mean nothin
 def aggregate(cls: type) -> type:
     """Make a class of values with fields, its annotations, that kernels have.
 
-        @triton.aggregate
-        class Moments:
-            mean: tl.tensor
-            count: tl.constexpr
-
-            @triton.jit
-            def shifted(self, x):
-                return Moments(self.mean + x, self.count)
-
     Without an __init__ a call gives the fields, in order or by name.  An __init__ runs in Python,
     at compile time, and sets them: it passes values on, and computes with constants.
     Methods are functions of jit, and of constexpr_function.  Values never change.
     Errors: BlockTypeError for what is no class with fields.
+
+    Example:
+    >>> @triton.aggregate
+    ... class Line:
+    ...     slope: tl.tensor
+    ...     start: tl.constexpr
+    ...
+    ...     @triton.jit
+    ...     def at(self, x):
+    ...         return self.slope * x + self.start
+    >>> @triton.jit
+    ... def draw(slope, out, BLOCK: tl.constexpr):
+    ...     i = tl.arange(0, BLOCK)
+    ...     tl.store(out + i, Line(tl.load(slope), 1).at(i))
+    >>> out = np.zeros(4)
+    >>> _ = draw[(1,)](np.array([0.5]), out, BLOCK=4)
+    >>> out
+    array([1. , 1.5, 2. , 2.5])
     """
     require(isinstance(cls, type), "aggregate: given {!r}, accepted a class", cls)
     names = [name for base in reversed(cls.__mro__) for name in inspect.get_annotations(base)]
