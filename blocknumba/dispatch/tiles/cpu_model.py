@@ -30,7 +30,7 @@ TILE_ELEMENTS = 1 << 20  # more than this is slow to compile, and no faster
 def nanoseconds(work: Work, programs: Numbers, arrays: Mapping[str, int]) -> Numbers:
     """Estimated time of a launch; see gpu_model.cycles."""
     threads = os.cpu_count() or 1
-    each = np.ceil(programs / threads)
+    each = np.ceil(np.maximum(programs, 1) / threads)
     moved = sum((_moved(task) * work.times(task) for task in work.of("load", "store")), 0.0)
     computed = sum((task.elements * work.times(task) for task in work.of("compute", "exchange")),
                    0.0)
@@ -50,7 +50,9 @@ def _moved(task: Task) -> Numbers:
     size = task.bits / 8
     if not task.shape:
         return size
-    run = np.minimum(task.shape[task.unit], task.limits[task.unit]) if task.unit >= 0 else 1.0
+    run = 1.0
+    if task.unit >= 0:
+        run = np.maximum(np.minimum(task.shape[task.unit], task.limits[task.unit]), 1)
     return task.inside * size * (1 + SHORT / run)
 
 

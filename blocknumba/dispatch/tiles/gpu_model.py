@@ -71,6 +71,7 @@ def cycles(work: Work, programs: Numbers, machine: Machine, arrays: Mapping[str,
     work: of a program; its numbers may be arrays, of several candidates.
     programs: of the launch.   arrays: name -> bytes.
     """
+    programs = np.maximum(programs, 1)
     if work.of("dot"):
         return _products(work, programs, machine, arrays)
     return _rows(work, programs, machine, arrays)
@@ -110,7 +111,7 @@ def _products(work: Work, programs: Numbers, machine: Machine,
     one = one + steps * STEP / resident
     ends = sum(task.elements * work.times(task) for task in work.of("store"))
     first = sum(_fetched(task) for task in work.of("load")) / CACHE_BYTES
-    rest = START + LATENCY + first + ends / SUMS + ends / STORED / np.maximum(work_turns(work), 1)
+    rest = START + LATENCY + first + ends / SUMS + ends / STORED / _tiles(work)
     total = each * one + turns * rest + (work.unevenness - 1) * one
     possible = (stages >= 2) & (words <= MAX_SUMS)
     for task in dots:  # the least that an instruction multiplies
@@ -136,10 +137,9 @@ def _stage_bytes(loads: list[Task]) -> Numbers:
     return found
 
 
-def work_turns(work: Work) -> Numbers:
+def _tiles(work: Work) -> Numbers:
     """Number of times that a program stores: a persistent one stores one tile after the other."""
-    return max((work.times(task).max() if isinstance(work.times(task), np.ndarray)
-                else work.times(task) for task in work.of("store")), default=1)
+    return functools.reduce(np.maximum, map(work.times, work.of("store")), 1.0)
 
 
 def _rows(work: Work, programs: Numbers, machine: Machine, arrays: Mapping[str, int]) -> Numbers:
@@ -239,7 +239,7 @@ def _fetched(task: Task) -> Numbers:
     size = task.bits / 8
     if task.unit < 0 or not task.shape:
         return task.inside * size * (GATHERED if task.shape else 1)
-    run = np.minimum(task.shape[task.unit], task.limits[task.unit]) * size
+    run = np.maximum(np.minimum(task.shape[task.unit], task.limits[task.unit]), 1) * size
     return task.inside * size * (1 + NARROW_RUN / run)
 
 

@@ -67,7 +67,8 @@ def _least_tiles(work: Work, powers: np.ndarray, found: np.ndarray) -> np.ndarra
     beyond = np.ones((len(found), len(powers)))  # tile by array along the axes of each extent
     for task in numbered.of("load", "store"):
         for size, limit in zip(task.shape, task.limits):
-            ratio = np.maximum(found[:, size] / found[:, limit], 1)[:, None]
+            whole = np.maximum(found[:, limit], 1)  # of an empty array too
+            ratio = np.maximum(found[:, size] / whole, 1)[:, None]
             beyond = np.maximum(beyond, np.where(powers[:, size] == 1, ratio, 1))
     factors = np.ones_like(found)
     for loop in numbered.loops:

@@ -147,8 +147,8 @@ class _Reader:
         self.loops: list[Loop] = []
         self._grid, self._origins = grid, origins(fn)
         chosen = np.unique(np.linspace(0, max(math.prod(grid) - 1, 0), SAMPLES).astype(np.int64))
-        x, y, _ = grid
-        self._programs = chosen % x, chosen // x % max(y, 1), chosen // (x * max(y, 1))
+        x, y, _ = (max(extent, 1) for extent in grid)  # what a program would do, if there were any
+        self._programs = chosen % x, chosen // x % y, chosen // (x * y)
 
     def region(self, region: Region, loop_index: int, share: float) -> None:
         """Read the ops of a region that a share of the programs runs."""

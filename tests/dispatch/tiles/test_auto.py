@@ -49,7 +49,9 @@ def doubled(**given: object) -> dict[str, int]:
     return double.tiles.latest.constants()
 
 
-@pytest.mark.parametrize("shape", [(70, 90, 33), (1, 1, 1), (300, 17, 520)])
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("shape", [(70, 90, 33), (1, 1, 1), (300, 17, 520), (0, 5, 6), (5, 0, 6),
+                                   (5, 6, 0)])
 def test_result_is_right(shape):
     x, w, out = product(*shape)
     matmul[grid_of(out)](x, w, out)

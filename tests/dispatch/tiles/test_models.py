@@ -149,6 +149,12 @@ def test_products_of_few_rows_get_few_rows():
     assert product(16, 8192, 8192).best()["BM"] <= 64
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("shape", [(0, 5, 6), (5, 0, 6), (5, 6, 0)])
+def test_empty_arrays_have_tiles_too(shape):
+    assert product(*shape).best()
+
+
 def test_transposed_tiles_have_long_runs_both_ways():
     x = np.empty((4096, 4096), np.float16)
     best = Problem(transpose, lambda a: (bn.cdiv(4096, a["BM"]), bn.cdiv(4096, a["BN"])),
