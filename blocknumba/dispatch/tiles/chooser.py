@@ -150,7 +150,8 @@ class Chooser:
         sizes = tuple((name, str(info.dtype), *map(bucket, info.shape), *(
             stride == 1 for stride in info.strides)) if isinstance(info, ArrayInfo)
             else (name, str(info.dtype), _bucketed(info.value)) for name, info in infos)
-        constants = tuple((name, repr(value))
+        # by name, not by address, which is another one in each process
+        constants = tuple((name, getattr(value, "__qualname__", None) or repr(value))
                           for name, value in request.arguments.constants.items())
         device = "CPU" if request.driver is None else request.driver.device_name(request.device)
         return sizes, constants, request.names, request.options, device
