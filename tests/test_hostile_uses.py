@@ -94,8 +94,8 @@ MESSAGES = [
     (("opt", "empty.tile"),
      "ParseError: parse: given '': the text ends within the kernel\n  empty.tile, line 1"),
     (("opt", "types.tile"),
-     "ParseError: opt: f is not well formed: arange at types.tile:3: TypeError: '<=' not supported "
-     "between instances of 'int' and 'NoneType'"),
+     "ParseError: opt: f is not well formed: arange at types.tile:3: TypeError: unsupported "
+     "operand type(s) for +: 'NoneType' and 'int'"),
     (("opt", "facts.tile"),
      "ParseError: parse: given '%i: int32 = value(i) {unknown=1}': a parameter has no such attributes\n"
      "  facts.tile, line 2\n    %i: int32 = value(i) {unknown=1}\n    " + "^" * 32),

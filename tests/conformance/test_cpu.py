@@ -12,8 +12,10 @@ from executors import difference
 # a tile pass makes others of them
 LOWERED = {name for name, opdef in OPS.items()
            if opdef.infer.__module__ == "blocknumba.tile_ir.ops.views"}
+ON_GPUS = {"cuda_function"}  # typing makes it where the target is a GPU
 TILE_OPS = [name for name, opdef in OPS.items()
-            if opdef.infer.__module__.startswith("blocknumba.tile_ir.") and name not in LOWERED]
+            if opdef.infer.__module__.startswith("blocknumba.tile_ir.")
+            and name not in LOWERED | ON_GPUS]
 SOME = 10  # cases of each op, spread over all of them; all with --all-cases
 DRAWN_CASES = 15  # of functions; run_cases.py runs all
 

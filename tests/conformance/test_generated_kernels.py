@@ -33,7 +33,7 @@ def test_generated_kernels_give_what_numpy_gives(test, record_property):
             pytest.fail(failure_text(seed, problem, devices), pytrace=False)
 
 
-@pytest.mark.gpu(emulated="test_generated_kernels_give_what_numpy_gives")
+@pytest.mark.gpu(not_emulated="the test above runs other seeds of it in the emulator")
 def test_generated_kernels_give_on_a_gpu_what_numpy_gives():
     first = first_seed(TESTS)
     for seed in range(first, first + 20):

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
-from blocknumba.errors import BlockError, BlockTypeError, BlockValueError, UnsupportedError
+from blocknumba.errors import (
+    BlockError, BlockOverflowError, BlockTypeError, BlockValueError, UnsupportedError,
+)
 
 
 class Thing:
@@ -141,10 +143,10 @@ HOSTILE = [
      "copies: argument x: given a dict, accepted arrays, numbers, bools and None", ""),
     (lambda: copy[1](1j, A, B=8), BlockTypeError,
      "copies: argument x: given 1j, accepted arrays, numbers, bools and None", ""),
-    (lambda: copy[1](2**70, A, B=8), BlockValueError,
+    (lambda: copy[1](2**70, A, B=8), BlockOverflowError,
      "copies: argument x: given 1180591620717411303424, accepted ints that fit in 64 bits",
      "pass it as a float"),
-    (lambda: copy[1](10**5000, A, B=8), BlockValueError,
+    (lambda: copy[1](10**5000, A, B=8), BlockOverflowError,
      "copies: argument x: given 2**16609 or more, accepted ints that fit in 64 bits",
      "pass it as a float"),
     (lambda: copy[1](THING, A, B=8), BlockTypeError,

@@ -43,6 +43,8 @@ def numpy_result(name, x, axis, reverse):
         wide = x.astype(np.float64)
     elif name in ("cumsum", "cumprod"):
         wide = x.astype(np.promote_types(x.dtype, f"{x.dtype.kind}4"))
+    elif x.dtype == np.float64:
+        wide = x.astype(np.longdouble)  # NumPy's own sums in float64 are off by many roundings
     else:
         wide = x
     flat = wide.ravel() if axis is None else wide
@@ -50,6 +52,7 @@ def numpy_result(name, x, axis, reverse):
     flat = np.flip(flat, along) if reverse else flat
     kept = {} if name in ("cummax", "cummin") else {"dtype": wide.dtype}
     made = CUMULATIVE[name](flat, axis=along, **kept)
+    made = made.astype(np.float64) if made.dtype == np.longdouble else made
     return (np.flip(made, along) if reverse else made).reshape(M, N)
 
 
@@ -248,7 +251,7 @@ MISTAKES = [
     (too_many_results, "associative_scan: combine_fn returns (int32, int32), accepted one value "
      "for each of 1 tiles", ""),
     (a_tile, f"a function of a reduction or scan: given arange, {NOT_STEPS}",
-     "it combines two elements: no loads, stores, tiles or loops of run time in it"),
+     "it computes with elements: no loads, stores, tiles or loops of run time in it"),
     (a_run_time_value, "<lambda>: given a function that reads run-time values of the kernel "
      "around it, accepted one of its arguments and of constants",
      "pass what it needs as one more tile: bn.full_like(x, value)"),

@@ -214,7 +214,7 @@ def dot_scaled(context, lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, 
         return dot.rule(context, a, b, acc)
     groups = [operand.group(scale) for operand, scale in ((left, lhs_scale), (right, rhs_scale))
               if scale is not None]
-    require(len(set(groups)) == 1, "dot_scaled: given scales of {} elements for lhs and of {} for "
+    require(len(set(groups)) <= 1, "dot_scaled: given scales of {} elements for lhs and of {} for "
             "rhs, accepted one number", *(groups * 2)[:2])
     common = float32 if float16 in dtypes else bfloat16
     a, b = (operand.scaled(context, scale, common)

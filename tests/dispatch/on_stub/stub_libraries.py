@@ -54,11 +54,13 @@ class TorchTensor:
     """torch.Tensor: a copy of a NumPy array on the CPU or on a GPU."""
 
     layout = "strided"
+    requires_grad = False
 
     def __init__(self, array: np.ndarray, device: int | None = 0):
         self.host = array.copy(order="K")
         self.device = _Device("cpu" if device is None else "cuda", device)
         self.dtype = _Dtype(array.dtype.name)
+        self.version = 0
 
     shape = property(lambda self: self.host.shape)
     is_cuda = property(lambda self: self.device.type == "cuda")
@@ -71,6 +73,9 @@ class TorchTensor:
 
     def data_ptr(self) -> int:
         return self.host.ctypes.data
+
+    def is_inference(self) -> bool:
+        return False
 
     def is_neg(self) -> bool:
         return False
@@ -106,6 +111,9 @@ def install() -> None:
     cupy.ndarray = CupyArray
     cupy.cuda = SimpleNamespace(get_current_stream=lambda device=-1: SimpleNamespace(ptr=CURRENT.cupy))
     torch.Tensor, torch.strided = TorchTensor, "strided"
+    torch.is_grad_enabled = lambda: True
+    torch.autograd = SimpleNamespace(graph=SimpleNamespace(
+        increment_version=lambda tensor: setattr(tensor, "version", tensor.version + 1)))
     torch.cuda = SimpleNamespace(is_initialized=lambda: True)
     torch._C = SimpleNamespace(_cuda_getCurrentRawStream=lambda device: CURRENT.torch + device)
     sys.modules |= {"cupy": cupy, "torch": torch}

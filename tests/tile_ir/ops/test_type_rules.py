@@ -35,7 +35,7 @@ REFUSED = [
     ("cast", (F,), {"dtype": "float64", "rounding": "zero"},
      "cast: rounding 'zero' needs a narrower float of 16 bits or more, got float32 to float64"),
     ("cast", (F,), {"dtype": "float16", "rounding": "up"},
-     "cast: rounding must be one of ('nearest', 'zero'), got 'up'"),
+     "cast: rounding must be one of ('nearest', 'zero', 'saturate'), got 'up'"),
     ("bitcast", (F,), {"dtype": "int64"}, "bitcast: given tile<8xfloat32> and int64, "
                                           "accepted dtypes of one size"),
     ("arange", (), {"start": 0, "size": 100}, "arange: size must be a power of two, got 100"),
