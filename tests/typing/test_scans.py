@@ -38,13 +38,12 @@ def some(dtype, name):
 
 
 def numpy_result(name, x, axis, reverse):
-    """What NumPy says, floats in float64, small ints in 32 bits."""
+    """What NumPy says, floats in more bits, small ints in 32."""
     if x.dtype.kind not in "iu":
-        wide = x.astype(np.float64)
+        # NumPy's own sums in float64 are off by many roundings
+        wide = x.astype(np.longdouble if x.dtype == np.float64 else np.float64)
     elif name in ("cumsum", "cumprod"):
         wide = x.astype(np.promote_types(x.dtype, f"{x.dtype.kind}4"))
-    elif x.dtype == np.float64:
-        wide = x.astype(np.longdouble)  # NumPy's own sums in float64 are off by many roundings
     else:
         wide = x
     flat = wide.ravel() if axis is None else wide
