@@ -156,13 +156,13 @@ def shared():
 
 def test_launches_that_take_long_are_shared_among_threads(shared):
     x, y = normal(512, 512), normal(512, 512)
-    for _ in range(2):
+    for _ in range(20):  # where others keep the processors busy, one thread may be done alone
         out = np.full((512, 512), np.nan, np.float32)
         run_product(x, y, out)
 
         np.testing.assert_allclose(out, x.astype(np.float64) @ y, rtol=1e-4, atol=1e-3)
 
-    assert shared() == 2
+    assert shared() >= 2
 
 
 def test_launches_that_take_little_are_not_shared(shared):
