@@ -18,6 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from blocknumba.gpu_layout.cost_model import (
+    ACCUMULATOR_WORDS_PER_WARP, MEDIUM_MAX_WARPS, SMALL_MAX_WARPS,
+)
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.analysis.work import Numbers, Task, Work
 
@@ -43,7 +46,6 @@ HIDDEN = 0.1  # of the time that something else takes longer than
 STEP = 25  # from one iteration to the next
 BASE_REGISTERS, REGISTERS_OF_WORD = 28, 2.5  # of a thread, without products
 WARPGROUP = 4  # warps
-WORDS_OF_WARP = 2048  # of a product
 MAX_STAGES, CHAINED_STAGES = 6, 2
 MIN_ROWS, MIN_COLUMNS, MIN_DEPTH = 16, 8, 16  # of a product
 MAX_SUMS = 170 * 256  # words of products of a program
@@ -84,10 +86,10 @@ def _products(work: Work, programs: Numbers, machine: Machine,
     looped = [task for task in work.of("load") if task.loop >= 0]
     words = _sums(work)
     largest = functools.reduce(np.maximum, (math.prod(task.shape[:3]) for task in dots))
-    # as gpu_layout/cost_model.py has them
-    warps = 2.0 ** np.clip(np.floor(np.log2(largest / WORDS_OF_WARP)), 2, 3)
+    warps = 2.0 ** np.floor(np.log2(np.clip(largest / ACCUMULATOR_WORDS_PER_WARP,
+                                            SMALL_MAX_WARPS, MEDIUM_MAX_WARPS)))
     stage_bytes = _stage_bytes(looped)
-    most = np.where((warps <= 4) & _is_chained(dots), CHAINED_STAGES, MAX_STAGES)
+    most = np.where((warps <= SMALL_MAX_WARPS) & _is_chained(dots), CHAINED_STAGES, MAX_STAGES)
     stages = np.minimum(most, target.shared_bytes_per_block // stage_bytes)
     resident = np.minimum(
         target.shared_bytes_per_processor // (stage_bytes * np.maximum(stages, 1)),

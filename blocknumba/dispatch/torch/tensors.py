@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 from blocknumba.dispatch.launch.arrays import ArrayInfo
 from blocknumba.errors import BlockValueError, require
@@ -22,6 +23,7 @@ _ALIGNED = 256  # the address of a fake tensor: those that Torch allocates are s
 _UNKNOWN = 16  # an extent of which Torch has no example
 
 
+@dataclass(frozen=True, slots=True)
 class Operator:
     """An operator of Torch whose function runs now.
 
@@ -31,12 +33,10 @@ class Operator:
     is_traced: launches are typed and not run.
     """
 
-    __slots__ = ("name", "tensors", "mutated", "is_traced")
-
-    def __init__(self, name: str, tensors: Mapping[str, object], mutated: Sequence[str],
-                 is_traced: bool):
-        self.name, self.tensors, self.mutated = name, tensors, mutated
-        self.is_traced = is_traced
+    name: str
+    tensors: Mapping[str, object]
+    mutated: Sequence[str]
+    is_traced: bool
 
     def require_declared(self, kernel: str, arrays: Mapping[str, ArrayInfo],
                          stored: Iterable[str]) -> None:
