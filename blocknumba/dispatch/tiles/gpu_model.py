@@ -214,7 +214,8 @@ def _sums(work: Work) -> Numbers:
               if not any(_same(task.shape[-2:], shape) for shape in shapes)]
     found: Numbers = 1.0
     for loop in {task.loop for task in dots}:
-        products = sum(math.prod(task.shape[:3]) for task in dots if task.loop == loop)
+        products = sum(math.prod(task.shape[:3]) * max(task.bits // 32, 1) for task in dots
+                       if task.loop == loop)
         kept = sum(_words(task) for task in others if task.loop == loop)
         found = np.maximum(found, products + kept)
     return found
