@@ -4,6 +4,7 @@
     python perf/bench_auto.py --output FILE      write it too
     python perf/bench_auto.py --only gemm        some kinds
 
+Besides, what `bn.autotune` takes when it times the choices that the compiler thinks best.
 All configurations of a list, at most 48, that compile are timed in turns; the fastest is the peer.
 The constants of the model were fitted without the shapes marked "frozen".
 """
@@ -28,7 +29,7 @@ from measure import Run, gpu_timer, interleaved, median_ratio, medians
 import blocknumba as bn
 from blocknumba.errors import BlockError
 
-AUTO, BEST = "bn.auto", "best of the list"
+AUTO, TUNED, BEST = "bn.auto", "autotune", "best of the list"
 ROUNDS, REPEATS, FINAL_ROUNDS = 3, 4, 15
 FLOAT16, FLOAT32 = torch.float16, torch.float32
 
@@ -207,6 +208,15 @@ def compiled(case: Case) -> dict[str, Run]:
     return found
 
 
+def few_best_timed(case: Case) -> tuple[Run, dict[str, int]]:
+    """A launch with the fastest of the choices that autotune times, and that choice."""
+    config = bn.Config(dict.fromkeys(case.lists, bn.auto))
+    kernel = bn.autotune([config], cache_results=False, warmup=2, rep=10)(case.kernel)
+    kernel[case.grid](*case.arguments, **case.constants)
+    extents = kernel.best_config.kwargs
+    return case.launch(extents), extents
+
+
 def measured(case: Case) -> dict[str, object]:
     """The choice, the best of the list, and the ratio of their times."""
     timer = gpu_timer()
@@ -215,11 +225,14 @@ def measured(case: Case) -> dict[str, object]:
     runs = compiled(case)
     times = medians(interleaved(runs, timer, ROUNDS, REPEATS))
     best = min(times, key=times.get)
-    samples = interleaved({AUTO: auto, BEST: runs[best]}, timer, FINAL_ROUNDS, REPEATS)
+    tuned, extents = few_best_timed(case)
+    samples = interleaved({AUTO: auto, TUNED: tuned, BEST: runs[best]}, timer, FINAL_ROUNDS,
+                          REPEATS)
     chosen = ", ".join(f"{name}={size}" for name, size in choice.constants().items())
     return {"chosen": chosen, "best": best, "configurations": len(runs),
             "us": {who: seconds * 1e6 for who, seconds in medians(samples).items()},
             "ratio": median_ratio(samples, BEST, AUTO),
+            "tuned": extents, "tuned ratio": median_ratio(samples, BEST, TUNED),
             "listed us": {name: round(seconds * 1e6, 2) for name, seconds in sorted(
                 times.items(), key=lambda item: item[1])},
             "estimated": dict(zip(map(str, choice.extents[:5]), choice.estimates))}
@@ -237,14 +250,15 @@ def main() -> None:
         if given.only not in case.name:
             continue
         row = found[case.name] = measured(case)
-        print(f"{case.name:32} {row['ratio']:.3f}  {row['chosen']:24} best {row['best']}",
-              flush=True)
+        print(f"{case.name:32} {row['ratio']:.3f}  tuned {row['tuned ratio']:.3f}  "
+              f"{row['chosen']:24} best {row['best']}", flush=True)
         if given.details:
             print("   ", dict(itertools.islice(row["listed us"].items(), 6)))
             print("   ", row["us"], row["estimated"])
-    ratios = [row["ratio"] for row in found.values()]
-    mean = math.exp(statistics.mean(map(math.log, ratios)))
-    print(f"geometric mean {mean:.3f}, least {min(ratios):.3f}")
+    for key in ("ratio", "tuned ratio"):
+        ratios = [row[key] for row in found.values()]
+        mean = math.exp(statistics.mean(map(math.log, ratios)))
+        print(f"{key}: geometric mean {mean:.3f}, least {min(ratios):.3f}")
     if given.output is not None:
         about = {"device": bn.current_device().name, "torch": torch.__version__}
         given.output.write_text(json.dumps({**about, "cases": found}, indent=1))

@@ -210,13 +210,22 @@ class LaneWriter:
             dtype, self.dense(dtype, other), lanes)
         name = suffix(memory, lanes)
         if pointer.step == 1:
-            return self.writer.call(
+            return self.writer.choose(self._any(condition), type_, lambda: self.writer.call(
                 type_, f"llvm.masked.load.{name}.p0", ("ptr", f"align {size} {pointer.name}"),
-                (masks, condition), (type_, rest))
+                (masks, condition), (type_, rest)), rest)
         pointers = self.dense(PointerType(dtype), pointer)
         return self.writer.call(
             type_, f"llvm.masked.gather.{name}.{suffix('ptr', lanes)}",
             (vector("ptr", lanes), f"align {size} {pointers}"), (masks, condition), (type_, rest))
+
+    def _any(self, mask: str) -> str:
+        """Whether a mask, the name of a vector of i1, is true in any lane.
+
+        An access of no lane at all, beyond the end of an array, is slow where its page is nobody's:
+        processors then take the exception, and drop it.
+        """
+        return self.writer.call("i1", f"llvm.vector.reduce.or.{suffix('i1', self.lanes)}",
+                                (vector("i1", self.lanes), mask))
 
     def _load_if(self, dtype: DType | PointerType, pointer: Lanes, condition: str,
                  other: Lanes | None, flags: str) -> Lanes:
@@ -256,8 +265,9 @@ class LaneWriter:
         condition = "splat (i1 true)" if mask is None else mask.name
         masks, name = vector("i1", lanes), suffix(memory, lanes)
         if pointer.step == 1:
-            self.writer.call("void", f"llvm.masked.store.{name}.p0", (type_, value),
-                             ("ptr", f"align {size} {pointer.name}"), (masks, condition))
+            with self.writer.only_if(self._any(condition)):
+                self.writer.call("void", f"llvm.masked.store.{name}.p0", (type_, value),
+                                 ("ptr", f"align {size} {pointer.name}"), (masks, condition))
             return
         pointers = self.dense(PointerType(dtype), pointer)
         self.writer.call("void", f"llvm.masked.scatter.{name}.{suffix('ptr', lanes)}",

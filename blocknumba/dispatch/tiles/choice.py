@@ -86,5 +86,10 @@ def bucket(extent: int) -> int:
     return -(-extent >> shift) << shift
 
 
+def bucketed(value: object) -> int:
+    """An int in its bucket; 0 for a float, which says nothing about sizes."""
+    return bucket(int(value)) if isinstance(value, (int, np.integer)) and value > 0 else 0
+
+
 def _shown(constants: Mapping[str, int]) -> str:
     return ", ".join(f"{name}={value}" for name, value in constants.items())

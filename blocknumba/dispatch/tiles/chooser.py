@@ -30,7 +30,7 @@ from blocknumba.dispatch.launch.launcher import MAX_PLANS
 from blocknumba.dispatch.launch.specialize import Specialization, arguments_of
 from blocknumba.dispatch.tiles.auto import Auto
 from blocknumba.dispatch.tiles.choice import (
-    MAX_EXTENTS, Choice, bucket, candidates, coarse_candidates, ranked,
+    MAX_EXTENTS, Choice, bucket, bucketed, candidates, coarse_candidates, ranked,
 )
 from blocknumba.dispatch.tiles.front import generate_front
 from blocknumba.errors import AutotuneError, BlockError, BlockValueError, require
@@ -114,6 +114,15 @@ class Chooser:
         self.latest = self._choice(bound, changes, grid)
         return bound | self.latest.constants()
 
+    def best(self, bound: dict[str, object], changes: Mapping[str, object], grid: object,
+             count: int) -> list[dict[str, int]]:
+        """The constants of the candidates with the least estimates, the best first, at most count.
+
+        Arguments as of `complete`.
+        """
+        choice = self._choice(bound, changes, grid)
+        return [choice.constants(rank) for rank in range(min(count, len(choice.extents)))]
+
     def _choice(self, bound: dict[str, object], changes: Mapping[str, object],
                 grid: object) -> Choice:
         request = self._request(bound, changes, grid)
@@ -149,7 +158,7 @@ class Chooser:
         infos = request.arguments.infos.items()
         sizes = tuple((name, str(info.dtype), *map(bucket, info.shape), *(
             stride == 1 for stride in info.strides)) if isinstance(info, ArrayInfo)
-            else (name, str(info.dtype), _bucketed(info.value)) for name, info in infos)
+            else (name, str(info.dtype), bucketed(info.value)) for name, info in infos)
         # by name, not by address, which is another one in each process
         constants = tuple((name, getattr(value, "__qualname__", None) or repr(value))
                           for name, value in request.arguments.constants.items())
@@ -283,8 +292,3 @@ def _numbers(arguments: Arguments) -> dict[tuple[str, str, int | None], int]:
         elif info.dtype.is_integer:
             found["value", name, None] = int(info.value)
     return found
-
-
-def _bucketed(value: np.generic) -> int:
-    """An int in its bucket; 0 for a float, which says nothing about sizes."""
-    return bucket(int(value)) if np.issubdtype(type(value), np.integer) and value > 0 else 0

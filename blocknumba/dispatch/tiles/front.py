@@ -16,15 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
 from blocknumba.dispatch.compile.references import Named
 from blocknumba.dispatch.launch import nested_calls
 from blocknumba.dispatch.launch.chain import Link
 from blocknumba.dispatch.launch.driver import find_driver
 from blocknumba.dispatch.launch.nested_calls import Front
 from blocknumba.dispatch.tiles.auto import Auto
-from blocknumba.dispatch.tune.key import key_expressions, key_scope
+from blocknumba.dispatch.tune.key import key_expressions, key_scope, size_names
 
 _TEXT = """\
 def _launch({{parameters}}):
@@ -56,9 +54,7 @@ def generate_front(kernel: Named, arguments: tuple, keywords: Mapping[str, objec
             or any(name.startswith("_") for name in signature.names)):
         return None
     passed = {name: type(value) for name, value in given.items() if type(value) is not Auto}
-    # numbers that may be sizes; a float says nothing about tiles
-    sizes = [name for name, cls in passed.items() if issubclass(cls, (int, np.integer))]
-    key = key_expressions(find_driver(), signature, passed, sizes, aligned=False)
+    key = key_expressions(find_driver(), signature, passed, size_names(passed), aligned=False)
     if key is None:
         return None
     named = "".join(f"{name}={name}, " for name in passed if name not in changes)

@@ -12,12 +12,16 @@ from blocknumba.dispatch.compile.cache import user_cache
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.fingerprint import fingerprint
 from blocknumba.dispatch.compile.options import Options
-from blocknumba.dispatch.launch.call import Arguments, device_of, read_arguments, resolve_grid
+from blocknumba.dispatch.launch.call import (
+    Arguments, device_of, processor_of, read_arguments, resolve_grid, target_of,
+)
 from blocknumba.dispatch.launch.driver import Driver
 from blocknumba.dispatch.launch.forks import Lock
-from blocknumba.dispatch.launch.call import target_of
 from blocknumba.dispatch.launch.kernel import Kernel
+from blocknumba.dispatch.launch.native import thread_count
+from blocknumba.dispatch.launch.signature import Signature
 from blocknumba.dispatch.launch.specialize import Specialization
+from blocknumba.dispatch.tiles.auto import Auto
 from blocknumba.dispatch.tune.key import (
     Config, Hook, Memo, Pruning, TuningKey, require_configs, require_keys, tuning_key,
 )
@@ -29,7 +33,7 @@ from blocknumba.tracebacks import without_our_frames
 
 # measurements at the same time would disturb each other
 _ONE_AT_A_TIME = Lock()
-_CPU = "CPU, interpreted"
+TIMED_TILES = 8  # choices of tiles, of those that the compiler thinks best
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class Request:
     arguments, keywords: as they were passed.  launch: grid and stream.
     read: the arguments that are not tuned.
     driver, device: where it runs; driver is None for the CPU.
+    options: of the launch.
     """
 
     arguments: tuple
@@ -48,11 +53,15 @@ class Request:
     key: TuningKey
     driver: Driver | None
     device: int
+    options: Options
 
     @property
     def device_name(self) -> str:
         """Name of the kind of device that the timings are for."""
-        return _CPU if self.driver is None else self.driver.device_name(self.device)
+        if self.driver is not None:
+            return self.driver.device_name(self.device)
+        processor = processor_of(self.options)
+        return "CPU, interpreted" if processor is None else f"{processor} x {thread_count()}"
 
 
 class Autotuner(Layer):
@@ -62,7 +71,8 @@ class Autotuner(Layer):
     configuration; later ones, in later processes too, know.  While it measures, the arrays that
     the kernel stores to are replaced with copies.
 
-    configs: all of them.
+    configs: all of them.  One that leaves extents of tiles to the compiler (bn.auto) stands for
+        the TIMED_TILES choices that are estimated to be fastest.
     cache: (device, key) -> the fastest.
     best_config: of the last launch; None before the first.
     """
@@ -70,8 +80,9 @@ class Autotuner(Layer):
     def __init__(self, kernel: Kernel | Layer, configs: Iterable[Config], keys: Sequence[str],
                  pruning: Pruning, measurement: Measurement, cache_results: bool):
         self.configs = require_configs(configs)
-        super().__init__(kernel, "autotune", frozenset(
-            name for config in self.configs for name in config.all_kwargs()))
+        left = _left_to_the_compiler(kernel)
+        super().__init__(kernel, "autotune", left.union(
+            *(config.all_kwargs() for config in self.configs)))
         require_keys(keys, self.signature, self.all_chosen)
         require_known("autotune: given to reset or restore",
                       (*measurement.reset_to_zero, *measurement.restore_value),
@@ -81,7 +92,10 @@ class Autotuner(Layer):
         self.best_config: Config | None = None
         self._pruning, self._measure = pruning, measurement
         self._persistent = cache_results
-        self._memo = Memo(self.signature, self.keys)
+        self._has_tiles = bool(left) or any(
+            type(value) is Auto for config in self.configs for value in config.kwargs.values())
+        self._only = None if self._has_tiles or len(self.configs) > 1 else self.configs[0]
+        self._memo = Memo(self.signature, self.keys, self._has_tiles)
         self._measured: dict[tuple[str, TuningKey], dict[str, Timing]] = {}
 
     def remake(self) -> tuple[type, tuple]:
@@ -104,7 +118,7 @@ class Autotuner(Layer):
         Errors: AutotuneError when none can.
         """
         request = self._request(arguments, keywords, (grid, None))
-        trials, errors = self._compile(self.configs, request)
+        trials, errors = self._compile(self._with_tiles(request), request)
         if not trials:
             raise self._failure(request, {label: Timing.failed(_reason(error))
                                           for label, error in errors.items()}, errors)
@@ -113,7 +127,7 @@ class Autotuner(Layer):
     def last_choice(self) -> dict[str, object] | None:
         """See Named.last_choice."""
         below = self.kernel.last_choice()
-        config = self.configs[0] if len(self.configs) == 1 else self.best_config
+        config = self._only or self.best_config
         if below is None or config is None or config.pre_hook is not None:
             return None
         return below | config.all_kwargs()
@@ -127,9 +141,9 @@ class Autotuner(Layer):
         return super().complete(arguments, keywords | config.all_kwargs(), launch)
 
     def _choose(self, arguments: tuple, keywords: dict, launch: tuple) -> Config:
-        if len(self.configs) == 1:
+        if self._only is not None:
             self.require_free(arguments, keywords)
-            return self.configs[0]
+            return self._only
         memo_key = self._memo.key(arguments, keywords)
         found = self._memo.find(memo_key)
         if found is not None:
@@ -151,14 +165,29 @@ class Autotuner(Layer):
         given = replace(flat.signature, formals=tuple(
             formal for formal in flat.signature.formals if formal.name not in self.all_chosen))
         read = read_arguments(given, parts)
-        key = tuning_key(read, parts | bound, self.keys, changes, self.signature.kernel)
-        driver, device = device_of(given, read, self.base.options.override(changes))
-        return Request(arguments, keywords, launch, read, key, driver, device)
+        key = tuning_key(read, parts | bound, self.keys, changes, self.signature.kernel,
+                         self._has_tiles)
+        options = self.base.options.override(changes)
+        return Request(arguments, keywords, launch, read, key,
+                       *device_of(given, read, options), options)
+
+    def _with_tiles(self, request: Request) -> list[Config]:
+        """The configurations to try: those with bn.auto have the tiles that are estimated best."""
+        found: dict[str, Config] = {}
+        for config in self.configs:
+            bound, changes, _ = self._bound(config, request)
+            choices = [{}]
+            if any(type(value) is Auto for value in bound.values()):
+                choices = self.base.tiles.best(bound, changes, request.launch[0], TIMED_TILES)
+            for choice in choices:
+                chosen = replace(config, kwargs={**config.kwargs, **choice})
+                found.setdefault(str(chosen), chosen)
+        return list(found.values())
 
     def _tune(self, request: Request) -> Config:
         named = self.named(request.arguments, request.keywords)
         configs = {str(config): config for config in
-                   self._pruning.keep(self.configs, named, request.keywords)}
+                   self._pruning.keep(self._with_tiles(request), named, request.keywords)}
         digests = self._digests(configs, request)
         timings = (self._store.read(request.device_name, request.key.text, digests) if digests
                    else {})
@@ -219,7 +248,8 @@ class Autotuner(Layer):
         than it may."""
         if request.driver is not None:
             request.driver.enter_thread(request.device)  # a new thread's device is the first one
-        bound, options, keywords = self._bound(config, request)
+        bound, changes, keywords = self._bound(config, request)
+        options = self.base.options.override(changes)
         grid, stream = request.launch
         extents = resolve_grid(grid, self.signature, bound, options)
         call = self.base.prepare(bound, options)
@@ -231,12 +261,12 @@ class Autotuner(Layer):
         return Trial(config, call, extents, self.named(request.arguments, keywords), stream)
 
     def _bound(self, config: Config, request: Request,
-               ) -> tuple[dict[str, object], Options, dict[str, object]]:
-        """The arguments and options of a configuration; and the keywords that say them."""
+               ) -> tuple[dict[str, object], dict[str, object], dict[str, object]]:
+        """The arguments and changed options of a configuration; and the keywords that say them."""
         keywords = super().complete(request.arguments, request.keywords | config.all_kwargs(),
                                     request.launch)
         bound, changes = self.signature.bind(request.arguments, keywords)
-        return bound, self.base.options.override(changes), keywords
+        return bound, changes, keywords
 
     def _digests(self, configs: Mapping[str, Config], request: Request) -> dict[str, str]:
         """Digests of the code of configurations; none for what can only be known by compiling."""
@@ -245,11 +275,13 @@ class Autotuner(Layer):
         target = None if request.driver is None else target_of(request.driver, request.device)
         digests = {}
         for label, config in configs.items():
-            bound, options, _ = self._bound(config, request)
+            bound, changes, _ = self._bound(config, request)
             constants = {formal.name: bound[formal.name] for formal in self.signature.formals
                          if formal.is_constant}
             digest = fingerprint(self.base.python_function,
-                                 Specialization((), (), (), options, target), constants)
+                                 Specialization((), (), (),
+                                                self.base.options.override(changes), target),
+                                 constants)
             if digest is not None:
                 digests[label] = digest
         return digests
@@ -279,7 +311,7 @@ class Autotuner(Layer):
 
 
 @without_our_frames
-def autotune(configs: Iterable[Config], key: Sequence[str] = (),
+def autotune(configs: Iterable[Config] = (), key: Sequence[str] = (),
              prune_configs_by: Mapping[str, object] | None = None,
              reset_to_zero: Sequence[str] | None = None,
              restore_value: Sequence[str] | None = None, pre_hook: Hook | None = None,
@@ -289,14 +321,16 @@ def autotune(configs: Iterable[Config], key: Sequence[str] = (),
              cache_results: bool = True) -> Callable[[Kernel | Layer], Autotuner]:
     """Launch a kernel in the fastest of several configurations; it goes above @bn.jit.
 
-    configs: Config objects.
+    configs: Config objects.  Where constants are bn.auto, in a Config or as the kernel's defaults,
+        the compiler proposes the few choices of tiles that are timed; without any Config, that is
+        all that is tuned.
     key: measure again when these change: arguments ("n") and attributes ("a.shape"); dtypes,
         strides, alignment and constants are always part of it.
     prune_configs_by: see Pruning.
     reset_to_zero, restore_value: arrays that get 0, or their first values, before each run.
     pre_hook, post_hook: called around each measured run; pre_hook(arguments, reset_only=True)
         once after measuring.
-    warmup, rep: ms per configuration.
+    warmup, rep: ms per configuration; 25 and 100 on a GPU.
     use_cuda_graph: measure in CUDA graphs, without the cost of launches.
     do_bench: (function, quantiles=) -> quantiles in ms; measures instead of bn.testing.do_bench.
     cache_results: keep timings on disk.
@@ -317,6 +351,14 @@ def autotune(configs: Iterable[Config], key: Sequence[str] = (),
     pruning = Pruning.of(prune_configs_by)
     return without_our_frames(
         lambda kernel: Autotuner(kernel, configs, key, pruning, measurement, cache_results))
+
+
+def _left_to_the_compiler(kernel: object) -> frozenset[str]:
+    """The constants of a kernel whose default is bn.auto."""
+    signature = getattr(kernel, "signature", None)
+    formals = signature.formals if isinstance(signature, Signature) else ()
+    return frozenset(formal.name for formal in formals
+                     if formal.has_default and type(formal.default) is Auto)
 
 
 def _reason(error: Exception) -> str:

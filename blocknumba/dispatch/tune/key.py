@@ -16,6 +16,7 @@ from blocknumba.dispatch.launch.driver import Driver, find_driver, host_pointer
 from blocknumba.dispatch.launch.launcher import MAX_PLANS
 from blocknumba.dispatch.launch.signature import Formal, Signature
 from blocknumba.dispatch.launch.specialize import ALIGNMENT, argument_of, freeze
+from blocknumba.dispatch.tiles.choice import bucket, bucketed
 from blocknumba.errors import BlockTypeError, BlockValueError, require, require_known
 from blocknumba.tile_ir.ir.types import ArrayArgument, DType
 from blocknumba.tracebacks import without_our_frames
@@ -166,18 +167,21 @@ def require_keys(keys: Sequence[str], signature: Signature, chosen: frozenset[st
 
 
 def tuning_key(arguments: Arguments, bound: Mapping[str, object], keys: Sequence[str],
-               options: Mapping[str, object], kernel: str) -> TuningKey:
+               options: Mapping[str, object], kernel: str, tiles: bool = False) -> TuningKey:
     """The key of a call.
 
     It always holds the dtypes, strides and alignment of arrays as far as code is specialised on
     them, the kinds of numbers, constants and options; and the values that keys name.
     arguments: those that are not tuned.  bound: their values.  options: of the launch.
+    tiles: and what tiles are chosen by, shapes and ints in buckets.
     """
     fields = [f"{name}: {_kind(info)}" for name, info in arguments.infos.items()]
     fields += [f"{name}={_text(value)}" for name, value in arguments.constants.items()]
     fields += [f"{name}={value!r}" for name, value in options.items()]
     fields += [f"{key}={_text(_named_value(key, arguments, bound, kernel))}" for key in keys
               if key not in arguments.constants]
+    if tiles:
+        fields += [f"{name} near {_near(info)}" for name, info in arguments.infos.items()]
     exact = tuple(freeze(value, f"{kernel}: argument {name}")
                   for name, value in arguments.constants.items())
     return TuningKey(", ".join(fields), exact)
@@ -196,6 +200,10 @@ def _kind(info: object) -> str:
             for stride, divisor in zip(argument.strides, argument.stride_divisibility)]
     wide = ", wide" * argument.wide
     return f"{argument.dtype}[{', '.join(axes)}]:{argument.alignment}{wide}"
+
+
+def _near(info: object) -> object:
+    return tuple(map(bucket, info.shape)) if isinstance(info, ArrayInfo) else bucketed(info.value)
 
 
 def _named_value(key: str, arguments: Arguments, bound: Mapping[str, object],
@@ -233,10 +241,11 @@ class Memo:
     """The configurations of earlier launches of one tuned kernel.
 
     keys: what the user wants to be told apart.
+    tiles: whether ints are told apart too, by which tiles are chosen.
     """
 
-    def __init__(self, signature: Signature, keys: Sequence[str]):
-        self._signature, self._keys = signature, keys
+    def __init__(self, signature: Signature, keys: Sequence[str], tiles: bool):
+        self._signature, self._keys, self._tiles = signature, keys, tiles
         self._functions: dict[CallSignature, Callable[..., Hashable] | None] = {}
         self._configs: dict[tuple[CallSignature, Hashable], Config] = {}
 
@@ -251,8 +260,8 @@ class Memo:
                 return None  # a mistake that binding reports
             given = dict(zip(self._signature.names, map(type, arguments)))
             given |= {name: type(value) for name, value in keywords.items()}
-            function = _key_function(find_driver(), self._signature, given, len(arguments),
-                                     self._keys)
+            keys = (*self._keys, *(size_names(given) if self._tiles else ()))
+            function = _key_function(find_driver(), self._signature, given, len(arguments), keys)
             self._functions[call] = function
         if function is None:
             return None
@@ -315,6 +324,11 @@ def key_expressions(driver: Driver | None, signature: Signature, given: Mapping[
             return None
         expressions += found
     return expressions
+
+
+def size_names(given: Mapping[str, type]) -> list[str]:
+    """The arguments that may be sizes, by their classes: a float says nothing about tiles."""
+    return [name for name, cls in given.items() if issubclass(cls, (int, np.integer))]
 
 
 def key_scope(driver: Driver | None) -> dict[str, object]:

@@ -189,7 +189,8 @@ def progress(items: Sequence[Item], title: str) -> Iterator[Iterable[Item]]:
 
 QUANTILES = (0.5, 0.2, 0.8)
 _ON_DEVICE = Budget()
-_ON_HOST = Budget(0.0, 5.0)  # the interpreter is slow, and its times say little
+_NATIVE = Budget(2.0, 20.0)
+_INTERPRETED = Budget(0.0, 5.0)  # slow, and its times say little
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +214,7 @@ class Measurement:
 
     reset_to_zero, restore_value: arrays that get 0, or their first values, before each run.
     pre_hook, post_hook: called before and after each run, with the caller's own arrays.
-    warmup, rep: ms; None for the defaults.
+    warmup, rep: ms; None for what suits the device.
     use_cuda_graph: measure in CUDA graphs, before which arrays are reset once.
     do_bench: (function, quantiles=) -> the quantiles in ms; measures instead of ours.
     """
@@ -254,7 +255,8 @@ class Measurement:
         if self.do_bench is not None:
             found = self.do_bench(lambda: both(stream), quantiles=QUANTILES)
             return found if np.ndim(found) else (found,) * len(QUANTILES)
-        budget = self._budget(_ON_HOST if driver is None else _ON_DEVICE)
+        budget = self._budget(_ON_DEVICE if driver else _NATIVE if trial.call.compiled.native
+                              else _INTERPRETED)
         if driver is None:
             times = time_on_host(lambda: run(None), budget, lambda: before(None))
         elif self.use_cuda_graph:

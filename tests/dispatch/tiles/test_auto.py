@@ -10,6 +10,7 @@ import pytest
 import blocknumba as bn
 from blocknumba.dispatch.tiles import chooser as chooser_module
 from blocknumba.dispatch.tiles.chooser import Chooser
+from blocknumba.dispatch.tune.autotune import TIMED_TILES
 from blocknumba.errors import AutotuneError, BlockError, BlockTypeError, BlockValueError
 
 
@@ -193,3 +194,60 @@ def test_a_launch_in_njit_needs_the_extents():
 
     with pytest.raises(numba.TypingError, match=r"given bn\.auto, which only a launch from Python"):
         run(np.ones(16, np.float32))
+
+
+def autotuned(times: list[float], configs=(), **options: object):
+    """matmul or another kernel, tuned with times that are made up; and what was timed."""
+    seen: list[object] = []
+
+    def bench(fn, quantiles):
+        fn()
+        seen.append(fn)
+        return times[(len(seen) - 1) % len(times)]
+
+    kernel = options.pop("kernel", matmul)
+    return bn.autotune(configs, do_bench=bench, cache_results=False, **options)(kernel), seen
+
+
+def test_autotune_times_the_few_best_choices_once():
+    kernel, seen = autotuned([3.0, 2.0, 1.0, 4.0])
+    x, w, out = product(100, 70, 40)
+    for _ in range(2):
+        kernel[grid_of(out)](x, w, out)
+
+    assert len(seen) == TIMED_TILES
+    best = matmul.tiles.best({**dict(zip(("x", "w", "out"), (x, w, out))), "BM": bn.auto,
+                              "BN": bn.auto, "BK": bn.auto}, {}, grid_of(out), 3)
+    assert kernel.best_config.kwargs == best[2]
+    np.testing.assert_allclose(out, x.astype(np.float64) @ w, rtol=1e-5, atol=1e-5)
+
+
+def test_autotune_times_them_again_for_other_sizes_alone():
+    kernel, seen = autotuned([1.0])
+    for rows in (100, 101, 99, 400):  # the first three are of one bucket
+        x, w, out = product(rows, 70, 40)
+        kernel[grid_of(out)](x, w, out)
+        np.testing.assert_allclose(out, x.astype(np.float64) @ w, rtol=1e-5, atol=1e-5)
+
+    assert len(seen) == 2 * TIMED_TILES
+
+
+def test_autotune_tries_the_tiles_of_a_configuration_with_its_options():
+    configs = [bn.Config({"BLOCK": bn.auto}, num_warps=1), bn.Config({"BLOCK": 64}, num_warps=2)]
+    kernel, seen = autotuned([2.0] * TIMED_TILES + [1.0], configs, kernel=double)
+    x = np.random.default_rng().standard_normal(3000).astype(np.float32)
+    out = np.full_like(x, np.nan)
+    kernel[lambda a: bn.cdiv(x.size, a["BLOCK"])](x, out)
+
+    np.testing.assert_array_equal(out, x * 2)
+    assert str(kernel.best_config) == "BLOCK=64, num_warps=2"
+    labels = [row.configuration for row in kernel.timings]
+    assert len(labels) == len(seen) == TIMED_TILES + 1
+    assert all(label.endswith("num_warps=1") for label in labels[1:])
+
+
+def test_autotune_keeps_what_it_chooses_to_itself():
+    kernel, _ = autotuned([1.0])
+    x, w, out = product(10, 10, 10)
+    with pytest.raises(BlockValueError, match="given BM, which autotune chooses"):
+        kernel[grid_of(out)](x, w, out, BM=16)
