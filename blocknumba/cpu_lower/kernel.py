@@ -13,7 +13,6 @@ returns 0, or the number of the failure that stopped it. `arguments` points to 8
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 from blocknumba.cpu_lower import ops
@@ -22,7 +21,7 @@ from blocknumba.cpu_lower.emitter import MAX_STACK_BYTES, Emitter, Failure
 from blocknumba.cpu_lower.printing import FIRST_SLOT
 from blocknumba.cpu_lower.plans.program_order import AXES, program_order
 from blocknumba.cpu_lower.target import CpuTarget
-from blocknumba.cpu_lower.toolchain import linked
+from blocknumba.cpu_lower.toolchain import linked, symbol
 from blocknumba.cpu_lower.versions import in_two_versions
 from blocknumba.cpu_lower.writer import Module
 from blocknumba.tile_ir.ir.function import Function, Op, Parameter, walk
@@ -60,7 +59,7 @@ def lower(fn: Function, target: CpuTarget, *, disjoint: bool = False) -> Lowered
     module = Module()
     emitter = Emitter(fn, target, module, disjoint=disjoint)
     entry = _parameters(emitter)
-    name = symbol(fn.name)
+    name = symbol("bn_", fn.name)
     _programs(emitter)
     text = emitter.writer.define(
         f"define i32 @{name}(ptr %arguments, i64 %first, i64 %stop, i32 %grid0, i32 %grid1, "
@@ -79,13 +78,6 @@ def unsupported(fn: Function) -> str:
         if op.name == "loop" and any(map(may_wait, walk(op.regions[0]))):
             return "a loop that may wait for other programs is interpreted, in their order"
     return ""
-
-
-def symbol(name: str) -> str:
-    """The name of a kernel's function: ASCII, and a digest where others would meet it."""
-    plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
-    digest = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
-    return f"bn_{plain}_{digest}"
 
 
 def _parameters(emitter: Emitter) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import re
 from collections.abc import Mapping
 
@@ -16,6 +17,13 @@ _EXTERNAL = re.compile(r'^declare [^@]*@"?(?!llvm\.)([^"(]+)"?\(|^@"?([^" ]+)"? 
                        re.MULTILINE)
 OPTIMISATION = 2  # of LLVM's pass pipeline
 SCALAR = "scalar_"  # how symbols of scalar functions begin
+
+
+def symbol(kind: str, name: str) -> str:
+    """A symbol for what a user has named: ASCII, and a digest, so that no two meet."""
+    plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)
+    digest = hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
+    return f"{kind}{plain}_{digest}"
 
 
 @functools.cache
@@ -47,15 +55,15 @@ def linked(llvm_ir: str, functions: Mapping[str, HostCode], target: CpuTarget) -
     if not functions:
         return llvm_ir
     module = binding.parse_assembly(llvm_ir)
-    for symbol, code in functions.items():
+    for name, code in functions.items():
         other = binding.parse_assembly(code.module)
         for defined in (*other.functions, *other.global_variables):
             if not defined.is_declaration:
                 defined.linkage = binding.Linkage.internal
         called = other.get_function(code.symbol)
-        called.name, called.linkage = symbol, binding.Linkage.external
+        called.name, called.linkage = name, binding.Linkage.external
         module.link_in(other)
-        module.get_function(symbol).linkage = binding.Linkage.internal
+        module.get_function(name).linkage = binding.Linkage.internal
     passes = binding.create_new_module_pass_manager()
     passes.add_global_dead_code_eliminate_pass()
     passes.add_strip_dead_prototype_pass()

@@ -22,7 +22,7 @@ from blocknumba.tile_ir.ir.tensor_map import ALIGNMENT, SIZE_BYTES
 assert ops.CODE, "the code faces are registered by importing them"
 
 # names that are no identifiers of PTX; then those that a module declares besides its kernel
-_TAKEN = re.compile(r"_|WARP_SZ|vprintf|__assertfail|__nv_\w+|shared_memory|text\d+")
+_TAKEN = re.compile(r"_|WARP_SZ|vprintf|__assertfail|__nv(vm)?_\w+|shared_memory|text\d+")
 
 
 @dataclass(frozen=True, slots=True)

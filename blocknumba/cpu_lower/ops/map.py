@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from blocknumba.cpu_lower.elements import Lanes, memory_type
 from blocknumba.cpu_lower.emitter import Coordinates, Emitter, root
-from blocknumba.cpu_lower.toolchain import SCALAR
+from blocknumba.cpu_lower.toolchain import SCALAR, symbol
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.types import DType, bool_
 from blocknumba.tile_ir.ops.map import ScalarFunction, map_
@@ -50,14 +50,14 @@ def _masked(emitter: Emitter, function: ScalarFunction) -> str:
     Its memory is its own, so that LLVM keeps the results in registers.
     Source: Numba's calling convention, `i32 f(results*, exception*, parameters...)`.
     """
-    called, symbol = f"{SCALAR}{function.name}", f"masked_{function.name}"
+    called, caller = symbol(SCALAR, function.name), symbol("masked_", function.name)
     emitter.linked[called] = function.require_body().host_code()
     types = [memory_type(dtype) for dtype in function.parameters]
     emitter.module.declare("i32", called, ["ptr", "ptr", *types])
     result = _storage_type(function.results)
     given = "".join(f", {type_} %x{index}" for index, type_ in enumerate(types))
-    emitter.module.add(symbol, f"""\
-define internal {result} @{symbol}(i1 %mask{given}) alwaysinline {{
+    emitter.module.add(caller, f"""\
+define internal {result} @{caller}(i1 %mask{given}) alwaysinline {{
   %results = alloca {result}, align 8
   %exception = alloca ptr, align 8
   store {result} zeroinitializer, ptr %results, align 8
@@ -70,7 +70,7 @@ done:
   ret {result} %made
 }}
 """)
-    return symbol
+    return caller
 
 
 def _storage_type(results: tuple[DType, ...]) -> str:

@@ -81,9 +81,7 @@ def _signed(signed: str, unsigned: str) -> Element:
 
 
 def _negate(emitter: Emitter, dtype: DType, x: str) -> str:
-    if dtype.is_float:
-        return floats.negate(emitter, dtype, x)
-    return emitter.body.binary("sub", register_type(dtype), "0", x)
+    return (floats if dtype.is_float else integers).negate(emitter, dtype, x)
 
 
 def _absolute(emitter: Emitter, dtype: DType, x: str) -> str:
@@ -109,7 +107,7 @@ LOGICAL: dict[str, Element] = {
     **_BITWISE, **_COMPARED, "minimum": _instruction("and"), "maximum": _instruction("or")}
 INTEGRAL: dict[str, Element] = {
     **_BITWISE, **_COMPARED,
-    "add": _instruction("add"), "sub": _instruction("sub"), "mul": _instruction("mul"),
+    "add": _instruction("add"), "sub": integers.subtract, "mul": integers.multiply,
     "floordiv": integers.floor_divide, "mod": integers.remainder, "power": integers.power,
     "truncdiv": integers.truncating_divide, "truncmod": integers.truncating_remainder,
     "minimum": integers.minimum, "maximum": integers.maximum,
@@ -127,7 +125,8 @@ FLOATING: dict[str, Element] = {
     "gt": _instruction("fcmp ogt"), "ge": _instruction("fcmp oge"),
     "isnan": floats.is_nan, "isinf": floats.is_infinite, "isfinite": floats.is_finite,
     "sqrt": floats.intrinsic("llvm.sqrt"), "floor": floats.intrinsic("llvm.floor"),
-    "ceil": floats.intrinsic("llvm.ceil"), "trunc": floats.intrinsic("llvm.trunc"),
+    "ceil": floats.intrinsic("llvm.ceil"),
+    "trunc": floats.intrinsic("llvm.nvvm.trunc"),  # no NVVM IR has llvm.trunc
     "rint": floats.intrinsic("llvm.nvvm.round"),
     **{name: floats.library(name) for name in floats.LIBRARY},
 }

@@ -68,6 +68,11 @@ UNPACK_16 = Assembly("unpack.16", "mov.b32 {$0, $1}, $2;", ("i16", "i16"), ("i32
 PACK_32 = Assembly("pack.32", "mov.b64 $0, {$1, $2};", ("i64",), ("i32", "i32"), _MOV)
 UNPACK_32 = Assembly("unpack.32", "mov.b64 {$0, $1}, $2;", ("i32", "i32"), ("i64",), _MOV)
 
+# in 32 bits: see corrections.py
+NEGATE_16 = Assembly(
+    "neg.s16", "{ .reg .b32 t; cvt.s32.s16 t, $1; neg.s32 t, t; cvt.u16.u32 $0, t; }", ("i16",),
+    ("i16",), "neg")
+
 
 @cache
 def permute(first: int, second: int, third: int, fourth: int) -> Assembly:

@@ -3,8 +3,9 @@
 The assembler of CUDA 13.0 takes it that neg.s16 and abs.s16 do not overflow: it leaves out the
 extension of their result where a conversion, a comparison, a shift or a product reads its sign, so
 that -(-32768) is 32768 there.  That of 13.5 does not.  Both are right about 32 bits.
-What is no PTX text of ours stays as it is: kernels with wgmma, which are linked from LTO IR, and
-device functions, which their callers compile.
+What we lower negates 16 bits by inline PTX in 32 (services/integers.py); this rewrites what libNVVM
+makes of other code, as of scalar functions from numba-cuda.  Those stay as they are where no PTX
+text passes through our hands: kernels linked from LTO IR, and callers of device functions.
 """
 
 from __future__ import annotations

@@ -5,9 +5,35 @@ from __future__ import annotations
 from blocknumba.nvvm_lower.elements import is_literal, memory_type
 from blocknumba.nvvm_lower.emitter import Emitter
 from blocknumba.nvvm_lower.llvm import I1, Body
+from blocknumba.nvvm_lower.ptx.arithmetic import NEGATE_16
 from blocknumba.tile_ir.ir.types import DType
 
 _UNROLLED_POWER = 64  # up to this literal exponent a power is a chain of multiplications
+
+
+def negate(emitter: Emitter, dtype: DType, x: str) -> str:
+    """-x; of the lowest integer, itself.
+
+    That of 16 bits is none that libNVVM knows: it would make instructions of it that an assembler
+    gets wrong (see ptx/corrections.py).
+    """
+    if dtype.bits == 16 and not is_literal(x):
+        return emitter.assembly(NEGATE_16, x)[0]
+    return emitter.body.binary("sub", memory_type(dtype), "0", x)
+
+
+def subtract(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
+    """x - y, modulo 2**bits."""
+    if x == "0":
+        return negate(emitter, dtype, y)
+    return emitter.body.binary("sub", memory_type(dtype), x, y)
+
+
+def multiply(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
+    """x * y, modulo 2**bits."""
+    if "-1" in (x, y):
+        return negate(emitter, dtype, x if y == "-1" else y)
+    return emitter.body.binary("mul", memory_type(dtype), x, y)
 
 
 def absolute(emitter: Emitter, dtype: DType, x: str) -> str:
@@ -16,7 +42,7 @@ def absolute(emitter: Emitter, dtype: DType, x: str) -> str:
         return x
     body, type_ = emitter.body, memory_type(dtype)
     is_negative = body.compare("icmp slt", type_, x, "0")
-    return body.select(is_negative, type_, body.binary("sub", type_, "0", x), x)
+    return body.select(is_negative, type_, negate(emitter, dtype, x), x)
 
 
 def minimum(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
@@ -50,7 +76,7 @@ def floor_divide(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
     quotient = body.select(_signs_differ(body, type_, rest, divisor), type_, less, quotient)
     if y == "-1" or not is_literal(y):
         is_minus_one = body.compare("icmp eq", type_, y, "-1")
-        quotient = body.select(is_minus_one, type_, body.binary("sub", type_, "0", x), quotient)
+        quotient = body.select(is_minus_one, type_, negate(emitter, dtype, x), quotient)
     return _zero_if_zero(body, type_, y, quotient)
 
 
@@ -76,7 +102,7 @@ def truncating_divide(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
     quotient = body.binary("sdiv", type_, x, _divisor(body, type_, y, "1", "-1"))
     if y == "-1" or not is_literal(y):
         is_minus_one = body.compare("icmp eq", type_, y, "-1")
-        quotient = body.select(is_minus_one, type_, body.binary("sub", type_, "0", x), quotient)
+        quotient = body.select(is_minus_one, type_, negate(emitter, dtype, x), quotient)
     return _zero_if_zero(body, type_, y, quotient)
 
 
