@@ -38,6 +38,12 @@ class Loc:
         code = function.__code__
         return Loc(code.co_filename, code.co_firstlineno, function=function.__name__)
 
+    def __reduce__(self) -> str | tuple:
+        """UNKNOWN stays the one that it is, in another process too."""
+        if self == UNKNOWN:
+            return "UNKNOWN"
+        return Loc, (self.file, self.line, self.column, self.end_column, self.function, self.caller)
+
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" if self.file else "unknown"
 

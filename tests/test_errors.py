@@ -1,8 +1,9 @@
 """What a user sees of an error."""
 
 import linecache
+import pickle
 
-from blocknumba.errors import BlockTypeError, Loc, require
+from blocknumba.errors import UNKNOWN, BlockTypeError, Loc, require
 
 FILE = "<kernel>"
 
@@ -52,3 +53,10 @@ def test_require_formats_what_was_given():
         assert (error.message, error.hint) == ("op: given 1, accepted 2", "h")
     else:
         raise AssertionError("nothing was raised")
+
+
+def test_an_error_without_a_place_has_none_in_another_process_either():
+    error = pickle.loads(pickle.dumps(BlockTypeError("add: given a list", hint="pass an array")))
+
+    assert str(error) == "add: given a list\n  hint: pass an array"
+    assert error.loc is UNKNOWN

@@ -11,7 +11,8 @@ from array_libraries import present
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "examples"
-NOT_HERE = {"array_libraries", "torch_modules"}  # tests/pytorch runs the latter
+# run by tests/pytorch and tests/clusters
+NOT_HERE = {"array_libraries", "torch_modules", "dask_spread", "two_gpus"}
 EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in NOT_HERE)
 
 

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
+import blocknumba.triton as triton
+import blocknumba.triton.language as tl
 
 
 @bn.jit
@@ -105,10 +107,45 @@ def test_cloudpickle_writes_a_kernel_whole_where_no_other_process_finds_it():
     assert pickle.loads(cloudpickle.dumps(double)) is double
 
 
+def test_cloudpickle_takes_the_source_along():
+    @triton.jit
+    def sent(x, out, B: tl.constexpr):
+        at = tl.arange(0, B)
+        if B > 2 and B < 8:
+            tl.store(out + at, tl.load(x + at) * 3)
+
+    @bn.jit
+    def wrong(x):
+        x[bn.span(0, 4)] = "text"
+
+    done = subprocess.run([sys.executable, "-c", READER], input=cloudpickle.dumps((sent, wrong)),
+                          capture_output=True, timeout=120, check=False)
+
+    assert done.stdout.decode().splitlines()[0] == "[0. 3. 6. 9.]", done.stderr
+    told = done.stdout.decode()
+    line = wrong.py_func.__code__.co_firstlineno + 2
+    assert f"test_pickling.py, line {line}, in wrong" in told
+    assert 'x[bn.span(0, 4)] = "text"' in told
+
+
+READER = """
+import pickle, sys
+import numpy as np
+sent, wrong = pickle.load(sys.stdin.buffer)
+x, out = np.arange(4, dtype=np.float32), np.full(4, np.nan, np.float32)
+sent[(1,)](x, out, B=4)
+print(out)
+try:
+    wrong[1](x)
+except Exception as error:
+    print(error)
+"""
 PROGRAM = """
 import multiprocessing, sys
 import numpy as np
 import blocknumba as bn
+import blocknumba.triton as triton
+import blocknumba.triton.language as tl
 from kernels_of_a_module import scale
 
 @bn.jit
@@ -129,6 +166,8 @@ if __name__ == "__main__":
 """
 MODULE = """
 import blocknumba as bn
+import blocknumba.triton as triton
+import blocknumba.triton.language as tl
 
 @bn.jit
 def scale(x, out, B: bn.constexpr):

@@ -11,6 +11,8 @@ import weakref
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 
+from blocknumba.dispatch.compile.sources import WithSource
+
 _ATTRIBUTES = frozenset(("LOAD_ATTR", "LOAD_METHOD"))
 _GLOBALS = frozenset(("LOAD_GLOBAL", "LOAD_NAME"))
 _CELLS = frozenset(("LOAD_DEREF", "LOAD_CLASSDEREF"))
@@ -147,8 +149,12 @@ _REFERRED: weakref.WeakKeyDictionary[FunctionType, weakref.ref] = weakref.WeakKe
 
 
 def _reference(cls: type, arguments: tuple) -> FunctionType:
+    carried = tuple(WithSource(argument) if isinstance(argument, FunctionType) else argument
+                    for argument in arguments)
+
     def reference() -> Named:
-        return cls(*arguments)
+        return cls(*(argument.function if isinstance(argument, WithSource) else argument
+                     for argument in carried))
     return reference
 
 

@@ -50,6 +50,11 @@ class ArrayInfo:
         """Number of elements."""
         return math.prod(self.shape)
 
+    @property
+    def is_aligned(self) -> bool:
+        """Whether elements are where the processor wants them; others are copied for a launch."""
+        return self.pointer % self.dtype.bytes == 0 or not self.size
+
     def offsets(self) -> tuple[int, int]:
         """Minimum and maximum offset of an element from the first, in elements."""
         reach = [(extent - 1) * stride for extent, stride in zip(self.shape, self.strides)]
@@ -69,7 +74,7 @@ def array_info(value: object, where: str) -> ArrayInfo | None:
 
     where: the kernel and the argument, for messages.
     Errors: BlockTypeError for a dtype, rank or kind of memory that a kernel cannot use;
-    BlockValueError for elements that are not aligned.
+    BlockValueError for elements on a GPU that are not aligned.
     """
     library = library_of(type(value))
     if library is not None:
@@ -80,7 +85,7 @@ def array_info(value: object, where: str) -> ArrayInfo | None:
         return None
     require(len(info.shape) <= MAX_RANK, "{}: given an array of rank {}, accepted 0 to {}", where,
             len(info.shape), MAX_RANK)
-    require(info.pointer % info.dtype.bytes == 0 or not info.size,
+    require(info.device is None or info.is_aligned,
             "{}: given {} elements at address {:#x}, accepted addresses that are multiples of {}",
             where, info.dtype, info.pointer, info.dtype.bytes, error=BlockValueError,
             hint="pass a copy")

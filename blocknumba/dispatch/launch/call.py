@@ -113,7 +113,8 @@ class Call:
     def _native_plan(self) -> NativePlan | None:
         """The plan of native code for arrays on the host."""
         if self.compiled.native is None or any(
-                array.device is not None for array in self.arguments.arrays.values()):
+                array.device is not None or not array.is_aligned
+                for array in self.arguments.arrays.values()):
             return None
         # here and not above: it imports llvmlite, which launches on a GPU do without
         from blocknumba.dispatch.launch.native import NativePlan

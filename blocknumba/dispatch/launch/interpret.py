@@ -20,16 +20,24 @@ def interpret(compiled: Compiled, grid: Grid, infos: Mapping[str, ArgumentInfo],
               stream: int | None) -> None:
     """Run all programs of a grid.
 
-    Device arrays are copied to the host, and back when the kernel stores to them.
+    Device arrays, and arrays whose elements are not aligned, are copied, and back when the kernel
+    stores to them.
     stream: the one that the user asked for, on which the copies are made.
     """
     host = {name: host_view(info) if isinstance(info, ArrayInfo) else info.value
             for name, info in infos.items()
-            if not isinstance(info, ArrayInfo) or info.device is None}
-    devices = {name: info for name, info in infos.items() if name not in host}
-    if not devices:
+            if not isinstance(info, ArrayInfo) or info.device is None and info.is_aligned}
+    if len(host) == len(infos):
         _run(compiled, grid, host, infos)
         return
+    crooked = {name: info for name, info in infos.items()
+               if name not in host and info.device is None}
+    if crooked:
+        with HostCopies(None, crooked, compiled.effects.stored, None) as copies:
+            copied = {name: array_info(array, name) for name, array in copies.items()}
+            interpret(compiled, grid, {**infos, **copied}, stream)
+        return
+    devices = {name: info for name, info in infos.items() if name not in host}
     driver = require_driver(compiled.name)
     device = next(iter(devices.values())).device
     with (driver.on_device(device),

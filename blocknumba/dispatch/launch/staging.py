@@ -1,8 +1,13 @@
-"""Staging copies: of host arrays on the GPU, and of device arrays on the host."""
+"""Staging copies: of host arrays on the GPU, and of device arrays on the host.
+
+Host arrays whose elements are not aligned, such as views of messages that were received, are copied
+to where they are, on the CPU too.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -10,7 +15,7 @@ import numpy as np
 
 from blocknumba.dispatch.launch.arrays import ArrayInfo, host_view
 from blocknumba.dispatch.launch.driver import Driver, host_pointer
-from blocknumba.errors import LaunchError
+from blocknumba.errors import BlockValueError, LaunchError, require
 
 PAGE = 256  # cuMemAlloc's alignment, kept by copies: the array's code fits the copy
 
@@ -21,6 +26,8 @@ class Range:
 
     names: the arguments whose arrays are in it.
     stored: bytes that a kernel may store to, as (low, high); None when there are none.
+    phase: address of the first byte of a copy, modulo PAGE: that of the original, but for elements
+        that are not aligned.
     copy: address of the first byte of the copy.
     """
 
@@ -28,6 +35,7 @@ class Range:
     high: int
     names: list[str]
     stored: tuple[int, int] | None = None
+    phase: int = 0
     copy: int = 0
 
 
@@ -72,10 +80,9 @@ class DeviceCopies:
         size = range_.high - range_.low
         if not size:
             return  # an empty array: its copy is at the null pointer
-        offset = range_.low % PAGE
-        allocation = self._driver.allocate(size + offset, self._stream)
+        allocation = self._driver.allocate(size + range_.phase, self._stream)
         self._allocations.append(allocation)
-        range_.copy = allocation + offset
+        range_.copy = allocation + range_.phase
         self._driver.copy_to_device(range_.copy, range_.low, size, self._stream)
 
     def _copy_back(self) -> None:
@@ -92,12 +99,14 @@ class DeviceCopies:
 
 
 class HostCopies:
-    """Device arrays copied to the host for a run on the CPU, and back when it stores to them."""
+    """Arrays copied on the host, for a run on the CPU, and back when it stores to them.
 
-    def __init__(self, driver: Driver, arrays: Mapping[str, ArrayInfo], stored: frozenset[str],
-                 stream: int):
-        self._driver, self._stream = driver, stream
-        self._arrays = {name: info for name, info in arrays.items() if info.device is not None}
+    driver: copies from the GPU; None for arrays of the host.
+    """
+
+    def __init__(self, driver: Driver | None, arrays: Mapping[str, ArrayInfo],
+                 stored: frozenset[str], stream: int | None):
+        self._driver, self._stream, self._arrays = driver, stream, arrays
         self._ranges = merged_ranges(self._arrays, stored)
         self._memory: list[np.ndarray] = []
 
@@ -106,15 +115,13 @@ class HostCopies:
         views: dict[str, np.ndarray] = {}
         for range_ in self._ranges:
             memory = np.empty(range_.high - range_.low + PAGE, np.uint8)
-            range_.copy = host_pointer(memory) + (range_.low - host_pointer(memory)) % PAGE
+            range_.copy = host_pointer(memory) + (range_.phase - host_pointer(memory)) % PAGE
             self._memory.append(memory)
-            if range_.high > range_.low:
-                self._driver.copy_to_host(range_.copy, range_.low, range_.high - range_.low,
-                                          self._stream)
+            self._copy(range_.copy, range_.low, range_.high - range_.low)
             for name in range_.names:
                 info = self._arrays[name]
                 views[name] = host_view(info, range_.copy + info.pointer - range_.low, memory)
-        self._driver.synchronize(self._stream)
+        self._wait()
         return views
 
     def __exit__(self, kind: type | None, *_: object) -> None:
@@ -123,13 +130,26 @@ class HostCopies:
         for range_ in self._ranges:
             if range_.stored:
                 low, high = range_.stored
-                self._driver.copy_to_device(low, range_.copy + low - range_.low, high - low,
-                                            self._stream)
-        self._driver.synchronize(self._stream)
+                self._copy(low, range_.copy + low - range_.low, high - low, back=True)
+        self._wait()
+
+    def _copy(self, target: int, source: int, size: int, back: bool = False) -> None:
+        if self._driver is None:
+            ctypes.memmove(target, source, size)
+        elif size:
+            copy = self._driver.copy_to_device if back else self._driver.copy_to_host
+            copy(target, source, size, self._stream)
+
+    def _wait(self) -> None:
+        if self._driver is not None:
+            self._driver.synchronize(self._stream)
 
 
 def merged_ranges(arrays: Mapping[str, ArrayInfo], stored: frozenset[str]) -> list[Range]:
-    """The disjoint ranges of bytes that the arrays are in, in order of address."""
+    """The disjoint ranges of bytes that the arrays are in, in order of address.
+
+    Errors: BlockValueError for arrays that overlap, of which no copy has all elements aligned.
+    """
     ranges: list[Range] = []
     whole = {name: info for name, info in arrays.items() if info.size}
     for name, info in sorted(whole.items(), key=lambda item: item[1].byte_range()):
@@ -142,6 +162,20 @@ def merged_ranges(arrays: Mapping[str, ArrayInfo], stored: frozenset[str]) -> li
         if name in stored:
             before = range_.stored or (low, high)
             range_.stored = min(before[0], low), max(before[1], high)
+    for range_ in ranges:
+        range_.phase = _phase(range_, arrays)
     empty = [Range(info.pointer, info.pointer, [name])
              for name, info in arrays.items() if name not in whole]
     return ranges + empty
+
+
+def _phase(range_: Range, arrays: Mapping[str, ArrayInfo]) -> int:
+    infos = [arrays[name] for name in range_.names]
+    widest = max(infos, key=lambda info: info.dtype.bytes)
+    shift = widest.pointer % widest.dtype.bytes
+    for name, info in zip(range_.names, infos):
+        require((info.pointer - shift) % info.dtype.bytes == 0,
+                "argument {}: given {} elements at address {:#x} that overlap {} elements at {:#x}, "
+                "accepted arrays that can be aligned together", name, info.dtype, info.pointer,
+                widest.dtype, widest.pointer, error=BlockValueError, hint="pass a copy")
+    return (range_.low - shift) % PAGE

@@ -103,8 +103,8 @@ class Scratch:
     """The arrays of one call with copies instead of those that must stay as they are.
 
     Copied are the arrays that the kernel stores to, those that share memory with them, and those
-    that are not where the kernel runs.  Copies overlap as the arrays do, and keep their strides
-    and the alignment of their addresses, so that the same code runs on them.
+    that are not where the kernel runs, or not aligned.  Copies overlap as the arrays do, and keep
+    their strides and the alignment of their addresses, so that the same code runs on them.
 
     device: where the kernel runs; None for the CPU.
     """
@@ -116,7 +116,8 @@ class Scratch:
         for array_device in {info.device for info in arrays.values()}:
             there = {name: info for name, info in arrays.items() if info.device == array_device}
             self._copied += [(range_, array_device) for range_ in merged_ranges(there, stored)
-                             if array_device != device or range_.stored]
+                             if array_device != device or range_.stored
+                             or range_.phase != range_.low % PAGE]
 
     def __enter__(self) -> Scratch:
         try:
@@ -157,10 +158,9 @@ class Scratch:
     def _copy(self, range_: Range, array_device: int | None) -> None:
         size, owner = range_.high - range_.low, None
         if size:
-            offset = range_.low % PAGE
-            allocation = self._memory.allocate(size + offset)
+            allocation = self._memory.allocate(size + range_.phase)
             owner = self._memory.owner(allocation)
-            range_.copy = allocation + offset
+            range_.copy = allocation + range_.phase
             self._memory.copy(range_.copy, range_.low, size, array_device)
         for name in range_.names:
             info = self._arrays[name]
