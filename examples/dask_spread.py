@@ -1,8 +1,8 @@
 """A kernel on the chunks of a Dask array: how much the neighbourhood of every element varies.
 
-Chunks are NumPy arrays, or CuPy arrays where there is a GPU.  `map_overlap` gives each chunk a border
-of its neighbours' elements; the kernel runs on it wherever Dask wants, in threads, in processes of
-this machine or on other machines.  Compiled code is kept on disk, where the processes share it.
+Chunks are NumPy arrays, or CuPy arrays where there is a GPU.  `overlap` gives each chunk a border of
+its neighbours' elements; the kernel runs on it wherever Dask wants, in threads, in processes of this
+machine or on other machines.  Compiled code is kept on disk, where the processes share it.
 
     python examples/dask_spread.py                the table of one worker and two
 """
@@ -92,8 +92,8 @@ def main() -> None:
     dask.config.set({"distributed.nanny.pre-spawn-environ.NUMBA_NUM_THREADS": "1"})
     times = {}
     for workers in (1, 2):
-        with (LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as local,
-              Client(local)):
+        with (LocalCluster(n_workers=workers, threads_per_worker=1,
+                           dashboard_address=None) as local, Client(local)):
             check(spread(chunks).compute(), x)
             print(f"dask_spread: {workers} workers: equal to NumPy")
             large = da.random.default_rng(0).standard_normal((8000, 8000), dtype=np.float32,

@@ -1,4 +1,4 @@
-"""Products of matrices on several GPUs: torch.distributed moves tensors, blocknumba multiplies them.
+"""Products of matrices on several GPUs: torch.distributed moves tensors, blocknumba multiplies.
 
 x is split by rows, a share for each process:
 

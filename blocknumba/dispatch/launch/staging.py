@@ -175,7 +175,7 @@ def _phase(range_: Range, arrays: Mapping[str, ArrayInfo]) -> int:
     shift = widest.pointer % widest.dtype.bytes
     for name, info in zip(range_.names, infos):
         require((info.pointer - shift) % info.dtype.bytes == 0,
-                "argument {}: given {} elements at address {:#x} that overlap {} elements at {:#x}, "
-                "accepted arrays that can be aligned together", name, info.dtype, info.pointer,
+                "argument {}: given {} elements at address {:#x} that overlap {} elements at {:#x}"
+                ", accepted arrays that can be aligned together", name, info.dtype, info.pointer,
                 widest.dtype, widest.pointer, error=BlockValueError, hint="pass a copy")
     return (range_.low - shift) % PAGE
