@@ -95,10 +95,12 @@ class Named:
 
     __module__, __qualname__: of its function.
     chosen: names of arguments that a decorator chooses; None for a kernel without any.
+    origin: of a kernel of parts, the one that it was made of, and how arguments are nested.
     """
 
     __slots__ = ()
     chosen: frozenset[str] | None = None
+    origin: tuple[Named, tuple] | None = None
 
     def last_choice(self) -> dict[str, object] | None:
         """Constants and options that decorators chose for the last launch; empty without any.

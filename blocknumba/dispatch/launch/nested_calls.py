@@ -110,16 +110,20 @@ class NestedCalls:
         kernel._chain.add(launcher, link)
         kernel._begin_with(launcher)
 
-    def _flat(self, bound: Mapping[str, object],
-              are_types: bool = False) -> tuple[Named, list[object]]:
-        """The kernel of the parts of all arguments, and these."""
-        key, values = taken_apart(self._kernel.signature, bound, are_types)
+    def of(self, key: tuple) -> Named:
+        """The kernel of the parts of arguments that are nested in one way."""
         flat = self.kernels.get(key)
         if flat is None:
             if len(self.kernels) >= MAX_PLANS:
                 self.kernels.clear()
             flat = self.kernels[key] = self._made(key)
-        return flat, values
+        return flat
+
+    def _flat(self, bound: Mapping[str, object],
+              are_types: bool = False) -> tuple[Named, list[object]]:
+        """The kernel of the parts of all arguments, and these."""
+        key, values = taken_apart(self._kernel.signature, bound, are_types)
+        return self.of(key), values
 
     def _made(self, key: tuple) -> Named:
         kernel = self._kernel
@@ -128,6 +132,7 @@ class NestedCalls:
         flat.signature = flattening.signature
         flat._positional_names = flattening.signature.positional_names
         flat._hooks = kernel._hooks
+        flat.origin = kernel, key
         return flat
 
 

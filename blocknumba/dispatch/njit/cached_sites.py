@@ -78,8 +78,9 @@ class Reference:
         description = self.site.description
         constants = {name: _portable(value) for name, value in description.constants.items()}
         # as bytes, so that whatever is wrong with them is found in linked_again
+        named, nesting = _origin(self.site.kernel)
         return linked_again, (pickle.dumps((
-            ByName.of(self.site.kernel), description.layout, constants, description.options,
+            ByName.of(named), nesting, description.layout, constants, description.options,
             self.symbol, self.key_words, self.paths)),)
 
 
@@ -91,7 +92,7 @@ def link(kernel: Named, description: Description, key_words: int, file: str) -> 
         site = Site(kernel, description, symbol, key_words)
         return Reference(site, symbol, key_words, False, ())
     site = _site(kernel, description, symbol, key_words)
-    reference = Reference(site, symbol, key_words, True, tuple(_paths(kernel, file)))
+    reference = Reference(site, symbol, key_words, True, tuple(_paths(_origin(kernel)[0], file)))
     return reference if _is_pickled(reference) else Reference(site, symbol, key_words, False, ())
 
 
@@ -123,16 +124,18 @@ def linked_again(pickled: bytes) -> Reference:
         raise Stale(str(error)) from error
 
 
-def _linked_again(kernel: ByName, layout: Layout, constants: Mapping[str, object],
-                  options: Options, symbol: str, key_words: int, paths: tuple[ByName, ...],
-                  ) -> Reference:
-    there = kernel.found()
+def _linked_again(kernel: ByName, nesting: tuple | None, layout: Layout,
+                  constants: Mapping[str, object], options: Options, symbol: str, key_words: int,
+                  paths: tuple[ByName, ...]) -> Reference:
+    there = named = kernel.found()
     constants = {name: value.found() if isinstance(value, ByName) else value
                  for name, value in constants.items()}
     description = Description(layout, constants, options)
+    if isinstance(named, Named) and nesting is not None:
+        there = named.nested.of(nesting)
     if not isinstance(there, Named) or _symbol(there, description) != symbol:
         raise Stale(kernel.name)
-    if any(path.found() is not there for path in paths):
+    if any(path.found() is not named for path in paths):
         raise Stale(kernel.name)
     return Reference(_site(there, description, symbol, key_words), symbol, key_words, True, paths)
 
@@ -143,16 +146,22 @@ def _symbol(kernel: Named, description: Description) -> str | None:
     It says all that the caller's machine code relies on: the kernel's parameters, the record, the
     GPU, of which the key depends, and blocknumba itself, which defines them.
     """
-    name = ByName.of(kernel)
+    named, nesting = _origin(kernel)
+    name = ByName.of(named)
     if name is None:
         return None
     formals = [(formal.name, formal.is_constant, formal.dtype, formal.is_weak, formal.keyword_only,
                 formal.is_divisor, formal.has_default) for formal in kernel.signature.formals]
-    found = digest((source_digest(), name, formals, repr(description.layout.entries),
+    found = digest((source_digest(), name, repr(nesting), formals, repr(description.layout.entries),
                     sorted(description.layout.mapped), description.options,
                     target_of_device(description.device)),
                    tuple(description.constants.values()))
     return None if found is None else f"blocknumba_launch_table_{found}"
+
+
+def _origin(kernel: Named) -> tuple[Named, tuple | None]:
+    """The kernel that has a name; and how arguments are nested, of a kernel of their parts."""
+    return (kernel, None) if kernel.origin is None else kernel.origin
 
 
 def _paths(kernel: Named, file: str) -> Iterator[ByName]:

@@ -22,6 +22,7 @@ from blocknumba.dispatch.compile.references import Named
 from blocknumba.dispatch.launch.signature import Formal
 from blocknumba.dispatch.njit.grids import MetaType, grid_signature
 from blocknumba.dispatch.njit.numba_types import ConstantType, DeviceArrayType, KernelType
+from blocknumba.dispatch.njit.parts import parts_of_types
 from blocknumba.dispatch.njit.record import ArrayEntry, Entry, Layout, ScalarEntry
 from blocknumba.dispatch.njit.site import Description
 from blocknumba.errors import BlockError, BlockTypeError, BlockValueError, require
@@ -164,11 +165,12 @@ def _signature(context: object, launch: LaunchType, args: tuple,
     bound, options = kernel.signature.bind(args, kws | chosen)
     options = {option: of if isinstance(of, types.Type) else types.Omitted(of)
                for option, of in options.items()}
-    layout = Layout(tuple(entries(formals, bound, name)))
-    require_one_device(layout.entries, name)
-    for formal in formals:
+    bound = {argument: _present(of) for argument, of in bound.items()}
+    flat, parts = parts_of_types(kernel, bound)
+    require_one_device(entries(flat.signature.formals, parts, name), name)
+    for formal in flat.signature.formals:
         if formal.is_constant:
-            require_constant(formal, bound[formal.name], name)
+            require_constant(formal, parts[formal.name], name)
     for option, of in options.items():
         require(isinstance(of, (types.Literal, types.Omitted)) or of == types.none,
                 "{}: given {} for the option {}, accepted a literal {}", name, of, option, _WHERE)
@@ -235,6 +237,11 @@ def _python_signature(formals: Iterable[Formal], names: Iterable[str],
         for name in names])
 
 
+def _present(of: object) -> object:
+    """A type; of what may be None the type of what is not, which Numba checks at run time."""
+    return of.type if isinstance(of, types.Optional) else of
+
+
 def run_time_type(formal: Formal, given: object) -> types.Type:
     """The type that an argument is passed as.
 
@@ -280,7 +287,7 @@ def entries(formals: Iterable[Formal], bound: Mapping[str, object],
     for formal in formals:
         given = bound[formal.name]
         if not formal.is_constant and not is_none(given):
-            yield _entry(formal, given, f"{kernel}: argument {formal.name}")
+            yield _entry(formal, given, f"{kernel}: argument {formal.called}")
 
 
 def is_none(given: object) -> bool:
@@ -332,7 +339,7 @@ def _short(of: types.Type) -> str:
 def _advice(formal: Formal, given: types.Type) -> str:
     if isinstance(given, (types.List, types.ListType)):
         return "use an array"
-    if isinstance(given, (types.BaseTuple, types.UnicodeType, types.Callable, KernelType)):
+    if isinstance(given, (types.UnicodeType, types.Callable, KernelType)):
         return ("to pass it as a constant, annotate the parameter: "
                 f"{formal.name}: bn.constexpr")
     if "cuda" in str(given).lower() or isinstance(given, types.PyObject):
@@ -371,9 +378,10 @@ def constant_of_type(formal: Formal, given: types.Type, kernel: str) -> object:
     value = value_of(given)
     if value is MISSING:
         raise BlockTypeError(
-            f"{kernel}: given a value of type {_short(given)} for the constant {formal.name}, "
+            f"{kernel}: given a value of type {_short(given)} for the constant {formal.called}, "
             f"accepted one that is known when Numba compiles",
-            hint=f"write a literal, a global or an argument that is given: {formal.name}=1024")
+            hint=("make it a parameter of its own" if formal.label else
+                  f"write a literal, a global or an argument that is given: {formal.name}=1024"))
     return value
 
 

@@ -15,6 +15,7 @@ from numba.core.registry import cpu_target
 from numba.core.typing.templates import Signature
 from numba.extending import overload
 
+from blocknumba.dispatch.compile.options import OPTION_NAMES
 from blocknumba.dispatch.compile.references import Named
 from blocknumba.dispatch.njit.cached_sites import Reference, environment, link
 from blocknumba.dispatch.njit.calls import (
@@ -24,6 +25,7 @@ from blocknumba.dispatch.njit.calls import (
 from blocknumba.dispatch.njit.grids import call_grid
 from blocknumba.dispatch.njit.launch_table import LAUNCH, SEVERAL_STREAMS, launch_code
 from blocknumba.dispatch.njit.numba_types import KernelType
+from blocknumba.dispatch.njit.parts import parts_in_code
 from blocknumba.dispatch.njit.record_code import I32, I64, key_words, pack
 from blocknumba.dispatch.njit.site import Failure, checked
 from blocknumba.errors import BlockError
@@ -76,8 +78,10 @@ def _launch(context: object, builder: ir.IRBuilder, sig: Signature, args: Sequen
     kernel = launch.kernel
     names = argument_names(kernel)
     of, values = dict(zip(names, sig.args[1:])), dict(zip(names, args[1:]))
-    description = checked(kernel, describe(kernel, of, values))
-    given = [_run_time_value(context, builder, of[entry.name], values[entry.name])
+    flat, types_of_parts, parts = parts_in_code(kernel, of, values, builder)
+    options = {option: of[option] for option in names if option in OPTION_NAMES}
+    description = checked(flat, describe(flat, options | types_of_parts, parts))
+    given = [_run_time_value(context, builder, types_of_parts[entry.name], parts[entry.name])
              for entry in description.layout.entries]
     packed = pack(context, builder, description.layout, [t for t, _ in given],
                   [value for _, value in given])
@@ -86,7 +90,7 @@ def _launch(context: object, builder: ir.IRBuilder, sig: Signature, args: Sequen
     if not isinstance(of[STREAM], types.Omitted):
         chosen = context.cast(builder, values[STREAM], of[STREAM], types.int64)
     stream = chosen if chosen is not None else _own_stream(builder, packed.streams)
-    reference = link(kernel, description, key_words(description.layout), loc.filename)
+    reference = link(flat, description, key_words(description.layout), loc.filename)
     failed = builder.call(_launch_function(context, builder), [
         _table(context, builder, reference), packed.record, packed.key, *axes, stream,
         I64(int(not _is_in_parallel_loop(context)))])
