@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import linecache
+import math
 import multiprocessing
 import sys
 import time
@@ -29,9 +30,11 @@ if __name__ == "__main__":
     sys.path[:0] = [str(HERE.parents[1]), str(HERE), str(HERE.parent)]
 
 import emulated_gpu  # noqa: E402
-from kernel_maker import Input, KernelMaker, Output  # noqa: E402
+from array_layouts import placed, repeated  # noqa: E402
+from kernel_maker import SPACE, KernelMaker  # noqa: E402
+from kernel_parts import Input, Output, Parameter  # noqa: E402
 from numpy_functions import FUNCTIONS  # noqa: E402
-from numpy_tiles import BOOL, FLOATS, Array, is_float  # noqa: E402
+from numpy_tiles import BOOL, FLOATS, Array, is_float, tile  # noqa: E402
 from shortening import shortened  # noqa: E402
 
 import blocknumba as bn  # noqa: E402
@@ -63,25 +66,20 @@ def _values(array: Input, random: np.random.Generator) -> np.ndarray:
     return found.reshape(array.shape)
 
 
-def _laid_out(values: np.ndarray, layout: str) -> np.ndarray:
-    """An array of these elements that lies otherwise in memory."""
-    if layout == "f":
-        return np.asfortranarray(values)
-    if layout == "strided":
-        return np.repeat(values, 2, axis=-1)[..., ::2]
-    if layout == "reversed":
-        return np.flip(np.flip(values, -1).copy(), -1)
-    if layout == "offset":
-        room = np.zeros(values.size + 1, values.dtype)
-        room[1:] = values.reshape(-1)
-        return room[1:].reshape(values.shape)
-    return values.copy()
-
-
 def _untouched(out: Output, random: np.random.Generator) -> np.ndarray:
     if out.zeros:
         return np.zeros(out.shape, out.dtype)
     return random.integers(1, 9, out.shape).astype(out.dtype)
+
+
+def _program_functions(program: int, grid: tuple[int, ...]) -> dict[str, object]:
+    """The functions of the language that tell a program where it is."""
+    places, spans = np.unravel_index(program, grid), FUNCTIONS["spans"]
+    extents = (*grid, 1, 1)
+    here = (*map(int, places), 0, 0)
+    return {"program_id": lambda axis: here[axis], "num_programs": lambda axis: extents[axis],
+            "grid_spans": lambda stop, size, axis=0: spans(
+                stop, size, here[axis] * size, extents[axis] * size)}
 
 
 @dataclass(frozen=True)
@@ -92,61 +90,66 @@ class GeneratedKernel:
     source: str
     inputs: tuple[Input, ...]
     outputs: tuple[Output, ...]
-    programs: int
-    n: int
-    num_warps: int
+    parameters: tuple[Parameter, ...]
+    grid: tuple[int, ...]
+    options: dict[str, object]
 
     @classmethod
     def of(cls, seed: int) -> GeneratedKernel:
         maker = KernelMaker(seed)
-        return cls(seed, maker.source, tuple(maker.inputs), tuple(maker.outputs), maker.programs,
-                   maker.n, maker.num_warps)
+        return cls(seed, maker.source, tuple(maker.inputs), tuple(maker.outputs),
+                   maker.parameters, maker.grid, maker.options)
 
     def _function(self, language: object) -> object:
         name = f"<generated kernel {self.seed}>"
         linecache.cache[name] = (len(self.source), None, self.source.splitlines(True), name)
-        space = {"bn": language}
+        space = {"bn": language, **SPACE}
         exec(compile(self.source, name, "exec"), space)
         return space["kernel"]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of a launch by name, all contiguous."""
         random = np.random.default_rng(self.seed)
-        return ({i.name: _values(i, random) for i in self.inputs}
+        return ({i.name: repeated(_values(i, random), i.layout) for i in self.inputs}
                 | {o.name: _untouched(o, random) for o in self.outputs})
 
     @cached_property
     def expected(self) -> dict[str, np.ndarray]:
         """The outputs by NumPy, one program after the other."""
         arrays = self.arrays()
-        for program in range(self.programs):
-            language = SimpleNamespace(**FUNCTIONS, program_id=lambda axis, p=program: p)
+        given = {name: Array(array) for name, array in arrays.items()}
+        arguments = [tile(argument) if isinstance(argument, np.generic) else argument
+                     for argument in (p.argument(given) for p in self.parameters)]
+        for program in range(math.prod(self.grid)):
+            language = SimpleNamespace(**FUNCTIONS, **_program_functions(program, self.grid))
             with np.errstate(all="ignore"):
-                self._function(language)(*map(Array, arrays.values()), self.n)
-        return {o.name: arrays[o.name] for o in self.outputs}
-
-    def found(self, device: str) -> dict[str, np.ndarray]:
-        """The outputs by a device."""
-        arrays = self.arrays()
-        for i in self.inputs:
-            arrays[i.name] = _laid_out(arrays[i.name], i.layout)
-        kernel, given = bn.jit(self._function(bn)), (*arrays.values(), self.n)
-        options = {"num_warps": self.num_warps}
-        if device == "emulator":
-            emulated_gpu.launch(kernel, self.programs, given, options)
-        else:
-            options |= {"interpreter": {"interpret": True}, "cpu": {"device": "cpu"},
-                        "gpu": {}}[device]
-            kernel[self.programs](*given, **options)
+                self._function(language)(*arguments)
         return {o.name: arrays[o.name] for o in self.outputs}
 
     def difference(self, device: str) -> str:
         """Where a device and NumPy differ; "" where they do not."""
-        found = self.found(device)
+        arrays, layouts = self.arrays(), {a.name: a.layout for a in (*self.inputs, *self.outputs)}
+        there = {name: placed(values, layouts[name], self.seed)
+                 for name, values in arrays.items()}
+        before = {name: place.around() for name, place in there.items()}
+        self._launch(device, {name: place.view for name, place in there.items()})
         for out in self.outputs:
-            if problem := _compared(out, found[out.name], self.expected[out.name]):
+            if problem := _compared(out, there[out.name].view, self.expected[out.name]):
                 return f"{device}: {problem}"
+        for name, place in there.items():
+            if not np.array_equal(place.around(), before[name]):
+                return f"{device}: memory around {name} has changed"
         return ""
+
+    def _launch(self, device: str, arrays: dict[str, np.ndarray]) -> None:
+        kernel = bn.jit(self._function(bn))
+        given = [parameter.argument(arrays) for parameter in self.parameters]
+        if device == "emulator":
+            emulated_gpu.launch(kernel, self.grid, tuple(given), self.options)
+            return
+        options = self.options | {"interpreter": {"interpret": True}, "cpu": {"device": "cpu"},
+                                  "gpu": {}}[device]
+        kernel[self.grid](*given, **options)
 
 
 def _compared(out: Output, found: np.ndarray, expected: np.ndarray) -> str:
@@ -217,7 +220,7 @@ def failure_text(seed: int, problem: str, devices: tuple[str, ...], seconds: flo
         return bool(found) and _kind(found) == _kind(problem)
 
     short = shortened(kernel.source, is_as_wrong, seconds)
-    return (f"seed {seed}, {kernel.programs} programs, n={kernel.n}, {kernel.num_warps} warps\n"
+    return (f"seed {seed}, grid {kernel.grid}, options {kernel.options}\n{kernel.parameters}\n"
             f"{kernel.inputs}\n{kernel.source}\n{problem}\nshortened:\n{short}")
 
 

@@ -9,20 +9,27 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
-import axis_recipes  # noqa: F401  each adds its recipes to RECIPES
+import array_statements  # noqa: F401  each module adds its recipes to RECIPES, and STATEMENTS
+import axis_recipes  # noqa: F401
+import control_statements  # noqa: F401
 import elementwise_recipes  # noqa: F401
+import memory_statements  # noqa: F401
 import numpy as np
+import product_statements  # noqa: F401
 import shape_recipes  # noqa: F401
-from kernel_recipes import ANY, RECIPES, Facts, Made, Variable, converted, places
+import structure_statements  # noqa: F401
+from array_layouts import LAYOUTS, READ_ONLY
+from kernel_parts import FIELDS, STATEMENTS, Group, Input, Output, Pair, Parameter, Scope
+from kernel_recipes import ANY, RECIPES, Facts, Made, Variable
 from numpy_functions import FUNCTIONS
 from numpy_tiles import BOOL, DTYPES, FLOATS, INTS, Array, Tile, is_float, promoted
 
 MAX_SIZE = 1024  # elements of a tile
 SHAPES = ((16,), (64,), (256,), (8, 16), (32, 16), (4, 8, 4), (2, 1, 16), (1,), (512,), (16, 16),
-          (64, 8), (2, 2, 4, 4))
+          (64, 8), (2, 2, 4, 4), (128,), (1024,), (1, 32), (128, 4), (1, 1), (2, 4, 2, 2, 2), ())
 PRELUDE = """\
 def affine(a0, b0, a1, b1):
     return a1 * a0, a1 * b0 + b1
@@ -45,75 +52,42 @@ def halvings(v):
     return count, v
 
 """
-MAX_DEPTH = 2
-_SAMPLES: dict[str, object] = {"bn": SimpleNamespace(**FUNCTIONS)}
+SPACE = {"Pair": Pair, "Group": Group}  # what kernels know besides the language
+_SAMPLES: dict[str, object] = {"bn": SimpleNamespace(**FUNCTIONS), **SPACE}
 exec(PRELUDE, _SAMPLES)
-_SYMBOLS = {"b": ["&", "|", "^"], "i": ["+", "-", "*", "^", "&"], "f": ["+", "-", "*"]}
-
-
-@dataclass(frozen=True)
-class Input:
-    """An array that a kernel reads.
-
-    largest: of its whole numbers; 0 for edge values of its dtype and any bits.
-    layout: "c", or "f", "strided", "reversed" or "offset" in memory.
-    """
-
-    name: str
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    largest: int
-    layout: str = "c"
-
-
-@dataclass(frozen=True)
-class Output:
-    """An array that a kernel writes.   facts: how far floats may be off; zeros: what it starts as,
-    any bits else."""
-
-    name: str
-    dtype: np.dtype
-    shape: tuple[int, ...]
-    facts: Facts = ANY
-    zeros: bool = False
-
-
-@dataclass
-class Scope:
-    """What code can use: variables; numbers, names of Python ints; those that a loop carries."""
-
-    variables: list[Variable]
-    numbers: list[str]
-    carried: list[Variable] = field(default_factory=list)
-    depth: int = 0
-    in_loop: bool = False
-    slot: tuple[str, int] | None = None  # of a loop with a known number of iterations
-
-    def inner(self, **changes: object) -> Scope:
-        """The scope of a block."""
-        return replace(self, variables=list(self.variables), numbers=list(self.numbers),
-                       depth=self.depth + 1, **changes)
 
 
 class KernelMaker:
     """The source of `kernel(...)` and its arrays, from a seed.
 
-    inputs, outputs: the arrays; the last parameter is the int `n`.   programs: of the grid.
+    inputs, outputs: the arrays.   parameters: of the kernel, which hold them.   aliases: names of
+    parameters that are given an output besides, and its name.   grid, options: of the launch.
     """
 
     def __init__(self, seed: int):
         self.random = random.Random(seed)
         self.inputs: list[Input] = []
         self.outputs: list[Output] = []
-        self.programs = self.random.randint(1, 3)
-        self.num_warps = self.pick([1, 2, 4, 8])
+        self.aliases: dict[str, str] = {}
+        self.values: dict[str, object] = {}
+        self.grid = self.pick([(1,), (2,), (3,), (1,), (2,), (3,), (2, 2), (1, 3), (2, 1, 2)])
+        self.programs = math.prod(self.grid)
+        self.options = self._options()
         self.n = self.random.randint(0, 4)
+        self.n_is_constant = self.chance(0.25)
         self.max_size = MAX_SIZE
         self.shapes = self.random.sample(SHAPES, 2)
         self._names = 0
-        self._scope = Scope([], ["p", "n"])
+        self.scope = Scope([], ["p", "n"])
         self._budget = self.random.randint(6, 18)
+        self.parameters: tuple[Parameter, ...] = ()
         self.source = self._kernel()
+
+    def _options(self) -> dict[str, object]:
+        found = {"num_warps": self.pick([1, 2, 4, 4, 8, 16])}
+        if self.chance(0.3):
+            found["num_stages"] = self.random.randint(1, 4)
+        return found | ({"lineinfo": True} if self.chance(0.05) else {})
 
     # choices ----------------------------------------------------------------------------------
     def chance(self, share: float) -> bool:
@@ -146,12 +120,17 @@ class KernelMaker:
     @property
     def numbers(self) -> list[str]:
         """The names of small Python ints of run time."""
-        return self._scope.numbers
+        return self.scope.numbers
+
+    @property
+    def unknown_numbers(self) -> list[str]:
+        """Those that no compiler knows, for what it may refuse."""
+        return [name for name in self.numbers if name != "n" or not self.n_is_constant]
 
     # variables --------------------------------------------------------------------------------
     def any_of(self, fits: Callable[[Variable], bool], near: bool = False) -> Variable | None:
         """A variable, of late ones rather than early ones; near: floats that may be off too."""
-        found = [v for v in self._scope.variables if (near or v.is_exact) and fits(v)]
+        found = [v for v in self.scope.variables if (near or v.is_exact) and fits(v)]
         if not found:
             return None
         return found[-1 - min(int(self.random.expovariate(0.3)), len(found) - 1)]
@@ -177,292 +156,131 @@ class KernelMaker:
             return False
         return math.prod(shape) <= self.max_size
 
-    def _sample(self, text: str) -> object:
+    def sample(self, text: str) -> object:
         """An expression of tiles of ones, by NumPy: its dtypes and shapes."""
-        names = {v.name: Tile(np.ones(v.shape, v.dtype)) for v in self._scope.variables}
+        names = {v.name: Tile(np.ones(v.shape, v.dtype)) for v in self.scope.variables}
         names |= {i.name: Array(np.ones(i.shape, i.dtype)) for i in (*self.inputs, *self.outputs)}
-        return eval(text, _SAMPLES, names | dict.fromkeys(self._scope.numbers, 1))
+        names |= {alias: names[of] for alias, of in self.aliases.items()}
+        names |= {name: Tile(np.asarray(value)) for name, value in self.values.items()}
+        return eval(text, _SAMPLES, names | dict.fromkeys(self.scope.numbers, 1))
 
     def dtype_of(self, text: str) -> np.dtype:
         """The dtype of an expression."""
-        return self._sample(text).dtype
+        return self.sample(text).dtype
 
-    def _new_name(self, stem: str) -> str:
+    def new_name(self, stem: str) -> str:
+        """A name that no other thing has."""
         self._names += 1
         return f"{stem}{self._names}"
 
-    def _add(self, name: str, value: Tile, facts: Facts) -> None:
+    def add(self, name: str, value: Tile, facts: Facts) -> None:
+        """A new variable like a value."""
         if value.dtype == BOOL:
             facts = Facts(0, 1)
         if is_float(value.dtype) and facts.low is not None and facts.ulps:
             facts = replace(facts, low=None, high=None)
-        self._scope.variables.append(Variable(name, value.dtype, value.shape, facts))
+        self.scope.variables.append(Variable(name, value.dtype, value.shape, facts))
+
+    # arrays -----------------------------------------------------------------------------------
+    def new_input(self, shape: Sequence[int], dtype: np.dtype | None = None,
+                  largest: int | None = None, layouts: Sequence[str] = LAYOUTS) -> Input:
+        """An array that is read; layouts: of which it has one, contiguous ones more often."""
+        if dtype is None:
+            dtype = self.pick([*FLOATS, *FLOATS, *INTS, DTYPES["int32"], BOOL, DTYPES["float32"]])
+        if largest is None:
+            largest = self.pick([0, 3, 9, 9, 100] if dtype != BOOL else [1])
+        array = Input(self.new_name("x"), dtype, tuple(shape), largest,
+                      self.pick(["c"] * (len(layouts) // 2 + 1) + list(layouts)))
+        self.inputs.append(array)
+        return array
+
+    def new_output(self, dtype: np.dtype, shape: Sequence[int], facts: Facts = ANY,
+                   zeros: bool = False, layouts: Sequence[str] = LAYOUTS) -> Output:
+        """An array that is written."""
+        writable = [layout for layout in layouts if layout not in READ_ONLY]
+        array = Output(self.new_name("out"), dtype, tuple(shape), facts, zeros,
+                       self.pick(["c"] * len(writable) + writable))
+        self.outputs.append(array)
+        return array
+
+    def spans(self, shape: Sequence[int], starts: Sequence[str] = ("0",)) -> list[str]:
+        """The spans of a tile, each at one of the starts."""
+        return [f"bn.span({self.pick(starts)}, {n})" for n in shape]
+
+    def _stores(self) -> list[str]:
+        """What was made last, and some of the rest, in arrays of their own."""
+        found, lines = self.scope.variables, []
+        chosen = found[-3:] + self.random.sample(found[:-3], min(2, len(found[:-3])))
+        for variable in chosen:
+            lines += memory_statements.store(self, variable, ["p"], [self.programs])
+        return lines
 
     # statements -------------------------------------------------------------------------------
     def _kernel(self) -> str:
-        body = ["p = bn.program_id(0)"]
+        body = [self._program()]
         for _ in range(self.random.randint(2, 4)):
-            body += self._load()
+            body += memory_statements.load(self)
         while self._budget > 0:
-            body += self._statement()
+            body += self.statement()
         body += self._stores()
-        names = [*(i.name for i in self.inputs), *(o.name for o in self.outputs), "n"]
-        lines = "\n".join("    " + line for line in body)
+        head = self._head()
+        lines = "\n".join("    " + line for line in [*head, *body])
+        names = [p.name + (f": {p.annotation}" if p.annotation else "") for p in self.parameters]
         return f"{PRELUDE}def kernel({', '.join(names)}):\n{lines}\n"
 
-    def _statement(self) -> list[str]:
-        self._budget -= 1
-        share = self.random.random()
-        if self._scope.depth < MAX_DEPTH and share < 0.16:
-            return self.pick([self._for, self._if, self._for, self._while])()
-        if share < 0.25:
-            return self._load()
-        if share < 0.29:
-            return self.pick([self._atomic, self._read_atomic])()
-        if self._scope.depth == 0 and share < 0.34:
-            return self.pick([self._sum_over_spans, self._product_over_spans])()
-        return self._assignment()
+    def _program(self) -> str:
+        """The line that numbers the programs of a grid."""
+        text = "bn.program_id(0)"
+        for axis, extent in enumerate(self.grid[1:], 1):
+            text = f"({text}) * {self.pick([extent, f'bn.num_programs({axis})'])} + " + (
+                f"bn.program_id({axis})")
+        return f"p = {text}"
 
-    def _assignment(self) -> list[str]:
+    def _head(self) -> list[str]:
+        """Choose the parameters; lines that take the arrays out of those that hold two."""
+        names = [array.name for array in (*self.inputs, *self.outputs)]
+        parameters, lines = [], []
+        while names:
+            kind = self.pick([tuple, Pair, Group]) if len(names) > 1 and self.chance(0.1) else None
+            held, names = names[:1 + bool(kind)], names[1 + bool(kind):]
+            name = self.new_name("both") if kind else held[0]
+            parameters.append(Parameter(name, tuple(held), kind))
+            lines += [f"{own} = {name}{field}" for own, field in zip(held, FIELDS.get(kind, ()))]
+        parameters += [Parameter(name, (of,)) for name, of in self.aliases.items()]
+        self.random.shuffle(parameters)
+        parameters.append(Parameter("n", value=self.n, 
+                                    annotation="bn.constexpr" * self.n_is_constant))
+        parameters += [Parameter(name, value=value) for name, value in self.values.items()]
+        self.parameters = tuple(parameters)
+        return lines
+
+    def statement(self) -> list[str]:
+        """Some lines of code."""
+        self._budget -= 1
+        if self.chance(0.6):
+            return self.assignment()
+        (_, chosen), = self.random.choices(STATEMENTS, [weight for weight, _ in STATEMENTS])
+        return chosen(self) or self.assignment()
+
+    def assignment(self) -> list[str]:
         """A new variable, or several."""
         made = None
         weights = [weight for weight, _ in RECIPES]
         while made is None:
             (_, recipe), = self.random.choices(RECIPES, weights)
             made = recipe(self)
-        return self._bound(made)
+        return self.bound(made)
 
-    def _bound(self, made: Made) -> list[str]:
+    def bound(self, made: Made) -> list[str]:
+        """The assignment of an expression to new variables."""
         if isinstance(made.facts, Facts):
-            name = self._new_name("v")
-            self._add(name, self._sample(made.text), made.facts)
+            name = self.new_name("v")
+            self.add(name, self.sample(made.text), made.facts)
             return [f"{name} = {made.text}"]
-        names = [self._new_name("v") for _ in made.facts]
-        for name, value, facts in zip(names, self._sample(made.text), made.facts):
-            self._add(name, value, facts)
+        names = [self.new_name("v") for _ in made.facts]
+        for name, value, facts in zip(names, self.sample(made.text), made.facts):
+            self.add(name, value, facts)
         return [f"{', '.join(names)} = {made.text}"]
-
-    # memory -----------------------------------------------------------------------------------
-    def _load(self) -> list[str]:
-        """A tile of a new array, or of one that there is."""
-        shape = self.pick(self.shapes)
-        known = [i for i in self.inputs if len(i.shape) == len(shape) + 1]
-        array = self.pick(known) if known and self.chance(0.3) else self._new_input(shape)
-        low = 0 if array.dtype.kind in "ub" else -array.largest
-        facts = Facts(min(low, 0), array.largest) if array.largest else ANY
-        index = ", ".join([self.pick(self.numbers), *self._spans(shape, array.shape[1:])])
-        reference = f"{array.name}.at[{index}]"
-        mask = self.any_of(lambda v: v.dtype == BOOL and v.shape == shape)
-        other = self.pick([0, 1, 2])
-        texts = [f"{array.name}[{index}]"]
-        if array.dtype != BOOL:
-            texts.append(f"bn.load({reference}, other={other})")
-            if mask is not None:
-                texts += [f"bn.load({reference}, mask={mask.name}, other={other})"] * 3
-        elif mask is not None:
-            texts.append(f"bn.load({reference}, mask={mask.name})")
-        index = self.any_of(lambda v: v.is_int and v.shape)
-        size = math.prod(array.shape)
-        if index is not None and len(array.shape) == 2:
-            texts.append(f"{array.name}[{self.pick(self.numbers)}, {index.name}]")
-        if index is not None and array.layout == "c" and size >= 256 and (
-                index.dtype.name in ("int32", "int64")):
-            texts += [f"bn.load({array.name} + {index.name} % {size})",
-                      f"bn.load({array.name} + {index.name} % 256, mask={index.name} > 2, "
-                      f"other={other})"]
-        if array.largest:
-            facts = Facts(min(facts.low, 0), max(facts.high, other))
-        return self._bound(Made(self.pick(texts), facts))
-
-    def _new_input(self, shape: tuple[int, ...]) -> Input:
-        dtype = self.pick([*FLOATS, *FLOATS, *INTS, DTYPES["int32"], BOOL, DTYPES["float32"]])
-        extents = tuple(max(n + self.pick([0, 0, 0, 3, -1, -n // 2]), 1) for n in shape)
-        largest = self.pick([0, 3, 9, 9, 100] if dtype != BOOL else [1])
-        layout = self.pick(["c", "c", "c", "f", "strided", "reversed", "offset"])
-        array = Input(self._new_name("x"), dtype, (self.pick([1, 3, 5]), *extents), largest,
-                      layout)
-        self.inputs.append(array)
-        return array
-
-    def _spans(self, shape: Sequence[int], extents: Sequence[int]) -> list[str]:
-        starts = [self.pick(["0", "0", "0", *self.numbers, "1", "4"]) for _ in shape]
-        return [f"bn.span({start}, {n})" for start, n in zip(starts, shape)]
-
-    def _atomic(self) -> list[str]:
-        """An update of an array by all programs, whose order does not count."""
-        x = self.any_of(lambda v: v.is_int and v.dtype.itemsize >= 4 and v.shape)
-        if x is None:
-            return self._assignment()
-        name = self.pick(["add", "max", "min", "and", "or", "xor"])
-        mask = self.any_of(lambda v: v.dtype == BOOL and v.shape == x.shape)
-        masked = f", mask={mask.name}" if mask is not None and self.chance(0.4) else ""
-        index = self.like(x, lambda v: v.is_int and v.shape == x.shape)
-        bins = self.pick([1, 8, 100])
-        out = Output(self._new_name("out"), x.dtype, (bins,), zeros=True)
-        self.outputs.append(out)
-        return [f"bn.atomic_{name}({out.name}.at[{places(index, bins)}], {x.name}{masked})"]
-
-    def _read_atomic(self) -> list[str]:
-        """An update of elements that no other program has, and what they were before."""
-        x = self.any_of(lambda v: v.is_int and v.dtype.itemsize >= 4 and v.shape)
-        if x is None:
-            return self._assignment()
-        out = Output(self._new_name("out"), x.dtype, (self.programs, *x.shape))
-        self.outputs.append(out)
-        at = ", ".join(["p", *(f"bn.span(0, {n})" for n in x.shape)])
-        name = self.pick(["add", "max", "and", "xor", "xchg", "cas"])
-        value = x.name if name != "cas" else f"3, {x.name}"
-        return self._bound(Made(f"bn.atomic_{name}({out.name}.at[{at}], {value})"))
-
-    def _whole_input(self, dtype: np.dtype, shape: tuple[int, ...]) -> Input:
-        array = Input(self._new_name("x"), dtype, shape, 3, self.pick(["c", "c", "f", "offset"]))
-        self.inputs.append(array)
-        return array
-
-    def _sum_over_spans(self) -> list[str]:
-        """The sum of the tiles of a row of any length."""
-        size, columns = self.pick([16, 64, 256]), self.random.randint(1, 600)
-        x = self._whole_input(self.pick([*FLOATS[2:], *INTS]), (self.programs, columns))
-        name, total = self._new_name("r"), self._new_name("v")
-        over = self.pick([f"bn.spans({x.name}.shape[1], {size})",
-                          f"bn.spans({x.name}.shape[1], {size}, step={size // 2})"])
-        facts = ANY if not is_float(x.dtype) else Facts(-3 * 80, 3 * 80)
-        self._scope.variables.append(Variable(total, x.dtype, (size,), facts))
-        return [f"{total} = bn.zeros(({size},), bn.{x.dtype.name})", f"for {name} in {over}:",
-                f"    {total} = {total} + {x.name}[p, {name}]"]
-
-    def _product_over_spans(self) -> list[str]:
-        """The product of two matrices, along a depth of any length."""
-        rows, columns, depth = (self.pick([16, 32, 64]) for _ in range(3))
-        dtype, length = self.pick([*FLOATS, DTYPES["float16"], DTYPES["int8"]]), (
-            self.random.randint(1, 150))
-        a = self._whole_input(dtype, (rows - self.pick([0, 0, 3]), length))
-        b = self._whole_input(dtype, (length, columns - self.pick([0, 0, 5])))
-        sums = {"int8": "int32", "float64": "float64"}.get(dtype.name, "float32")
-        k, total = self._new_name("r"), self._new_name("v")
-        self._scope.variables.append(Variable(total, DTYPES[sums], (rows, columns), ANY))
-        lines = [f"{total} = bn.zeros(({rows}, {columns}), bn.{sums})",
-                 f"for {k} in bn.spans({a.name}.shape[1], {depth}):",
-                 f"    {total} = bn.dot({a.name}[bn.span(0, {rows}), {k}], "
-                 f"{b.name}[{k}, bn.span(0, {columns})], {total})"]
-        whole = self._scope.variables[-1]
-        lines += [self._store(whole, ["p"], [self.programs]),
-                  *self._bound(Made(f"bn.extract({total}, (0, 0), (16, 16))"))]
-        self._scope.variables.remove(whole)  # it is larger than others may be
-        return lines
-
-    def _stores(self) -> list[str]:
-        """What was made last, and some of the rest, in arrays of their own."""
-        found, lines = self._scope.variables, []
-        chosen = found[-3:] + self.random.sample(found[:-3], min(2, len(found[:-3])))
-        for variable in chosen:
-            lines.append(self._store(variable, ["p"], [self.programs]))
-        return lines
-
-    def _store(self, x: Variable, first: list[str], extents: list[int]) -> str:
-        cut = tuple(max(n - self.pick([0, 0, 0, 1]), 1) for n in x.shape)
-        out = Output(self._new_name("out"), x.dtype, (*extents, *cut), x.facts)
-        self.outputs.append(out)
-        index = ", ".join([*first, *(f"bn.span(0, {n})" for n in x.shape)])
-        mask = self.any_of(lambda v: v.dtype == BOOL and v.shape == x.shape)
-        if mask is not None and self.chance(0.3):
-            return f"bn.store({out.name}.at[{index}], {x.name}, mask={mask.name})"
-        if cut == x.shape and len(first) == 1 and len(x.shape) == 1 and self.chance(0.5):
-            return (f"bn.store({out.name} + p * {x.size} + bn.arange(0, {x.size}), {x.name})")
-        return f"{out.name}[{index}] = {x.name}"
-
-    # control flow -----------------------------------------------------------------------------
-    def _block(self, scope: Scope, count: int) -> list[str]:
-        """Some statements in a scope of their own, and changes of what is carried."""
-        outer, self._scope = self._scope, scope
-        lines: list[str] = []
-        for _ in range(count):
-            lines += self._statement()
-        for variable in self._scope.carried:
-            lines += self._change(variable)
-        if scope.slot and self.chance(0.4):
-            name, trips = scope.slot
-            x = self._scope.variables[-1]
-            if x.size <= 256:
-                lines.append(self._store(x, ["p", name], [self.programs, trips]))
-        self._scope = outer
-        return lines
-
-    def _carry(self) -> tuple[list[str], list[Variable]]:
-        """Variables that a block changes, and what makes them: copies of those there are."""
-        lines, carried = [], []
-        for _ in range(self.random.randint(1, 2)):
-            x = self.any_of(lambda v: True)
-            name = self._new_name("c")
-            facts = Facts(0, 1) if x.dtype == BOOL else ANY  # it may grow
-            variable = Variable(name, x.dtype, x.shape, facts)
-            self._scope.variables.append(variable)
-            carried.append(variable)
-            lines.append(f"{name} = {x.name}")
-        return lines, carried
-
-    def _change(self, c: Variable) -> list[str]:
-        """c becomes something else of its dtype and shape."""
-        def fits(v: Variable) -> bool:
-            return v.name != c.name and v.is_exact and (
-                v.shape == c.shape or not v.shape) and converted(v, c.dtype) is not None
-        x = self.any_of(fits) or c
-        value = converted(x, c.dtype).text
-        symbol = self.pick(_SYMBOLS["b" if c.dtype == BOOL else "f" if c.is_float else "i"])
-        texts = [f"{c.name} {symbol} {value}"] * 3
-        condition = self.any_of(lambda v: v.dtype == BOOL and v.shape == c.shape)
-        if condition is not None:
-            texts.append(f"bn.where({condition.name}, {c.name}, {value})")
-        if c.shape:
-            axis = self.axis(c)
-            texts += [f"bn.flip({c.name}, {axis})", f"bn.roll({c.name}, 1, {axis})",
-                      f"bn.cummax({c.name}, {axis})"]
-            if c.size <= 256:
-                texts.append(f"bn.sort({c.name}, {axis})")
-        if x.shape == c.shape:
-            texts.append(value)
-        return [f"{c.name} = {self.pick(texts)}"]
-
-    def _for(self) -> list[str]:
-        lines, carried = self._carry()
-        i, trips = self._new_name("i"), self.random.randint(0, 4)
-        over, slot = self.pick([(f"range({trips})", trips), ("range(n)", self.n), (
-            f"bn.static_range({trips})", trips), ("range(p)", 0), ("range(1, n + 1)", 0)])
-        scope = self._scope.inner(carried=carried, in_loop=True,
-                                  slot=(i, slot) if slot else None)
-        if "static" not in over:
-            scope.numbers.append(i)
-        body = self._block(scope, self.random.randint(1, 2))
-        if self.chance(0.2) and "static" not in over:
-            places = [at for at, line in enumerate(body) if not line.startswith((" ", "else"))]
-            leave = f"if {i} == {self.random.randint(0, 2)}: {self.pick(['break', 'continue'])}"
-            body.insert(self.pick(places), leave)
-        return [*lines, f"for {i} in {over}:", *("    " + line for line in body)]
-
-    def _while(self) -> list[str]:
-        lines, carried = self._carry()
-        k = self._new_name("k")
-        scope = self._scope.inner(carried=carried, in_loop=True, slot=None)
-        scope.numbers.append(k)
-        body = self._block(scope, 1)
-        # one line ends the loop, so that it ends whatever else is left out of the kernel
-        return [*lines, f"{k} = n + {self.random.randint(0, 1)}",
-                f"while ({k} := {k} - 1) >= 0:", *("    " + line for line in body)]
-
-    def _if(self) -> list[str]:
-        lines, carried = self._carry()
-        scalar = self.any_of(lambda v: not v.shape and not v.is_float)
-        conditions = ["p == 0", "n > 2", "p < n", f"{self.pick(self.numbers)} % 2 == 1"]
-        if scalar is not None:
-            conditions += [scalar.name if scalar.dtype == BOOL else f"{scalar.name} > 0"] * 3
-        inner = {"carried": carried, "slot": None}
-        condition = self.pick(conditions)
-        lines += [f"if {condition}:", *("    " + line for line in self._block(
-            self._scope.inner(**inner), self.random.randint(0, 2)))]
-        if self.chance(0.5):
-            lines += ["else:", *("    " + line for line in self._block(
-                self._scope.inner(**inner), self.random.randint(0, 1)))]
-        return lines
 
 
 def _meet(x: Variable, y: Variable) -> bool:

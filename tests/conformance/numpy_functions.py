@@ -443,8 +443,8 @@ def swizzle2d(i, j, size_i, size_j, size_g):
 
 
 @language
-def spans(stop, size, step=None):
-    return (Span(start, size) for start in range(0, stop, step or size))
+def spans(stop, size, start=0, step=None):
+    return (Span(first, size) for first in range(start, stop, step or size))
 
 
 @language
@@ -461,7 +461,8 @@ def atomic_cas(pointer, wanted, value):
     return pointer.update(lambda old, new: new if old == wanted else old, value)
 
 
-FUNCTIONS |= {"static_range": range, "range": range,
+FUNCTIONS |= {"static_range": range, "range": lambda *bounds, **hints: range(*bounds),
+              "constexpr": None, "span": Span,
               "multiple_of": lambda x, n: x, "assume": lambda condition: None,
               "next_power_of_2": lambda n: 2 ** math.ceil(math.log2(n)),
               "cdiv": lambda x, y: -(-x // y)}

@@ -87,6 +87,9 @@ class Tile:
     def __bool__(self) -> bool:
         return bool(self.array.reshape(()))
 
+    def __int__(self) -> int:
+        return int(self.array.reshape(()))
+
     def __iter__(self) -> None:
         raise TypeError("tiles are not iterated over")
 
@@ -235,7 +238,8 @@ class Reference:
         """The elements; other where they are outside or masked off."""
         allowed = self.inside & _mask(mask)
         dtype = self.array.dtype
-        found = self.array.reshape(-1)[np.where(allowed, self.places, 0)]
+        flat = self.array.reshape(-1) if self.array.size else np.zeros(1, dtype)
+        found = flat[np.where(allowed, self.places, 0)]
         return Tile(np.where(allowed, found, as_dtype(other, dtype)).astype(dtype))
 
     def write(self, value: object, mask: object = True) -> None:
@@ -263,20 +267,42 @@ def _mask(mask: object) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Array:
-    """An array argument, contiguous; what is outside reads as 0 and is not written."""
+    """An array argument, or a view of one; what is outside reads as 0 and is not written.
+
+    array: contiguous, all of the argument.   numbers: of the elements of a view in it.
+    """
 
     array: np.ndarray
+    numbers: np.ndarray | None = None
+
+    @property
+    def places(self) -> np.ndarray:
+        """The numbers of its elements in the argument."""
+        if self.numbers is not None:
+            return self.numbers
+        return np.arange(self.array.size).reshape(self.array.shape)
 
     @property
     def at(self) -> _At:
-        return _At(self.array)
+        return _At(self)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.array.shape
+        return self.array.shape if self.numbers is None else self.numbers.shape
 
-    def __getitem__(self, index: object) -> Tile:
-        return self.at[index].read()
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Those of the argument, in elements."""
+        return tuple(stride // self.array.itemsize for stride in self.array.strides)
+
+    @property
+    def T(self) -> Array:  # noqa: N802  NumPy's name
+        return Array(self.array, self.places.T)
+
+    def __getitem__(self, index: object) -> Tile | Array:
+        given = index if isinstance(index, tuple) else (index,)
+        is_view = any(isinstance(i, slice) for i in given) or len(given) < len(self.shape)
+        return Array(self.array, self.places[given]) if is_view else self.at[index].read()
 
     def __setitem__(self, index: object, value: object) -> None:
         self.at[index].write(value)
@@ -287,15 +313,22 @@ class Array:
 
 @dataclass(frozen=True)
 class _At:
-    array: np.ndarray
+    view: Array
 
     def __getitem__(self, index: object) -> Reference:
-        indices = _grid(index if isinstance(index, tuple) else (index,))
-        inside, places = np.asarray(True), np.asarray(0)
-        for extent, own in zip(self.array.shape, indices):
+        """A literal that is negative counts from the end; nothing else here is."""
+        given = index if isinstance(index, tuple) else (index,)
+        shape, places = self.view.shape, self.view.places
+        indices = _grid([i + extent if isinstance(i, int) and i < 0 else i
+                         for i, extent in zip(given, shape, strict=True)])
+        inside = np.asarray(True)
+        for extent, own in zip(shape, indices):
             inside = inside & (own >= 0) & (own < extent)
-            places = places * extent + own
-        return Reference(self.array, places, np.broadcast_to(inside, places.shape))
+        if not places.size:
+            return Reference(self.view.array, np.zeros(inside.shape, np.int64),
+                             np.zeros(inside.shape, bool))
+        found = places[tuple(np.where(inside, own, 0) for own in indices)]
+        return Reference(self.view.array, np.asarray(found), np.broadcast_to(inside, found.shape))
 
 
 def _grid(index: Sequence[object]) -> list[np.ndarray]:
@@ -309,4 +342,4 @@ def _grid(index: Sequence[object]) -> list[np.ndarray]:
             found.append(i.index.array.astype(np.int64).reshape(shape))
         else:
             found.append((i.array if isinstance(i, Tile) else np.asarray(i)).astype(np.int64))
-    return list(np.broadcast_arrays(*found))
+    return list(np.broadcast_arrays(*found)) if found else []

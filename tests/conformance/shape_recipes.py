@@ -78,7 +78,7 @@ def part(m):
     if x is None:
         return None
     shape = tuple(max(n >> m.random.randint(0, 2), 1) for n in x.shape)
-    starts = tuple(m.pick([m.random.randint(0, n - own), *m.numbers])
+    starts = tuple(m.pick([m.random.randint(0, n - own), *m.unknown_numbers])
                    for n, own in zip(x.shape, shape))
     text = ", ".join(map(str, starts)) + ","
     facts = with_zero(x.facts)
@@ -87,7 +87,7 @@ def part(m):
     piece = m.any_of(lambda v: v.is_exact and v.dtype == x.dtype and v.size <= x.size
                      and len(v.shape) == len(x.shape)
                      and all(a <= b for a, b in zip(v.shape, x.shape)))
-    starts = tuple(m.pick([m.random.randint(0, n - own), *m.numbers])
+    starts = tuple(m.pick([m.random.randint(0, n - own), *m.unknown_numbers])
                    for n, own in zip(x.shape, piece.shape))
     text = ", ".join(map(str, starts)) + ","
     return Made(f"bn.insert({x.name}, {piece.name}, ({text}))")
