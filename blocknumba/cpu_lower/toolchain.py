@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from llvmlite import binding
 
+from blocknumba.cpu_lower.corrections import corrected
 from blocknumba.cpu_lower.printing import declare_symbol
 from blocknumba.cpu_lower.target import CpuTarget
 from blocknumba.tile_ir.ops.map import HostCode
@@ -73,7 +74,7 @@ def linked(llvm_ir: str, functions: Mapping[str, HostCode], target: CpuTarget) -
 
 
 def optimised(llvm_ir: str, machine: binding.TargetMachine) -> binding.ModuleRef:
-    """The module after LLVM's passes, without those that look for vectors.
+    """The module after LLVM's passes, without those that look for vectors, and corrected.
 
     Our loops are over vectors already, but for those that call scalar functions.
     """
@@ -84,7 +85,7 @@ def optimised(llvm_ir: str, machine: binding.TargetMachine) -> binding.ModuleRef
     options.loop_vectorization = f"@{SCALAR}" in llvm_ir  # a loop over elements calls it
     builder = binding.create_pass_builder(machine, options)
     builder.getModulePassManager().run(module, builder)
-    return module
+    return corrected(module)
 
 
 def assemble(llvm_ir: str, target: CpuTarget) -> bytes:
