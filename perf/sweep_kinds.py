@@ -1,20 +1,23 @@
-"""Measure memory-bound kinds of kernels at every number of warps, next to the compiler's choice.
+"""Measure kinds of kernels at every number of warps, next to the compiler's choice.
 
-    python perf/sweep_kinds.py [part of a name ...]    on a GPU, with Torch
+    python perf/sweep_kinds.py [part of a name ...]           memory-bound ones; a GPU, with Torch
+    python perf/sweep_kinds.py --with-dots [part of a name]   those with dots
 
 The ratio is the time of the fastest of up to 16 warps by that of the compiler's choice: how the
-constants of the cost model (gpu_layout/cost_model.py) were measured.
+constants of the cost model (gpu_layout/cost_model.py) were measured.  Those under 0.95 are named
+at the end.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from kinds import kernels_of, timed
-from kinds_case import KINDS, MEMORY, Kind, Launch, Make
+from kinds_case import DOTS, KINDS, MEMORY, Kind, Launch, Make
 
 import blocknumba.triton as ours
 from blocknumba.errors import BlockError
@@ -22,6 +25,7 @@ from blocknumba.errors import BlockError
 WARPS = (1, 2, 4, 8, 16, 32)
 OWN = "own"
 MAX_ELEMENTS_PER_THREAD = 128  # more takes long to compile, and is slow
+LEAST = 0.95  # of the best, what the compiler's choice should reach
 
 
 def runs_of(kernel: object, launch: Launch) -> dict[str, Callable]:
@@ -44,8 +48,8 @@ def compiled(run: Callable) -> object | None:
         return None
 
 
-def sweep(torch: object, one: Kind, kernels: dict, pool: ThreadPoolExecutor) -> str:
-    """A line of the table."""
+def sweep(torch: object, one: Kind, kernels: dict, pool: ThreadPoolExecutor) -> float:
+    """The ratio of a kind, whose line of the table is printed."""
     launch = one.build(Make(torch, "cuda"), **one.real)
     runs = runs_of(kernels[one.kernel], launch)
     made = dict(zip(runs, pool.map(compiled, runs.values())))
@@ -58,20 +62,30 @@ def sweep(torch: object, one: Kind, kernels: dict, pool: ThreadPoolExecutor) -> 
             code = made[name]
             own = f"={code.metadata.num_warps}" if name == OWN else ""
             cells.append(f"{name}{own}: {times[name]:.1f} us {code.n_regs}r {code.n_spills}s")
-    return " | ".join(cells)
+    print(" | ".join(cells), flush=True)
+    return best / times[OWN]
 
 
 def main() -> None:
-    """Sweep the memory-bound kinds that the command line names, or all."""
+    """Sweep the kinds that the command line names, or all."""
     # here and not above: for a GPU only
     import torch
 
-    names, kernels = sys.argv[1:], kernels_of(ours)
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", help="parts of names")
+    parser.add_argument("--with-dots", action="store_true", help="kinds with dots")
+    chosen = parser.parse_args()
+    bound, kernels, ratios = DOTS if chosen.with_dots else MEMORY, kernels_of(ours), {}
     with ThreadPoolExecutor(8) as pool:
         for name, one in KINDS.items():
-            if one.bound == MEMORY and (not names or any(part in name for part in names)):
-                print(sweep(torch, one, kernels, pool), flush=True)
+            if one.bound == bound and (not chosen.names or any(p in name for p in chosen.names)):
+                ratios[name] = sweep(torch, one, kernels, pool)
                 torch.cuda.empty_cache()
+    mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+    print(f"\n{len(ratios)} kinds: own warps by the best of up to 16, mean {mean:.3f}")
+    for name, found in ratios.items():
+        if found < LEAST:
+            print(f"under {LEAST}: {name} {found:.3f}")
 
 
 if __name__ == "__main__":
