@@ -1,7 +1,7 @@
 """Measure kinds of kernels at every number of warps, next to the compiler's choice.
 
-    python perf/sweep_kinds.py [part of a name ...]           memory-bound ones; a GPU, with Torch
-    python perf/sweep_kinds.py --with-dots [part of a name]   those with dots
+    python perf/sweep_kinds.py [part of a name ...]    memory-bound kinds; on a GPU, with Torch
+    python perf/sweep_kinds.py --bound "with dots"     others: what bounds them, in kinds_case.py
 
 The ratio is the time of the fastest of up to 16 warps by that of the compiler's choice: how the
 constants of the cost model (gpu_layout/cost_model.py) were measured.  Those under 0.95 are named
@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from kinds import kernels_of, timed
-from kinds_case import DOTS, KINDS, MEMORY, Kind, Launch, Make
+from kinds_case import DOTS, KINDS, LATER, MEMORY, Kind, Launch, Make
 
 import blocknumba.triton as ours
 from blocknumba.errors import BlockError
@@ -73,12 +73,13 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="parts of names")
-    parser.add_argument("--with-dots", action="store_true", help="kinds with dots")
+    parser.add_argument("--bound", choices=(MEMORY, LATER, DOTS), default=MEMORY)
     chosen = parser.parse_args()
-    bound, kernels, ratios = DOTS if chosen.with_dots else MEMORY, kernels_of(ours), {}
+    kernels, ratios = kernels_of(ours), {}
     with ThreadPoolExecutor(8) as pool:
         for name, one in KINDS.items():
-            if one.bound == bound and (not chosen.names or any(p in name for p in chosen.names)):
+            if one.bound == chosen.bound and (
+                    not chosen.names or any(part in name for part in chosen.names)):
                 ratios[name] = sweep(torch, one, kernels, pool)
                 torch.cuda.empty_cache()
     mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
