@@ -1,8 +1,6 @@
 """Matrix multiplication, also with bias, activation or scales in the same kernel."""
 
 import math
-from dataclasses import dataclass, replace
-from functools import cache
 
 import ml_dtypes
 import numpy as np
@@ -12,16 +10,17 @@ import blocknumba.language as tl
 from array_libraries import ArrayLibrary, run, strides
 
 GROUP = 8  # rows of tiles in a group: programs that run at the same time share operands
+WGMMA_ROWS = 64  # of one instruction, whose columns may be as few as 8
 
 
 @bn.jit
-def matmul(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr,
-           SUM: bn.constexpr = bn.float32, ROWS: bn.constexpr = GROUP):
+def matmul(x, w, out, BM: bn.constexpr = bn.auto, BN: bn.constexpr = bn.auto,
+           BK: bn.constexpr = bn.auto, SUM: bn.constexpr = bn.float32):
     """out = x @ w; x: (M, K), w: (K, N); any number of programs.
 
-    SUM: dtype of the accumulator.  ROWS: rows of tiles in a group.
+    SUM: dtype of the accumulator.  The compiler chooses the extents of tiles that are not given.
     """
-    for m, n in bn.persistent(out.shape, (BM, BN), group=ROWS):
+    for m, n in bn.persistent(out.shape, (BM, BN), group=GROUP):
         sums = bn.zeros((BM, BN), SUM)
         for k in bn.spans(x.shape[1], BK):
             sums += x[m, k] @ w[k, n]
@@ -29,8 +28,8 @@ def matmul(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr,
 
 
 @bn.jit
-def matmul_small_m(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr,
-                   SUM: bn.constexpr = bn.float32):
+def matmul_small_m(x, w, out, BM: bn.constexpr = bn.auto, BN: bn.constexpr = bn.auto,
+                   BK: bn.constexpr = bn.auto, SUM: bn.constexpr = bn.float32):
     """For small M: out.T = w.T @ x.T, as wgmma takes at least 64 rows, but few columns."""
     for n, m in bn.persistent(out.T.shape, (BM, BN)):
         sums = bn.zeros((BM, BN), SUM)
@@ -41,8 +40,8 @@ def matmul_small_m(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constex
 
 @bn.jit
 def matmul_pointers(x, w, out, M, N, K, stride_xm, stride_xk, stride_wk, stride_wn, stride_om,
-                    stride_on, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
-                    GROUP: tl.constexpr):
+                    stride_on, BM: tl.constexpr = bn.auto, BN: tl.constexpr = bn.auto,
+                    BK: tl.constexpr = bn.auto, GROUP: tl.constexpr = GROUP):
     """The same in Triton's dialect, of float arrays; one program a tile."""
     pid = tl.program_id(axis=0)
     num_pid_m, num_pid_n = tl.cdiv(M, BM), tl.cdiv(N, BN)
@@ -69,8 +68,8 @@ def matmul_pointers(x, w, out, M, N, K, stride_xm, stride_xk, stride_wk, stride_
 
 
 @bn.jit
-def matmul_float32(x, w, out, PRECISION: bn.constexpr, BM: bn.constexpr, BN: bn.constexpr,
-                   BK: bn.constexpr):
+def matmul_float32(x, w, out, PRECISION: bn.constexpr, BM: bn.constexpr = bn.auto,
+                   BN: bn.constexpr = bn.auto, BK: bn.constexpr = bn.auto):
     """The same of float32 on tensor cores.  PRECISION: "tf32", or "tf32x3", which is exacter."""
     for m, n in bn.persistent(out.shape, (BM, BN), group=GROUP):
         sums = bn.zeros((BM, BN))
@@ -153,145 +152,49 @@ def matmul_mx(x, x_scale, w, w_scale, out, BM: bn.constexpr, BN: bn.constexpr, B
     out[m, n] = sums
 
 
-# tiles ----------------------------------------------------------------------------------------
-
-@dataclass(frozen=True)
-class Tile:
-    """A tile of BM x BN elements, computed BK of the depth at a time by num_warps warps."""
-
-    BM: int
-    BN: int
-    BK: int
-    num_warps: int
-
-    def count(self, rows: int, columns: int) -> tuple[int, int]:
-        """Number of tiles along each axis of an array."""
-        return bn.cdiv(rows, self.BM), bn.cdiv(columns, self.BN)
-
-
-@dataclass(frozen=True)
-class Strategy:
-    """A strategy of multiplication, and the tiles that suit it.
-
-    tiles: (BM, BN, bytes of a row of x[m, k], num_warps); measured with perf/sweep_tiles.py.
-    rate: multiply-adds of one multiprocessor in a cycle, times the bytes of an element.
-        Source: NVIDIA H100 Tensor Core GPU Architecture.
-    min_rows: minimum BM.   is_persistent: one program a multiprocessor, each for many tiles.
-    """
-
-    tiles: tuple[tuple[int, int, int, int], ...]
-    rate: int
-    min_rows: int = 16
-    is_persistent: bool = False
-
-
-WGMMA = Strategy(((128, 256, 128, 8), (128, 128, 128, 8), (64, 128, 256, 4), (64, 128, 128, 4)),
-                 4096, min_rows=64, is_persistent=True)
-MMA = Strategy(((256, 128, 128, 8), (128, 128, 64, 4), (64, 64, 64, 4)), 4096)
-MMA_LITTLE_SHARED = Strategy(((256, 128, 64, 8), (128, 128, 64, 4), (64, 64, 64, 4)), 4096)
-MMA_FETCHED = Strategy(((128, 128, 64, 4), (64, 64, 64, 4)), 4096)
-MMA_FLOAT32 = Strategy(((128, 64, 64, 4), (64, 64, 64, 4)), 4096)
-FLOAT32 = Strategy(((128, 128, 128, 8), (64, 64, 128, 4)), 512)
-FLOAT64 = Strategy(((64, 64, 128, 4), (32, 32, 128, 4)), 1024)
-FLOAT64_FETCHED = Strategy(((128, 64, 128, 8), (64, 64, 128, 4), (32, 32, 128, 4)), 1024,
-                           is_persistent=True)
-ROOM_FOR_LONG_ROWS = 160 * 1024  # three stages of operands of a 256 x 128 tile
-# Measured, of one multiprocessor
-CACHE_BYTES = 64  # that come from the L2 cache in a cycle
-STEP_CYCLES = 20  # from one span of K to the next
-NARROW_GROUP = 4  # better than GROUP where that many whole rows of tiles run at once
-SUMS, STORED = 32, 12  # sums that are converted, and that are stored, in a cycle
-
-
-def strategy_for(dtype, device, precision: str = "ieee") -> Strategy:
-    """The strategy of a device; arguments as of tile_for."""
-    if dtype.itemsize == 8:
-        return FLOAT64_FETCHED if device.has("tma") else FLOAT64
-    if dtype.itemsize == 4 and precision == "ieee":
-        return FLOAT32
-    if device.has("wgmma") and precision != "tf32x3":
-        return WGMMA
-    if dtype.itemsize == 4:
-        return MMA_FLOAT32
-    if device.has("tma"):  # a producer warp takes registers
-        return MMA_FETCHED
-    return MMA if device.shared_bytes >= ROOM_FOR_LONG_ROWS else MMA_LITTLE_SHARED
-
-
-@cache
-def tile_for(M: int, N: int, K: int, dtype, device, precision: str = "ieee") -> Tile:
-    """The tile with which (M, K) @ (K, N) is likely to be fastest.
-
-    dtype: of the arrays.  device: as of bn.current_device.  precision: of float32.
-    """
-    strategy, itemsize = strategy_for(dtype, device, precision), dtype.itemsize
-    tiles = [Tile(max(strategy.min_rows, min(rows, bn.next_power_of_2(M))),
-                  max(16, min(columns, bn.next_power_of_2(N))), depth_bytes // itemsize, warps)
-             for rows, columns, depth_bytes, warps in strategy.tiles]
-    return min(tiles, key=lambda tile: cycles(tile, M, N, K, itemsize, strategy.rate,
-                                              device.multiprocessors))
-
-
-def cycles(tile: Tile, M: int, N: int, K: int, itemsize: int, rate: int,
-           multiprocessors: int) -> float:
-    """Estimated cycles of a multiplication.
-
-    Multiprocessors take their tiles in turn.  For each they multiply or wait for operands,
-    whichever takes longer, and convert the sums.  Loading the first operands and storing the last
-    sums overlap with nothing.
-    """
-    rows, columns = tile.count(M, N)
-    turns = bn.cdiv(rows * columns, multiprocessors)
-    size = tile.BM * tile.BN
-    fetched = (min(tile.BM, M) + min(tile.BN, N)) * itemsize / CACHE_BYTES
-    multiplied = size * itemsize / rate
-    one = max(multiplied, fetched) * K + bn.cdiv(K, tile.BK) * STEP_CYCLES + size / SUMS
-    return fetched * tile.BK + turns * one + size / STORED
-
-
 # launches -------------------------------------------------------------------------------------
+
+def tiles_of(*shape: int):
+    """A grid of one program for each tile of BM x BN of arrays (M, N)."""
+    M, N = shape
+    return lambda tile: (bn.cdiv(M, tile["BM"]), bn.cdiv(N, tile["BN"]))
+
+
+def programs_of(*shape: int):
+    """A grid of programs for any number of tiles: one a multiprocessor, if there are as many tiles
+    and TMA fetches the next one's operands while a program stores the last one's sums."""
+    device = bn.current_device()
+    most = device.multiprocessors if device.has("tma") else math.prod(shape)
+    return lambda tile: min(math.prod(tiles_of(*shape)(tile)), most)
+
 
 def launch(x, w, out, precision: str = "ieee", **constants) -> None:
     """out = x @ w in the array dialect.  constants: SUM."""
-    device = bn.current_device()
-    (M, K), N = x.shape, w.shape[1]
-    strategy = strategy_for(x.dtype, device, precision)
-    if strategy is WGMMA and precision == "ieee" and 2 * M <= strategy.min_rows <= N:
-        tile = tile_for(N, M, K, x.dtype, device)
-        programs = min(math.prod(tile.count(N, M)), device.multiprocessors)
-        matmul_small_m[programs](x, w, out, **vars(tile), **constants)
-        return
-    tile = tile_for(M, N, K, x.dtype, device, precision)
-    rows, columns = tile.count(M, N)
-    programs = rows * columns
-    if strategy.is_persistent:
-        programs = min(programs, device.multiprocessors)
-    if precision == "ieee":
-        at_once = min(programs, device.multiprocessors)
-        together = NARROW_GROUP if GROUP * columns <= at_once else GROUP
-        matmul[programs](x, w, out, **vars(tile), ROWS=together, **constants)
+    (M, N), device = out.shape, bn.current_device()
+    if precision != "ieee":
+        matmul_float32[programs_of(M, N)](x, w, out, precision)
+    elif device.has("wgmma") and x.dtype.itemsize < 4 and 2 * M <= WGMMA_ROWS <= N:
+        matmul_small_m[programs_of(N, M)](x, w, out, **constants)
     else:
-        matmul_float32[programs](x, w, out, precision, **vars(tile))
+        matmul[programs_of(M, N)](x, w, out, **constants)
 
 
 def launch_pointers(x, w, out) -> None:
     """The same in Triton's dialect."""
     (M, K), N = x.shape, out.shape[1]
-    tile = tile_for(M, N, K, x.dtype, bn.current_device())
-    rows, columns = tile.count(M, N)
-    matmul_pointers[rows * columns](x, w, out, M, N, K, *strides(x), *strides(w), *strides(out),
-                                    **vars(tile), GROUP=GROUP)
+    matmul_pointers[lambda tile: math.prod(tiles_of(M, N)(tile))](
+        x, w, out, M, N, K, *strides(x), *strides(w), *strides(out))
 
 
 def launch_split(x, w, out) -> None:
     """The same with four programs a tile; out is all zeros."""
-    tile = Tile(16, 64, 32, 4)
-    matmul_split[(*tile.count(*out.shape), 4)](x, w, out, **vars(tile), SPLIT=4)
+    tile = {"BM": 16, "BN": 64, "BK": 32}
+    matmul_split[(*tiles_of(*out.shape)(tile), 4)](x, w, out, **tile, SPLIT=4)
 
 
 # checks ---------------------------------------------------------------------------------------
 
-SMALL = Tile(64, 64, 32, 4)
+SMALL = {"BM": 64, "BN": 64, "BK": 32}
 
 
 def assert_product(found: np.ndarray, x: np.ndarray, w: np.ndarray, lost: float = 0) -> None:
@@ -364,8 +267,8 @@ def check_fused(library: ArrayLibrary) -> None:
     exact = x.astype(np.float64) @ w + bias
     for activation, expected in ((relu, np.maximum(exact, 0)), (gelu, _gelu(exact))):
         out = library.array(np.zeros((70, 90), np.float16))
-        matmul_bias[SMALL.count(70, 90)](library.array(x), library.array(w), library.array(bias),
-                                         out, activation, **vars(SMALL))
+        arrays = (library.array(array) for array in (x, w, bias))
+        matmul_bias[tiles_of(70, 90)(SMALL)](*arrays, out, activation, **SMALL)
         np.testing.assert_allclose(library.numpy(out), expected, rtol=1e-3, atol=1e-3)
 
 
@@ -382,8 +285,8 @@ def check_batched(library: ArrayLibrary) -> None:
     x = generator.standard_normal((3, 40, 33)).astype(np.float16)
     w = generator.standard_normal((3, 33, 65)).astype(np.float16)
     out = library.array(np.zeros((3, 40, 65), np.float32))
-    matmul_batched[(*SMALL.count(40, 65), 3)](library.array(x), library.array(w), out,
-                                              **vars(SMALL))
+    matmul_batched[(*tiles_of(40, 65)(SMALL), 3)](library.array(x), library.array(w), out,
+                                              **SMALL)
     assert_product(library.numpy(out), x, w)
 
 
@@ -411,8 +314,8 @@ def check_float8(library: ArrayLibrary) -> None:
         w, w_scale = quantised(generator.standard_normal((96, 50)), 0, kind)
         out = library.array(np.zeros((70, 50), np.float32))
         codes = (x, w) if library.is_narrow else (x.view(np.uint8), w.view(np.uint8))
-        matmul_float8[SMALL.count(70, 50)](*map(library.array, (*codes, x_scale, w_scale)), out,
-                                           np.dtype(kind), **vars(SMALL))
+        matmul_float8[tiles_of(70, 50)(SMALL)](*map(library.array, (*codes, x_scale, w_scale)), out,
+                                           np.dtype(kind), **SMALL)
         exact = x.astype(np.float64) @ w.astype(np.float64)
         # of their sums tensor cores keep 14 bits
         bound = 96 * 2.0**-13 * (np.abs(x.astype(np.float64)) @ np.abs(w.astype(np.float64)))
@@ -428,8 +331,8 @@ def check_mx(library: ArrayLibrary) -> None:
     x_scale, w_scale = (generator.integers(122, 133, (rows, 5), np.uint8) for rows in (40, 70))
     out = library.array(np.zeros((40, 70), np.float32))
     given = x if library.is_narrow else x.view(np.uint8), x_scale, codes[::2] | codes[1::2] << 4
-    tile = replace(SMALL, BK=64)
-    matmul_mx[tile.count(40, 70)](*map(library.array, (*given, w_scale)), out, **vars(tile))
+    matmul_mx[tiles_of(40, 70)(SMALL)](*map(library.array, (*given, w_scale)), out,
+                                       **SMALL | {"BK": 64})
     numbers = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])[codes & 7] * np.where(codes & 8, -1, 1)
     x_factor, w_factor = (np.repeat(2.0 ** (scale.astype(int) - 127), 32, axis=1)
                           for scale in (x_scale, w_scale))

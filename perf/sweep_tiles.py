@@ -1,4 +1,4 @@
-"""Measure matmul with every tile that the example chooses among, and more: how it chooses.
+"""Measure the example matmul with many tiles, next to what the compiler chooses and to cuBLAS.
 
     python perf/sweep_tiles.py             f16, several shapes
     python perf/sweep_tiles.py bf16 2048   bf16 of 2048^3
@@ -14,19 +14,18 @@ from example_kernels import matmul
 from measure import Run, median_ratio, medians
 from product_cases import Case, giving, poisoned, random_generator
 
-import blocknumba as bn
 from blocknumba.errors import BlockError
 
 SHAPES = ((1024,) * 3, (2048,) * 3, (4096,) * 3, (8192, 8192, 1024), (16, 8192, 8192))
 DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16}
 ROWS, COLUMNS, DEPTHS_BYTES = (64, 128, 256), (64, 128, 256), (128, 256)
-CUBLAS = "cuBLAS"
+CUBLAS, CHOSEN = "cuBLAS", "chosen"
 
 
-def tiles(itemsize: int) -> list[matmul.Tile]:
+def tiles(itemsize: int) -> list[dict[str, int]]:
     """Tiles of at most as many sums as two warpgroups have registers for."""
     sizes = itertools.product(ROWS, COLUMNS, DEPTHS_BYTES)
-    return [matmul.Tile(rows, columns, depth // itemsize, 4 if rows == 64 else 8)
+    return [{"BM": rows, "BN": columns, "BK": depth // itemsize}
             for rows, columns, depth in sizes if rows * columns <= 128 * 256]
 
 
@@ -36,21 +35,13 @@ def case(M: int, N: int, K: int, dtype: torch.dtype) -> Case:
     a = torch.randn(M, K, device="cuda", generator=generator).to(dtype)
     b = torch.randn(N, K, device="cuda", generator=generator).to(dtype).T
     c = poisoned(M, N, dtype=dtype)
-    processors = bn.current_device().multiprocessors
-    runs: dict[str, Run] = {}
+    grid = matmul.programs_of(M, N)
+    runs: dict[str, Run] = {CHOSEN: giving(c, matmul.matmul.bind(grid, a, b, c))}
     for tile in tiles(dtype.itemsize):
-        rows, columns = tile.count(M, N)
-        programs = min(rows * columns, processors)
-
-        def run(tile=tile, programs=programs) -> None:
-            matmul.matmul[programs](a, b, c, **vars(tile))
-
         try:
-            run()
+            runs[str(tile)] = giving(c, matmul.matmul.bind(grid, a, b, c, **tile))
         except BlockError as error:
             print(f"{tile}: {error}")
-        else:
-            runs[str(tile)] = giving(c, run)
     runs[CUBLAS] = giving(c, lambda: torch.matmul(a, b, out=c))
     return Case(2 * M * N * K, runs, lambda: (c, c), 0.0)
 
@@ -60,8 +51,7 @@ def main() -> None:
     name, *sizes = sys.argv[1:] or ["f16"]
     for shape in [(int(size),) * 3 for size in sizes] or SHAPES:
         measured = case(*shape, DTYPES[name]).samples()
-        chosen = matmul.tile_for(*shape, DTYPES[name], bn.current_device())
-        print(f"\n{name} {shape}, chosen: {chosen}")
+        print(f"\n{name} {shape}, chosen: {matmul.matmul.tiles.latest}")
         for who, seconds in sorted(medians(measured).items(), key=lambda item: item[1]):
             print(f"{seconds * 1e6:9.1f} us  {median_ratio(measured, CUBLAS, who):.3f}  {who}",
                   flush=True)

@@ -20,6 +20,7 @@ from blocknumba.nvvm_lower.target import Target
 
 EXAMPLES = ("vector_add", "softmax", "layernorm", "sums", "transpose", "photograph",
             "gather_rows", "histogram", "fractals", "scan")
+TILE = {"BM": 64, "BN": 64, "BK": 32}
 AMPERE, HOPPER = "sm_80", "sm_90a"
 BLACKWELL = ("sm_100", "sm_120")
 # on Blackwell, whose PTX has instructions and parameters of its own: those that run quickly
@@ -60,11 +61,16 @@ PARTS = {
 
 @pytest.fixture
 def emulated(monkeypatch):
-    """Makes every launch one on the emulated GPU of a target, and gives the list of their code."""
+    """Makes every launch one on the emulated GPU of a target, and gives the list of their code.
+
+    Tiles that the compiler would choose are TILE: many of them, which are emulated quickly.
+    """
     def emulate(target: str) -> list[Compiled]:
         device, launched = Device(target, Target.parse(target), multiprocessors=2), []
 
         def launch(kernel, grid, *arguments, **named) -> None:
+            named |= {formal.name: TILE[formal.name] for formal in kernel.signature.formals
+                      if formal.has_default and formal.default is bn.auto}
             launched.append(emulated_gpu.launch(kernel, grid, arguments, named, target))
 
         monkeypatch.setattr(bn, "current_device", lambda: device)

@@ -130,8 +130,17 @@ def device_of(target: str) -> Device:
 
 
 def product_of(target, shape, dtype=np.float16, precision="ieee"):
-    """The constants and options of a product of a shape on a target."""
-    return vars(matmul.tile_for(*shape, np.dtype(dtype), device_of(target), precision))
+    """Tiles for a product of a shape on a target, such as the compiler chooses."""
+    if shape == SKINNY:
+        return {"BM": 64, "BN": 128, "BK": 128}
+    if shape == MEDIUM:
+        return {"BM": 64, "BN": 128, "BK": 64}
+    if precision == "tf32x3":
+        return {"BM": 128, "BN": 64, "BK": 16}
+    facts = Target.parse(target)
+    is_wide = facts.has("wgmma") or not facts.has("tma")
+    columns = 256 if is_wide and (dtype == np.float16 or precision == "tf32") else 128
+    return {"BM": 128, "BN": columns, "BK": 128 // np.dtype(dtype).itemsize}
 
 
 def attention_of(target, D, causal):

@@ -33,6 +33,7 @@ CACHE_BYTES = 54  # from the L2 cache
 DRAM_BYTES = 16
 SHARED_BYTES = 128  # Source: CUDA C++ Programming Guide, "Shared Memory"
 LANES = 128  # of float32 arithmetic
+BESIDE = 180  # of the same, where others multiply meanwhile
 SUMS = 32  # of products, converted
 STORED = 12  # elements of a tile of products
 # Cycles, measured too
@@ -48,7 +49,10 @@ BASE_REGISTERS, REGISTERS_OF_WORD = 28, 2.5  # of a thread, without products
 WARPGROUP = 4  # warps
 MAX_STAGES, CHAINED_STAGES = 6, 2
 MIN_ROWS, MIN_COLUMNS, MIN_DEPTH = 16, 8, 16  # of a product
-MAX_SUMS = 170 * 256  # words of products of a program
+# Words of products of a program: of wgmma; of mma.sync; where operands need many registers, or
+# warps that fetch have some
+MAX_SUMS, MAX_MMA_SUMS, MAX_CRAMPED_SUMS = 170 * 256, 128 * 256, 64 * 256
+BUSY_WARPS = 8  # that keep the units busy where each multiplies for itself
 MAX_WORDS = 128 * 256  # of the tiles of a program, beyond which registers spill
 NARROW_RUN = 32  # bytes of neighbours that cost as much as twice the bytes
 GATHERED = 8  # elements that are no neighbours: each costs as many
@@ -56,6 +60,7 @@ GATHERED = 8  # elements that are no neighbours: each costs as many
 COSTS = {"exp": 10, "exp2": 8, "log": 14, "log2": 12, "div": 10, "truediv": 10, "sqrt": 10,
          "rsqrt": 8, "sin": 20, "cos": 20, "tan": 30, "tanh": 20, "erf": 20, "pow": 30,
          "floordiv": 12, "mod": 12, "truncdiv": 12, "truncmod": 12, "splat": 0, "constant": 0}
+ELEMENTWISE = ("float32 ieee",)  # products without tensor cores
 IMPOSSIBLE = math.inf
 
 
@@ -79,49 +84,86 @@ def cycles(work: Work, programs: Numbers, machine: Machine, arrays: Mapping[str,
     return _rows(work, programs, machine, arrays)
 
 
+@dataclass(frozen=True, slots=True)
+class _Residence:
+    """The programs of a multiprocessor, of a kernel that multiplies.
+
+    warps: of a program.   stages: of its loops.   each: programs, one after the other or not.
+    resident: those that run at the same time.   possible: whether this can be compiled well.
+    """
+
+    warps: Numbers
+    stages: Numbers
+    each: Numbers
+    resident: Numbers
+    possible: Numbers
+
+    @staticmethod
+    def of(work: Work, looped: list[Task], programs: Numbers, machine: Machine) -> _Residence:
+        """looped: the loads of its loops, which are fetched ahead."""
+        target, dots, words = machine.target, work.of("dot"), _sums(work)
+        largest = functools.reduce(np.maximum, map(_product_words, dots))
+        warps = 2.0 ** np.floor(np.log2(np.clip(largest / ACCUMULATOR_WORDS_PER_WARP,
+                                                SMALL_MAX_WARPS, MEDIUM_MAX_WARPS)))
+        stage_bytes = _stage_bytes(looped)
+        most = np.where((warps <= SMALL_MAX_WARPS) & _is_chained(dots), CHAINED_STAGES, MAX_STAGES)
+        stages = np.minimum(most, target.shared_bytes_per_block // stage_bytes)
+        resident = np.minimum(
+            target.shared_bytes_per_processor // (stage_bytes * np.maximum(stages, 1)),
+            target.registers_per_processor // (words + warps * 32 * 64))
+        each = np.ceil(programs / machine.multiprocessors)
+        is_cramped = target.has("tma") or any(
+            task.dtype in ELEMENTWISE or task.bits == 64 for task in dots)
+        possible = (stages >= 2) & (words <= np.where(
+            _all_wide(dots, target), MAX_SUMS, MAX_CRAMPED_SUMS if is_cramped else MAX_MMA_SUMS))
+        for task in dots:  # the least that an instruction multiplies
+            _, rows, columns, depth = task.shape
+            possible &= (rows >= MIN_ROWS) & (columns >= MIN_COLUMNS) & (depth >= MIN_DEPTH)
+        return _Residence(warps, stages, each, np.clip(resident, 1, each), possible)
+
+
 def _products(work: Work, programs: Numbers, machine: Machine,
               arrays: Mapping[str, int]) -> Numbers:
     """Cycles of a kernel that multiplies: loads of its loops are fetched ahead."""
-    target, dots = machine.target, work.of("dot")
     looped = [task for task in work.of("load") if task.loop >= 0]
-    words = _sums(work)
-    largest = functools.reduce(np.maximum, (math.prod(task.shape[:3]) for task in dots))
-    warps = 2.0 ** np.floor(np.log2(np.clip(largest / ACCUMULATOR_WORDS_PER_WARP,
-                                            SMALL_MAX_WARPS, MEDIUM_MAX_WARPS)))
-    stage_bytes = _stage_bytes(looped)
-    most = np.where((warps <= SMALL_MAX_WARPS) & _is_chained(dots), CHAINED_STAGES, MAX_STAGES)
-    stages = np.minimum(most, target.shared_bytes_per_block // stage_bytes)
-    resident = np.minimum(
-        target.shared_bytes_per_processor // (stage_bytes * np.maximum(stages, 1)),
-        target.registers_per_processor // (words + warps * 32 * 64))
-    each = np.ceil(programs / machine.multiprocessors)  # programs of a multiprocessor
-    resident = np.clip(resident, 1, each)
-    turns = np.ceil(each / resident)
-
-    multiplied = sum(_multiplied(task, target) * work.times(task) for task in dots)
-    fetched = sum(_fetched(task) * work.times(task) for task in looped) / CACHE_BYTES
-    computed = _computed(work) / LANES + WARP_EXCHANGE * sum(
-        map(work.times, work.of("exchange")))
-    steps = sum(work.times(task) for task in dots) / len(dots)
-    waiting = steps * LATENCY / np.maximum(stages - 1, 1)
-    # one warpgroup computes while another multiplies
-    groups = resident * warps / WARPGROUP
-    ahead = np.maximum(np.maximum(multiplied, fetched) + computed / groups, waiting / resident)
-    # with two stages the next tile is fetched when the last one is multiplied
-    in_turn = (multiplied + fetched + computed + steps * LATENCY) / resident
-    one = np.where(stages > 2, ahead, np.maximum(ahead, in_turn))
-    one = one + steps * STEP / resident
+    there = _Residence.of(work, looped, programs, machine)
+    one = _iterations(work, looped, there, machine.target)
     ends = sum(task.elements * work.times(task) for task in work.of("store"))
     first = sum(_fetched(task) for task in work.of("load")) / CACHE_BYTES
     rest = START + LATENCY + first + ends / SUMS + ends / STORED / _tiles(work)
-    total = each * one + turns * rest + (work.unevenness - 1) * one
-    possible = (stages >= 2) & (words <= MAX_SUMS)
-    for task in dots:  # the least that an instruction multiplies
-        _, rows, columns, depth = task.shape
-        possible &= (rows >= MIN_ROWS) & (columns >= MIN_COLUMNS) & (depth >= MIN_DEPTH)
+    total = there.each * one + np.ceil(there.each / there.resident) * rest + (
+        work.unevenness - 1) * one
     memory = _memory(work, programs, machine, arrays)
-    return np.where(possible, np.maximum(total, memory) + HIDDEN * np.minimum(total, memory),
+    return np.where(there.possible, np.maximum(total, memory) + HIDDEN * np.minimum(total, memory),
                     IMPOSSIBLE)
+
+
+def _iterations(work: Work, looped: list[Task], there: _Residence, target: Target) -> Numbers:
+    """Cycles of the loops of a program, as its share of the multiprocessor's."""
+    dots, resident = work.of("dot"), there.resident
+    multiplied = sum(_multiplied(task, target) * work.times(task) for task in dots)
+    alone = np.where(_all_wide(dots, target), 1, BUSY_WARPS / (resident * there.warps))
+    multiplied = multiplied * np.maximum(alone, 1)
+    fetched = sum(_fetched(task) * work.times(task) for task in looped) / CACHE_BYTES
+    computed = _computed(work) / BESIDE + WARP_EXCHANGE * sum(
+        map(work.times, work.of("exchange")))
+    steps = sum(work.times(task) for task in dots) / len(dots)
+    waiting = steps * LATENCY / np.maximum(there.stages - 1, 1)
+    # one warpgroup computes while another multiplies, unless it has several products to do in turn
+    tallest = functools.reduce(np.maximum, (task.shape[1] for task in dots))
+    turns = np.maximum(tallest * WARPGROUP / there.warps / WGMMA_ROWS, 1)
+    groups = np.maximum(resident * there.warps / WARPGROUP / turns, 1)
+    both = np.maximum(multiplied, computed) + np.minimum(multiplied, computed) / groups
+    ahead = np.maximum(np.maximum(both, fetched), waiting / resident)
+    # with two stages the next tile is fetched when the last one is multiplied
+    in_turn = (multiplied + fetched + computed + steps * LATENCY) / resident
+    one = np.where(there.stages > 2, ahead, np.maximum(ahead, in_turn))
+    return one + steps * STEP / resident
+
+
+def _all_wide(dots: tuple[Task, ...], target: Target) -> np.ndarray:
+    """Whether four warps multiply together, everywhere."""
+    return functools.reduce(np.logical_and, (_is_wide(task, target) for task in dots))
 
 
 def _is_chained(dots: tuple[Task, ...]) -> bool:
@@ -193,17 +235,22 @@ def _multiplied(task: Task, target: Target) -> Numbers:
     """Cycles in which the tensor cores, or the FMA units, multiply two tiles."""
     batches, rows, columns, depth = task.shape
     size = task.bits / 8
-    if task.dtype == "float32 ieee":
-        rate, is_wide = FLOAT32_RATE, np.False_
+    if task.dtype in ELEMENTWISE:
+        rate = FLOAT32_RATE
     elif task.bits == 64:
-        rate, is_wide = FLOAT64_RATE, np.False_
+        rate = FLOAT64_RATE
     else:
-        is_wide = np.asarray(rows >= WGMMA_ROWS) & target.has("wgmma")
-        rate = np.where(is_wide, WGMMA_RATE, MMA_RATE)
+        rate = np.where(_is_wide(task, target), WGMMA_RATE, MMA_RATE)
     # each 64 rows read all columns from shared memory
     groups = np.ceil(rows / WGMMA_ROWS)
     read = batches * depth * size * (rows + columns * groups) / SHARED_BYTES
     return np.maximum(batches * rows * columns * depth * size / rate, read)
+
+
+def _is_wide(task: Task, target: Target) -> np.ndarray:
+    """Whether four warps multiply together."""
+    never = task.dtype in (*ELEMENTWISE, "float32 tf32x3") or task.bits == 64
+    return np.asarray(task.shape[1] >= WGMMA_ROWS) & (target.has("wgmma") and not never)
 
 
 def _sums(work: Work) -> Numbers:
@@ -214,11 +261,15 @@ def _sums(work: Work) -> Numbers:
               if not any(_same(task.shape[-2:], shape) for shape in shapes)]
     found: Numbers = 1.0
     for loop in {task.loop for task in dots}:
-        products = sum(math.prod(task.shape[:3]) * max(task.bits // 32, 1) for task in dots
-                       if task.loop == loop)
+        products = sum(_product_words(task) for task in dots if task.loop == loop)
         kept = sum(_words(task) for task in others if task.loop == loop)
         found = np.maximum(found, products + kept)
     return found
+
+
+def _product_words(task: Task) -> Numbers:
+    """Words of the sums of a product."""
+    return math.prod(task.shape[:3]) * max(task.bits // 32, 1)
 
 
 def _same(x: tuple[Numbers, ...], y: tuple[Numbers, ...]) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import matmul as example
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -22,6 +24,7 @@ from blocknumba.tile_ir.analysis.work import Work, work_of
 
 HOPPER = Target.parse("sm_90a")
 H100 = gpu_model.Machine(HOPPER, 132)
+SUMS = {np.int8: bn.int32, np.float64: bn.float64}
 
 
 @bn.jit
@@ -51,13 +54,15 @@ def transpose(x, out, BM: bn.constexpr, BN: bn.constexpr):
 class Problem:
     """A kernel with arguments and a grid, typed for an H100."""
 
-    def __init__(self, kernel, grid, names, *arguments):
+    def __init__(self, kernel, grid, names, *arguments, **constants):
         self.kernel, self.grid, self.names, self.arguments = kernel, grid, names, arguments
+        self.constants = constants
 
     def work(self, extents) -> tuple[Work, int]:
         """Of a program, from its own tile IR; and the number of programs."""
         kernel, signature = self.kernel, self.kernel.signature
-        bound, _ = signature.bind(self.arguments, dict(zip(self.names, map(int, extents))))
+        bound, _ = signature.bind(
+            self.arguments, self.constants | dict(zip(self.names, map(int, extents))))
         read = read_arguments(signature, bound)
         specialization, _ = kernel.specialize(arguments_of(signature, read.infos), read.constants,
                                               kernel.options, HOPPER, True)
@@ -143,6 +148,28 @@ def test_large_products_get_large_tiles(shape, least):
     best = product(*shape).best()
     assert best["BM"] * best["BN"] >= least
     assert (best["BM"] + best["BN"]) * best["BK"] * 2 * 2 <= HOPPER.shared_bytes_per_block
+
+
+# measured on an H200 (perf/NOTES.md)
+@pytest.mark.parametrize("dtype, precision, size, fastest", [
+    (np.float16, "ieee", 4096, {(128, 256, 64)}), (np.float16, "ieee", 8192, {(128, 256, 64)}),
+    (np.float16, "ieee", 1024, {(64, 128, 64), (64, 128, 128), (128, 64, 64), (128, 64, 128)}),
+    (np.int8, "ieee", 8192, {(128, 256, 128)}),
+    (ml_dtypes.float8_e4m3fn, "ieee", 8192, {(128, 256, 128)}),
+    (np.float32, "tf32", 4096, {(128, 256, 32)}),
+    (np.float32, "tf32x3", 2048, {(128, 128, 16), (128, 128, 32), (128, 128, 64)}),
+    (np.float32, "ieee", 4096, {(128, 128, 32), (128, 128, 64)}),
+    (np.float64, "ieee", 2048, {(64, 128, 32), (128, 64, 32), (128, 64, 16)})])
+def test_the_tiles_that_were_the_fastest_are_chosen(dtype, precision, size, fastest):
+    kernel, more = example.matmul, {"SUM": SUMS.get(dtype, bn.float32)}
+    if precision != "ieee":
+        kernel, more = example.matmul_float32, {"PRECISION": precision}
+    arrays = (np.empty((size, size), dtype) for _ in range(3))
+    problem = Problem(
+        kernel, lambda a: min(132, bn.cdiv(size, a["BM"]) * bn.cdiv(size, a["BN"])),
+        ("BM", "BN", "BK"), *arrays, **more)
+
+    assert tuple(problem.best().values()) in fastest
 
 
 def test_products_of_few_rows_get_few_rows():
