@@ -52,6 +52,9 @@ MIN_ROWS, MIN_COLUMNS, MIN_DEPTH = 16, 8, 16  # of a product
 # Words of products of a program: of wgmma; of mma.sync; where operands need many registers, or
 # warps that fetch have some
 MAX_SUMS, MAX_MMA_SUMS, MAX_CRAMPED_SUMS = 170 * 256, 128 * 256, 64 * 256
+READERS = 2  # threads that read one word at the same time, where each multiplies for itself
+# Of a thread's loop, products whose instructions stay in the nearest cache; else it is slower
+FITTING_PRODUCTS, REFETCHED = 2048, 1.06
 BUSY_WARPS = 8  # that keep the units busy where each multiplies for itself
 MAX_WORDS = 128 * 256  # of the tiles of a program, beyond which registers spill
 NARROW_RUN = 32  # bytes of neighbours that cost as much as twice the bytes
@@ -141,7 +144,7 @@ def _products(work: Work, programs: Numbers, machine: Machine,
 def _iterations(work: Work, looped: list[Task], there: _Residence, target: Target) -> Numbers:
     """Cycles of the loops of a program, as its share of the multiprocessor's."""
     dots, resident = work.of("dot"), there.resident
-    multiplied = sum(_multiplied(task, target) * work.times(task) for task in dots)
+    multiplied = sum(_multiplied(task, target, there.warps) * work.times(task) for task in dots)
     alone = np.where(_all_wide(dots, target), 1, BUSY_WARPS / (resident * there.warps))
     multiplied = multiplied * np.maximum(alone, 1)
     fetched = sum(_fetched(task) * work.times(task) for task in looped) / CACHE_BYTES
@@ -231,13 +234,13 @@ def _memory(work: Work, programs: Numbers, machine: Machine, arrays: Mapping[str
     return moved / DRAM_BYTES / machine.multiprocessors
 
 
-def _multiplied(task: Task, target: Target) -> Numbers:
+def _multiplied(task: Task, target: Target, warps: Numbers) -> Numbers:
     """Cycles in which the tensor cores, or the FMA units, multiply two tiles."""
     batches, rows, columns, depth = task.shape
     size = task.bits / 8
     if task.dtype in ELEMENTWISE:
-        rate = FLOAT32_RATE
-    elif task.bits == 64:
+        return _multiplied_elementwise(task, warps * 32)
+    if task.bits == 64:
         rate = FLOAT64_RATE
     else:
         rate = np.where(_is_wide(task, target), WGMMA_RATE, MMA_RATE)
@@ -245,6 +248,16 @@ def _multiplied(task: Task, target: Target) -> Numbers:
     groups = np.ceil(rows / WGMMA_ROWS)
     read = batches * depth * size * (rows + columns * groups) / SHARED_BYTES
     return np.maximum(batches * rows * columns * depth * size / rate, read)
+
+
+def _multiplied_elementwise(task: Task, threads: Numbers) -> Numbers:
+    """Cycles in which the FMA units multiply two tiles: each thread a square of their sums."""
+    batches, rows, columns, depth = task.shape
+    own = rows * columns / threads
+    read = 2 * np.sqrt(own) * threads * 4 / SHARED_BYTES / READERS
+    multiplied = rows * columns * 4 / FLOAT32_RATE
+    fetching = np.where(own * depth > FITTING_PRODUCTS, REFETCHED, 1)
+    return batches * depth * np.maximum(multiplied * fetching, read)
 
 
 def _is_wide(task: Task, target: Target) -> np.ndarray:

@@ -40,7 +40,8 @@ class Task:
     """The work of one op each time it runs.
 
     kind: "load", "store" (atomics too), "dot", "exchange" (reductions and scans), "carried" (a tile
-        that a loop keeps), or "compute".
+        that a loop keeps), or "compute".  Addresses are neither carried nor computed: threads
+        compute them from few numbers.
     name: of the op.
     shape: extents of the tile; of a dot: batches, rows, columns, depth.
     bits: of an element; of a dot, of its operands'.
@@ -179,7 +180,7 @@ class _Reader:
         index = len(self.loops)
         self.loops.append(Loop(parent, trips, most))
         for value in carried(op).args:
-            if value.type.shape:
+            if value.type.shape and not _is_pointer(value.type):
                 self.tasks.append(_task("carried", op, value.type, loop=index))
         (region,) = op.regions
         self.region(region, index, share)
@@ -209,7 +210,8 @@ class _Reader:
         elif op.opdef in _EXCHANGES:
             tile = op.tiles[0].type if op.opdef in (reduce_with, scan) else op.x.type
             self.tasks.append(_task("exchange", op, tile, share, loop_index))
-        elif op.opdef.has(ELEMENTWISE) and op.result.type.shape:
+        elif (op.opdef.has(ELEMENTWISE) and op.result.type.shape
+                and not _is_pointer(op.result.type)):
             self.tasks.append(_task("compute", op, op.result.type, share, loop_index))
 
     def _evaluate(self, op: Op) -> None:
