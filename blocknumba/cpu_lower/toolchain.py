@@ -117,8 +117,9 @@ class Loaded:
 
     def __init__(self, code: bytes, target: CpuTarget):
         declare_symbol()
-        machine = machine_of(target)
-        self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+        # one block of memory for all sections: they refer to each other by offsets of 32 bits
+        self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine_of(target),
+                                                     use_lmm=True)
         self._engine.add_object_file(binding.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
 
