@@ -1,9 +1,11 @@
 """Block functions in kernels of numba-cuda next to the same kernels launched alone (GPU).
 
-    python perf/bench_block_functions.py [rounds]
+    pytest perf/bench_block_functions.py               with pytest-benchmark
+    python perf/bench_block_functions.py [rounds]      a table
 
 Both take turns; a ratio is the time alone divided by the time in the caller of the same round, so
-that 1 is as fast and 0.9 is 11 % slower.
+that 1 is as fast and 0.9 is 11 % slower.  Last, examples/nearest.py, a kernel of numba-cuda that
+calls two of them, next to one of threads alone.
 """
 
 from __future__ import annotations
@@ -14,12 +16,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from measure import Samples, gpu_timer, interleaved
-from numba import cuda
+import pytest
+from example_kernels import nearest
+from measure import CLOCK, Samples, gpu_timer, interleaved, median_ratio
+from numba import cuda, float32
 
 import blocknumba as bn
 
 ROUNDS, SAMPLE_SECONDS = 30, 5e-3
+BY_BLOCKS, BY_THREADS = "block functions", "threads"
 ALONE, CALLED, LINKED = "alone", "in @cuda.jit", "in @cuda.jit, LTO"
 # rows and columns of products: a launch of numba-cuda takes some 40 us of the host
 SIZE, WIDE = 4096, 16384
@@ -173,6 +178,55 @@ CASES = {
 }
 
 
+@cuda.jit
+def nearest_by_threads(queries, keys, found, sums):
+    """As nearest.nearest, a thread for each query."""
+    query = cuda.grid(1)
+    greatest = float32(-np.inf)
+    if query < queries.shape[0]:
+        for key in range(keys.shape[0]):
+            score = float32(0)
+            for i in range(keys.shape[1]):
+                score += float32(queries[query, i]) * float32(keys[key, i])
+            if score > greatest:
+                greatest = score
+                found[query] = key
+        cuda.atomic.add(sums, query // nearest.TILE, greatest)
+
+
+def nearest_runs(queries: int = 8192, keys: int = 8192, depth: int = 64) -> dict[str, Callable]:
+    """Who -> a function that launches, after both have found the same."""
+    random = np.random.default_rng(2)
+    given = [cuda.to_device(random.integers(-8, 9, (number, depth)).astype(np.float16))
+             for number in (queries, keys)]
+    results = {who: (cuda.device_array(queries, np.int32),
+                     cuda.to_device(np.zeros(queries // nearest.TILE, np.float32)))
+               for who in (BY_BLOCKS, BY_THREADS)}
+    runs = {BY_BLOCKS: lambda: nearest.launch(*given, *results[BY_BLOCKS]),
+            BY_THREADS: lambda: nearest_by_threads[bn.cdiv(queries, nearest.TILE), nearest.TILE](
+                *given, *results[BY_THREADS])}
+    for run in runs.values():
+        run()
+    for ours, theirs in zip(results[BY_BLOCKS], results[BY_THREADS]):
+        np.testing.assert_array_equal(ours.copy_to_host(), theirs.copy_to_host())
+    return runs
+
+
+@pytest.mark.gpu
+@pytest.mark.benchmark(timer=CLOCK)
+@pytest.mark.parametrize("name", CASES)
+def test_block_function(benchmark, name):
+    case = CASES[name]()
+    case.check()
+    CLOCK.replay(benchmark, measured(case, ROUNDS), CALLED)
+
+
+@pytest.mark.gpu
+@pytest.mark.benchmark(timer=CLOCK)
+def test_nearest_keys(benchmark):
+    CLOCK.replay(benchmark, interleaved(nearest_runs(), gpu_timer(), ROUNDS, 1), BY_BLOCKS)
+
+
 def measured(case: Case, rounds: int) -> Samples:
     """Seconds of one launch, of everybody in turn."""
     timer, (runs, _) = gpu_timer(), case.runs()
@@ -194,6 +248,9 @@ def main() -> None:
             low, middle, high = statistics.quantiles(ratios, n=4)
             shown.append(f"{f'{middle:.3f} ({low:.3f} to {high:.3f})':>32}")
         print(f"{name:40} {statistics.median(samples[ALONE]) * 1e6:12.1f} " + " ".join(shown))
+    samples = interleaved(nearest_runs(), gpu_timer(), rounds, 1)
+    print(f"nearest keys, {BY_THREADS} / {BY_BLOCKS}: "
+          f"{median_ratio(samples, BY_THREADS, BY_BLOCKS):.1f}")
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ Without a GPU it measures the CPU device, and with one the GPU too.  With the st
 import math
 from collections.abc import Callable
 
-import heat
 import numpy as np
 import pytest
+from example_kernels import heat
 from measure import CLOCK, Run, host_timer, interleaved, median_ratio, medians
 from numba import njit, prange
 

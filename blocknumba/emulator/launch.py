@@ -26,7 +26,7 @@ from blocknumba.emulator.memory import (
 from blocknumba.emulator.races import Races
 from blocknumba.emulator.scheduler import Scheduler
 from blocknumba.emulator.syntax import Instruction, Program, Variable
-from blocknumba.emulator.tensor_map import SIZE, TensorMap, decode
+from blocknumba.emulator.tensor_map import SIZE, TensorMap, decode, made_map
 from blocknumba.emulator.values import container_of
 from blocknumba.emulator.wgmma import Warpgroups
 
@@ -182,7 +182,9 @@ class Launch:
                 return None
             octets = segment.bytes.data[address - segment.base:address - segment.base + SIZE]
         index = decode(octets.tobytes())
-        return None if index is None else self.memory.tensor_maps[index]
+        if index is not None:
+            return self.memory.tensor_maps[index]
+        return made_map(octets, self.memory.bytes_from)
 
     # ---- names and locations, for messages
 

@@ -109,6 +109,13 @@ class GlobalMemory:
         self.tensor_maps.append(tensor_map)
         return encode(len(self.tensor_maps) - 1)
 
+    def bytes_from(self, address: int) -> np.ndarray | None:
+        """The bytes from an address to the last that may be accessed; None where there are none."""
+        segment = self.find(address, address + 1)
+        if segment is None:
+            return None
+        return segment.bytes.data[address - segment.base:segment.high]
+
     def _allocate(self, root: np.ndarray, name: str) -> Segment:
         start, end = np.lib.array_utils.byte_bounds(root)
         data = np.lib.stride_tricks.as_strided(

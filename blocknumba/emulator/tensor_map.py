@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -130,3 +131,69 @@ def swizzled(offsets: np.ndarray, swizzle: int) -> np.ndarray:
         return offsets
     rows = swizzle // 16 - 1
     return offsets ^ ((offsets >> 7 & rows) << 4)
+
+
+# ---- maps that a kernel makes ---------------------------------------------------------------
+# The fields that tensormap.replace sets, in the bytes of a map; set: a bit for each that was;
+# fenced: fence.proxy.tensormap made it one that TMA may use.
+_FIELDS = np.dtype([
+    ("global_address", "<u8"), ("global_stride", "<u8", _MAXIMUM_RANK - 1),
+    ("global_dim", "<u4", _MAXIMUM_RANK), ("box_dim", "<u4", _MAXIMUM_RANK),
+    ("element_stride", "<u4", _MAXIMUM_RANK), ("set", "<u4"), ("rank", "u1"), ("elemtype", "u1"),
+    ("interleave_layout", "u1"), ("swizzle_mode", "u1"), ("fill_mode", "u1"), ("fenced", "u1")])
+_OF_AXES = ("global_stride", "global_dim", "box_dim", "element_stride")
+_WHOLE = ("global_address", "rank", "elemtype", "interleave_layout", "swizzle_mode", "fill_mode")
+# PTX ISA, "tensormap.replace": .elemtype, of which tf32 is loaded as float32; .swizzle_mode
+_ELEMENTS = {0: "u1", 1: "u2", 2: "u4", 3: "i4", 4: "u8", 5: "i8", 6: "f2", 7: "f4", 8: "f4",
+             9: "f8", 10: "u2", 11: "f4", 12: "f4"}
+_AS_TF32, _SWIZZLES = (11, 12), (0, 32, 64, 128)
+
+
+def replace_field(octets: np.ndarray, field: str, value: int, axis: int = 0) -> None:
+    """Set a field of a map in its bytes, as tensormap.replace does.
+
+    Errors: BlockValueError for another field or axis.
+    """
+    made = octets[:_FIELDS.itemsize].view(_FIELDS)[0]
+    if field in _WHOLE:
+        made[field], bit = value, _WHOLE.index(field)
+    else:
+        require(field in _OF_AXES and axis < len(made[field]),
+                "tensormap.replace: given {} of axis {}, accepted {}", field, axis,
+                ", ".join((*_WHOLE, *_OF_AXES)), error=BlockValueError)
+        made[field][axis], bit = value, _bit_of(field, axis)
+    made["set"] |= np.uint32(1 << bit)
+
+
+def set_fenced(octets: np.ndarray, fenced: bool) -> None:
+    """Note in a map's bytes whether it was fenced since it was written."""
+    octets[:_FIELDS.itemsize].view(_FIELDS)["fenced"] = fenced
+
+
+def _bit_of(field: str, axis: int) -> int:
+    return len(_WHOLE) + _OF_AXES.index(field) * _MAXIMUM_RANK + axis
+
+
+def made_map(octets: np.ndarray, bytes_at: Callable[[int], np.ndarray | None]) -> TensorMap | None:
+    """The map that a kernel made; None without a fence or all fields, or without such an array.
+
+    bytes_at: the bytes from an address to the end of its allocation.
+    """
+    made = octets[:_FIELDS.itemsize].copy().view(_FIELDS)[0]
+    rank, needed = int(made["rank"]) + 1, (1 << len(_WHOLE)) - 1
+    for field in _OF_AXES:
+        for axis in range(rank - (field == "global_stride")):
+            needed |= 1 << _bit_of(field, axis)
+    if int(made["set"]) & needed != needed or rank > _MAXIMUM_RANK or not made["fenced"]:
+        return None
+    held = bytes_at(int(made["global_address"]))
+    code, dtype = int(made["elemtype"]), np.dtype(_ELEMENTS[int(made["elemtype"])])
+    if held is None or (made["element_stride"][:rank] != 1).any() or made["interleave_layout"]:
+        return None
+    whole = held[:len(held) // dtype.itemsize * dtype.itemsize].view(dtype)
+    strides = (*made["global_stride"][:rank - 1][::-1].tolist(), dtype.itemsize)
+    array = np.lib.stride_tricks.as_strided(
+        whole, tuple(made["global_dim"][:rank][::-1].tolist()), strides)
+    return TensorMap(array, tuple(made["box_dim"][:rank][::-1].tolist()),
+                     _SWIZZLES[int(made["swizzle_mode"])], bool(made["fill_mode"]),
+                     code in _AS_TF32, len(held))

@@ -25,6 +25,7 @@ class LayoutOptions:
     features: the capabilities of the target, by value.
     shared_bytes: the shared memory a block may use.
     num_ctas: the most blocks of a cluster that a program may be partitioned over.
+    producers: whether warps beside the program's may fetch for it.
     """
 
     num_warps: int = 4
@@ -34,6 +35,7 @@ class LayoutOptions:
     features: frozenset[str] = MIN_FEATURES
     shared_bytes: int = MIN_SHARED_BYTES
     num_ctas: int = 1
+    producers: bool = True
 
     @property
     def threads(self) -> int:

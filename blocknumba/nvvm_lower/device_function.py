@@ -18,37 +18,27 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from blocknumba.gpu_layout.async_copies.ops import mbarrier_allocate
+from blocknumba.nvvm_lower.assumptions import (
+    GENERIC_POINTER, Arguments, Assumptions, Version, field_name,
+)
 from blocknumba.nvvm_lower.elements import memory_type, register_type
 from blocknumba.nvvm_lower.emitter import Callee, CodeOptions, DebugInfo, Emitter
-from blocknumba.nvvm_lower.kernel import bind_parameter, symbol
+from blocknumba.nvvm_lower.kernel import bind_parameter, is_map, symbol
 from blocknumba.nvvm_lower.llvm import GLOBAL, I1, I32, I64, I8, VOID, Body, Module, pointer
 from blocknumba.nvvm_lower.ops.debug import fail_unless
+from blocknumba.nvvm_lower.ptx.mbarrier import invalidate
+from blocknumba.nvvm_lower.ptx.tensor_map import FENCE_ALL
 from blocknumba.nvvm_lower.ptx.warp import BARRIER, DYNAMIC_SHARED_BYTES, TRAP
 from blocknumba.nvvm_lower.services.address import GRID_AXES, special_register
+from blocknumba.nvvm_lower.services.device_maps import DeviceMaps, maps_bytes
+from blocknumba.nvvm_lower.services.shared_memory import address_of
 from blocknumba.nvvm_lower.target import Target
-from blocknumba.tile_ir.ir.function import Function, Parameter
-from blocknumba.tile_ir.ir.types import Argument, ArrayArgument
+from blocknumba.tile_ir.ir.function import Function, Parameter, walk
+from blocknumba.tile_ir.ir.tensor_map import Number
+from blocknumba.tile_ir.ir.types import ArrayArgument
 
-GENERIC_POINTER = f"{I8}*"
-Arguments = tuple[tuple[str, Argument], ...]
 _DIGEST_BYTES = 8
-_PURE = "nounwind readnone"
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A kernel that was laid out for what its arguments may turn out to be.
-
-    fn: with layouts, without tensor maps, producers and clusters.
-    arguments: (name, attributes) that it was compiled for; all versions have the same names.
-    space: where its arrays are: "global" or "generic" (anywhere).
-    narrow_limit: element offsets and extents are at most this, unless arrays are wide.
-    """
-
-    fn: Function
-    arguments: Arguments
-    space: str
-    narrow_limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +70,7 @@ def signature(arguments: Arguments) -> tuple[tuple[str, str], ...]:
             parameters.append((name, memory_type(argument.dtype) if type_ == I1 else type_))
             continue
         parameters.append((name, GENERIC_POINTER))
-        parameters += [(_field(name, kind, axis), I64)
+        parameters += [(field_name(name, kind, axis), I64)
                        for kind in ("extent", "stride") for axis in range(argument.rank)]
     return tuple(parameters)
 
@@ -94,7 +84,8 @@ def lower_device_function(versions: Sequence[Version], target: Target, options: 
     dynamic: its shared memory is the launch's.
     """
     module, fn, arguments = Module(), versions[0].fn, arguments or versions[-1].arguments
-    shared_bytes = max(version.fn.attrs.get("shared_bytes", 0) for version in versions)
+    shared_bytes = max(max(version.fn.attrs.get("shared_bytes", 0), maps_bytes(version.fn))
+                       for version in versions)
     placeholder = symbol(f"{fn.name}_by_block")
     callees = [_Callee(module, f"{placeholder}_{number}", version, target, options,
                        f"{placeholder}_shared", None if dynamic else shared_bytes)
@@ -111,6 +102,16 @@ def lower_device_function(versions: Sequence[Version], target: Target, options: 
                           *((0, shared_bytes) if dynamic else (shared_bytes, 0)))
 
 
+def _forget_mbarriers(emitter: Emitter, fn: Function) -> None:
+    """Let the memory of mbarriers be used for something else: another call, the caller."""
+    rings = [op for op in walk(fn.body) if op.opdef is mbarrier_allocate]
+    if rings:
+        emitter.barrier()  # all warps have waited
+    for ring in rings:
+        emitter.assembly(invalidate(ring.attrs["copies"]), address_of(
+            emitter, str(ring.attrs["offset"])), emitter.flag(emitter.threads.is_first))
+
+
 class _Callee:
     """A version as a function of the module, and the code that calls it."""
 
@@ -122,6 +123,7 @@ class _Callee:
         self._callee = Callee(self._ids, version.space, shared_memory,
                               None if shared_bytes is None else max(shared_bytes, 1))
         self._types: list[str] = []
+        self._inputs: dict[Number, str] = {}
 
     def lower(self) -> None:
         """Define the function: program ids, then the parameters of the kernel."""
@@ -129,12 +131,18 @@ class _Callee:
         debug_info = (DebugInfo(self._module, self._name, fn.loc) if self._options.lineinfo
                       else None)
         emitter = Emitter(body, self._target, self._options, fn, debug_info, self._callee)
-        self._types = [bind_parameter(emitter, number, value)
-                       for number, value in enumerate(fn.body.args)]
+        given = [value for value, parameter in emitter.parameters.items() if not is_map(parameter)]
+        self._types = [bind_parameter(emitter, number, value) for number, value in enumerate(given)]
+        maps = DeviceMaps(emitter, self._name)
+        maps.make()
         emitter.run(fn.body)
+        maps.give_back()
+        _forget_mbarriers(emitter, fn)
         body.do("ret void")
+        self._inputs = maps.inputs
         declared = [*(f"{I32} {id_}" for id_ in self._ids),
-                    *(f"{type_} %p{number}" for number, type_ in enumerate(self._types))]
+                    *(f"{type_} %p{number}" for number, type_ in enumerate(self._types)),
+                    *(f"{I64} {register}" for register in maps.inputs.values())]
         attributes = "alwaysinline "
         attributes += f"!dbg {debug_info.subprogram} " if debug_info else ""
         body.define(self._name, declared, linkage="internal", suffix=attributes)
@@ -142,9 +150,14 @@ class _Callee:
     def call(self, body: Body, registers: dict[str, str]) -> None:
         """Call the function.  registers: of the outer function, by the names of signature."""
         given = [f"{I32} {id_}" for id_ in self._ids]
-        for parameter, type_ in zip(self._version.fn.parameters, self._types, strict=True):
-            outer = registers[_field(parameter.argument, parameter.kind, parameter.axis)]
+        passed = (each for each in self._version.fn.parameters if not is_map(each))
+        for parameter, type_ in zip(passed, self._types, strict=True):
+            outer = registers[field_name(parameter.argument, parameter.kind, parameter.axis)]
             given.append(f"{type_} {self._converted(body, parameter, type_, outer)}")
+        for number in self._inputs:
+            outer = registers[field_name(number.argument, number.kind, number.axis)]
+            type_ = GENERIC_POINTER if number.kind == "pointer" else I64
+            given.append(f"{I64} {body.convert('ptrtoint', type_, outer, I64)}")
         body.do(f"call {VOID} @{self._name}({', '.join(given)})")
 
     def _converted(self, body: Body, parameter: Parameter, type_: str, outer: str) -> str:
@@ -169,79 +182,20 @@ class _Callee:
         given: as their types say.
         """
         holds = "true"
+        arrays = {}
         for (name, needed), (_, known) in zip(self._version.arguments, given, strict=True):
             if isinstance(needed, ArrayArgument):
-                assumptions = _Assumptions(body, self._version, name, needed, known, registers)
-                for each in assumptions.all():
-                    holds = each if holds == "true" else body.binary("and", I1, holds, each)
+                arrays[name] = Assumptions(body, self._version, name, needed, known, registers)
+        found = [each for array in arrays.values() for each in array.all()]
+        found += [arrays[one].is_apart_from(arrays[other]) for one, other in self._version.apart]
+        for each in found:
+            holds = each if holds == "true" else body.binary("and", I1, holds, each)
         return holds
 
-
-class _Assumptions:
-    """Assumptions of a version on one array, checked when it is called."""
-
-    def __init__(self, body: Body, version: Version, name: str, argument: ArrayArgument,
-                 known: ArrayArgument, registers: dict[str, str]):
-        self._body, self._version, self._argument, self._known = body, version, argument, known
-        self._address = registers[name]
-        self._extents, self._strides = (
-            [registers[_field(name, kind, axis)] for axis in range(argument.rank)]
-            for kind in ("extent", "stride"))
-
-    def all(self) -> list[str]:
-        """Each as an i1; none where nothing is assumed."""
-        return [*self._in_space(), *self._contiguous(), *self._aligned(), *self._narrow()]
-
-    def _in_space(self) -> list[str]:
-        if self._version.space == "generic":
-            return []
-        return [self._body.call(I1, "llvm.nvvm.isspacep.global",
-                                f"{GENERIC_POINTER} {self._address}", attributes=_PURE)]
-
-    def _contiguous(self) -> list[str]:
-        """Strides of 1 that the type does not tell."""
-        return [self._body.compare("icmp eq", I64, stride, str(needed))
-                for stride, needed, known in
-                zip(self._strides, self._argument.strides, self._known.strides)
-                if needed != known]
-
-    def _aligned(self) -> list[str]:
-        """The address, strides and extents are multiples."""
-        argument, body = self._argument, self._body
-        found = [(body.convert("ptrtoint", GENERIC_POINTER, self._address, I64),
-                  argument.alignment if argument.alignment > argument.dtype.bytes else 1)]
-        found += [(stride, divisor) for stride, known, divisor in
-                  zip(self._strides, argument.strides, argument.stride_divisibility)
-                  if known is None]
-        found += zip(self._extents, argument.extent_divisibility)
-        rest = [body.binary("and", I64, value, str(divisor - 1))
-                for value, divisor in found if divisor > 1]
-        return [body.compare("icmp eq", I64, value, "0") for value in rest]
-
-    def _narrow(self) -> list[str]:
-        """Extents and the offsets of elements fit.
-
-        Products of what is bounded do not wrap.
-        """
-        if self._argument.wide:
-            return []
-        body, limit = self._body, str(self._version.narrow_limit)
-        steps = [self._absolute(stride) for stride in self._strides]
-        bounded = [body.compare("icmp ule", I64, size, limit) for size in (*self._extents, *steps)]
-        reach = "0"
-        for extent, step in zip(self._extents, steps):
-            reach = body.binary("add", I64, reach, body.binary("mul", I64, extent, step))
-        return [*bounded, body.compare("icmp ule", I64, reach, limit)]
-
-    def _absolute(self, value: str) -> str:
-        body = self._body
-        is_negative = body.compare("icmp slt", I64, value, "0")
-        return body.select(is_negative, I64, body.binary("sub", I64, "0", value), value)
-
-
-def _field(argument: str, kind: str, axis: int | None) -> str:
-    """The name of a parameter: of an argument itself, or of an extent or stride of an array."""
-    return argument if axis is None else f"{argument}.{kind}{axis}"
+    @property
+    def needs_maps(self) -> bool:
+        """Whether it makes tensor maps."""
+        return any(map(is_map, self._version.fn.parameters))
 
 
 class _Outer:
@@ -266,6 +220,8 @@ class _Outer:
         for argument, attributes in self._arguments:
             if isinstance(attributes, ArrayArgument):
                 self._count_strides_in_elements(argument, attributes)
+        if any(version.needs_maps for version in versions):
+            body.assembly(FENCE_ALL)
         body.assembly(BARRIER)
         done = body.new_label("done")
         for version in versions[:-1]:
@@ -320,7 +276,7 @@ class _Outer:
         """Fields of records may have strides that are no multiples of their size."""
         body, size = self._body, argument.dtype.bytes
         for axis in range(argument.rank):
-            field = _field(name, "stride", axis)
+            field = field_name(name, "stride", axis)
             stride = self._registers[field]
             if 1 not in argument.strides and size > 1:
                 rest = body.binary("and", I64, stride, str(size - 1))

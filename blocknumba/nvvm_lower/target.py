@@ -34,6 +34,7 @@ class Capability(StrEnum):
     WGMMA = "wgmma"  # wgmma.mma_async; sm_90a only
     MULTICAST = "multicast"  # tensor copies to all blocks of a cluster; slow beyond sm_90a, sm_100a
     SET_MAX_REGISTERS = "set_max_registers"  # setmaxnreg; sm_90a, sm_100a
+    TENSOR_MAP_REPLACE = "tensor_map_replace"  # tensormap.replace; sm_90a, sm_100a
     TCGEN05 = "tcgen05"  # tensor memory and its MMA; sm_100a
     FLOAT32X2 = "float32x2"  # add, mul and fma of two float32 at once; sm_100
     VECTOR_256 = "vector_256"  # ld.global.v8.b32 and its like; sm_100
@@ -47,10 +48,12 @@ _HOPPER = _ADA | {
     Capability.STMATRIX, Capability.MBARRIER, Capability.CLUSTER, Capability.TMA, Capability.ELECT,
     Capability.LAUNCH_DEPENDENTS}
 _HOPPER_ONLY = _HOPPER | {
-    Capability.WGMMA, Capability.SET_MAX_REGISTERS, Capability.MULTICAST}
+    Capability.WGMMA, Capability.SET_MAX_REGISTERS, Capability.MULTICAST,
+    Capability.TENSOR_MAP_REPLACE}
 _BLACKWELL = _HOPPER | {Capability.FLOAT32X2, Capability.VECTOR_256}
 _BLACKWELL_ONLY = _BLACKWELL | {
-    Capability.SET_MAX_REGISTERS, Capability.MULTICAST, Capability.TCGEN05}
+    Capability.SET_MAX_REGISTERS, Capability.MULTICAST, Capability.TENSOR_MAP_REPLACE,
+    Capability.TCGEN05}
 
 KIB = 1024
 OLDEST = (8, 0)

@@ -7,9 +7,8 @@ import numpy as np
 from blocknumba.emulator import Module as Ptx
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
-from blocknumba.nvvm_lower.device_function import (
-    GENERIC_POINTER, DeviceFunction, Version, lower_device_function,
-)
+from blocknumba.nvvm_lower.assumptions import GENERIC_POINTER, Version
+from blocknumba.nvvm_lower.device_function import DeviceFunction, lower_device_function
 from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.llvm import GLOBAL, I8, MODULE_END, VOID, Body, Module, pointer
 from blocknumba.nvvm_lower.services.address import GRID_AXES, special_register

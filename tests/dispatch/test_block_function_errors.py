@@ -48,7 +48,7 @@ def message_of(kernel, *arguments, machine=EMULATOR, **options) -> str:
     ("f(0, x, z=y)", "scale: given the arguments z, accepted x, y"),
     ("f(0, x, x=y)", "scale: given x twice, by position and by name"),
     ("f(0.5, x, y)", "scale: program id 0: given the type float64, accepted an int"),
-    ("f(0, (1, 2), y)", "scale: argument x: given the type UniTuple(int64 x 2), accepted arrays "
+    ("f(0, None, y)", "scale: argument x: given the type none, accepted arrays "
      "and numbers of bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, "
      "bfloat16, float32, float64, float8_e4m3fn, float8_e5m2"),
 ])

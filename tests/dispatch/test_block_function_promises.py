@@ -122,7 +122,7 @@ def test_less_shared_memory_than_was_promised_stops_the_kernel():
     matrices = [np.zeros((64, 64), dtype) for dtype in (np.float16, np.float16, np.float32)]
 
     with pytest.raises(KernelAssertionError, match=(
-            "product: given less than 81920 bytes of dynamic shared memory")):
+            "product: given less than 82008 bytes of dynamic shared memory")):
         Machine(EMULATED).run(caller_of(multiply), (1, 1), 128, *matrices, shared_bytes=48 * 1024)
 
 

@@ -2,6 +2,7 @@
 
 import re
 from types import SimpleNamespace
+from typing import NamedTuple
 from unittest import mock
 
 import ml_dtypes
@@ -439,3 +440,28 @@ def test_scalar_functions_come_along_once(emulated):
 
     assert y.tolist() == [collatz(int(number)) for number in x]
     assert z[:32].tolist() == [collatz(int(number)) for number in y[:32]]
+
+
+class Side(NamedTuple):
+    values: object
+    weight: object
+
+
+@bn.jit
+def weighted(sides, shift, out, B: bn.constexpr):
+    row, at = bn.program_id(0), bn.span(0, B)
+    total = sides[0].values[row, at] * sides[0].weight + sides[1].values[row, at] * sides[1].weight
+    out[row, at] = total + shift[0] + shift[1][0]
+
+
+def test_tuples_and_named_tuples_are_arguments(machine):
+    add = bn.block_function(weighted, {"B": 128}, num_warps=4, link=machine.link)
+
+    def rows(x, y, w, out):
+        add(cuda.blockIdx.x, (Side(x, 2), Side(y, w)), (1.5, (3,)), out)
+    x, y = FRESH.integers(-9, 9, (2, 3, 100)).astype(np.float64)
+    out = np.full((3, 100), np.nan)
+
+    machine.run(rows, 3, add.threads, x, y, np.float64(0.5), out)
+
+    np.testing.assert_array_equal(out, 2 * x + 0.5 * y + 4.5)

@@ -189,3 +189,10 @@ def test_kernels_go_to_the_processes_of_a_pool(tmp_path):
 
     expected = str([[-0.0, -1.0, -2.0, -3.0], [0.0, 3.0, 6.0, 9.0]])
     assert done.stdout.splitlines() == [expected] * (1 + len(methods)), done.stderr
+
+
+def test_the_kernel_of_the_parts_of_arguments_is_found_through_its_own():
+    flat, _ = double.nested.taken_apart({"x": (1, (2, 3)), "out": 4, "B": 8})
+
+    assert flat is not double
+    assert pickle.loads(pickle.dumps(flat)) is flat

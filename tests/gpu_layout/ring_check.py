@@ -131,7 +131,8 @@ def _problems_of_single_role(fn: Function) -> list[str]:
     """Problems of a single-role schedule, in which the warps that read slots also fill them."""
     loops = [op for op in walk(fn.body) if is_loop(op)]
     within = [_counts(walk(loop.regions[0])) for loop in loops]
-    whole, problems = _counts(walk(fn.body)), []
+    finishing, problems = _finishing_releases(fn, loops)
+    whole = _counts(op for op in walk(fn.body) if op not in finishing)
     for ring, (fills, waits, releases) in whole.items():
         ahead = ring.attrs["copies"] - 1
         for counts in within:
@@ -142,6 +143,20 @@ def _problems_of_single_role(fn: Function) -> list[str]:
         if not fills == waits == releases:
             problems.append(f"{fills} fetches, {waits} waits and {releases} releases")
     return problems
+
+
+def _finishing_releases(fn: Function, loops: list[Op]) -> tuple[set[Op], list[str]]:
+    """The releases of what a loop's last iteration read; iterations release late, on a condition.
+
+    And problems: each late release needs one after its loop, and only it.
+    """
+    inside = {op for loop in loops for op in walk(loop.regions[0])}
+    late = [op for op in walk(fn.body) if op.opdef is mbarrier_arrive and op.condition]
+    finishing = {op for op in late if op not in inside}
+    of_loops = Counter(_ring(op.barrier) for op in late if op in inside)
+    if of_loops != Counter(_ring(op.barrier) for op in finishing):
+        return finishing, ["releases of last iterations do not match those of loops"]
+    return finishing, []
 
 
 def _counts(ops: Iterable[Op]) -> dict[Op, tuple[int, int, int]]:

@@ -159,3 +159,20 @@ def test_loops_and_branches_through_the_same_rings_give_what_numpy_gives(
     np.testing.assert_allclose(out, exact, rtol=4e-3, atol=4e-3)
     assert compiled.stats.producers == 0
     assert {access.way for access in compiled.stats.accesses} == {"TMA"}
+
+
+@pytest.mark.parametrize("num_warps", [4, 8])
+@pytest.mark.parametrize("num_stages", [None, 1, 2, 3])
+def test_where_no_other_warps_may_fetch_iterations_of_a_product_overlap(num_warps, num_stages):
+    options = replace(OPTIONS, num_warps=num_warps, num_stages=num_stages, producers=False)
+
+    fn = map_wgmma(tile_of(matmul, ("f16[:,::1]:16", "f16[:,::1]:16", "f32[:,::1]:16"),
+                           {"BM": 128, "BN": 64, "BK": 64}), options)
+    fn = specialize_warps(rotate_dots(fn, options), options)
+
+    verify(fn, MAPPED)
+    ops = Counter(op.name for op in walk(fn.body))
+    assert ops["warp_roles"] == 0 and ops["tma_load"] > 0 and ops["tma_store"] == 0
+    assert ring_problems(fn, num_warps) == []
+    waits = [op.attrs["pending"] for op in walk(fn.body) if op.name == "wgmma_wait"]
+    assert sorted(waits) == ([0] if num_stages == 1 else [0, 1])

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from blocknumba.dispatch.compile.fingerprint import fingerprint
 from blocknumba.dispatch.compile.options import Options
 from blocknumba.dispatch.launch.kernel import Kernel
-from blocknumba.nvvm_lower.device_function import Arguments
+from blocknumba.nvvm_lower.assumptions import Arguments
 from blocknumba.nvvm_lower.target import Target
 
 

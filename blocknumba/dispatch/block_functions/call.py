@@ -12,6 +12,7 @@ from blocknumba.dispatch.block_functions.compilation import (
 )
 from blocknumba.dispatch.compile.options import Options
 from blocknumba.dispatch.launch.kernel import Kernel
+from blocknumba.dispatch.launch.structured import Part
 from blocknumba.errors import UNKNOWN, BlockError, BlockValueError, Loc, require, require_known
 from blocknumba.nvvm_lower.target import TARGETS, Target
 from blocknumba.tile_ir.ir.types import DTYPES, Argument, ScalarArgument
@@ -69,6 +70,7 @@ class CallableKernel:
         self.link, self.promise = link, promise
         self.__name__ = kernel.signature.kernel
         self._compiled: dict[tuple, BlockCode] = {}
+        self._of_parts: dict[Kernel, CallableKernel] = {}
 
     @property
     def num_warps(self) -> int:
@@ -102,6 +104,21 @@ class CallableKernel:
                 ", ".join(twice))
         given |= keywords
         return list(positional[:count]), {name: given[name] for name in names}
+
+    def taken_apart(self, given: Mapping[str, object]) -> tuple[CallableKernel, dict[str, Part]]:
+        """The callable of the parts of arguments that are made of several, and these by name.
+
+        given: the arguments by name, each a Part or a tuple of them, nested.
+        """
+        kernel, parts = self.kernel.nested.taken_apart({**self.constants, **given}, are_types=True)
+        if kernel is self.kernel:
+            return self, dict(given)
+        constants = {name: value for name, value in parts.items() if not isinstance(value, Part)}
+        if kernel not in self._of_parts:
+            self._of_parts[kernel] = CallableKernel(kernel, constants, self.options, self.link,
+                                                    self.promise)
+        return self._of_parts[kernel], {name: part for name, part in parts.items()
+                                        if isinstance(part, Part)}
 
     def code(self, ids: Sequence[object], given: Mapping[str, object],
              caller: Caller) -> BlockCode:

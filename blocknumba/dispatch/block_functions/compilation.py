@@ -1,21 +1,25 @@
 """From a kernel and the types of a call to a device function.
 
 Nothing is known of arrays when a `@cuda.jit` kernel is compiled but their types, so there are
-three versions of the code, and each call takes the first that fits:
+versions of the code, and each call takes the first that fits:
 
+    described  as global, of several axes, and no array that is written shares memory with another:
+               TMA fetches, by tensor maps that the first warp makes (where there are products, on
+               targets that can)
     global     all arrays in global memory, rows at multiples of 16 bytes: asynchronous copies
     aligned    in any memory, rows at multiples of 16 bytes: accesses of up to 16 bytes
     any        as their elements are aligned: an access for each element
 
 `arrays=` of the block function leaves out the last ones, whose registers the first would not need:
-what does not fit then stops the kernel.  All do without what only a launch can give: tensor maps,
-clusters, warps that fetch.
+what does not fit then stops the kernel.  All do without what only a launch can give: clusters,
+warps that fetch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from blocknumba.dispatch.block_functions.cached_text import Origin
 from blocknumba.dispatch.compile.effects import effects
@@ -26,19 +30,22 @@ from blocknumba.dispatch.compile.resources import (
 from blocknumba.dispatch.launch.specialize import ALIGNMENT, NARROW_OFFSETS, Specialization
 from blocknumba.errors import ResourceError, UnsupportedError, require
 from blocknumba.gpu_layout.pipeline import lay_out
-from blocknumba.nvvm_lower.device_function import (
-    Arguments, DeviceFunction, Version, lower_device_function,
-)
+from blocknumba.nvvm_lower.assumptions import Arguments, Version
+from blocknumba.nvvm_lower.device_function import DeviceFunction, lower_device_function
 from blocknumba.nvvm_lower.emitter import CodeOptions
+from blocknumba.nvvm_lower.kernel import is_map
 from blocknumba.nvvm_lower.target import Capability, Target
 from blocknumba.tile_ir.ir.function import Function, walk
+from blocknumba.tile_ir.ir.tensor_map import MAX_RANK
 from blocknumba.tile_ir.ir.types import Argument, ArrayArgument, DType
 from blocknumba.tile_ir.ops.create import num_programs, program_id
+from blocknumba.tile_ir.ops.dot import dot
 
-# What needs the launch: tensor maps are parameters of kernels, clusters are of the grid
+# What needs the launch: clusters are of the grid, registers of the whole block
 _OF_LAUNCHES = frozenset((
-    Capability.TMA, Capability.CLUSTER, Capability.MULTICAST, Capability.LAUNCH_DEPENDENTS,
+    Capability.CLUSTER, Capability.MULTICAST, Capability.LAUNCH_DEPENDENTS,
     Capability.SET_MAX_REGISTERS))
+_OF_MAPS = frozenset((Capability.TMA,))
 _OF_GLOBAL_MEMORY = frozenset((Capability.CP_ASYNC,))
 
 
@@ -101,6 +108,13 @@ def _aligned(argument: Argument) -> Argument:
                                              for stride in strides))
 
 
+def _mappable(argument: Argument) -> Argument:
+    """An argument that a tensor map can describe, if it is an array of several axes."""
+    if isinstance(argument, ArrayArgument) and 2 <= argument.rank <= MAX_RANK:
+        return replace(argument, mappable=True)
+    return argument
+
+
 def _without(target: Target, capabilities: frozenset[Capability], shared_bytes: int) -> Target:
     """The target as the passes of a device function see it."""
     return replace(target, capabilities=target.capabilities - capabilities,
@@ -131,14 +145,19 @@ class _Compilation:
         self._kernel, self._options = origin.kernel, origin.options
         self._constants = dict(origin.constants)
         shared_bytes = _shared_bytes(origin)
-        self._everywhere = _without(origin.target, _OF_LAUNCHES | _OF_GLOBAL_MEMORY, shared_bytes)
-        self._in_global_memory = _without(origin.target, _OF_LAUNCHES, shared_bytes)
+        self._everywhere = _without(
+            origin.target, _OF_LAUNCHES | _OF_MAPS | _OF_GLOBAL_MEMORY, shared_bytes)
+        self._in_global_memory = _without(origin.target, _OF_LAUNCHES | _OF_MAPS, shared_bytes)
+        self._with_maps = self._in_global_memory
+        if origin.target.has(Capability.TENSOR_MAP_REPLACE):
+            self._with_maps = _without(origin.target, _OF_LAUNCHES, shared_bytes)
         self._arrays = origin.promise.arrays
 
     def versions(self, arguments: Arguments) -> Iterator[Version]:
         """The versions; one where there are no arrays, the last one for all that is promised."""
         aligned = tuple((name, _aligned(argument)) for name, argument in arguments)
         tile = self._tile(aligned)
+        yield from self._described(tile, aligned)
         if aligned != arguments:
             yield Version(self._laid_out(tile, aligned, self._in_global_memory), aligned, "global",
                           NARROW_OFFSETS)
@@ -153,21 +172,43 @@ class _Compilation:
             generic = self._laid_out(self._tile(arguments), arguments, self._everywhere)
         yield Version(_unaligned(generic, arguments), arguments, "generic", NARROW_OFFSETS)
 
-    def _specialization(self, arguments: Arguments, target: Target) -> Specialization:
-        return self._kernel.specialize(arguments, self._constants, self._options, target,
-                                       disjoint=False)[0]
+    def _described(self, tile: Function, aligned: Arguments) -> Iterator[Version]:
+        """The version that TMA fetches for, if there are products and the target can.
 
-    def _tile(self, arguments: Arguments) -> Function:
-        specialization = self._specialization(arguments, self._everywhere)
+        tile: without it.
+        """
+        if not self._with_maps.has(Capability.TMA) or all(
+                op.opdef is not dot for op in walk(tile.body)):
+            return
+        mappable = tuple((name, _mappable(argument)) for name, argument in aligned)
+        fn = self._laid_out(self._tile(mappable, disjoint=True), mappable, self._with_maps,
+                            disjoint=True)
+        if not any(map(is_map, fn.parameters)):
+            return
+        arrays = [name for name, argument in aligned if isinstance(argument, ArrayArgument)]
+        stored = effects(tile).stored
+        apart = tuple((one, other) for one, other in combinations(arrays, 2)
+                      if not stored.isdisjoint((one, other)))
+        yield Version(fn, mappable, "global", NARROW_OFFSETS, apart)
+
+    def _specialization(self, arguments: Arguments, target: Target,
+                        disjoint: bool) -> Specialization:
+        return self._kernel.specialize(arguments, self._constants, self._options, target,
+                                       disjoint=disjoint)[0]
+
+    def _tile(self, arguments: Arguments, disjoint: bool = False) -> Function:
+        specialization = self._specialization(arguments, self._everywhere, disjoint)
         self.tile = tile_function(self._kernel.python_function, specialization, self._constants,
                                   {})
         _require_no_grid(self.tile)
         return self.tile
 
-    def _laid_out(self, tile: Function, arguments: Arguments, target: Target) -> Function:
+    def _laid_out(self, tile: Function, arguments: Arguments, target: Target,
+                  disjoint: bool = False) -> Function:
         num_warps = self._options.num_warps
         require_room(tile, target, 1)
-        fn = lay_out(tile, layout_options(self._specialization(arguments, target), num_warps))
+        options = layout_options(self._specialization(arguments, target, disjoint), num_warps)
+        fn = lay_out(tile, replace(options, producers=False, numbers_describe=False))
         require_shared_memory(fn, target, "a block function")
         require_registers(fn, num_warps)
         return fn

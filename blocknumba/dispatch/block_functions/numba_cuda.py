@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 
 from llvmlite import ir
@@ -11,12 +12,14 @@ from numba.cuda import LTOIR, cgutils, launchconfig, types
 from numba.cuda.codegen import ExternalCodeLibrary
 from numba.cuda.core.targetconfig import ConfigStack
 from numba.cuda.descriptor import cuda_target
+from numba.cuda.dispatcher import _Kernel
 from numba.cuda.typing.templates import AbstractTemplate, signature
 
 from blocknumba.dispatch.block_functions.cached_text import CachedText, Origin
 from blocknumba.dispatch.block_functions.call import Caller, CallableKernel, called_from
 from blocknumba.dispatch.block_functions.compilation import BlockCode
 from blocknumba.dispatch.launch.driver import require_driver
+from blocknumba.dispatch.launch.structured import Part, structured
 from blocknumba.errors import BlockValueError, Loc, ResourceError, require
 from blocknumba.nvvm_lower.llvm import MODULE_END, SHARED
 from blocknumba.nvvm_lower.target import Target
@@ -39,7 +42,7 @@ def type_of(function: CallableKernel) -> types.Function:
                 pysig=_python_signature(len(args), kws))
 
     def lower(context, builder, sig, args, loc):
-        caller = _caller(loc)
+        caller = _caller(context, loc)
         with called_from(caller.loc):
             return _Call(function, context, builder, caller).lower(sig, args)
 
@@ -65,15 +68,16 @@ class _Call:
 
     def lower(self, sig: object, args: Sequence[ir.Value]) -> ir.Value:
         """Link the code, and call it."""
-        ids, given = self._function.bind(*_split(sig, list(zip(sig.args, args))))
-        code = self._function.code([type_ for type_, _ in ids],
-                                   {name: type_ for name, (type_, _) in given.items()},
-                                   self._caller)
+        ids, bound = self._function.bind(*_split(sig, list(map(Part, sig.args, args))))
+        self._function, given = self._function.taken_apart(
+            {name: self._opened(part) for name, part in bound.items()})
+        code = self._function.code([part.type for part in ids],
+                                   {name: part.type for name, part in given.items()}, self._caller)
         self._link(code)
-        values = [self._as_i32(value) for _, value in ids]
+        values = [self._as_i32(part.value) for part in ids]
         values += [ir.Constant(_I32, 0)] * (3 - len(values))
-        for type_, value in given.values():
-            values += self._fields(type_, value)
+        for part in given.values():
+            values += self._fields(part.type, part.value)
         function_type = ir.FunctionType(ir.VoidType(), [value.type for value in values])
         callee = cgutils.get_or_insert_function(self._builder.module, function_type,
                                                 code.function.name)
@@ -110,6 +114,16 @@ class _Call:
                 hint="use smaller tiles or fewer num_stages")
 
     # values ---------------------------------------------------------------------------------------
+    def _opened(self, part: Part) -> object:
+        """An argument; of a tuple the tuple of its items, of the class that its values have."""
+        of = part.type
+        if not isinstance(of, types.BaseTuple):
+            return part
+        cls = of.instance_class if isinstance(of, types.BaseNamedTuple) else tuple
+        return structured(cls, [
+            self._opened(Part(item, self._builder.extract_value(part.value, index)))
+            for index, item in enumerate(of)])
+
     def _fields(self, type_: types.Type, value: ir.Value) -> list[ir.Value]:
         """An argument as nvvm_lower.device_function.signature says."""
         builder = self._builder
@@ -153,9 +167,22 @@ def _is_linked_by_lto() -> bool:
     return flags.lto or "gen-lto" in (flags.nvvm_options or {})
 
 
-def _caller(loc: object) -> Caller:
+def _compiles_for_the_device() -> bool:
+    """Whether what Numba compiles is a kernel of this process's device, and no text for a target.
+
+    Both ask for a compute capability without a suffix, and a kernel gets the code of the suffix "a"
+    where there is one.
+    """
+    makes_kernels = inspect.unwrap(_Kernel.__init__).__code__
+    return any(frame.f_code is makes_kernels for frame, _ in traceback.walk_stack(None))
+
+
+def _caller(context: object, loc: object) -> Caller:
     flags, launch = _flags(), launchconfig.current_launch_config()
-    return Caller(flags.compute_capability, bool(flags.fastmath),
+    capability = flags.compute_capability
+    if _compiles_for_the_device():
+        capability = context.active_code_library._ensure_cc(None)
+    return Caller(capability, bool(flags.fastmath),
                   None if launch is None else tuple(launch.blockdim),
                   Loc(loc.filename, loc.line))
 

@@ -124,7 +124,9 @@ class Named:
 
     def require_name(self) -> None:
         """Errors: PicklingError for one that is not found by its name."""
-        if found(self.__module__, self.__qualname__) is not self:
+        if self.origin is not None:
+            self.origin[0].require_name()
+        elif found(self.__module__, self.__qualname__) is not self:
             raise pickle.PicklingError(
                 f"{self.__name__}: a kernel is pickled by its name, and {self.__module__}."
                 f"{self.__qualname__} is not this one; define it at the top level of a module, or "
@@ -138,6 +140,8 @@ class Named:
 
     def __reduce_ex__(self, protocol: int) -> tuple | str:
         """Errors: PicklingError for one that is not found by its name."""
+        if self.origin is not None:
+            return _of_parts, self.origin
         # nothing says which of the two asks, but cloudpickle does not before it is loaded
         if "cloudpickle" not in sys.modules:
             self.require_name()
@@ -164,6 +168,11 @@ def _referred(reference: FunctionType) -> Named:
     """The object that a function refers to; a new one if the function was read by value."""
     known = _REFERRED.get(reference)
     return reference() if known is None else known()
+
+
+def _of_parts(kernel: Named, nesting: tuple) -> Named:
+    """The kernel of the parts of arguments that are nested in one way."""
+    return kernel.nested.of(nesting)
 
 
 def found(module: str, name: str) -> object:

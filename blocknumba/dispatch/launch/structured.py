@@ -15,7 +15,7 @@ import dataclasses
 import functools
 import hashlib
 import linecache
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import FunctionType
 
@@ -33,6 +33,23 @@ from blocknumba.typing.static_values import constexpr
 FILE = "<arguments of {} {}>"  # of the functions that are made here: name, digest of the text
 CONSTANT, VALUE = "constant", "value"  # kinds of parts
 _OF_ARRAYS = ("__cuda_array_interface__", "__array_interface__", "__dlpack__")
+
+
+class Part:
+    """An argument, or a part of one, in code that Numba makes: its type there, and its value.
+
+    No dataclass: an argument of one is made of several.
+    """
+
+    __slots__ = ("type", "value")
+
+    def __init__(self, of: object, value: object):
+        self.type, self.value = of, value
+
+
+def structured(cls: type, items: Iterable[object]) -> tuple:
+    """A tuple of a class, named or not."""
+    return cls(*items) if hasattr(cls, "_fields") else tuple(items)
 
 
 def is_structured(value: object) -> bool:

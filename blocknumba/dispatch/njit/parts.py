@@ -12,16 +12,7 @@ from llvmlite import ir
 from numba.core import types
 
 from blocknumba.dispatch.compile.references import Named
-from blocknumba.dispatch.launch.structured import is_structured
-
-
-class _Part:
-    """An argument in code.  No dataclass: an argument of one is made of several."""
-
-    __slots__ = ("type", "value")
-
-    def __init__(self, of: types.Type, value: ir.Value):
-        self.type, self.value = of, value
+from blocknumba.dispatch.launch.structured import Part, is_structured, structured
 
 
 def parts_of_types(kernel: Named, bound: Mapping[str, object],
@@ -46,7 +37,7 @@ def parts_in_code(kernel: Named, of: Mapping[str, types.Type], values: Mapping[s
     opened = {}
     for formal in kernel.signature.formals:
         name = formal.name
-        part = _Part(of[name], values[name])
+        part = Part(of[name], values[name])
         opened[name] = part if formal.is_constant else _opened(builder, part)
     flat, parts = kernel.nested.taken_apart(opened, are_types=True)
     return (flat, {name: part.type for name, part in parts.items()},
@@ -56,27 +47,23 @@ def parts_in_code(kernel: Named, of: Mapping[str, types.Type], values: Mapping[s
 def _opened_type(of: object) -> object:
     """A type; of a tuple the tuple of its items' types, of the class that its values have."""
     if isinstance(of, types.Omitted) and is_structured(of.value):
-        return _made(type(of.value), [_opened_type(types.Omitted(item)) for item in of.value])
+        return structured(type(of.value), [_opened_type(types.Omitted(item)) for item in of.value])
     if isinstance(of, types.BaseTuple):
-        return _made(_class(of), [_opened_type(item) for item in of])
+        return structured(_class(of), [_opened_type(item) for item in of])
     return of
 
 
-def _opened(builder: ir.IRBuilder, part: _Part) -> object:
+def _opened(builder: ir.IRBuilder, part: Part) -> object:
     of = part.type
     if isinstance(of, types.Omitted) and is_structured(of.value):
-        return _made(type(of.value), [_opened(builder, _Part(types.Omitted(item), part.value))
+        return structured(type(of.value), [_opened(builder, Part(types.Omitted(item), part.value))
                                       for item in of.value])
     if isinstance(of, types.BaseTuple):
-        items = [_Part(item, builder.extract_value(part.value, index))
+        items = [Part(item, builder.extract_value(part.value, index))
                  for index, item in enumerate(of)]
-        return _made(_class(of), [_opened(builder, item) for item in items])
+        return structured(_class(of), [_opened(builder, item) for item in items])
     return part
 
 
 def _class(of: types.BaseTuple) -> type:
     return of.instance_class if isinstance(of, types.BaseNamedTuple) else tuple
-
-
-def _made(cls: type, items: list[object]) -> tuple:
-    return cls(*items) if hasattr(cls, "_fields") else tuple(items)

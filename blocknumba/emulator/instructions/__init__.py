@@ -16,6 +16,7 @@ from blocknumba.emulator.instructions import (
     matrix,
     mbarrier,
     select,
+    tensor_map,
     warp,
     warpgroup,
 )
@@ -38,5 +39,5 @@ TABLE: dict[str, Decoder] = {
     **integer.TABLE, **floating.TABLE, **{name: _by_type(name) for name in _BOTH},
     **convert.TABLE, **select.TABLE, **load_store.TABLE, **control.TABLE, **warp.TABLE,
     **barrier.TABLE, **atomic.TABLE, **cluster.TABLE, **mbarrier.TABLE, **async_copy.TABLE,
-    **matrix.TABLE, **warpgroup.TABLE,
+    **matrix.TABLE, **warpgroup.TABLE, **tensor_map.TABLE,
 }

@@ -8,10 +8,11 @@ import numpy as np
 
 from blocknumba.emulator.cohort import LANES, Cohort
 from blocknumba.emulator.decoding import Decoder, Site, Step
-from blocknumba.emulator.errors import SynchronizationError
+from blocknumba.emulator.errors import AccessError, SynchronizationError
 from blocknumba.emulator.instructions import warp
 from blocknumba.emulator.instructions.load_store import do_nothing
 from blocknumba.emulator.syntax import Operand
+from blocknumba.emulator.tensor_map import SIZE, set_fenced
 
 
 def together(step: Step, pc: int, name: str) -> Step:
@@ -100,13 +101,30 @@ def _vote(cohort: Cohort, barrier: np.ndarray, votes: np.ndarray) -> None:
 
 
 def fence(site: Site) -> Step:
-    """fence: that of the async proxy matters here, memory is in order otherwise."""
+    """fence: those of the async proxy and of tensor maps matter, memory is in order otherwise."""
+    if site.operands:
+        return _map_fence(site)
     if not site.has("proxy") or not any(modifier.startswith("async") for modifier in site.opcode):
         return do_nothing(site)
 
     def step(cohort: Cohort) -> None:
         if cohort.launch.races is not None:
             cohort.launch.races.fence_proxy(cohort)
+    return step
+
+
+def _map_fence(site: Site) -> Step:
+    """fence.proxy.tensormap::generic.acquire [address], size: TMA may use the map that was copied.
+    """
+    address = site.address(site.operands[0])
+
+    def step(cohort: Cohort) -> None:
+        active = cohort.active_by_warp().any(1)
+        for at in np.unique(cohort.by_lane(address(cohort))[::LANES][active]):
+            segment = cohort.launch.memory.find(int(at), int(at) + SIZE)
+            if segment is None:
+                raise AccessError(f"fence.proxy.tensormap: no memory at {int(at):#x}")
+            set_fenced(segment.bytes.data[int(at) - segment.base:], True)
     return step
 
 

@@ -58,7 +58,8 @@ def _map_of(cohort: Cohort, address: int) -> TensorMap:
     found = cohort.launch.tensor_map_at(address)
     if found is None:
         raise AccessError(f"cp.async.bulk.tensor: no tensor map at {address:#x}",
-                          hint="pass a TensorMap as the parameter")
+                          hint="pass a TensorMap as the parameter; one that the kernel makes needs "
+                               "all fields, and fence.proxy.tensormap before its use")
     return found
 
 

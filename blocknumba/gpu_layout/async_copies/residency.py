@@ -76,7 +76,8 @@ def programs_to_share(fn: Function, options: LayoutOptions) -> int:
     if two that have producers do not.  The caller records the number in the function:
     resident_programs.
     """
-    if options.num_warps != WARPGROUP or "tma" not in options.features:
+    if (options.num_warps != WARPGROUP or "tma" not in options.features
+            or not options.producers):  # then no choice is left, and memory is for one program
         return 0
     loops = [op for op in walk(fn.body) if is_loop(op)]
     chains = [chain for loop in loops if (chain := _chained_dots(loop))]

@@ -160,6 +160,16 @@ class Schedule:
         stored = [chunks[0].map for chunks in self.stores.values()]
         return tuple(dict.fromkeys(fetched + stored))
 
+    def drop(self, reason: str) -> None:
+        """Leave all loads and stores to threads."""
+        groups = (group for ring in self.rings for group in ring.groups)
+        loads = [fetch.stage.x.owner for group in groups for fetch in group.fetches]
+        for op in (*loads, *self.stores):
+            self.reasons.setdefault(op, reason)
+        self.rings.clear()
+        self.stores.clear()
+        self.undivided.clear()
+
 
 def plan_schedule(fn: Function, options: LayoutOptions) -> Schedule:
     """Plan which loads and stores of a function TMA does; no rings if no fetch is in a loop."""
@@ -177,10 +187,11 @@ class _Planning:
         self._fetches = self._find_fetches()
         self._group()
         if any(ring.depth for ring in self.schedule.rings):
-            self._find_stores()
+            if self._options.producers:  # else whoever called goes on with what threads stored
+                self._find_stores()
             self._choose_copies()
         else:
-            self._drop("nothing is fetched in a loop")
+            self.schedule.drop("nothing is fetched in a loop")
 
     # Analyses are made when the first staged load asks: most functions have none.
 
@@ -205,15 +216,6 @@ class _Planning:
     @cached_property
     def _describable(self) -> Describable:
         return Describable.of(self._fn, self._options)
-
-    def _drop(self, reason: str) -> None:
-        """Leave all loads and stores to threads."""
-        loads = (op.x.owner for op in self._fetches)
-        for op in (*loads, *self.schedule.stores):
-            self.schedule.reasons.setdefault(op, reason)
-        self.schedule.rings.clear()
-        self.schedule.stores.clear()
-        self.schedule.undivided.clear()
 
     def _find_fetches(self) -> dict[Op, Fetch]:
         """Find the staged loads of boxes; per `stage`, the fetch."""
@@ -360,7 +362,8 @@ class _Planning:
         limit = self._options.num_stages or (RESIDENT_COPIES if shares else MAX_COPIES)
         copies = min(limit, room // size)
         if copies < 1:
-            self._drop("one copy of all that a loop fetches does not fit into shared memory")
+            self.schedule.drop(
+                "one copy of all that a loop fetches does not fit into shared memory")
         for ring in inner:
             ring.copies = copies
 

@@ -6,7 +6,12 @@ With rings of 2 slots, a loop fetches one iteration ahead, while its first dot i
     iteration 0        wait full 0, begin dot, fetch 1, wait dot, ..., release slot 0
     iteration 1        wait full 1, begin dot, fetch 2, wait dot, ..., release slot 1
 
-It is for programs of one warpgroup that share a multiprocessor (residency.py).
+Where iterations overlap, an iteration fetches to the slot that the one before has read:
+
+    iteration k        wait full k, begin dot k, wait dot k - 1, release its slot, fetch to it
+
+It is for programs of one warpgroup that share a multiprocessor (residency.py), and for block
+functions, which have no warps beside those of their caller.
 """
 
 from __future__ import annotations
@@ -18,12 +23,12 @@ from blocknumba.gpu_layout.async_copies.box_copies import BoxCopy
 from blocknumba.gpu_layout.async_copies.ops import is_first_warp, wgmma_wait
 from blocknumba.gpu_layout.async_copies.reads import Slice, ops_for, slice_of
 from blocknumba.gpu_layout.async_copies.roles import Consumer, RingPosition, RoleContext
-from blocknumba.gpu_layout.async_copies.schedule import Group, Ring, RingUses, Schedule
+from blocknumba.gpu_layout.async_copies.schedule import Group, Overlap, Ring, RingUses, Schedule
 from blocknumba.tile_ir.ir.builder import Builder, constant_of
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import int64
-from blocknumba.tile_ir.ir.uses import Uses
+from blocknumba.tile_ir.ir.uses import Uses, carried
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -31,11 +36,13 @@ class FetchingLoop:
     """A `for` that counts up, and the fetches of each iteration.
 
     addresses: the ops that compute the starts of the boxes, from the counter alone.
+    overlap: of its iterations, if they overlap.
     """
 
     loop: Op
     fetched: tuple[tuple[Ring, Group], ...]
     addresses: Slice
+    overlap: Overlap | None
 
     @property
     def distance(self) -> int:
@@ -44,14 +51,20 @@ class FetchingLoop:
 
     @property
     def begin(self) -> Op:
-        """The op before which an iteration fetches: its first dot is under way there."""
+        """The op before which an iteration fetches: its first dot is under way there.
+
+        Where iterations overlap, it fetches after this op: the dots before have been waited for.
+        """
         (region,) = self.loop.regions
+        if self.overlap is not None:
+            return self.overlap.waits[-1]
         if not self.distance:
             return region.ops[0]
         return next(op for op in region.ops if op.opdef is wgmma_wait)
 
 
-def fetching_loops(fn: Function, schedule: Schedule) -> dict[Op, FetchingLoop] | None:
+def fetching_loops(fn: Function, schedule: Schedule,
+                   ring_uses: RingUses) -> dict[Op, FetchingLoop] | None:
     """The loops in which a schedule fetches; None if one of them cannot fetch ahead by itself.
 
     Such loops are in no other loop, every iteration does all of their fetches, and the addresses
@@ -76,7 +89,7 @@ def fetching_loops(fn: Function, schedule: Schedule) -> dict[Op, FetchingLoop] |
             return None
         if not any(op.opdef is wgmma_wait for op in loop.regions[0].ops):
             return None
-        found[loop] = FetchingLoop(loop, tuple(here), addresses)
+        found[loop] = FetchingLoop(loop, tuple(here), addresses, ring_uses.overlaps.get(loop))
     return found
 
 
@@ -117,11 +130,40 @@ class SingleRole(Consumer):
         """A copy of one op; before a loop its first fetches; before a first reader the wait."""
         if op in self._loops:
             self._fetch_first(self._loops[op])
-        if op in self._loops_by_fetch:
-            self._fetch_later(self._loops_by_fetch[op])
+        fetching = self._loops_by_fetch.get(op)
+        if fetching is not None and fetching.overlap is None:
+            self._fetch_later(fetching)
         for ring, position in self._due.pop(op, ()):
             self._wait_until_full(ring, position)
-        super().op(op)
+        if op in self._uses.overlaps:
+            self._enter_overlapping(op)
+        else:
+            super().op(op)
+        if fetching is not None and fetching.overlap is not None:
+            self._fetch_later(fetching)
+
+    def _enter_overlapping(self, op: Op) -> None:
+        """A loop whose iterations overlap, if it has iterations, and the wait for the last one.
+
+        Accumulators that come by both ways would be copied to common registers before that wait,
+        and ptxas would wait for each wgmma (its messages C7514 and C7515).
+        """
+        emit, before = self.builder.emit, dict(self._positions)
+        rings = self._rings_in(op)
+        exists = emit(OPS["lt"], self[op.start], self[op.stop])
+        with self.builder.region() as (entered, _):
+            super().op(op)
+            after = [value for ring in rings for value in self._positions[ring]]
+            emit(OPS["yield"], *(self[value] for value in op.results), *after)
+        with self.builder.region() as (nothing, _):
+            initial = (self[value] for value in carried(op).initial)
+            emit(OPS["yield"], *initial, *(value for ring in rings for value in before[ring]))
+        types = tuple(value.type for value in entered.terminator.values)
+        made = emit(OPS["if"], exists, regions=(entered, nothing), result_types=types)
+        number = len(op.results)
+        self._set(op, made[:number])
+        self._positions = before
+        self._enter(rings, made[number:])
 
     def fetch(self, ring: Ring, group: Group, fetch_index: int) -> None:
         """The buffer of one fetch; a fetch outside of loops begins here."""

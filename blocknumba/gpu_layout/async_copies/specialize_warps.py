@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from blocknumba.gpu_layout.async_copies.ops import (
     WARPGROUP, mbarrier_allocate, mbarriers_ready, stage, warp_roles,
@@ -12,8 +12,12 @@ from blocknumba.gpu_layout.async_copies.residency import (
     registers_beside_producer,
 )
 from blocknumba.gpu_layout.async_copies.roles import Buffers, Consumer, Producer, RoleContext
-from blocknumba.gpu_layout.async_copies.schedule import Ring, Schedule, plan_schedule, ring_uses
-from blocknumba.gpu_layout.async_copies.single_role import SingleRole, fetching_loops
+from blocknumba.gpu_layout.async_copies.schedule import (
+    Ring, RingUses, Schedule, plan_schedule, ring_uses,
+)
+from blocknumba.gpu_layout.async_copies.single_role import (
+    FetchingLoop, SingleRole, fetching_loops,
+)
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.ir.builder import Builder
@@ -29,6 +33,7 @@ from blocknumba.tile_ir.passes.dce import dce
 from blocknumba.tile_ir.passes.raise_pointers import is_by_pointers, raised
 
 PRODUCER_WARPS = 1
+NO_PRODUCER = "warps that compute cannot fetch ahead, and no others may"
 
 
 @declared(reads=("ops",), writes=("ops",))
@@ -49,14 +54,19 @@ def specialize_warps(fn: Function, options: LayoutOptions) -> Function:
 
     Both roles run the control flow of the kernel, so that they reach the same fetches in the same
     order; ops that a role does not need are left out.  Where several programs share a
-    multiprocessor, the schedule has a single role: all warps compute, and the first one also
-    fetches.  The kernel stays as it is where TMA fetches nothing in a loop.
+    multiprocessor, or no other warps may fetch, the schedule has a single role: all warps compute,
+    and the first one also fetches.  The kernel stays as it is where TMA fetches nothing in a loop.
     """
     schedule = plan_schedule(fn, options)
+    uses = ring_uses(fn, schedule.rings)
+    is_single = schedule.shares or not options.producers
+    loops = fetching_loops(fn, schedule, uses) if is_single else None
+    if loops is None and not options.producers:
+        schedule.drop(NO_PRODUCER)
     fn = fn.remarked(_remarks(fn, schedule, options))
     if not schedule.rings:
         return fn.with_body(fn.body, resident_programs=None)
-    return dce(_Specializer(fn, schedule, options).function())
+    return dce(_Specializer(fn, schedule, options, uses, loops).function())
 
 
 def _remarks(fn: Function, schedule: Schedule, options: LayoutOptions) -> Iterator[Remark]:
@@ -93,12 +103,17 @@ def _default_reason(op: Op, staged: set[Op], schedule: Schedule) -> str:
 
 
 class _Specializer:
-    """Emits a specialised kernel: its rings, then its roles."""
+    """Emits a specialised kernel: its rings, then its roles.
 
-    def __init__(self, fn: Function, schedule: Schedule, options: LayoutOptions):
+    loops: in which warps that compute fetch; None where a producer fetches.
+    """
+
+    def __init__(self, fn: Function, schedule: Schedule, options: LayoutOptions, uses: RingUses,
+                 loops: Mapping[Op, FetchingLoop] | None):
         self._fn = fn
         self._schedule = schedule
         self._options = options
+        self._uses, self._loops = uses, loops
         self._builder = Builder(folding=True)
         self._resident_programs = 1
         self._roles: tuple[Remark, ...] = ()
@@ -125,10 +140,9 @@ class _Specializer:
     def _emit_roles(self, context: RoleContext) -> None:
         """Emit a producer and consumers, or a single role."""
         fn, builder, schedule = self._fn, self._builder, self._schedule
-        uses = ring_uses(fn, schedule.rings)
-        loops = fetching_loops(fn, schedule) if schedule.shares else None
+        uses, loops = self._uses, self._loops
         if loops is not None:
-            self._resident_programs = fn.attrs["resident_programs"]
+            self._resident_programs = fn.attrs.get("resident_programs", 1)
             builder.emit(mbarriers_ready, blocks=schedule.blocks)
             SingleRole(builder, context, schedule.stores, uses, loops, Uses(fn)).run(fn.body)
             return

@@ -8,13 +8,15 @@ from blocknumba.nvvm_lower.ptx import (
     matrix,
     mbarrier,
     memory,
+    tensor_map,
     tma,
     warp,
     wgmma,
 )
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
 
-FAMILIES = (arithmetic, async_copy, atomic, cluster, matrix, mbarrier, memory, tma, warp, wgmma)
+FAMILIES = (arithmetic, async_copy, atomic, cluster, matrix, mbarrier, memory, tensor_map, tma,
+            warp, wgmma)
 
 
 def rows() -> list[Assembly]:

@@ -32,6 +32,19 @@ def initialize(copies: int, arrivals: int) -> Assembly:
                      needs=None)
 
 
+@cache
+def invalidate(copies: int) -> Assembly:
+    """The memory of mbarriers, one after the other, may hold something else again.
+
+    Operands: address, predicate.
+    """
+    each = " ".join(f"@p mbarrier.inval.shared::cta.b64 [$0+{SIZE_BYTES * i}];"
+                    for i in range(copies))
+    return _assembly(f"mbarrier.inval.{copies}",
+                     f"{{ .reg .pred p; setp.ne.b32 p, $1, 0; {each} }}", SHARED_ADDRESS, "i32",
+                     needs=None)
+
+
 # Before a barrier of the threads: all threads, and TMA, see the new mbarriers.
 READY = _assembly("mbarrier.ready",
                   "fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;")
@@ -84,5 +97,5 @@ def expect(size_bytes: int) -> Assembly:
 
 def rows() -> list[Assembly]:
     """Every row of this module, for tests."""
-    return [initialize(3, 1), READY, WAIT, arrive(True), arrive(False),
+    return [initialize(3, 1), invalidate(3), READY, WAIT, arrive(True), arrive(False),
             arrive_in_all(2, True), arrive_in_all(4, False), expect(16384)]

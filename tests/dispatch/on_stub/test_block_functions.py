@@ -30,3 +30,34 @@ def test_the_threads_of_the_launch_are_checked_when_it_is_compiled(link):
         kernel[5, 64](x)
     compiled = kernel.compile((x._numba_type_,))
     assert compiled._codelibrary.get_cubin(cc=(9, 0, "a")).code
+
+
+@bn.jit
+def product(a, b, c, DEPTH: bn.constexpr):
+    rows, columns = bn.block(0, 64), bn.block(1, 64)
+    total = bn.zeros((64, 64), bn.float32)
+    for depth in bn.spans(a.shape[1], DEPTH):
+        total += a[rows, depth] @ b[depth, columns]
+    c[rows, columns] = total
+
+
+@pytest.mark.parametrize("is_launched", [True, False])
+def test_kernels_of_the_device_have_instructions_of_its_architecture_alone(is_launched):
+    multiply = bn.block_function(product, {"DEPTH": 64}, num_warps=4)
+
+    def blocks(a, b, c):
+        multiply(cuda.blockIdx.x, cuda.blockIdx.y, a, b, c)
+    kernel = cuda.jit(blocks)
+    a, b = (cuda.to_device(np.zeros((64, 64), np.float16)) for _ in range(2))
+    c = cuda.to_device(np.zeros((64, 64), np.float32))
+
+    if is_launched:
+        kernel[1, multiply.threads](a, b, c)
+        (compiled,) = kernel.overloads.values()
+    else:
+        compiled = kernel.compile(tuple(array._numba_type_ for array in (a, b, c)))
+    text, _ = cuda.compile_ptx(blocks, compiled.argument_types, cc=(9, 0))
+
+    made = compiled._codelibrary.get_asm_str()
+    assert "wgmma.mma_async" in made and "tensormap.replace" in made
+    assert "wgmma.mma_async" not in text and "mma.sync" in text
