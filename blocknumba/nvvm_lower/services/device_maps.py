@@ -110,7 +110,7 @@ class DeviceMaps:
         body.begin_block(written)
 
     def _notes(self, slot: str) -> list[tuple[str, str]]:
-        """Places in a slot that say what its maps were made of, and what these are made of, as words.
+        """Words that a slot's maps were made of, as places, and those of the maps that are needed.
 
         The multiprocessor is one of them: where others share its slots, they may have cached maps
         that are gone.
