@@ -10,6 +10,7 @@ from blocknumba.tile_ir.passes.contract import Observer, Pipeline, declared, run
 from blocknumba.tile_ir.passes.cse import cse, hoist_invariants
 from blocknumba.tile_ir.passes.dce import dce
 from blocknumba.tile_ir.passes.lower_views import has_elements, has_views, lower_views
+from blocknumba.tile_ir.passes.narrow_arithmetic import narrow_arithmetic
 from blocknumba.tile_ir.passes.raise_pointers import lower_raised, raise_pointers
 from blocknumba.tile_ir.passes.scalar_remainders import scalar_remainders
 from blocknumba.tile_ir.passes.simplify_masks import simplify_masks
@@ -20,6 +21,8 @@ TILE_PASSES = Pipeline((
     cse,
     # after cse: a dot that is written twice is used twice
     accumulate_dots,
+    # after cse: casts of one value are one, and its range is known
+    narrow_arithmetic,
     # before hoisting: remainders of scalars are the same in every iteration
     scalar_remainders,
     # before simplify_masks and hoisting: what they work on are mostly bounds and addresses

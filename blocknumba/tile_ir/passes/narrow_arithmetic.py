@@ -1,0 +1,86 @@
+"""Arithmetic in float64 whose result is rounded to less is done in less, where every bit stays.
+
+    cast(cast(i, float64) * cast(x, float64), float16)   ->   cast(i, float16) * x,   0 <= i < 16
+
+NumPy's promotion asks for such float64 when integers of 32 bits meet small floats.  Both operands
+are numbers of the narrow dtype, of p bits, and float64 has 2 p + 2 bits and more: then rounding to
+float64 first changes no sum, difference, product or quotient.
+Source: Figueroa, When is double rounding innocuous?, ACM SIGNUM Newsletter 30, 1995.
+"""
+
+from __future__ import annotations
+
+from blocknumba.tile_ir.analysis.ranges import Ranges
+from blocknumba.tile_ir.folds.arithmetic import is_exact
+from blocknumba.tile_ir.folds.patterns import filled, number
+from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
+from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
+from blocknumba.tile_ir.ir.types import DType, bfloat16, float16, float32, float64
+from blocknumba.tile_ir.passes.contract import declared
+
+_ROUNDED_ONCE = ("add", "sub", "mul", "div")
+_NARROW = (float32, float16, bfloat16)  # 2 p + 2 bits of each are at most the 53 of float64
+_SAME_ELEMENTS = ("splat", "broadcast", "reshape", "transpose")
+
+
+@declared(reads=("ops",), writes=("ops",))
+def narrow_arithmetic(fn: Function, _: object = None) -> Function:
+    """Do in the dtype of a result what float64 was taken for."""
+    if not any(map(_is_rounded, walk(fn.body))):
+        return fn
+    return rebuild(fn, _Narrowing(fn))
+
+
+class _Narrowing:
+    """The rewrite; knows the ranges of the old values."""
+
+    def __init__(self, fn: Function):
+        self._ranges = Ranges(fn)
+
+    def __call__(self, rebuilder: Rebuilder, op: Op) -> Values | None:
+        if not _is_rounded(op):
+            return None
+        wide, dtype = op.x.owner, op.result.type.dtype
+        if not all(self._is_of(value, dtype) for value in wide.operands):
+            return None
+        operands = (_narrowed(rebuilder, value, dtype) for value in wide.operands)
+        return (rebuilder.builder.emit(wide.opdef, *operands),)
+
+    def _is_of(self, value: Value, dtype: DType) -> bool:
+        """Whether every element of a float64 value is a number of a narrow dtype."""
+        known, op = number(value), value.owner
+        if known is not None:
+            return float(dtype.numpy.type(known)) == known
+        if op is None:
+            return False
+        if op.name in _SAME_ELEMENTS:
+            return self._is_of(op.x, dtype)
+        if op.name != "cast":
+            return False
+        source = op.x.type.dtype
+        if is_exact(source, dtype):
+            return True
+        if not source.is_integer:
+            return False
+        range_, greatest = self._ranges[op.x], 1 << dtype.fp_mantissa_width + 1
+        return -greatest <= range_.low and range_.high <= greatest
+
+
+def _is_rounded(op: Op) -> bool:
+    """Whether it rounds plain arithmetic in float64, to nearest, to a narrow dtype."""
+    if op.name != "cast" or op.result.type.dtype not in _NARROW or op.x.type.dtype != float64:
+        return False
+    wide = op.x.owner
+    return (attribute(op, "rounding") == "nearest" and wide is not None
+            and wide.name in _ROUNDED_ONCE and not any(wide.attrs.values()))
+
+
+def _narrowed(rebuilder: Rebuilder, value: Value, dtype: DType) -> Value:
+    """The same elements in a narrow dtype, made of what the float64 ones were made of."""
+    builder, known, op = rebuilder.builder, number(value), value.owner
+    if known is not None:
+        return filled(builder, value.type.of(dtype), known)
+    if op.name == "cast":
+        return builder.emit(op.opdef, rebuilder[op.x], dtype=dtype.name)
+    return builder.emit(op.opdef, _narrowed(rebuilder, op.x, dtype), **op.attrs)
