@@ -32,6 +32,8 @@ COMMANDS = (
             "blocknumba.dispatch.cli.cache_command"),
     Command("doctor", "check the installation, and say what will not work and the fix",
             "blocknumba.dispatch.cli.doctor"),
+    Command("examples", "list, print or write examples of kernels",
+            "blocknumba.dispatch.cli.examples_command"),
     Command("draw", "draw a kernel at every stage of its compilation",
             "blocknumba.dispatch.cli.draw"),
     Command("port", "say which kernels of files that were written for Triton compile",

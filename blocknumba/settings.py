@@ -121,6 +121,12 @@ def warn_of_unknown(environment: Mapping[str, str]) -> None:
             warnings.warn(f"{name} is not an environment variable of blocknumba: {advice}")
 
 
+def as_set() -> dict[str, str]:
+    """The variables of this process that may change what kernels do, for the report of a bug."""
+    return {name: os.environ[name] for name in sorted(os.environ)
+            if name.startswith((_PREFIX, "CUDA_", "NUMBA_"))}
+
+
 def raises(limit: str) -> str:
     """The hint of an error that a limit is the reason of.  limit: a field of Limits."""
     return f"{_variable(limit)} in the environment raises the limit"

@@ -16,7 +16,10 @@ import blocknumba
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in",
-           "CHANGELOG.md", "CONTRIBUTING.md", "blocknumba", "docs", "examples", "perf", "tests")
+           "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "blocknumba", "docs",
+           "examples", "perf", "tests")
+EXAMPLES = [path for pattern in ("*.py", "tutorial/*.py", "gallery/*.py")
+            for path in (ROOT / "examples").glob(pattern)]
 NOT_IN_THE_SDIST = {".ci/more", ".ci/run", ".gitignore"}  # of the repository
 BUILD = """
 import sys
@@ -148,10 +151,59 @@ def test_the_version_is_the_same_everywhere(site):
     assert metadata.name == f"blocknumba-{blocknumba.__version__}.dist-info"
 
 
+def test_links_of_the_readme_are_absolute_for_package_indices(site, configuration):
+    (metadata,) = site.glob("*.dist-info/METADATA")
+    text, readme = metadata.read_text(), (ROOT / "README.md").read_text()
+    repository = configuration["metadata"]["url"]
+    targets = re.findall(r"\]\(([^)#]+)", text)
+
+    assert len(targets) == len(re.findall(r"\]\(([^)#]+)", readme)) > 5
+    assert all(target.startswith("https://") for target in targets)
+    assert f"![Peers' times by ours: a dot for each kernel]({repository}/raw/HEAD/docs/" in text
+    assert f"Project-URL: Issues, {repository}/issues\n" in text and "\nKeywords: " in text
+
+
+def test_the_citation_is_of_this_version(configuration):
+    lines = (ROOT / "CITATION.cff").read_text().splitlines()
+
+    assert f"version: {blocknumba.__version__}" in lines
+    assert f"license: {configuration['metadata']['license']}" in lines
+    assert f"repository-code: {configuration['metadata']['url']}" in lines
+
+
+def test_installed_package_has_the_examples_with_what_they_import(site, tmp_path):
+    code = ("from blocknumba.__main__ import main\n"
+            "main(['examples', 'gather_rows', '-o', {folder!r}])\n"
+            "main(['examples', 'photograph', '-o', {folder!r}])\n")
+    said = python(code.format(folder=str(tmp_path)), site)
+
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "array_libraries.py", "gather_rows.py", "photograph.py"}
+    assert "data is missing: take examples/data from the repository" in said
+    assert "numpy" in python(
+        f"import runpy; runpy.run_path({str(tmp_path / 'gather_rows.py')!r}, run_name='__main__')",
+        site, PYTHONPATH=os.pathsep.join([str(site), str(tmp_path)])).lower()
+
+
+def test_every_way_to_install_is_spelled_alike(configuration, commands):
+    """From a clone by `.venv/bin/pip install`, in a page; what doctor names is for anywhere."""
+    extras = "|".join(configuration["options.extras_require"])
+    of_extras = rf'"\.\[(?:{extras})(?:,(?:{extras}))*\]"'
+    alike = re.compile(rf"\.venv/bin/pip install (?:-e )?(?:\.|{of_extras})(?=$|[\s`])")
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"),
+             *(ROOT / "examples").rglob("*.md")]
+    other = [(page.name, line) for page in pages for line in page.read_text().splitlines()
+             if "pip install" in line and not alike.search(line)
+             and not any(f".venv/bin/{command}" in line for command in commands)]
+
+    assert not other
+
+
 def test_wheel_holds_every_module_the_stubs_and_the_type_marker(site):
     expected, found = ({path.relative_to(root) for end in ("py", "pyi")
                         for path in (root / "blocknumba").rglob(f"*.{end}")}
                        for root in (ROOT, site))
+    expected |= {Path("blocknumba") / path.relative_to(ROOT) for path in EXAMPLES}
     assert found == expected
     assert (site / "blocknumba" / "py.typed").exists()
 

@@ -26,6 +26,20 @@ def test_the_doctor_names_versions_and_ends_well(capsys, monkeypatch):
     assert (status == 0) is ("Everything works." in printed)
 
 
+def test_a_report_is_a_table_that_tells_settings_and_no_home_folder(monkeypatch, capsys):
+    monkeypatch.setattr(doctor, "SETTINGS", Settings(cache=False))
+    monkeypatch.setenv("BLOCKNUMBA_CACHE", "0")
+    monkeypatch.setenv("NUMBA_OPT", f"{Path.home()}/a|b")
+
+    status = main(["doctor", "--report"])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert status == 0
+    assert lines[1] == "|---|---|" and all(line[:2] + line[-2:] == "|  |" for line in lines[2:])
+    assert {"| BLOCKNUMBA_CACHE | 0 |", "| NUMBA_OPT | ~/a\\|b |"} <= set(lines)
+    assert str(Path.home()) not in "\n".join(lines)
+
+
 def test_a_missing_package_is_said_with_what_it_costs_and_the_fix(monkeypatch, capsys):
     monkeypatch.setattr(doctor, "SETTINGS", Settings(cache=False))
     monkeypatch.setattr(doctor, "version", lambda name: "" if name == "numba-cuda" else "1.0")

@@ -6,7 +6,7 @@ import argparse
 import importlib.metadata
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -20,7 +20,7 @@ from blocknumba.errors import BlockError
 from blocknumba.installation import CUDA_EXTRAS, pip_install
 from blocknumba.nvvm_lower import toolchain
 from blocknumba.nvvm_lower.target import Target
-from blocknumba.settings import SETTINGS, Settings
+from blocknumba.settings import SETTINGS, Settings, as_set
 
 _NEEDED = ("numba", "numpy", "ml_dtypes")
 _FOR_GPUS = ("numba-cuda", "cuda-bindings")
@@ -42,12 +42,17 @@ class Finding:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command takes no arguments."""
+    """An option for those who report a bug."""
+    parser.add_argument("--report", action="store_true",
+                        help="in Markdown, with the settings, to paste into a report of a bug")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what is found; 1 when something does not work that should, else 0."""
     findings = list(examine(SETTINGS))
+    if arguments.report:
+        sys.stdout.write(report(findings, as_set()))
+        return 0
     width = max(len(finding.what) for finding in findings)
     for finding in findings:
         sys.stdout.write(f"{finding.what:{width}}  {finding.said}\n")
@@ -58,6 +63,24 @@ def run(arguments: argparse.Namespace) -> int:
     if not lost:
         sys.stdout.write("\nEverything works.\n")
     return 1 if lost else 0
+
+
+def report(findings: Iterable[Finding], variables: Mapping[str, str]) -> str:
+    """A table of Markdown with what was found, and environment variables.
+
+    The user's home folder is written as ~, so that nobody's name is told.
+    """
+    rows = [(finding.what, finding.said + (f" ({finding.lost})" if finding.lost else ""))
+            for finding in findings]
+    rows += variables.items()
+    table = "".join(f"| {what} | {_one_cell(said)} |\n" for what, said in rows)
+    return f"| `python -m blocknumba doctor --report` | |\n|---|---|\n{table}"
+
+
+def _one_cell(text: str) -> str:
+    home = str(Path.home())
+    private = text.replace(home, "~") if len(home) > 1 else text
+    return " ".join(private.split()).replace("|", "\\|")
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
