@@ -43,9 +43,11 @@ def machine_of(target: CpuTarget, level: int = 3) -> binding.TargetMachine:
     if target.triple != binding.get_process_triple():
         binding.initialize_all_targets()
         binding.initialize_all_asmprinters()
+    # sections lie wherever the process has room: addresses of 64 bits, where the format has them
+    reloc, codemodel = ("pic", "default") if "apple" in target.triple else ("static", "large")
     return binding.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.processor, features=target.features, opt=level, reloc="pic", codemodel="default",
-        jit=False)
+        cpu=target.processor, features=target.features, opt=level, reloc=reloc,
+        codemodel=codemodel, jit=False)
 
 
 def linked(llvm_ir: str, functions: Mapping[str, HostCode], target: CpuTarget) -> str:
@@ -117,9 +119,7 @@ class Loaded:
 
     def __init__(self, code: bytes, target: CpuTarget):
         declare_symbol()
-        # one block of memory for all sections: they refer to each other by offsets of 32 bits
-        self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine_of(target),
-                                                     use_lmm=True)
+        self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine_of(target))
         self._engine.add_object_file(binding.ObjectFileRef.from_data(code))
         self._engine.finalize_object()
 
