@@ -465,3 +465,22 @@ def test_tuples_and_named_tuples_are_arguments(machine):
     machine.run(rows, 3, add.threads, x, y, np.float64(0.5), out)
 
     np.testing.assert_array_equal(out, 2 * x + 0.5 * y + 4.5)
+
+
+@bn.jit
+def softmax_of_row(x, y, B: bn.constexpr):
+    row, columns = bn.program_id(0), bn.arange(B)
+    y[row, columns] = bn.softmax(x[row, columns], 0, where=columns < x.shape[1])
+
+
+def test_rows_of_any_alignment_are_read_by_neighbouring_lanes(emulated):
+    softmax = bn.block_function(softmax_of_row, {"B": 1024}, num_warps=4, link=emulated.link)
+
+    def rows(x, y):
+        softmax(cuda.blockIdx.x, x, y)
+    x, y = FRESH.standard_normal((8, 1001), np.float32), poisoned((8, 1001), np.float32)
+
+    report = emulated.run(rows, 8, softmax.threads, x, y)
+
+    np.testing.assert_allclose(y, softmax_of(x), rtol=1e-5)
+    assert report.sectors_per_request < 5  # 4 hold the elements of a warp, where they are aligned

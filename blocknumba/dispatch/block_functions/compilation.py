@@ -167,8 +167,9 @@ class _Compilation:
         yield Version(generic, aligned, "generic", NARROW_OFFSETS)
         if aligned == arguments or self._arrays == "aligned":
             return
-        if any(_strides(argument) != _strides(other)
-               for (_, argument), (_, other) in zip(arguments, aligned)):
+        if not _multiplies(tile) or any(
+                _strides(argument) != _strides(other)
+                for (_, argument), (_, other) in zip(arguments, aligned)):
             generic = self._laid_out(self._tile(arguments), arguments, self._everywhere)
         yield Version(_unaligned(generic, arguments), arguments, "generic", NARROW_OFFSETS)
 
@@ -177,8 +178,7 @@ class _Compilation:
 
         tile: without it.
         """
-        if not self._with_maps.has(Capability.TMA) or all(
-                op.opdef is not dot for op in walk(tile.body)):
+        if not self._with_maps.has(Capability.TMA) or not _multiplies(tile):
             return
         mappable = tuple((name, _mappable(argument)) for name, argument in aligned)
         fn = self._laid_out(self._tile(mappable, disjoint=True), mappable, self._with_maps,
@@ -212,6 +212,10 @@ class _Compilation:
         require_shared_memory(fn, target, "a block function")
         require_registers(fn, num_warps)
         return fn
+
+
+def _multiplies(tile: Function) -> bool:
+    return any(op.opdef is dot for op in walk(tile.body))
 
 
 def _strides(argument: Argument) -> tuple[int | None, ...]:
