@@ -79,7 +79,7 @@ def fetches(report) -> int:
                if opcode.startswith("cp.async.bulk.tensor"))
 
 
-@pytest.mark.parametrize("k, stages", [(8, 4), (64, 1), (120, 2), (128, 4), (456, 3)])
+@pytest.mark.parametrize("k, stages", [(8, 4), (64, 1), (328, 3)])
 def test_any_number_of_iterations_through_rings_of_any_size(machine, k, stages):
     a, b, c = matrices(100, 136, k)
     multiply = multiplying(kib=66, num_stages=stages, link=machine.link)
@@ -91,11 +91,10 @@ def test_any_number_of_iterations_through_rings_of_any_size(machine, k, stages):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.int8])
-def test_two_warpgroups_and_other_elements(emulated, dtype):
+def test_two_warpgroups_and_other_elements(dtype):
     a, b, c = matrices(200, 80, 144, dtype)
-    multiply = multiplying(128, 64, 32, num_warps=8, kib=66, link=emulated.link)
 
-    report = run(emulated, multiply, a, b, c, (2, 2), 66)
+    report = run(HOPPER, multiplying(128, 64, 32, num_warps=8, kib=66), a, b, c, (2, 2), 66)
 
     np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64))
     assert bool(fetches(report)) is (dtype != np.float32)  # whose products are exact: by threads
