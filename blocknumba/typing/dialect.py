@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
 
+from blocknumba.tile_ir.ir.types import DType, PointerType
 from blocknumba.typing.numba_ir.written import as_written
 
 NUMPY_NAME, TRITON_NAME = "numpy", "triton"
@@ -24,6 +25,7 @@ class Dialect:
     truth: (context, x, what) -> a scalar bool, of a condition.
     settled: (context, value) -> the value of an expression as a variable holds it; None where
         it is the value itself.
+    pointer_dtype: dtype of elements -> the attribute `dtype` of a pointer to them, or an array.
     named_dtype: number -> the dtype of a variable that is assigned the number; None where it
         stays a number without a dtype.
     constants: attributes of numbers and tuples that are known at compile time -> value to it.
@@ -36,6 +38,7 @@ class Dialect:
     binary: Callable
     unary: Callable
     truth: Callable
+    pointer_dtype: Callable[[DType], DType | PointerType]
     settled: Callable | None = None
     named_dtype: Callable | None = None
     constants: Mapping[str, Callable] = field(default_factory=dict)

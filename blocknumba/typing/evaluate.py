@@ -128,8 +128,9 @@ def _transposed_tile(context: Context, value: Value) -> Value:
     return shape.permute.rule(context, value, tuple(range(len(value.type.shape)))[::-1])
 
 
-def _pointee(context: Context, value: Value) -> DType:
-    return value.type.dtype.pointee if value.type.is_pointer else value.type.dtype
+def _dtype(context: Context, value: Value) -> DType | PointerType:
+    own = value.type.dtype
+    return context.dialect.pointer_dtype(own.pointee) if value.type.is_pointer else own
 
 
 def _type(context: Context, value: Value) -> DType | PointerType | BlockType:
@@ -139,7 +140,7 @@ def _type(context: Context, value: Value) -> DType | PointerType | BlockType:
 
 _TILE_ATTRIBUTES: dict[str, Callable[[Context, Value], object]] = {
     "shape": lambda context, value: value.type.shape,
-    "dtype": _pointee,
+    "dtype": _dtype,
     "ndim": lambda context, value: len(value.type.shape),
     "size": lambda context, value: value.type.size,
     "numel": lambda context, value: value.type.size,
@@ -152,14 +153,14 @@ _STRUCTURE_ATTRIBUTES: dict[type, dict[str, Callable]] = {
         "shape": lambda context, array: tuple(map(number, array.extents)),
         "strides": lambda context, array: tuple(map(number, array.strides)),
         "ndim": lambda context, array: array.rank,
-        "dtype": lambda context, array: array.dtype,
+        "dtype": lambda context, array: context.dialect.pointer_dtype(array.dtype),
         "size": lambda context, array: number(size_of(context, array)),
         "T": transposed,
         "at": lambda context, array: Elements(array),
         "type": lambda context, array: PointerType(array.dtype),
     },
     BlockPointer: {
-        "dtype": lambda context, box: box.array.dtype,
+        "dtype": lambda context, box: context.dialect.pointer_dtype(box.array.dtype),
         "type": lambda context, box: PointerType(box.array.dtype),
     },
     Descriptor: {

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from blocknumba.tile_ir.ir.types import DType
 from blocknumba.typing.dialect import NUMPY_NAME, Dialect
 from blocknumba.typing.functions import elementwise
 
-DIALECT = Dialect(NUMPY_NAME, elementwise.binary, elementwise.unary, elementwise.truth)
+
+def _element(dtype: DType) -> DType:
+    """The dtype of an array is that of its elements."""
+    return dtype
+
+
+DIALECT = Dialect(NUMPY_NAME, elementwise.binary, elementwise.unary, elementwise.truth, _element)

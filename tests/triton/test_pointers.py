@@ -113,3 +113,64 @@ def test_const_pointers_are_read():
     x = np.zeros(8, np.float32)
     through_const[1](np.ones(8, np.float32), x, 5, HOW="no")
     np.testing.assert_array_equal(x, np.ones(8))
+
+
+@triton.jit
+def told(x, n, out, SIZE: tl.constexpr):
+    one, all_ = x + 1, x + tl.arange(0, SIZE)
+    tl.static_assert(x.dtype == tl.pointer_type(tl.float16) and x.type == x.dtype)
+    tl.static_assert(one.dtype == x.dtype and all_.dtype == x.dtype and all_.type.scalar == x.dtype)
+    tl.static_assert(x.dtype.is_ptr() and not x.dtype.is_block() and not x.dtype.is_floating())
+    tl.static_assert(not x.dtype.element_ty.is_ptr() and not x.dtype == tl.float16)
+    tl.static_assert(n.dtype == tl.int32 and not n.dtype.is_ptr())
+    if x.dtype.is_ptr():  # known before types are
+        kind: tl.constexpr = x.dtype.element_ty
+    else:
+        kind: tl.constexpr = tl.undefined_name
+    tile = tl.full((SIZE,), n, kind)
+    tl.store(out + tl.arange(0, SIZE), (tile / 4).to(tile.type).to(out.dtype.element_ty))
+
+
+def test_the_dtype_of_a_pointer_is_tritons_pointer_type():
+    out = np.full(8, np.nan, np.float32)
+    told[1](np.zeros(8, np.float16), 3, out, SIZE=8)
+    np.testing.assert_array_equal(out, np.full(8, 0.75))
+
+
+@bn.jit
+def of_elements(x):
+    tl.static_assert(x.dtype == bn.float16 and x.dtype.element_ty == bn.float16)
+
+
+@triton.jit
+def of_pointers(x):
+    tl.static_assert(x.dtype == tl.pointer_type(tl.float16))
+
+
+@triton.jit
+def triton_asks(x):
+    of_elements(x)
+    of_pointers(x)
+
+
+@bn.jit
+def numpy_asks(x):
+    of_elements(x)
+    of_pointers(x)
+
+
+@pytest.mark.parametrize("kernel", (triton_asks, numpy_asks), ids=("triton", "numpy"))
+def test_a_functions_own_dialect_says_what_the_dtype_of_a_pointer_is(kernel):
+    kernel[1](np.zeros(8, np.float16))
+
+
+@triton.jit
+def as_a_pointer(x, out):
+    i = tl.arange(0, 8)
+    tl.store(out + i, (tl.load(x + i) * 2).to(out.dtype))
+
+
+def test_numbers_that_are_cast_to_the_dtype_of_a_pointer_are_told_of_element_ty():
+    with pytest.raises(BlockError, match=r"accepted int64, uint64 and pointers") as raised:
+        as_a_pointer[1](np.ones(8, np.float32), np.zeros(8, np.float16))
+    assert "x_ptr.dtype.element_ty" in str(raised.value)

@@ -86,11 +86,6 @@ class DType:
         return self.primitive_bitwidth
 
     @property
-    def fp_mantissa_width(self) -> int:
-        """Bits of a float's mantissa that are in memory."""
-        return int(ml_dtypes.finfo(self.numpy).nmant)
-
-    @property
     def itemsize(self) -> int:
         """Bytes of an element in memory."""
         return self.bytes
@@ -98,7 +93,7 @@ class DType:
     @property
     def fp_mantissa_width(self) -> int:
         """Bits of a float's fraction that memory holds."""
-        return ml_dtypes.finfo(self.numpy).nmant
+        return int(ml_dtypes.finfo(self.numpy).nmant)
 
     @property
     def exponent_bias(self) -> int:

@@ -11,6 +11,8 @@ import numpy as np
 from numba.core import ir
 
 from blocknumba.errors import BlockError
+from blocknumba.tile_ir.ir.types import Argument, ArrayArgument
+from blocknumba.typing.dialect import Dialect
 from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.numba_ir import folding, renaming
 from blocknumba.typing.numba_ir.bytecode import activation_numbers
@@ -27,13 +29,21 @@ _SIMPLE = (bool, int, float, str)
 
 @dataclass(frozen=True, slots=True)
 class KnownAttributes(folding.Opaque):
-    """Attributes, known at compile time, of an argument that is not a constant."""
+    """Attributes of an argument that is not a constant, as far as compilation knows them.
 
-    attributes: tuple[tuple[str, object], ...]
+    dialect: of the kernel.
+    """
 
-    def get(self, name: str) -> object:
-        """An attribute, or UNKNOWN."""
-        return dict(self.attributes).get(name, UNKNOWN)
+    argument: Argument
+    dialect: Dialect
+
+    def get(self, name: str, dialect: Dialect | None) -> object:
+        """An attribute, or UNKNOWN.   dialect: of who asks; None for the kernel's."""
+        is_array = isinstance(self.argument, ArrayArgument)
+        if name == "dtype":
+            dtype = self.argument.dtype
+            return (dialect or self.dialect).pointer_dtype(dtype) if is_array else dtype
+        return self.argument.rank if name == "ndim" and is_array else UNKNOWN
 
 
 @dataclass(slots=True)
@@ -223,7 +233,7 @@ def _value_of(node: object, values: dict[str, object], known: dict[str, KnownAtt
     if not isinstance(node, ir.Expr):
         return UNKNOWN
     if node.op == "getattr" and isinstance(holder := values.get(node.value.name), KnownAttributes):
-        return holder.get(node.attr)
+        return holder.get(node.attr, node.loc.dialect)
     return folding.fold_expression(node, values)
 
 

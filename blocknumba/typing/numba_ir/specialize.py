@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from numba.core import ir
 
 from blocknumba.errors import BlockTypeError, Loc
-from blocknumba.tile_ir.ir.types import Argument, ArrayArgument
+from blocknumba.tile_ir.ir.types import Argument
 from blocknumba.typing.dialect import Dialect
 from blocknumba.typing.function import signature_text
 from blocknumba.typing.numba_ir import constants, renaming
@@ -34,7 +34,7 @@ class Specializer:
         refuse_assigned_cells(source, ())
         self._source, self._watched = checked(source) if watched else source, watched
         self.blocks = _copy(self._source, constant_values)
-        self._known = {name: _known_attributes(argument) for name, argument in arguments.items()}
+        self._known = {name: KnownAttributes(given, dialect) for name, given in arguments.items()}
         self._inliner = Inliner(self.blocks, dialect, watched)
         self._unroller = Unroller(self.blocks)
         self._knowledge = Knowledge()
@@ -144,9 +144,3 @@ def _copy_statement(statement: ir.Stmt, source: Source,
 
 def _same(variable: ir.Var) -> ir.Var:
     return variable
-
-
-def _known_attributes(argument: Argument) -> KnownAttributes:
-    if not isinstance(argument, ArrayArgument):
-        return KnownAttributes((("dtype", argument.dtype),))
-    return KnownAttributes((("dtype", argument.dtype), ("ndim", argument.rank)))

@@ -9,7 +9,7 @@ import builtins
 import warnings
 from collections.abc import Callable
 
-from blocknumba.errors import require
+from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import (
@@ -28,7 +28,7 @@ from blocknumba.typing.triton import promotion
 from blocknumba.typing.triton.operators import (
     as_value, binary, cast as cast_value, converted, divide, saturates, unary,
 )
-from blocknumba.typing.values import Array, BlockPointer, is_constant, unwrapped
+from blocknumba.typing.values import Array, BlockPointer, BlockType, is_constant, unwrapped
 
 DOT_BITS = 256  # of K.  Source: PTX ISA, wgmma.mma_async, shapes
 NO_NAN, ALL_NAN = "none", "all"  # of propagate_nan
@@ -203,6 +203,7 @@ def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
     and these integers to pointers.
     fp_downcast_rounding, bitcast: as of blocknumba.cast.
     """
+    dtype = dtype.scalar if isinstance(dtype, BlockType) else dtype
     pointer = memory.as_pointer(context, x)
     if pointer is not None or isinstance(dtype, PointerType):
         return _cast_pointer(context, x, pointer, dtype)
@@ -225,8 +226,10 @@ def _cast_pointer(context: Context, x: object, pointer: Value | None, dtype: obj
     number = (as_value(context, x, "cast") if pointer is None
               else context.emit("address", pointer))
     if isinstance(dtype, PointerType):
-        require(number.type.dtype in (int64, uint64), "cast: given {}, accepted int64, uint64 and "
-                "pointers", number.type)
+        if number.type.dtype not in (int64, uint64):
+            raise BlockTypeError(f"cast: given {number.type} and {dtype}, accepted int64, uint64 "
+                                 "and pointers to be pointers", hint="x_ptr.dtype is the type of "
+                                 "the pointer; that of its elements is x_ptr.dtype.element_ty")
         return context.emit("pointer_at", number, dtype=dtype.pointee.name)
     to = static_dtype("cast", dtype)
     require(to in (int64, uint64, bool_), "cast: given a pointer and {}, accepted int64, uint64, "
