@@ -591,7 +591,7 @@ def roll(x: Any, shift: Any, axis: Any = None) -> Any:
     """x with its elements moved by shift along axis; those that leave it come in at its start."""
 
 def round(x: Any) -> Any:
-    """The nearest integer, ties to even.   Source: numpy.round."""
+    """The nearest integer, ties to even; ints and bools stay.   Source: numpy.round."""
 
 def rsqrt(x: Any) -> Any:
     """1 / sqrt(x); infinite at 0, NaN below.  Error: at most 4 units in the last place."""

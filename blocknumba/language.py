@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from blocknumba import libdevice
 from blocknumba.library import (
-    cdiv, div_rn, fdiv, next_power_of_2, round, sigmoid, softmax, sqrt_rn, swizzle2d,
+    cdiv, div_rn, fdiv, next_power_of_2, sigmoid, softmax, sqrt_rn, swizzle2d,
     welford_combine,
 )
 from blocknumba.random import (
@@ -34,7 +34,8 @@ from blocknumba.typing.functions.descriptors import (
 )
 from blocknumba.typing.functions.dot import dot, dot_scaled
 from blocknumba.typing.functions.elementwise import (
-    BIT_FUNCTIONS, FLOAT_FUNCTIONS, absolute as abs, clamp, fma, maximum, minimum, umulhi, where,
+    BIT_FUNCTIONS, FLOAT_FUNCTIONS, absolute as abs, clamp, fma, maximum, minimum, round, umulhi,
+    where,
 )
 from blocknumba.typing.functions.map import map_ as map
 from blocknumba.typing.functions.memory import ATOMICS, atomic_cas, load, store

@@ -9,7 +9,7 @@ from blocknumba.typing.functions.elementwise import where as choose
 from blocknumba.typing.functions.reduce import max as max_along
 from blocknumba.typing.functions.reduce import sum as sum_along
 
-_exp, _sqrt, _rint = (FLOAT_FUNCTIONS[name] for name in ("exp", "sqrt", "rint"))
+_exp, _sqrt = (FLOAT_FUNCTIONS[name] for name in ("exp", "sqrt"))
 
 
 def cdiv(x, div):
@@ -109,16 +109,6 @@ def sqrt_rn(x):
     array([2.        , 1.41421356])
     """
     return _sqrt(x)
-
-
-def round(x):
-    """The nearest integer, ties to even.   Source: numpy.round.
-
-    Example:
-    >>> bn.evaluate(bn.round, [0.5, 1.5, 2.5, -1.2])
-    array([ 0.,  2.,  2., -1.])
-    """
-    return _rint(x)
 
 
 def swizzle2d(i, j, size_i, size_j, size_g):

@@ -238,13 +238,17 @@ class Emitter(LaneWriter):
                             together)
         self.writer.loop(shape[current], step, run, index=index)
 
+    def lanes_of(self, values: Sequence[Value], **options: object) -> tuple[int | None, int]:
+        """Axis and number of the lanes of a nest; options: those of Plan.lanes_of."""
+        return self.plan.lanes_of(values, self.known.buffers, **options)
+
     def materialise(self, value: Value, into: Buffer | None = None) -> Buffer:
         """Compute a tile into a buffer, unless it is there; `into`: a buffer to copy it to."""
         present = self.known.buffers.get(value)
         if present is not None and into is None:
             return present
         shape = value.type.shape
-        axis, lanes = self.plan.lanes_of([value], to_rows=into is not None)
+        axis, lanes = self.lanes_of([value], to_rows=into is not None)
         filled = self.prepare([value], shape, axis)
         buffer = into or self.known.buffers.get(value) or self.buffer(value.type, axis)
         filling = self.filling

@@ -37,7 +37,8 @@ class Pool:
 
     def __init__(self, threads: int):
         self.threads = threads
-        code = Loaded(assemble_quickly(pool_code(host().triple), host()), host())
+        text = pool_code(host().triple)
+        code = Loaded(assemble_quickly(text, host()), text)
         self.share: int = code.address(SHARE)
         self._run = _SHARE(self.share)
         self._work = _WORK(code.address(WORK))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import re
+import threading
 from collections.abc import Mapping
 
 from llvmlite import binding
@@ -43,11 +45,9 @@ def machine_of(target: CpuTarget, level: int = 3) -> binding.TargetMachine:
     if target.triple != binding.get_process_triple():
         binding.initialize_all_targets()
         binding.initialize_all_asmprinters()
-    # sections lie wherever the process has room: addresses of 64 bits, where the format has them
-    reloc, codemodel = ("pic", "default") if "apple" in target.triple else ("static", "large")
     return binding.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.processor, features=target.features, opt=level, reloc=reloc,
-        codemodel=codemodel, jit=False)
+        cpu=target.processor, features=target.features, opt=level, reloc="pic", codemodel="default",
+        jit=False)
 
 
 def linked(llvm_ir: str, functions: Mapping[str, HostCode], target: CpuTarget) -> str:
@@ -107,24 +107,46 @@ def assembly_text(llvm_ir: str, target: CpuTarget) -> str:
     return machine.emit_assembly(optimised(llvm_ir, machine))
 
 
-def undefined(llvm_ir: str) -> list[str]:
-    """Symbols that a module refers to, and that nothing in this process defines."""
+def externals(llvm_ir: str) -> dict[str, int | None]:
+    """Symbols that a module refers to, and their addresses in this process; None: not there."""
     declare_symbol()
     names = {name for found in _EXTERNAL.findall(llvm_ir) for name in found if name}
-    return sorted(name for name in names if binding.address_of_symbol(name) is None)
+    return {name: binding.address_of_symbol(name) for name in sorted(names)}
+
+
+def undefined(llvm_ir: str) -> list[str]:
+    """Symbols that a module refers to, and that nothing in this process defines."""
+    return [name for name, address in externals(llvm_ir).items() if address is None]
+
+
+@functools.cache
+def _linker() -> binding.LLJIT:
+    """JITLink: it keeps code and constants together.  LLVM's older linker ends the process where
+    they are more than 2 GiB apart, as in address space that a GPU's driver has cut up."""
+    _initialize()
+    return binding.create_lljit_compiler(use_jit_link=True)
+
+
+_LOADING, _NUMBERS = threading.Lock(), itertools.count()
 
 
 class Loaded:
-    """An object file in this process; it lives as long as this."""
+    """An object file in this process; it lives as long as this.
 
-    def __init__(self, code: bytes, target: CpuTarget):
-        declare_symbol()
-        self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine_of(target))
-        self._engine.add_object_file(binding.ObjectFileRef.from_data(code))
-        self._engine.finalize_object()
+    code: of the module llvm_ir.
+    """
+
+    def __init__(self, code: bytes, llvm_ir: str):
+        builder = binding.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for name, address in externals(llvm_ir).items():
+            if address is not None:
+                builder.import_symbol(name, address)
+        with _LOADING:
+            self._library = f"code{next(_NUMBERS)}"
+            self._trackers = [builder.link(_linker(), self._library)]  # each keeps the code
 
     def address(self, name: str) -> int:
         """The address of a function."""
-        return self._engine.get_function_address(name)
-
-
+        with _LOADING:
+            self._trackers.append(_linker().lookup(self._library, name))
+        return self._trackers[-1][name]

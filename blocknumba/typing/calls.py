@@ -264,9 +264,6 @@ def _text(context: Context, *values: object, **keywords: object) -> object:
 def _slice(context: Context, *bounds: object) -> slice:
     return slice(*bounds)
 
-def _round(context: Context, x: object) -> object:
-    return _call_function(context, _FLOATS["rint"], (x,), {})
-
 def _pow(context: Context, x: object, y: object) -> object:
     return elementwise.binary(context, "power", x, y)
 
@@ -306,7 +303,8 @@ def _truths(name: str, join: str):
     return rule
 
 _BUILTINS = {made: BlockFunction(rule, made.__name__) for made, rule in (
-    (bool, _bool), (int, _int), (float, _float), (len, _len), (slice, _slice), (round, _round),
+    (bool, _bool), (int, _int), (float, _float), (len, _len), (slice, _slice),
+    (round, elementwise.round.rule),
     (pow, _pow), (divmod, _divmod), (min, _extreme("min")), (max, _extreme("max")), (sum, _sum),
     (any, _truths("any", "or")), (all, _truths("all", "and")),
     (range, _range), *((function, _text) for function in (str, repr, format)),
@@ -327,7 +325,7 @@ def _collect_spellings() -> None:
     functions |= _FLOATS
     renamed = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh",
                "arccosh": "acosh", "arctanh": "atanh", "arctan2": "atan2", "divide": "div",
-               "true_divide": "div", "round": "rint", "clip": "clamp", "transpose": "permute"}
+               "true_divide": "div", "clip": "clamp", "transpose": "permute"}
     for name in (*functions, *renamed):
         function = functions[renamed.get(name, name)]
         for module in (np, math):
@@ -339,11 +337,13 @@ def _collect_spellings() -> None:
                      ("power", "power"), ("bitwise_and", "and"), ("bitwise_or", "or"),
                      ("bitwise_xor", "xor"), ("left_shift", "shl"), ("right_shift", "shr"),
                      ("equal", "eq"), ("not_equal", "ne"), ("less", "lt"), ("less_equal", "le"),
-                     ("greater", "gt"), ("greater_equal", "ge"), ("logical_and", "and"),
-                     ("logical_or", "or"), ("logical_xor", "xor")):
+                     ("greater", "gt"), ("greater_equal", "ge")):
         _SPELLINGS[getattr(np, name)] = elementwise.two_operands(name, op, "")
-    for name, op in (("negative", "neg"), ("invert", "invert"), ("logical_not", "invert")):
+    for name, op in (("negative", "neg"), ("invert", "invert")):
         _SPELLINGS[getattr(np, name)] = elementwise.one_operand(name, op, "")
+    for name, op in (("and", "and"), ("or", "or"), ("xor", "xor"), ("not", "invert")):
+        name = f"logical_{name}"
+        _SPELLINGS[getattr(np, name)] = elementwise.of_truths(name, op)
 
 _collect_spellings()
 _SPELLINGS[np.flip] = shape.numpy_flip

@@ -20,7 +20,7 @@ def run_natively(case: Case, target: CpuTarget | None = None) -> dict[str, np.nd
     """The arrays that a case writes."""
     target = target or host()
     lowered = lower(case.function, target)
-    loaded = Loaded(assemble(lowered.llvm_ir, target), target)
+    loaded = Loaded(assemble(lowered.llvm_ir, target), lowered.llvm_ir)
     run = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
                            *[ctypes.c_int32] * 3)(loaded.address(lowered.name))
     arrays = case.copies()

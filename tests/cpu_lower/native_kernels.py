@@ -26,7 +26,7 @@ class NativeKernel:
         for_cpu = replace(specialization, target=None)
         tile = tile_function(kernel.__wrapped__, for_cpu, values, {})
         self.lowered: LoweredKernel = lower(tile, host(), disjoint=True)
-        self._loaded = Loaded(assemble(self.lowered.llvm_ir, host()), host())
+        self._loaded = Loaded(assemble(self.lowered.llvm_ir, host()), self.lowered.llvm_ir)
         self._call = ctypes.CFUNCTYPE(
             ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
             *[ctypes.c_int32] * 3)(self._loaded.address(self.lowered.name))

@@ -195,7 +195,7 @@ def _written_at_once(emitter: Emitter, pairs: Sequence[tuple[Value, Value]],
                      buffers: dict[Value, Buffer]) -> None:
     values = [value for _, value in pairs]
     shape = values[0].type.shape
-    axis, lanes = emitter.plan.lanes_of(values)
+    axis, lanes = emitter.lanes_of(values)
 
     def body(coordinates: Coordinates) -> None:
         found: list[Lanes] = [emitter.at(value, coordinates) for value in values]

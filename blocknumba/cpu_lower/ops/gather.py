@@ -13,7 +13,7 @@ from blocknumba.tile_ir.ops.gather import gather
 def _(emitter: Emitter, op: Op) -> None:
     axis, type_ = op.attrs["axis"], op.x.type
     source = emitter.materialise(op.x)
-    lane_axis, lanes = emitter.plan.lanes_of([op.indices])
+    lane_axis, lanes = emitter.lanes_of([op.indices])
     result = emitter.buffer(op.result.type)
 
     def element(coordinates: Coordinates) -> None:

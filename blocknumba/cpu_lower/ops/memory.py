@@ -89,7 +89,7 @@ def _(emitter: Emitter, op: Op) -> None:
     values = [value for store in group for value in _store_operands(emitter, store)]
     masks = [store.mask for store in group if store.mask is not None]
     shape = op.pointer.type.shape
-    axis, lanes = emitter.plan.lanes_of(values)
+    axis, lanes = emitter.lanes_of(values)
 
     def accesses(coordinates: Coordinates) -> list[Access]:
         return [(value, coordinates) for value in values]

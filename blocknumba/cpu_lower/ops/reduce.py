@@ -133,7 +133,7 @@ def _(emitter: Emitter, op: Op) -> None:
 def _reduce(emitter: Emitter, op: Op, reduction: Reduction) -> None:
     source, axis = op.x, op.attrs["axis"]
     shape = source.type.shape
-    lane_axis, lanes = emitter.plan.lanes_of([source], reduced=axis)
+    lane_axis, lanes = emitter.lanes_of([source], reduced=axis)
     target = None if not op.result.type.shape else emitter.buffer(
         op.result.type, _without(axis, lane_axis))
     with emitter.filled_by([source], shape, lane_axis):

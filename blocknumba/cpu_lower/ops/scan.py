@@ -53,7 +53,7 @@ def _(emitter: Emitter, op: Op) -> None:
 
 def _lanes(emitter: Emitter, op: Op) -> tuple[int | None, int]:
     """Axis and number of the lanes."""
-    return emitter.plan.lanes_of(op.tiles, reduced=op.attrs["axis"])
+    return emitter.lanes_of(op.tiles, reduced=op.attrs["axis"])
 
 
 def _along(emitter: Emitter, op: Op, lane_axis: int | None, lanes: int, each: Use | None,

@@ -6,7 +6,7 @@ Costs are in vector instructions for one vector of elements.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -306,17 +306,18 @@ class Plan:
         return list(found)
 
     # lanes --------------------------------------------------------------------------------------
-    def lanes_of(self, values: Sequence[Value], *, reduced: int | None = None,
-                 excluded: int | None = None, to_rows: bool = False,
+    def lanes_of(self, values: Sequence[Value], kept: Container[Value], *,
+                 reduced: int | None = None, excluded: int | None = None, to_rows: bool = False,
                  ) -> tuple[int | None, int]:
         """Axis and number of the lanes of a nest that computes tiles of one shape.
 
+        kept: tiles that are in buffers already.
         reduced: the axis that the nest combines; combining lanes costs a little.
         excluded: an axis that the lanes cannot run along.
         to_rows: whether the nest also stores them to memory, in C order.
         """
         shape = values[0].type.shape
-        accesses, compute, element_bytes = self._accesses(values)
+        accesses, compute, element_bytes = self._accesses(values, kept)
         if to_rows:
             accesses.append((*(Along() for _ in shape[1:]), Along(shape[-1])) if shape else ())
             element_bytes = max(element_bytes, *(_computed_bytes(v.type.dtype) for v in values))
@@ -334,33 +335,42 @@ class Plan:
                 best = cost, axis, lanes
         return (None, 1) if best is None else (best[1], best[2])
 
-    def _accesses(self, values: Sequence[Value]) -> tuple[list[tuple[Along, ...]], int, int]:
-        """Each access along each axis; cost of the rest; bytes of an element."""
-        rank = len(values[0].type.shape)
+    def _accesses(self, values: Sequence[Value],
+                  kept: Container[Value]) -> tuple[list[tuple[Along, ...]], int, int]:
+        """Each access along each axis; cost of the rest; bytes of an element.
+
+        Tiles that the nest keeps as it meets them are computed by others' choice of an axis: their
+        operands count for the bytes alone.
+        """
+        shape, own_axes = values[0].type.shape, tuple(range(len(values[0].type.shape)))
         found: list[tuple[Along, ...]] = []
         compute, size = 1, 1
-        waiting = [(value, tuple(range(rank))) for value in values]
+        waiting = [(value, own_axes, True) for value in values]
         seen = set()
         while waiting:
-            value, axes = waiting.pop()
-            if value in seen or not value.type.shape:
+            value, axes, counts = waiting.pop()
+            if {(value, counts), (value, True)} & seen or not value.type.shape:
                 continue
-            seen.add(value)
+            seen.add((value, counts))
             owner = value.owner
             is_computed = self._data.get(value, True) or not self.is_index(value)
             if is_computed and not value.type.is_pointer:
                 size = max(size, _computed_bytes(value.type.dtype))
             if value.type.is_pointer:
-                found.append(self._along(value, axes, rank))
+                if counts:
+                    found.append(self._along(value, axes, len(shape)))
                 continue
-            if owner is None or is_root(owner) or value in self._shared:
+            is_there = owner is None or is_root(owner) or value in kept
+            if counts and (is_there or value in self._shared):
                 last = tuple(Along(n if a == len(axes) - 1 else 1) for a, n in enumerate(
                     value.type.shape))
-                found.append(_by_axis(last, axes, rank))
+                found.append(_by_axis(last, axes, len(shape)))
+                counts = False
+            if is_there or value in self._shared and (axes, value.type.shape) != (own_axes, shape):
                 continue
-            compute += self._own_cost(owner)
-            for operand in owner.operands:
-                waiting.append((operand, _operand_axes(owner, operand, axes)))
+            compute += self._own_cost(owner) * counts
+            waiting += [(operand, _operand_axes(owner, operand, axes), counts)
+                        for operand in owner.operands]
         return found, compute, size
 
     def _along(self, pointer: Value, axes: tuple[int | None, ...], rank: int) -> tuple[

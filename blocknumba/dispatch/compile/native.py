@@ -71,7 +71,7 @@ class NativeCode:
             from numba.core.registry import cpu_target
 
             assert cpu_target.target_context, "making it defines the symbols of Numba's library"
-        return Loaded(self.code, host())
+        return Loaded(self.code, self.llvm_ir)
 
     @property
     def assembly(self) -> str:

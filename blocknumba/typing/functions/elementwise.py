@@ -23,6 +23,9 @@ _BITWISE = ("and", "or", "xor")
 _SHIFTS = ("shl", "shr")
 # In NumPy, arithmetic on two bools is logic.
 _BOOL_ARITHMETIC = {"add": "or", "mul": "and"}
+# what a whole number is already, and functions that differ for NaN only
+_TO_WHOLE = ("floor", "ceil", "trunc")
+_IGNORING_NAN = {"fmin": "minimum", "fmax": "maximum"}
 _SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%",
             "power": "**", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
             "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
@@ -197,20 +200,63 @@ def one_operand(name: str, op: str, doc: str) -> BlockFunction:
     return described(rule, name, doc)
 
 
+def of_truths(name: str, op: str) -> BlockFunction:
+    """A function of whether its operands are other than 0, as NaN is."""
+    def rule(context: Context, *operands: object) -> Value:
+        require_numbers(name, *operands)
+        truths = [context.cast(context.value(unwrapped(x), what=name), bool_) for x in operands]
+        return context.emit(op, *context.broadcast_together(truths, name))
+
+    def one(context, x):
+        return rule(context, x)
+
+    def two(context, x, y):
+        return rule(context, x, y)
+    return described((one, two)[len(OPS[op].operands) - 1], name, "")
+
+
 def example_of(name: str, arguments: str, result: str) -> str:
     """The end of a docstring: the function of NumPy with this name, and a call with its result."""
     source = f"\n\nSource: numpy.{name}." if hasattr(np, name) else ""
     return f"{source}\n\nExample:\n>>> bn.evaluate(bn.{name}, {arguments})\n{result}"
 
 
+@function
+def round(context, x):
+    """The nearest integer, ties to even; ints and bools stay.   Source: numpy.round.
+
+    Example:
+    >>> bn.evaluate(bn.round, [0.5, 1.5, 2.5, -1.2])
+    array([ 0.,  2.,  2., -1.])
+    """
+    require_numbers("round", x)
+    whole = _kept(context, x)
+    return whole if whole is not None else _emit(
+        context, "rint", (x,), promotion.float_dtype((x,)), "round")
+
+
+def _kept(context: Context, x: object) -> object:
+    """A whole number as it is; None for a float."""
+    if promotion.result_dtype((x,)).is_float:
+        return None
+    return x if isinstance(x, Number) else context.value(x)
+
+
 def of_floats(name: str, opdef: OpDef, example: str = "") -> BlockFunction:
-    """A function whose operands, whatever they are, become floats.   example: see example_of."""
+    """A function whose operands become floats, but where ints have the same answer.
+
+    example: see example_of.
+    """
     def one(context, x):
         require_numbers(name, x)
+        if name in _TO_WHOLE and (whole := _kept(context, x)) is not None:
+            return whole
         return _emit(context, opdef.name, (x,), promotion.float_dtype((x,)), name)
 
     def two(context, x, y):
         require_numbers(name, x, y)
+        if name in _IGNORING_NAN and not promotion.result_dtype((x, y)).is_float:
+            return binary(context, _IGNORING_NAN[name], x, y)
         return _emit(context, opdef.name, (x, y), promotion.float_dtype((x, y)), name)
 
     def three(context, x, y, z):
