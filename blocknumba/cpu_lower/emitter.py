@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from blocknumba.cpu_lower.bounds import clamped
 from blocknumba.cpu_lower.elements import Lanes, uniform
 from blocknumba.cpu_lower.lane_writer import Buffer, Coordinates, LaneWriter
 from blocknumba.cpu_lower.plans.planning import Plan
@@ -75,7 +76,8 @@ class Known:
     """Facts that hold where the code is being written; a branch begins with a copy.
 
     scalars: the names of scalars.  buffers: tiles in memory.  elements: those that were computed,
-    by value and coordinates.  unmasked: masks that are true throughout.
+    by value and coordinates.  unmasked: masks that are true throughout, and clamps of indices that
+    change none.
     """
 
     scalars: dict[Value, str] = field(default_factory=dict)
@@ -135,13 +137,14 @@ class Emitter(LaneWriter):
             if found is None:
                 needed = needs.get(access)
                 if needed is None:
-                    needed = needs[access] = self._needed(access)
+                    needed = needs[access] = self.operands_at(*access)
                 missing = [other for other in needed if other not in elements]
                 if missing:
                     waiting += reversed(missing)
                     continue
-                found = ELEMENTS[access[0].owner.name](
-                    self, access[0].owner, access, [elements[other] for other in needed])
+                operands = [elements[other] for other in needed]
+                found = operands[0] if access[0] in self.known.unmasked else ELEMENTS[
+                    access[0].owner.name](self, access[0].owner, access, operands)
             elements[access] = found
             if access[0] in self.filling:
                 self.keep(access[0], access[1], found)
@@ -153,18 +156,20 @@ class Emitter(LaneWriter):
         value, coordinates = access
         if not value.type.shape:
             return uniform(self.known.scalars[value])
-        if value in self.known.unmasked:
+        if value in self.known.unmasked and value not in self.plan.clamps:
             return uniform("true")
         buffer = self.known.buffers.get(value)
         if buffer is None or value in self.filling:
             return None
         return self.read(value.type, buffer, coordinates)
 
-    def _needed(self, access: Access) -> list[Access]:
-        value, coordinates = access
+    def operands_at(self, value: Value, coordinates: Coordinates) -> list[Access]:
+        """The elements of operands of which an element is made."""
+        if value in self.known.unmasked:
+            return [(clamped(value.owner), coordinates)] if value in self.plan.clamps else []
         operands = OPERANDS.get(value.owner.name)
         if operands is not None:
-            return operands(self, value.owner, access)
+            return operands(self, value.owner, (value, coordinates))
         return [(operand, coordinates if operand.type.shape else ())
                 for operand in value.owner.operands]
 
@@ -182,7 +187,7 @@ class Emitter(LaneWriter):
                     self.at(value, coordinates)
             elif value not in self.known.buffers and (
                     value.owner.name not in MOVING or value.owner.name in ("broadcast", "splat")):
-                waiting += self._needed(access)
+                waiting += self.operands_at(value, coordinates)
 
     def keep(self, value: Value, coordinates: Coordinates, x: Lanes,
              buffer: Buffer | None = None) -> None:
@@ -353,7 +358,7 @@ class Emitter(LaneWriter):
 
     def compute_scalar(self, value: Value) -> str:
         """The name of a scalar that an op makes."""
-        needed = self._needed((value, ()))
+        needed = self.operands_at(value, ())
         operands = [self.at(*access) for access in needed]
         return ELEMENTS[value.owner.name](self, value.owner, (value, ()), operands).name
 

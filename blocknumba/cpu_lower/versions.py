@@ -1,10 +1,10 @@
 """Two versions of a region: one without masks, for programs whose accesses are all inside.
 
-    mask = index < n              true for all elements if it is true for the last one
-    mask = index >= n             true for all elements if it is true for the first one
-
-    if mask[last]: the region without the mask
+    if mask[last]: the region without the mask            (bounds.py says which elements to ask)
     else:          the region with it
+
+A clamp of indices that changes none of them is left out in the same way: then neighbours stay
+neighbours, and an access of them is one of whole vectors.
 
 In the version with masks, each vector of an innermost loop has two versions again, by its first and
 last lane: of a row of 1000 elements in a tile of 1024, all vectors but the last one are whole.
@@ -14,16 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from blocknumba.cpu_lower.elements import uniform
+from blocknumba.cpu_lower.bounds import SAME_ELEMENTS, Corner, clamped, corners
+from blocknumba.cpu_lower.elements import register_type, uniform
 from blocknumba.cpu_lower.emitter import Coordinates, Emitter
 from blocknumba.cpu_lower.plans.planning import is_root
-from blocknumba.tile_ir.ir.function import Region, Value, walk
+from blocknumba.tile_ir.ir.function import Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, READS
-
-Corner = tuple[Value, bool]  # the last element of a mask, or its first one
+from blocknumba.tile_ir.ir.types import bool_
 
 MASKED = ("load", "store", "atomic_rmw", "atomic_cas", "histogram")
-SAME_ELEMENTS = ("broadcast", "reshape", "transpose")  # ops whose result has all of the operand's
 MAX_OPS = 4000  # of a region that is written twice
 
 
@@ -36,7 +35,7 @@ def in_two_versions(emitter: Emitter, region: Region, body: Callable[[], list[st
     masks = _bounds(emitter, region)
     if not masks:
         return body()
-    everywhere = _all_true(emitter, [corner for corners in masks.values() for corner in corners])
+    everywhere = _all_true(emitter, [end for ends in masks.values() for end in ends])
     emitter.versions += 1
     return _two_versions(emitter, everywhere, _conjuncts(masks, SAME_ELEMENTS), body, types)
 
@@ -49,23 +48,57 @@ def in_two_versions_of_box(emitter: Emitter, values: Sequence[Value], masks: Seq
     values: what is computed there.  masks: of stores.  ends: the first element and the last one.
     types: of the scalars.
     """
-    needed, elsewhere = _masks_of(emitter, values)
-    bounds = {mask: corners for mask in dict.fromkeys([*masks, *needed])
-              if mask not in emitter.known.unmasked and mask.type.shape
-              and _conjuncts([mask], ()).isdisjoint(elsewhere)
-              and (corners := _corners(emitter, mask)) is not None}
     low, high = ends
-    if not bounds or low == high:
+    if low == high:
         return body()
-    holds = []
+    needed, elsewhere = _masks_of(emitter, values)
+    at_ends: dict[Value, list[Coordinates]] = {}
+    for mask in dict.fromkeys([*masks, *needed]):
+        if (mask not in emitter.known.unmasked and mask.type.shape
+                and _conjuncts([mask], ()).isdisjoint(elsewhere)
+                and (found := corners(emitter.plan.infos, mask)) is not None):
+            at_ends[mask] = [ends[is_last] for is_last in sorted({last for _, last in found})]
+    at_ends |= _clamps_of(emitter, values, ends)
+    if not at_ends:
+        return body()
     with emitter.inside(1):
-        for mask, corners in bounds.items():
-            holds += [emitter.at(mask, high if is_last else low).name
-                      for is_last in sorted({is_last for _, is_last in corners})]
-        inside = holds[0]
-        for one in holds[1:]:
-            inside = emitter.writer.assign(f"and i1 {inside}, {one}")
-    return _two_versions(emitter, inside, _conjuncts(bounds, ()), body, types)
+        inside = _and(emitter, [_holds(emitter, bound, place)
+                                for bound, places in at_ends.items() for place in places])
+    return _two_versions(emitter, inside, _conjuncts(at_ends, ()), body, types)
+
+
+def _and(emitter: Emitter, conditions: Sequence[str]) -> str:
+    """An i1: whether all of them hold."""
+    found, *rest = dict.fromkeys(conditions)
+    for one in rest:
+        found = emitter.writer.assign(f"and i1 {found}, {one}")
+    return found
+
+
+def _clamps_of(emitter: Emitter, values: Sequence[Value],
+               ends: tuple[Coordinates, Coordinates]) -> dict[Value, list[Coordinates]]:
+    """Clamps of indices that values need at one place each: their elements at both ends."""
+    places_of: dict[Value, set[tuple[Coordinates, Coordinates] | None]] = {}
+    waiting: list[tuple[Value, tuple[Coordinates, Coordinates] | None]] = [
+        (value, ends) for value in values]
+    seen = set()
+    while waiting:
+        access = value, places = waiting.pop()
+        if (access in seen or value not in emitter.plan.made_of_clamps
+                or value in emitter.known.buffers and value not in emitter.filling):
+            continue
+        seen.add(access)
+        if value in emitter.plan.clamps and value not in emitter.known.unmasked:
+            places_of.setdefault(value, set()).add(places)
+        owner = value.owner
+        stays = owner.name in ("load", *SAME_ELEMENTS) or owner.opdef.has(ELEMENTWISE)
+        if places is None or not stays:
+            waiting += [(operand, None) for operand in owner.operands]
+            continue
+        both = [emitter.operands_at(value, place) for place in places]
+        waiting += [(operand, (low, high)) for (operand, low), (_, high) in zip(*both)]
+    return {clamp: list(*places) for clamp, places in places_of.items()
+            if len(places) == 1 and None not in places}
 
 
 def _masks_of(emitter: Emitter, values: Sequence[Value]) -> tuple[list[Value], set[Value]]:
@@ -134,15 +167,12 @@ def _two_versions(emitter: Emitter, condition: str, masks: frozenset[Value],
         for type_, *values in zip(types, *results)]
 
 
-def _all_true(emitter: Emitter, corners: Sequence[Corner]) -> str:
-    """An i1: whether each mask is true at its element."""
-    writer, found = emitter.writer, ""
+def _all_true(emitter: Emitter, ends: Sequence[Corner]) -> str:
+    """An i1: whether each bound holds at its element."""
     with emitter.inside(1):
-        for mask, is_last in dict.fromkeys(corners):
-            place = tuple(uniform(n - 1 if is_last else 0) for n in mask.type.shape)
-            one = emitter.at(mask, place).name
-            found = one if not found else writer.assign(f"and i1 {found}, {one}")
-    return found
+        return _and(emitter, [_holds(emitter, bound, tuple(
+            uniform(n - 1 if is_last else 0) for n in bound.type.shape))
+            for bound, is_last in dict.fromkeys(ends)])
 
 
 def _bounds(emitter: Emitter, region: Region) -> dict[Value, list[Corner]]:
@@ -152,47 +182,32 @@ def _bounds(emitter: Emitter, region: Region) -> dict[Value, list[Corner]]:
         return {}
     found: dict[Value, list[Corner]] = {}
     for op in ops:
-        mask = op.mask if op.name in MASKED else None
-        if mask is None or not mask.type.shape or mask in found or mask in emitter.known.unmasked:
-            continue
-        corners = _corners(emitter, mask)
-        if corners is not None and all(_is_known(emitter, part, region) for part, _ in corners):
-            found[mask] = corners
+        value, ends = _bound(emitter, op)
+        if (value is not None and value.type.shape and value not in found
+                and value not in emitter.known.unmasked
+                and all(_is_known(emitter, part, region) for part, _ in ends)):
+            found[value] = ends
     return found
 
 
-def _corners(emitter: Emitter, mask: Value) -> list[Corner] | None:
-    """Elements of masks that, if all are true, make a mask true throughout; None if there are none.
-    """
-    axes, owner = emitter.plan.infos[mask].axes, mask.owner
-    if all(axis.bounded >= n for axis, n in zip(axes, mask.type.shape)):
-        return [(mask, True)]
-    if owner is None:
-        return None
-    if owner.name in SAME_ELEMENTS:
-        return _corners(emitter, owner.x)
-    if owner.name == "and":
-        both = [_corners(emitter, part) for part in (owner.x, owner.y)]
-        return None if None in both else both[0] + both[1]
-    if owner.name in ("ge", "gt", "le", "lt"):
-        is_greater = owner.name in ("ge", "gt")
-        greater, less = (owner.x, owner.y) if is_greater else (owner.y, owner.x)
-        if _counts_up(greater) and _is_one_number(less):
-            return [(mask, False)]
-    return None
+def _bound(emitter: Emitter, op: Op) -> tuple[Value | None, Sequence[Corner]]:
+    """The mask of an access, or a clamp of indices, and the corners that tell of it."""
+    if op.name in MASKED and op.mask is not None:
+        ends = corners(emitter.plan.infos, op.mask)
+        return (None, ()) if ends is None else (op.mask, ends)
+    if op.results and op.results[0] in emitter.plan.clamps:
+        return op.result, [(op.result, False), (op.result, True)]
+    return None, ()
 
 
-def _counts_up(value: Value) -> bool:
-    """Whether no element is less than the first one: arange, however it is repeated."""
-    while value.owner is not None and value.owner.name in ("broadcast", "reshape"):
-        value = value.owner.x
-    return value.owner is not None and value.owner.name == "arange"
-
-
-def _is_one_number(value: Value) -> bool:
-    while value.owner is not None and value.owner.name in ("broadcast", "reshape"):
-        value = value.owner.x
-    return not value.type.shape or value.owner is not None and value.owner.name == "splat"
+def _holds(emitter: Emitter, bound: Value, place: Coordinates) -> str:
+    """An i1: whether a mask is true at an element, or a clamp changes nothing there."""
+    found = emitter.at(bound, place)
+    if bound.type.dtype == bool_:
+        return found.name
+    own = emitter.at(clamped(bound.owner), place)
+    return emitter.writer.assign(
+        f"icmp eq {register_type(bound.type.dtype)} {found.name}, {own.name}")
 
 
 def _is_known(emitter: Emitter, mask: Value, region: Region) -> bool:

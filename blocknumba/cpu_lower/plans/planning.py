@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from blocknumba.cpu_lower import strided
+from blocknumba.cpu_lower.bounds import CLAMPS, clamped
 from blocknumba.cpu_lower.elements import is_narrow, size_bytes
 from blocknumba.cpu_lower.plans.store_groups import Grouping
 from blocknumba.cpu_lower.target import CpuTarget
@@ -133,16 +134,43 @@ class Plan:
 
     @cached_property
     def _indices(self) -> frozenset[Value]:
-        """Integers of which nothing is made but addresses, masks and other such integers."""
+        return self._made_into(frozenset())
+
+    @cached_property
+    def _clamped_indices(self) -> frozenset[Value]:
+        """Indices, and what is one once it is clamped."""
+        return self._made_into(frozenset(CLAMPS))
+
+    def _made_into(self, more: frozenset[str]) -> frozenset[Value]:
+        """Integers of which nothing is made but addresses, masks and other such integers.
+
+        more: names of ops by which integers are made into others.
+        """
+        keeps = frozenset(("offset", "lt", "le", "gt", "ge"))
+        takes = keeps | more | {"add", "sub", "mul", "cast", "splat", "broadcast", "reshape",
+                                "transpose"}
         other: set[Value] = set()
         for op in reversed(list(_backwards(self.function.body))):
-            takes_index = op.name in ("offset", "lt", "le", "gt", "ge", "add", "sub", "mul",
-                                      "cast", "splat", "broadcast", "reshape", "transpose")
-            keeps = op.name in ("offset", "lt", "le", "gt", "ge")
-            if not takes_index or not keeps and any(v in other for v in op.results):
+            if op.name not in takes or op.name not in keeps and any(
+                    v in other for v in op.results):
                 other.update(op.operands)
         return frozenset(v for op in walk(self.function.body) for v in op.results
                          if v not in other)
+
+    @cached_property
+    def clamps(self) -> frozenset[Value]:
+        """Clamps of indices, by one number each."""
+        return frozenset(op.results[0] for op in walk(self.function.body) if op.name in CLAMPS
+                         and op.results[0] in self._clamped_indices and clamped(op) is not None)
+
+    @cached_property
+    def made_of_clamps(self) -> frozenset[Value]:
+        """Clamps, and what they are a part of."""
+        found = set(self.clamps)
+        for op in walk(self.function.body):
+            if not is_root(op) and not found.isdisjoint(op.operands):
+                found.update(op.results)
+        return frozenset(found)
 
     def is_index(self, value: Value) -> bool:
         """Whether an integer is only an index: its arithmetic is assumed not to overflow."""
@@ -353,7 +381,7 @@ class Plan:
                 continue
             seen.add((value, counts))
             owner = value.owner
-            is_computed = self._data.get(value, True) or not self.is_index(value)
+            is_computed = self._data.get(value, True) or value not in self._clamped_indices
             if is_computed and not value.type.is_pointer:
                 size = max(size, _computed_bytes(value.type.dtype))
             if value.type.is_pointer:
