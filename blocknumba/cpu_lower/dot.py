@@ -8,7 +8,7 @@
 
 All of b is copied before the first block: then it is read along its rows, which the processor
 prefetches, and no two of its rows meet in one set of a cache.  Both operands may have any strides.
-Speed: about OpenBLAS's, with tiles of (256, 512, 128) float32 or (256, 256, 64) float64.
+Speed: about OpenBLAS's, with tiles of (256, 512, 128) float32 or (256, 256, 128) float64.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from blocknumba.cpu_lower.vectors import FLOAT32, Vector, where
 from blocknumba.cpu_lower.writer import vector
 from blocknumba.tile_ir.ir.types import DType, float32, float64, int32
 
-SCRATCH_ALIGNMENT = 64  # bytes; a cache line
+CACHE_LINE = 64  # bytes
+SCRATCH_ALIGNMENT = CACHE_LINE
 # Measured with matrices of 256 to 2048 rows, whose rows meet in few sets of the caches.
 _FEW_BLOCKS = 2  # of rows, for which copying b costs more than it saves
 _MANY_PANELS = 8  # of b, for which copying a costs less than reading it as often in place
@@ -211,12 +212,15 @@ class _Writer:
     def _write_block(self, rows: int, a: Strided, b: Strided, sums: str) -> None:
         """Add one register block.  rows: of it; sums: address of its first element.
 
-        The products do not wait for the sums, which come last.
+        The products do not wait for the sums, which come last, and are fetched meanwhile.
         """
         product, block, text, arithmetic = self._product, self._block, self.text, self._arithmetic
         size, lanes = product.acc.bytes, block.lanes
         places = [text.address(sums, (row * product.columns + v * lanes) * size)
                   for row in range(rows) for v in range(block.vectors)]
+        for row in range(rows):
+            for start in range(0, block.width * size, CACHE_LINE):
+                text.prefetch_to_write(text.address(sums, row * product.columns * size + start))
         totals = multiply_block(text, arithmetic, block, rows, product.depth, a, b,
                                 [arithmetic.zero(lanes)] * len(places))
         type_ = vector(memory_type(product.acc), lanes)

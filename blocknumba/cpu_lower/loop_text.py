@@ -28,6 +28,11 @@ class LoopText(Writer):
         """Write a value to an address; alignment in bytes."""
         self.do(f"store {type_} {value}, ptr {address}, align {alignment}")
 
+    def prefetch_to_write(self, address: str) -> None:
+        """Fetch a cache line that will be written soon to the nearest cache."""
+        self.call("void", "llvm.prefetch.p0", ("ptr", address), ("i32", "1"), ("i32", "3"),
+                  ("i32", "1"))
+
     def product(self, x: Index, y: Index) -> str:
         """x * y."""
         return self.multiply(str(x), str(y), "i64")

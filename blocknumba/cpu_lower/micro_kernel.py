@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from blocknumba.cpu_lower.loop_text import Index, LoopText
 from blocknumba.cpu_lower.writer import suffix, vector
 
-_UNROLLED = 2  # steps along the depth in one iteration
+UNROLLED = 4  # steps along the depth in one iteration
 _MAX_VECTORS = 8  # of a block of one row
 
 
@@ -148,7 +148,7 @@ def multiply_block(text: LoopText, arithmetic: Arithmetic, block: Blocking, rows
                      for v in range(block.vectors)]
         return made
 
-    unrolled = min(_UNROLLED, depth)
+    unrolled = min(UNROLLED, depth)
 
     def steps(k: str, *totals: str) -> list[str]:
         for ahead in range(unrolled):

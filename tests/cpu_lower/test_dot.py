@@ -13,7 +13,9 @@ import pytest
 from dot_oracle import KINDS, assert_close, error_bound, exact_dot, random_matrix
 
 from blocknumba.cpu_lower.dot import SCRATCH_ALIGNMENT, DotFunction, Product, dot_function
-from blocknumba.cpu_lower.micro_kernel import AVX2, AVX512, NEON, SSE2, VectorUnit, blocking
+from blocknumba.cpu_lower.micro_kernel import (
+    AVX2, AVX512, NEON, SSE2, UNROLLED, VectorUnit, blocking,
+)
 from blocknumba.tile_ir.ir.types import DTYPES
 
 llvm.initialize_all_targets()
@@ -241,6 +243,6 @@ def test_the_register_block_is_multiply_adds_without_spills(machine, unit, multi
 
     block = blocking(unit, product.acc.bits, 64, 64)
     assert len(loops) == 1 + bool(block.short_blocks)
-    assert len(re.findall(multiply_add, loops[0])) == 2 * block.rows * block.vectors
+    assert len(re.findall(multiply_add, loops[0])) == UNROLLED * block.rows * block.vectors
     for loop in loops:
         assert not re.search(r"\[sp|\(%rsp\)|\(%rbp\)", loop), loop
