@@ -38,12 +38,12 @@ _UNORDERED = _predicate("uno")
 
 def maximum(dtype: DType, x: Vector, y: Vector) -> Vector:
     """The greater; NaN if either is NaN."""
-    return where(_UNORDERED(dtype, x, x), x, where(x > y, x, y))
+    return where(_UNORDERED(dtype, x, y), x + y, where(x > y, x, y))
 
 
 def minimum(dtype: DType, x: Vector, y: Vector) -> Vector:
     """The lesser; NaN if either is NaN."""
-    return where(_UNORDERED(dtype, x, x), x, where(x < y, x, y))
+    return where(_UNORDERED(dtype, x, y), x + y, where(x < y, x, y))
 
 
 def greater_number(dtype: DType, x: Vector, y: Vector) -> Vector:
