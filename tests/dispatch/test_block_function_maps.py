@@ -11,6 +11,7 @@ import blocknumba as bn
 from blocknumba.emulator import AccessError, GlobalMemory, Module
 
 cuda = pytest.importorskip("numba.cuda")
+from numba import float32  # noqa: E402
 
 FRESH = np.random.default_rng()
 HOPPER = Machine(EMULATED)
@@ -170,6 +171,24 @@ def test_what_no_map_describes_is_copied_by_threads(shape, arrays):
 
     np.testing.assert_array_equal(c, expected.astype(np.float16))
     assert fetches(report) == 0
+
+
+def test_rings_leave_static_shared_memory_to_the_caller():
+    multiply = multiplying(depth=32)
+
+    def doubled(a, b, c):
+        own = cuda.shared.array((64, 64), float32)
+        for i in range(cuda.threadIdx.x, c.size, cuda.blockDim.x):
+            own[i // 64, i % 64] = c[i // 64, i % 64]
+        multiply(0, 0, a, b, c)
+        for i in range(cuda.threadIdx.x, c.size, cuda.blockDim.x):
+            c[i // 64, i % 64] += own[i // 64, i % 64]
+    a, b, c = matrices(64, 64, 200)
+
+    report = HOPPER.run(doubled, 1, multiply.threads, a, b, c)
+
+    np.testing.assert_array_equal(c, a.astype(np.float64) @ b.astype(np.float64) + 77)
+    assert fetches(report) > 0
 
 
 def test_neighbours_in_one_allocation_are_apart():

@@ -49,6 +49,7 @@ from blocknumba.tile_ir.ops.views import elements_of
 from blocknumba.tile_ir.passes.pipeline import lower_accesses
 
 MAX_COPIES = 6  # of a ring: more do not hide more latency
+OWN_COPIES = 3  # where the program's warps fetch: more cost a resident block.  perf/NOTES.md
 HALF = "TMA cannot fetch the other operand of its dot, and threads can copy both"
 STORED_BYTES = 64 * 1024  # of a chunk of a stored tile: 128 x 256 of 16-bit results
 
@@ -359,7 +360,8 @@ class _Planning:
         )
         if not shares:  # else stored tiles reuse the bytes of fetched ones
             room -= max((tile_bytes(chunks[0].buffer) for chunks in stores.values()), default=0)
-        limit = self._options.num_stages or (RESIDENT_COPIES if shares else MAX_COPIES)
+        most = RESIDENT_COPIES if shares else MAX_COPIES if self._options.producers else OWN_COPIES
+        limit = self._options.num_stages or most
         copies = min(limit, room // size)
         if copies < 1:
             self.schedule.drop(
