@@ -153,20 +153,21 @@ CASES = {
     "product, tiles 64 x 64, any arrays": lambda: product_case(64, 64, 64, 4096, num_warps=4,
                                                                of_function=NOTHING),
     "product, tiles 64 x 64": lambda: product_case(64, 64, 64, 4096, num_warps=4),
-    "the same, 3 stages of 64, 48 KiB granted": lambda: product_case(
-        64, 64, 64, 4096, num_warps=4, of_function=_granted(48, 3)),
-    "the same, 4 stages of 64, 64 KiB granted": lambda: product_case(
-        64, 64, 64, 4096, num_warps=4, of_function=_granted(64, 4)),
+    "the same, 50 KiB granted": lambda: product_case(
+        64, 64, 64, 4096, num_warps=4, of_function=_granted(50, 3)),
     "product, tiles 128 x 64": lambda: product_case(128, 64, 64, 4096, num_warps=4),
-    "the same, 3 stages, 72 KiB granted": lambda: product_case(
-        128, 64, 64, 4096, num_warps=4, of_function=_granted(72, 3)),
-    "product, tiles 128 x 128, any arrays": lambda: product_case(
-        128, 128, 64, 4096, num_warps=8, of_function=NOTHING),
+    "the same, 2 stages, 50 KiB granted": lambda: product_case(
+        128, 64, 64, 4096, num_warps=4, of_function=_granted(50, 2)),
+    "the same, 3 stages, 74 KiB granted": lambda: product_case(
+        128, 64, 64, 4096, num_warps=4, of_function=_granted(74, 3)),
     "product, tiles 128 x 128": lambda: product_case(128, 128, 64, 4096, num_warps=8),
     "the same, 3 stages, 98 KiB granted": lambda: product_case(
         128, 128, 64, 4096, num_warps=8, of_function=_granted(98, 3)),
-    "the same, 4 stages, 130 KiB granted": lambda: product_case(
-        128, 128, 64, 4096, num_warps=8, of_function=_granted(130, 4)),
+    "the same, any arrays": lambda: product_case(
+        128, 128, 64, 4096, num_warps=8,
+        of_function={"shared_bytes": 98 * 1024, "num_stages": 3}),
+    "product, tiles 128 x 256, 4 stages, 194 KiB granted": lambda: product_case(
+        128, 256, 64, 4096, num_warps=8, of_function=_granted(194, 4)),
     "softmax of 1000 columns": lambda: rows_case(softmax, 1000, 1024, _softmax),
     "softmax of 1000 columns, any arrays": lambda: rows_case(softmax, 1000, 1024, _softmax,
                                                              of_function=NOTHING),
@@ -236,7 +237,7 @@ def measured(case: Case, rounds: int) -> Samples:
 
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-    print(f"{'':40} {ALONE + ', us':>12} " + " ".join(f"{who + ' (quartiles)':>32}"
+    print(f"{'':52} {ALONE + ', us':>12} " + " ".join(f"{who + ' (quartiles)':>32}"
                                                       for who in (CALLED, LINKED)))
     for name, make in CASES.items():
         case = make()
@@ -247,7 +248,7 @@ def main() -> None:
             ratios = [one / other for one, other in zip(samples[ALONE], samples[who])]
             low, middle, high = statistics.quantiles(ratios, n=4)
             shown.append(f"{f'{middle:.3f} ({low:.3f} to {high:.3f})':>32}")
-        print(f"{name:40} {statistics.median(samples[ALONE]) * 1e6:12.1f} " + " ".join(shown))
+        print(f"{name:52} {statistics.median(samples[ALONE]) * 1e6:12.1f} " + " ".join(shown))
     samples = interleaved(nearest_runs(), gpu_timer(), rounds, 1)
     print(f"nearest keys, {BY_THREADS} / {BY_BLOCKS}: "
           f"{median_ratio(samples, BY_THREADS, BY_BLOCKS):.1f}")
