@@ -7,7 +7,7 @@ from functools import cache
 
 from blocknumba.nvvm_lower.elements import is_narrow, memory_type, register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
-from blocknumba.nvvm_lower.services import division, floats, integers, narrow_pairs
+from blocknumba.nvvm_lower.services import division, floats, integers, narrow_pairs, run_division
 from blocknumba.nvvm_lower.services.address import added
 from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
 from blocknumba.tile_ir.analysis.ranges import Range
@@ -168,7 +168,10 @@ def _code(emitter: Emitter, op: Op, *operands: Registers) -> Registers:
     return [function(emitter, dtype, *values) for values in zip(*operands, strict=True)]
 
 
-_NAMES = {*LOGICAL, *INTEGRAL, *FLOATING, *EXACT} - {"add", "div", "sqrt"}
+_ROUNDED_QUOTIENT = {
+    "floordiv": integers.floor_divide, "mod": integers.floor_divide,
+    "truncdiv": integers.truncating_divide, "truncmod": integers.truncating_divide}
+_NAMES = {*LOGICAL, *INTEGRAL, *FLOATING, *EXACT} - {"add", "div", "sqrt", *_ROUNDED_QUOTIENT}
 code(*(OPS[name] for name in sorted(_NAMES)))(_code)
 
 
@@ -183,6 +186,17 @@ def _(emitter: Emitter, op: Op, *operands: Registers) -> Registers:
         return together(emitter, *operands)
     wide = ([widen(emitter, dtype, value) for value in values] for values in operands)
     return [narrow(emitter, dtype, value) for value in together(emitter, *wide)]
+
+
+@code(*(OPS[name] for name in _ROUNDED_QUOTIENT))
+def _(emitter: Emitter, op: Op, x: Registers, y: Registers) -> Registers:
+    """Quotients and remainders of runs of integers share divisions."""
+    made = None
+    if op.result.type.dtype.is_integer:
+        is_rest = op.name in ("mod", "truncmod")
+        of_runs = run_division.remainders if is_rest else run_division.quotients
+        made = of_runs(emitter, op, x, y, _ROUNDED_QUOTIENT[op.name])
+    return _code(emitter, op, x, y) if made is None else made
 
 
 @code(elementwise.add)
