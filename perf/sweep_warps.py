@@ -1,6 +1,11 @@
-"""Measure our kernels at every num_warps: how default_num_warps was chosen."""
+"""Measure our kernels at every num_warps: how default_num_warps was chosen.
+
+    python perf/sweep_warps.py [part of a name]    on a GPU
+"""
 
 from __future__ import annotations
+
+import sys
 
 from example_kernels import layernorm, softmax, vector_add
 from measure import Run, gpu_timer, interleaved, medians
@@ -34,7 +39,10 @@ def with_warps(run: Run, warps: int) -> Run:
 def main() -> None:
     """Print GB/s of every case at every number of warps, of the default, and of Triton's best."""
     print("GB/s", *(f"warps={warps}" for warps in WARPS), "default", "Triton", sep="\t")
+    part = "".join(sys.argv[1:])
     for name, make in CASES.items():
+        if part not in name:
+            continue
         case = make()
         runs = {str(warps): with_warps(case.runs[SUBJECT], warps) for warps in WARPS}
         runs |= {who: case.runs[who] for who in (SUBJECT, "Triton")}
