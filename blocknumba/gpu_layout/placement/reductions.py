@@ -43,6 +43,20 @@ class ReductionPlan:
     result: LinearLayout
 
 
+def registers_rise(layout: LinearLayout, axis: int) -> bool:
+    """Whether registers in the order of a plan's groups are so in every thread.
+
+    They are not where a lane decides a bit of the index that a register decides too.
+    """
+    mask, own, others = _axis_mask(layout, axis), 0, 0
+    for column in layout["register"]:
+        own |= column & mask
+    for name, _ in layout.ins:
+        for column in layout[name] if name != "register" else ():
+            others |= column & mask
+    return not own & others
+
+
 def is_separable(layout: LinearLayout, axis: int) -> bool:
     """Whether every column lies along the axis or across it, not both, as a reduction needs."""
     mask = _axis_mask(layout, axis)

@@ -1,6 +1,6 @@
 """Quotients of integers that rise by 1, with one or two divisions for a run of them.
 
-    x:      32 33 34 35 36 37 38 39      a run of 8 elements in one thread, the first a multiple of 8
+    x:      32 33 34 35 36 37 38 39      8 elements in one thread, the first a multiple of 8
     x / 24:  1  1  1  1  1  1  1  1      a divisor that is a multiple of 8: one quotient
 
 So are images indexed, `at // width % height`, of any size that is known to be a multiple of
