@@ -25,7 +25,7 @@ Divide = Callable[..., str]  # (emitter, dtype, x, y) -> their quotient; 0 where
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Which registers of a thread hold runs.
+    """Runs that the registers of a thread hold.
 
     length: elements of a run.   within: bits of a register's index that are its place in its run.
     """
