@@ -107,9 +107,10 @@ class Emitter(LaneWriter):
     linked: scalar functions that the code calls, by the symbols that it calls them by.
     """
 
-    def __init__(self, fn: Function, target: CpuTarget, module: Module, *, disjoint: bool):
+    def __init__(self, fn: Function, target: CpuTarget, module: Module, *, disjoint: bool,
+                 fastmath: bool = False):
         super().__init__(module)
-        self.function, self.target = fn, target
+        self.function, self.target, self.fastmath = fn, target, fastmath
         self.plan = Plan(fn, target, disjoint)
         self.known = Known()
         self.filling: frozenset[Value] = frozenset()

@@ -156,6 +156,9 @@ _INSTRUCTIONS: dict[str, Code] = {
     "le": _predicate("ole"), "gt": _predicate("ogt"), "ge": _predicate("oge"),
     "isnan": is_nan, "isinf": is_infinite, "isfinite": is_finite,
     **{name: _rounding(name) for name in ("sqrt", "floor", "ceil", "trunc", "rint")}}
+# of kernels with fastmath=True: LLVM fuses products and sums, and multiplies by a reciprocal
+FAST_INSTRUCTIONS = {"add": "fadd contract", "sub": "fsub contract", "mul": "fmul contract",
+                     "div": "fdiv arcp"}
 # functions of their own in the module
 CALLED = frozenset(FUNCTIONS) - {*EXACT, *_INSTRUCTIONS}
 FLOATING: dict[str, Code] = {

@@ -51,13 +51,15 @@ class LoweredKernel:
     versions: int
 
 
-def lower(fn: Function, target: CpuTarget, *, disjoint: bool = False) -> LoweredKernel:
+def lower(fn: Function, target: CpuTarget, *, disjoint: bool = False,
+          fastmath: bool = False) -> LoweredKernel:
     """Lower a tile IR function.
 
     disjoint: no array that it stores to shares memory with another.
+    fastmath: sums of products may be rounded once, quotients be products with a reciprocal.
     """
     module = Module()
-    emitter = Emitter(fn, target, module, disjoint=disjoint)
+    emitter = Emitter(fn, target, module, disjoint=disjoint, fastmath=fastmath)
     entry = _parameters(emitter)
     name = symbol("bn_", fn.name)
     _programs(emitter)

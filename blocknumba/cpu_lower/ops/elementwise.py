@@ -9,7 +9,9 @@ from blocknumba.cpu_lower import casts
 from blocknumba.cpu_lower.directed import rounded_function
 from blocknumba.cpu_lower.elements import Lanes, is_narrow, register_type
 from blocknumba.cpu_lower.emitter import Access, Emitter, element
-from blocknumba.cpu_lower.floats import CALLED, EXACT, FLOATING, PREDICATES, through_float32
+from blocknumba.cpu_lower.floats import (
+    CALLED, EXACT, FAST_INSTRUCTIONS, FLOATING, PREDICATES, through_float32,
+)
 from blocknumba.cpu_lower.integers import INTEGRAL, LOGICAL, Code
 from blocknumba.cpu_lower.math import vector_function
 from blocknumba.cpu_lower.vectors import Body, Inline, Vector
@@ -53,6 +55,9 @@ def combine(emitter: Emitter, name: str, dtype: DType, names: Sequence[str], lan
                                      lanes)
     if name == "power":
         return _own_function(emitter, name, dtype, operands, lanes)
+    if emitter.fastmath and name in FAST_INSTRUCTIONS and dtype.is_float and not is_narrow(dtype):
+        x, y = operands
+        return x.body.emit(f"{FAST_INSTRUCTIONS[name]} {x.typed}, {y.name}", x.scalar).name
     return element_code(name, dtype)(dtype, *operands).name
 
 

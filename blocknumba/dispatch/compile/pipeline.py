@@ -102,12 +102,13 @@ def _compile(function: FunctionType, specialization: Specialization,
         require_memory(tile)
     machine = None if target is None else _best_machine_code(tile, specialization, times_ms)
     native = None if specialization.processor is None else _native_code(
-        tile, specialization.disjoint, times_ms)
+        tile, specialization.disjoint, specialization.options.fastmath, times_ms)
     return Compiled(function.__name__, specialization, tile, effects(tile), machine, times_ms,
                     native)
 
 
-def _native_code(fn: Function, disjoint: bool, times_ms: dict[str, float]) -> NativeCode | None:
+def _native_code(fn: Function, disjoint: bool, fastmath: bool,
+                 times_ms: dict[str, float]) -> NativeCode | None:
     """Code for this processor; None where a function has to be interpreted.
 
     disjoint: no array that it stores to shares memory with another.
@@ -115,7 +116,7 @@ def _native_code(fn: Function, disjoint: bool, times_ms: dict[str, float]) -> Na
     if unsupported(fn):
         return None
     with timed("llvm", times_ms):
-        lowered = lower_natively(fn, host(), disjoint=disjoint)
+        lowered = lower_natively(fn, host(), disjoint=disjoint, fastmath=fastmath)
     with timed("native", times_ms):
         code = assemble_natively(lowered.llvm_ir, host())
     stops = tuple(StopReason(
