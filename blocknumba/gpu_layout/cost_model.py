@@ -19,10 +19,12 @@ from dataclasses import dataclass
 from blocknumba.gpu_layout.dots.operands import is_ieee_float32
 from blocknumba.tile_ir.analysis.live_tiles import WORD_BITS, live_tiles, words
 from blocknumba.tile_ir.ir.function import Function, Op, walk
+from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.uses import carried, is_loop
 from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.map import map_
 from blocknumba.tile_ir.ops.memory import load
+from blocknumba.tile_ir.ops.order import sort
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
 
 # Small programs: a thread loads 8 words, but no less than 4 of a tile, a vector of 16 bytes; that
@@ -40,6 +42,9 @@ MAX_WARPS = 16
 NARROW_WORDS_PER_WARP, NARROW_MAX_WARPS = 2048, 4
 # What a program that reduces holds elsewhere than at exchanges: few warps meet the sooner.
 UNEXCHANGED_WORDS_PER_WARP = 2048
+# Sorts: steps between warps go through shared memory, those within a lane cost least.  The few
+# greatest of many are kept by each warp first.
+SORTED_WORDS_PER_WARP, KEPT_WORDS_PER_WARP = 512, 2048
 LOADS_IN_FLIGHT = 3  # loaded tiles that fit in the registers of a largest tile, one after the other
 WARP_SIZE = 32
 # Of a multiprocessor: fewer threads do not keep memory busy, more have too few registers each.
@@ -83,13 +88,16 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
     features: as of LayoutOptions.
 
     An element counts as at least one word, as in a register once it takes part in arithmetic.  A
-    kernel with dots counts their accumulators, others what is alive at once; one that calls scalar
-    functions has at least a thread for each element, up to MEDIUM_MAX_WARPS, as a thread calls them
-    for one element after the other.
+    kernel with dots counts their accumulators, one that sorts its largest tile that tile, others
+    what is alive at once; one that calls scalar functions has at least a thread for each element,
+    up to MEDIUM_MAX_WARPS, as a thread calls them for one element after the other.
     """
     dots = [op for op in walk(fn.body) if op.opdef is dot]
     if dots:
         return max(_warps_of_dot(op, features) for op in dots)
+    sorts = [op for op in walk(fn.body) if op.opdef is sort]
+    if max(map(_sorted_words, sorts), default=0) >= _largest_tile_words(fn):
+        return max(map(_warps_of_sort, sorts))
     warps = max(_large_warps(fn), min(_mapped_elements(fn) // WARP_SIZE, MEDIUM_MAX_WARPS))
     if not (_is_narrow(fn) and _reduces(fn)):
         warps = max(warps, _small_warps(fn))
@@ -158,6 +166,19 @@ def _warps_of_dot(op: Op, features: frozenset[str]) -> int:
     batches = accumulator.size // (rows * accumulator.shape[-1])
     limit = max(SMALL_MAX_WARPS, batches * rows // ROWS_PER_WARP)
     return min(max(fewest, large), limit, MAX_WARPS)
+
+
+def _warps_of_sort(op: Op) -> int:
+    """Warps for a sort, or for the greatest elements."""
+    tile = op.tiles[0].type
+    is_whole = attribute(op, "kept") == tile.shape[attribute(op, "axis")]
+    each = SORTED_WORDS_PER_WARP if is_whole else KEPT_WORDS_PER_WARP
+    return min(_power_of_two_below(_sorted_words(op) // each), MAX_WARPS)
+
+
+def _sorted_words(op: Op) -> int:
+    """Words of what a sort sorts."""
+    return sum(words(tile.type) for tile in op.tiles)
 
 
 def _largest_tile_words(fn: Function) -> int:

@@ -67,6 +67,26 @@ def test_tiles_that_a_loop_carries_stay_in_registers(carried, warps):
     assert compiled.stats.spills == 0
 
 
+def sorting(size, kept, loaded):
+    """A kernel that loads one tile, and sorts another or keeps its least elements."""
+    return parse("\n".join([
+        "kernel k(", "  %x: ptr<int32> = pointer(x)", ") {",
+        f"  %p = splat %x : tile<{loaded}xptr<int32>>", f"  %v = load %p : tile<{loaded}xint32>",
+        f"  %q = splat %x : tile<{size}xptr<int32>>", f"  %w = load %q : tile<{size}xint32>",
+        f"  %s = sort %w {{axis=0, kept={kept}}} : tile<{kept}xint32>", "  return", "}", ""]))
+
+
+@pytest.mark.parametrize("size, kept, warps", [
+    (256, 256, 1), (1024, 1024, 2), (4096, 4096, 8), (16384, 16384, 16),
+    (1024, 64, 1), (4096, 64, 2), (16384, 64, 8)])
+def test_sorts_take_few_warps(size, kept, warps):
+    assert default_num_warps(sorting(size, kept, size), MIN_FEATURES) == warps
+
+
+def test_a_sort_beside_a_larger_tile_decides_nothing():
+    assert default_num_warps(sorting(256, 256, 8192), MIN_FEATURES) == 8
+
+
 def test_no_attempt_is_made_twice_with_as_many_registers():
     spilling = mock.Mock(return_value=mock.Mock(assembled=mock.Mock(spill_bytes=8)))
     with mock.patch.object(pipeline, "_machine_code", spilling):
