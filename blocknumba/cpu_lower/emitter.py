@@ -322,8 +322,8 @@ class Emitter(LaneWriter):
             inner = aligned and value.owner.name not in MOVING
             waiting += [(operand, inner) for operand in value.owner.operands]
         for value in reversed(order):
-            filled.discard(value)
             self.materialise(value)
+        filled.difference_update(self.known.buffers)  # they, and what they needed, are there now
         for value in filled:
             self.known.buffers[value] = self.buffer(value.type, axis)
         return frozenset(filled)

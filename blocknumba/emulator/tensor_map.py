@@ -80,6 +80,14 @@ class TensorMap:
         require(last < self.held_bytes, "TensorMap: given the elements {} of memory that ends "
                 "before them", inside, error=BlockValueError)
 
+    def _require_whole(self, inside: slice, in_box: slice) -> None:
+        """A store is cut off at 16 bytes: what is left of them is written behind a row."""
+        is_cut = inside.start < inside.stop and in_box.stop < self.box[-1]
+        require(not is_cut or inside.stop * self.array.itemsize % _ALIGNMENT == 0,
+                "TensorMap: given a store to rows of {} bytes, accepted rows that end at a multiple "
+                "of {}: it writes behind them", inside.stop * self.array.itemsize, _ALIGNMENT,
+                error=BlockValueError)
+
     def load(self, start: tuple[int, ...]) -> np.ndarray:
         """The box at start as bytes, filled where it is out of bounds."""
         fill = np.zeros(1, self.array.dtype)
@@ -96,6 +104,7 @@ class TensorMap:
         box = octets.view(self.array.dtype).reshape(self.box)
         inside, in_box = self.window(start)
         if combine is None:
+            self._require_whole(inside[-1], in_box[-1])
             self.array[inside] = box[in_box]
         else:
             self.array[inside] = combine(self.array[inside], box[in_box])

@@ -293,6 +293,8 @@ class _Planning:
         refusal = self._describable.refusal(box)
         if refusal:
             return refusal
+        if op.opdef is not load and not self._boxes.ends_whole(box):
+            return f"rows of {box.argument} are not known to end at a multiple of 16 bytes"
         if box.argument in (self._written if op.opdef is load else self._read):
             return f"{box.argument} is read and written by the same kernel"
         if op.opdef is load and self._written and not self._options.arrays_are_disjoint:

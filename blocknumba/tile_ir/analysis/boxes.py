@@ -330,12 +330,16 @@ class Matcher:
         return self.pointer.type.dtype.pointee.bytes
 
     def _bytes_divisibility(self, elements: Polynomial) -> int:
-        """A power of two that a number of elements is a multiple of, in bytes."""
-        found = MAX_DIVISIBILITY
-        for monomial, coefficient in elements.terms:
-            factors = prod(self.infos[atom.value].axes[0].divisibility for atom in monomial)
-            found = min(found, power_of_two_in(coefficient) * factors)
-        return found * self._element_bytes
+        return bytes_divisibility(self.infos, elements, self._element_bytes)
+
+
+def bytes_divisibility(infos: AxisInfos, elements: Polynomial, element_bytes: int) -> int:
+    """A power of two that a number of elements is a multiple of, in bytes."""
+    found = MAX_DIVISIBILITY
+    for monomial, coefficient in elements.terms:
+        factors = prod(infos[atom.value].axes[0].divisibility for atom in monomial)
+        found = min(found, power_of_two_in(coefficient) * factors)
+    return found * element_bytes
 
 
 # The lines along a tile, all with their starts, and with those that scalars index, in the order in
@@ -389,6 +393,16 @@ class Boxes:
             return constraints
         return Matcher(self._infos, self._expressions, self._assumed, pointer, expression,
                        constraints, completions).box()
+
+    def ends_whole(self, box: Box) -> bool:
+        """Whether rows of the array are known to end at a multiple of ALIGNMENT bytes.
+
+        Where they do not, a store by TMA changes what is beside the array: it leaves out whole
+        ALIGNMENT bytes only (measured on a H200).
+        """
+        unit = box.axes[0].line
+        return unit.bound is None or not bytes_divisibility(
+            self._infos, unit.bound, box.base.type.dtype.pointee.bytes) % ALIGNMENT
 
     def is_plannable(self, start: Polynomial) -> bool:
         """Whether a start depends on nothing that the kernel loads or computes in tiles."""
