@@ -81,10 +81,10 @@ class TensorMap:
                 "before them", inside, error=BlockValueError)
 
     def _require_whole(self, inside: slice, in_box: slice) -> None:
-        """A store is cut off at 16 bytes: what is left of them is written behind a row."""
+        """A store is cut off at whole 16 bytes: it writes the rest of them behind a row."""
         is_cut = inside.start < inside.stop and in_box.stop < self.box[-1]
         require(not is_cut or inside.stop * self.array.itemsize % _ALIGNMENT == 0,
-                "TensorMap: given a store to rows of {} bytes, accepted rows that end at a multiple "
+                "TensorMap: given a store to rows of {} bytes, accepted rows that end at multiples "
                 "of {}: it writes behind them", inside.stop * self.array.itemsize, _ALIGNMENT,
                 error=BlockValueError)
 
