@@ -10,8 +10,9 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parent
 EXAMPLES = ("*.py", "tutorial/*.py", "gallery/*.py")
-# a link to a file of the repository; with an exclamation mark before it, a picture
-_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!\w+:|#)([^)]+)\)")
+# code, which is left alone, or a link to a file; with an exclamation mark before it, a picture
+_PARTS = re.compile(r"^```.*?^```$|`[^`\n]*`(?!\])|(?P<mark>!?)\[(?P<text>[^\]]*)\]"
+                    r"\((?!\w+:|#)(?P<path>[^)]+)\)", re.MULTILINE | re.DOTALL)
 
 
 class BuildAnew(build_py):
@@ -43,10 +44,12 @@ def readme() -> str:
     repository = configuration["metadata"]["url"]
 
     def absolute(found: re.Match) -> str:
-        picture, text, path = found.groups()
-        return f"{picture}[{text}]({repository}/{'raw' if picture else 'blob'}/HEAD/{path})"
+        mark, text, path = found["mark"], found["text"], found["path"]
+        if path is None:
+            return found[0]
+        return f"{mark}[{text}]({repository}/{'raw' if mark else 'blob'}/HEAD/{path})"
 
-    return _LINK.sub(absolute, (ROOT / "README.md").read_text(encoding="utf-8"))
+    return _PARTS.sub(absolute, (ROOT / "README.md").read_text(encoding="utf-8"))
 
 
 setup(cmdclass={"build_py": BuildAnew}, long_description=readme())
