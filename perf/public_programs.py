@@ -5,16 +5,22 @@
 
 FOLDER: files that end with `result = test()` at module level, as those of TritonBench-G do; all
 tensors that a file leaves in such variables, in dicts and tuples too, are compared.  Each file runs
-in a process of its own, once for each side, with the same seed.  The exit status is 0 if every file
-that runs under Triton runs under us, with the same dtypes and with values within the bounds.
+in a process of its own, once for each side, with the same seed.  With --times the last launch of
+each kernel is repeated from a CUDA graph, on both sides, one at a time; host work does not count.
+The exit status is 0 if every file that runs under Triton runs under us, with the same dtypes and
+with values within the bounds.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
+import importlib
 import importlib.util
 import io
 import os
+import random
 import re
 import signal
 import sys
@@ -22,16 +28,22 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
+from statistics import geometric_mean
 from types import ModuleType
 
 import torch
 
+from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.triton.loading import with_our_imports
 
+LAUNCHES, REPLAYS = 20, 30  # of a graph; of it
+PRELOADED = ("triton", "numba.cuda", "blocknumba.typing.frontend", "blocknumba.nvvm_lower.toolchain",
+             "blocknumba.triton.language")  # once, before processes are forked
 TOLERANCE = {torch.float16: 5e-3, torch.bfloat16: 3e-2, torch.float32: 2e-3, torch.float64: 1e-7}
 
 
@@ -63,10 +75,75 @@ def tensors(value: object, place: str = "") -> Iterator[tuple[str, torch.Tensor]
             yield from tensors(item, f"{place}[{number}]")
 
 
-def run_file(file: Path, ours: bool, device: str, pipe: object) -> None:
-    """Send the tensors that a file leaves, or the text of its error."""
+def last_launches(ours: bool) -> dict[str, Callable[[], object]]:
+    """A dict that is filled while kernels are launched: name -> its last launch again."""
+    found: dict[str, Callable[[], object]] = {}
+    if ours:
+        index = Kernel.__getitem__
+
+        def recorded(kernel: Kernel, grid: object) -> Callable[..., object]:
+            launch = index(kernel, grid)
+
+            def called(*arguments: object, **keywords: object) -> object:
+                found[kernel.__name__] = lambda: launch(*arguments, **keywords)
+                return launch(*arguments, **keywords)
+            return called
+
+        Kernel.__getitem__ = recorded
+        return found
+    import triton  # only this side's process needs Triton
+
+    run = triton.runtime.JITFunction.run
+
+    def noted(kernel: object, *arguments: object, **keywords: object) -> object:
+        if not keywords.get("warmup"):
+            found[kernel.__name__] = lambda: run(kernel, *arguments, **keywords)
+        return run(kernel, *arguments, **keywords)
+
+    triton.runtime.JITFunction.run = noted
+    return found
+
+
+def time_us(launch: Callable[[], object]) -> float:
+    """Microseconds of a launch: the least of several replays of a graph of launches."""
+    launch()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(LAUNCHES):
+            launch()
+    times = []
+    with open(Path(tempfile.gettempdir()) / "public_programs.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one process times at a time
+        for _ in range(REPLAYS):
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            graph.replay()
+            end.record()
+            end.synchronize()
+            times.append(begin.elapsed_time(end) * 1e3 / LAUNCHES)
+    return min(times)
+
+
+def timed(launches: dict[str, Callable[[], object]]) -> dict[str, float | str]:
+    """Kernel -> its time in us, or why there is none."""
+    found: dict[str, float | str] = {}
+    for name, launch in launches.items():
+        try:
+            found[name] = time_us(launch)
+        except Exception as error:
+            found[name] = f"{type(error).__name__}: {error}"[:200]
+            if "CUDA" in found[name]:
+                break
+    return found
+
+
+def run_file(file: Path, ours: bool, given: argparse.Namespace, pipe: object) -> None:
+    """Send the tensors that a file leaves, or the text of its error; with --times those too."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    device = given.device
     try:
+        launches = last_launches(ours) if given.times else {}
         module = loaded(file, ours, device)
         found = {}
         for name, value in vars(module).items():
@@ -75,16 +152,18 @@ def run_file(file: Path, ours: bool, device: str, pipe: object) -> None:
         made = io.BytesIO()  # a pipe would share memory that ends with this process
         torch.save(found, made)
         pipe.send(made.getvalue())
+        pipe.send(timed(launches))
     except BaseException as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         pipe.send(f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})")
 
 
-def outcome(file: Path, ours: bool, given: argparse.Namespace) -> dict | str:
-    """The tensors of a file, or what stopped it."""
+def outcome(file: Path, ours: bool, given: argparse.Namespace,
+            times: dict[str, float | str] | None = None) -> dict | str:
+    """The tensors of a file, or what stopped it.  times: is filled with those of its kernels."""
     context = get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=run_file, args=(file, ours, given.device, sender))
+    process = context.Process(target=run_file, args=(file, ours, given, sender))
     process.start()
     sender.close()
     result: dict | str = "died"
@@ -93,6 +172,9 @@ def outcome(file: Path, ours: bool, given: argparse.Namespace) -> dict | str:
             result = receiver.recv()
             if isinstance(result, bytes):
                 result = torch.load(io.BytesIO(result))
+                if times is not None:
+                    with contextlib.suppress(EOFError):
+                        times.update(receiver.recv() if receiver.poll(given.seconds) else {})
         else:
             result = f"not done after {given.seconds} s"
     except EOFError:
@@ -128,12 +210,15 @@ def agree(a: torch.Tensor, b: torch.Tensor) -> bool:
     return bool((near | (a == b) | (a.isnan() & b.isnan())).all())
 
 
-def judged(file: Path, given: argparse.Namespace) -> tuple[str, str]:
-    """(kind, detail) of a file."""
-    wanted = {} if given.device == "cpu" else outcome(file, False, given)
+def judged(file: Path, given: argparse.Namespace, pairs: list[Pair]) -> tuple[str, str]:
+    """(kind, detail) of a file.  pairs: the times of its kernels are added."""
+    theirs, own_times = {}, {}
+    wanted = {} if given.device == "cpu" else outcome(file, False, given, theirs)
     if isinstance(wanted, str):
         return "Triton stops", wanted
-    found = outcome(file, True, given)
+    found = outcome(file, True, given, own_times)
+    pairs += [Pair(file.name, name, own_times[name], theirs[name])
+              for name in own_times.keys() & theirs.keys()]
     if isinstance(found, str):
         return "STOPS", found
     text = difference(found, wanted)
@@ -142,6 +227,35 @@ def judged(file: Path, given: argparse.Namespace) -> tuple[str, str]:
         own = "" if isinstance(again, str) else difference(again, wanted)
         return ("Triton differs from itself", own) if own else ("DIFFERS", text)
     return "equal", f"{len(found)} tensors"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A kernel's times in us, ours and Triton's, or why there is none."""
+
+    file: str
+    kernel: str
+    ours: float | str
+    theirs: float | str
+
+    def ratio(self) -> float | None:
+        """Triton / ours; None without both times."""
+        numbers = isinstance(self.ours, float) and isinstance(self.theirs, float)
+        return self.theirs / self.ours if numbers else None
+
+
+def show_times(pairs: Sequence[Pair]) -> None:
+    """Print all times, slowest next to Triton first."""
+    both = sorted((pair for pair in pairs if pair.ratio() is not None), key=Pair.ratio)
+    for pair in both:
+        print(f"{pair.ratio():6.3f}  {pair.ours:9.2f} us, Triton {pair.theirs:9.2f} us  "
+              f"{pair.file}:{pair.kernel}")
+    for pair in pairs:
+        if pair.ratio() is None:
+            print(f"no time  {pair.file}:{pair.kernel}  ours {pair.ours}, Triton {pair.theirs}")
+    if both:
+        print(f"{len(both)} kernels, geometric mean {geometric_mean(map(Pair.ratio, both)):.3f}, "
+              f"{sum(pair.ratio() < 0.9 for pair in both)} under 0.9")
 
 
 def main() -> int:
@@ -154,13 +268,20 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=60, help="for a file")
     parser.add_argument("--all", type=float, default=float("inf"), help="seconds for all of it")
+    parser.add_argument("--seed", type=int, default=0, help="of the order of the files")
+    parser.add_argument("--times", action="store_true", help="of each kernel, on a GPU")
     given = parser.parse_args()
+    pairs: list[Pair] = []
     files = [file for file in sorted(given.folder.rglob("*.py")) if given.only in file.name]
+    random.Random(given.seed).shuffle(files)
+    if given.device == "cuda":
+        for name in PRELOADED:
+            importlib.import_module(name)
     kinds: Counter[str] = Counter()
     ends = time.monotonic() + given.all
 
     def one(file: Path) -> tuple[str, str]:
-        return judged(file, given) if time.monotonic() < ends else ("no time left", "")
+        return judged(file, given, pairs) if time.monotonic() < ends else ("no time left", "")
 
     with ThreadPoolExecutor(given.processes) as pool:
         running = {pool.submit(one, file): file for file in files}
@@ -168,6 +289,7 @@ def main() -> int:
             file, (kind, detail) = running[done], done.result()
             kinds[kind] += 1
             print(f"{kind:12}  {file.name}  {' '.join(detail.split())[:400]}", flush=True)
+    show_times(pairs)
     print(dict(kinds))
     return int(bool(kinds["STOPS"] or kinds["DIFFERS"]))
 
