@@ -42,8 +42,9 @@ from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.triton.loading import with_our_imports
 
 LAUNCHES, REPLAYS = 20, 30  # of a graph; of it
-PRELOADED = ("triton", "numba.cuda", "blocknumba.typing.frontend", "blocknumba.nvvm_lower.toolchain",
-             "blocknumba.triton.language")  # once, before processes are forked
+# by the parent, once
+PRELOADED = ("triton", "numba.cuda", "blocknumba.typing.frontend",
+             "blocknumba.nvvm_lower.toolchain", "blocknumba.triton.language")
 TOLERANCE = {torch.float16: 5e-3, torch.bfloat16: 3e-2, torch.float32: 2e-3, torch.float64: 1e-7}
 
 

@@ -17,6 +17,7 @@ from types import ModuleType
 
 from blocknumba.triton.loading import with_our_imports
 
+BLOCKS = {"XBLOCK": 64, "YBLOCK": 16, "ZBLOCK": 8, "R0_BLOCK": 128, "R1_BLOCK": 16}
 LEFT_OUT = ("test", "benchmark", "ascend", "_amd", "npu", "gluon", "runtime/backend/_")
 
 
@@ -28,6 +29,29 @@ def files_of(folders: Sequence[Path]) -> Iterator[Path]:
             if not any(part in within for part in LEFT_OUT) and "@triton.jit" in file.read_text(
                     encoding="utf-8", errors="ignore"):
                 yield file
+
+
+def declared_types(file: Path, kernel: str) -> tuple[dict[str, str], dict[str, object]] | None:
+    """The types and constants of a kernel that torch.compile wrote: its decorator says the types.
+
+    None for any other kernel.
+    """
+    for function in ast.walk(ast.parse(file.read_text(encoding="utf-8", errors="ignore"))):
+        if not isinstance(function, ast.FunctionDef) or function.name != kernel:
+            continue
+        for decorator in function.decorator_list:
+            for keyword in getattr(decorator, "keywords", ()):
+                if keyword.arg == "triton_meta" and isinstance(keyword.value, ast.Dict):
+                    return _of_signature(ast.literal_eval(dict(zip(
+                        map(ast.literal_eval, keyword.value.keys), keyword.value.values))
+                        ["signature"]))
+    return None
+
+
+def _of_signature(signature: dict[str, str]) -> tuple[dict[str, str], dict[str, object]]:
+    types = {name: f"{spelled}:16" if spelled.startswith("*") else spelled
+             for name, spelled in signature.items() if spelled != "constexpr"}
+    return types, {name: BLOCKS[name] for name in signature if name not in types}
 
 
 class Sources:

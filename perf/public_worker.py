@@ -1,7 +1,7 @@
 """One process of public_kernels.py: compiles kernels under Triton and under us, and runs both.
 
 Each kernel is tried with several guesses of its arguments until Triton's front end accepts one;
-what it accepts must compile here.  With a device both are run on equal data: every array is filled,
+what it accepts must compile here.  Those that torch.compile wrote say their arguments themselves.  With a device both are run on equal data: every array is filled,
 so that what a kernel does not write must stay.  Reports are lines of JSON on standard output.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 import torch
 import triton as theirs
 import triton.language as their_language
-from public_sources import Sources
+from public_sources import Sources, declared_types
 from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource, make_backend
@@ -213,13 +213,14 @@ class Worker:
 
     def _report(self, report: Report, layered: object, original: object) -> Report:
         kernel, chosen = base_kernel(layered), chosen_by_decorators(layered)
+        declared = declared_types(Path(report.file), report.kernel)
         for number in range(TRIES):
             try:
-                types, constants = guessed(kernel, uses_of(kernel), chosen, ELEMENTS[number % 2])
+                types, constants = declared or guessed(kernel, uses_of(kernel), chosen, ELEMENTS[number % 2])
             except Exception as error:
                 report.ours = report.theirs = f"guess: {said(error)}"
                 return report
-            if number > 1:
+            if number > 1 and declared is None:
                 types, constants = varied(kernel, types, constants, chosen, self._seed + number)
             constants = {name: constants[name] for name in constants if name in kernel.arg_names}
             try:
@@ -233,6 +234,8 @@ class Worker:
             report.ours = self._typed(kernel, types, constants)
             if self._runs and report.ours == "ok":
                 self._run(report, kernel, original, types, constants)
+            if declared is not None:
+                return report
             # another guess may let the kernel do something
             if report.run != NOTHING and not report.run.startswith("Triton stops"):
                 return report
