@@ -1,8 +1,9 @@
 """One process of public_kernels.py: compiles kernels under Triton and under us, and runs both.
 
 Each kernel is tried with several guesses of its arguments until Triton's front end accepts one;
-what it accepts must compile here.  Those that torch.compile wrote say their arguments themselves.  With a device both are run on equal data: every array is filled,
-so that what a kernel does not write must stay.  Reports are lines of JSON on standard output.
+what it accepts must compile here.  Those that torch.compile wrote say their arguments themselves.
+With a device both are run on equal data: every array is filled, so that what a kernel does not
+write must stay.  Reports are lines of JSON on standard output.
 """
 
 from __future__ import annotations
@@ -216,7 +217,8 @@ class Worker:
         declared = declared_types(Path(report.file), report.kernel)
         for number in range(TRIES):
             try:
-                types, constants = declared or guessed(kernel, uses_of(kernel), chosen, ELEMENTS[number % 2])
+                types, constants = declared or guessed(
+                    kernel, uses_of(kernel), chosen, ELEMENTS[number % 2])
             except Exception as error:
                 report.ours = report.theirs = f"guess: {said(error)}"
                 return report

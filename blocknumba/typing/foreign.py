@@ -19,8 +19,8 @@ _SHORT = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "flo
 def native(value: object) -> object:
     """Ours for an object of Triton's; any other value, and what we have not, as it is.
 
-    A module, a function or a dtype by its name; the function of a jitted one; the value of a
-    constexpr.
+    A module, a function or a dtype by its name; the function of one that is jitted or runs at
+    compile time; the value of a constexpr.
     """
     if isinstance(value, ModuleType):
         return sys.modules.get(_renamed(value.__name__), value)
@@ -31,10 +31,13 @@ def native(value: object) -> object:
         return native(value.value)
     if kind.__name__ == "dtype":
         return dtype_of(_SHORT.get(value.name, value.name))
-    function = value.fn if kind.__name__ == "JITFunction" else value
+    is_constant = kind.__name__ == "ConstexprFunction"
+    function = value.fn if is_constant or kind.__name__ == "JITFunction" else value
     if not isinstance(function, FunctionType):
         return value
     if not _is_theirs(function.__module__):
+        if is_constant:
+            function.__compile_time__ = True
         return function
     module = sys.modules.get(_renamed(function.__module__))
     return getattr(module, function.__name__, value)

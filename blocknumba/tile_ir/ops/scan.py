@@ -35,12 +35,13 @@ REDUCING = "a reduction or scan"
 def encoded(region: Region, checks: bool = False, what: str = REDUCING) -> Combination:
     """A region on scalars as an attribute; both arms of an `if` are computed, and one selected.
 
+    What has no effect and is not used is left out, such as a tile whose dtype alone was asked for.
     checks: the last element of both operands is a bool, and so is the last result: whether both
     are true and every assert of the region holds.  Without, there may be no assert.
     what: is combined, for messages.
     Errors: BlockTypeError for ops that have effects or make tiles, and for loops.
     """
-    encoder = _Encoder(region, what)
+    encoder = _Encoder(region, what, _used(region))
     count = len(region.args) // 2
     holds = encoder.append("and", (count - 1, 2 * count - 1)) if checks else None
     results, holds = encoder.visit(region, holds)
@@ -59,14 +60,25 @@ def asserted(region: Region) -> list[Op]:
     return found
 
 
+def _used(region: Region) -> set[Value]:
+    """The values that a region yields, and those that they and its effects are made of."""
+    found = set(region.terminator.operands)
+    for op_ in reversed(region.ops[:-1]):
+        for inner in op_.regions:
+            found |= _used(inner)
+        if not op_.opdef.has(PURE) or not found.isdisjoint(op_.results):
+            found.update(op_.operands)
+    return found
+
+
 class _Encoder:
     """The steps of a region as it is visited.
 
-    numbers: of its values.   steps: so far.
+    used: the values that are needed.   numbers: of its values.   steps: so far.
     """
 
-    def __init__(self, region: Region, what: str):
-        self._what = what
+    def __init__(self, region: Region, what: str, used: set[Value]):
+        self._what, self._used = what, used
         self._count = len(region.args)
         self.numbers: dict[Value, int] = {arg: number for number, arg in enumerate(region.args)}
         self.steps: list[tuple] = []
@@ -83,7 +95,7 @@ class _Encoder:
                 holds = self._select(op_, holds)
             elif op_.name == "assert" and holds is not None:
                 holds = self.append("and", (holds, self.numbers[op_.condition]))
-            else:
+            elif not op_.opdef.has(PURE) or not self._used.isdisjoint(op_.results):
                 _require_step(op_, self._what)
                 operands = map(self.numbers.__getitem__, op_.operands)
                 self.numbers[op_.result] = self.append(op_.name, operands,
