@@ -47,6 +47,14 @@ def code_of(value):
 
 
 @triton.jit
+def within(value):
+    if value.dtype.is_floating():  # beyond an integer's range a conversion has no meaning in Triton
+        return tl.minimum(tl.abs(value), 100)
+    else:
+        return value
+
+
+@triton.jit
 def kept(out, codes, number: tl.constexpr, value, SIZE: tl.constexpr):
     tile = tl.broadcast_to(value, (SIZE,))
     typed = (out + number * SIZE).to(tl.pointer_type(tile.dtype), bitcast=True)
@@ -117,7 +125,8 @@ class Writer:
 
     def _cast(self, depth: int) -> str:
         dtype = self._rng.choice((*INTEGERS, *FLOATS))
-        return f"({self.expression(depth)} + tl.zeros_like(at)).to(tl.{dtype})"
+        value = f"({self.expression(depth)} + tl.zeros_like(at))"
+        return f"{'within' if dtype in INTEGERS else ''}{value}.to(tl.{dtype})"
 
     def _extreme(self, depth: int) -> str:
         name = self._rng.choice(("maximum", "minimum"))

@@ -3,14 +3,16 @@
     python perf/public_kernels.py FOLDER ...              compile: every kernel of the folders
     python perf/public_kernels.py --run --draw 100 FOLDER ...     run 100 on a GPU, drawn by a seed
 
-FOLDER: the sources of a repository.  Arguments are guessed from launches in a kernel's file and
-from what it does with them; a guess counts when Triton's own front end accepts it.  Needs Torch and
-Triton.  The exit status is 0 if all that Triton accepts compiles, and no number differs.
+FOLDER: the sources of a repository, or kernels that torch.compile wrote (inductor_kernels.py).
+Arguments are guessed from launches in a kernel's file and from what it does with them; a guess
+counts when Triton's own front end accepts it.  Needs Torch and Triton.  The exit status is 0 if all
+that Triton accepts compiles, and no number differs.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import re
@@ -25,6 +27,7 @@ from pathlib import Path
 from public_sources import files_of
 
 WORKER = Path(__file__).with_name("public_worker.py")
+COMPARED = ("equal", "DIFFERS", "Triton differs from itself")
 SECONDS = 90  # for a kernel, after which it counts as stuck
 
 
@@ -35,13 +38,19 @@ def main() -> int:
     files = [str(file) for file in files_of(folders)]
     random.Random(given.seed).shuffle(files)
     reports, lock, ends = [], threading.Lock(), time.monotonic() + given.seconds
-    queue = deque(files if given.only is None else [f for f in files if given.only in f])
+    queue = deque(batches([f for f in files if given.only is None or given.only in f], folders,
+                          given))
+
+    def is_enough() -> bool:
+        return given.draw is not None and given.draw <= sum(
+            bool(report["run"]) and kind(report["run"]) in COMPARED for report in reports)
 
     def serve() -> None:
-        while queue and time.monotonic() < ends and (
-                given.draw is None or len(accepted(reports)) < given.draw):
+        while time.monotonic() < ends and not is_enough():
             with lock:
-                files = [queue.popleft() for _ in range(min(len(queue), given.files))]
+                if not queue:
+                    return
+                files = queue.popleft()
             for report in answers(folders, files, given, ends):
                 reports.append(report)
                 if given.verbose:
@@ -57,13 +66,33 @@ def main() -> int:
     return table(reports, folders)
 
 
+def batches(files: Sequence[str], folders: Sequence[Path],
+            given: argparse.Namespace) -> Iterator[list[str]]:
+    """Files of one folder for one process, which imports what they share once.
+
+    As many files as kernels are to be drawn are sorted by folder at a time.
+    """
+    def folder_of(file: str) -> int:
+        return next(n for n, folder in enumerate(folders) if Path(file).is_relative_to(folder))
+
+    size = given.draw or len(files)
+    for begin in range(0, len(files), max(size, 1)):
+        for _, those in itertools.groupby(sorted(files[begin:begin + size], key=folder_of),
+                                          folder_of):
+            left = list(those)
+            while left:
+                yield left[:given.files]
+                del left[:given.files]
+
+
 def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--run", action="store_true", help="on a GPU, too")
-    parser.add_argument("--draw", type=int, help="stop after so many that Triton accepts")
+    parser.add_argument("--draw", type=int, help="stop after so many whose numbers were compared")
+    parser.add_argument("--kernels", type=int, help="of a file, at most, drawn by the seed")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--files", type=int, default=4, help="that one process is given at a time")
@@ -80,7 +109,7 @@ def answers(folders: Sequence[Path], files: list[str], given: argparse.Namespace
     left = {file: None for file in files}
     while left and time.monotonic() < ends:
         task = {"folders": list(map(str, folders)), "runs": given.run, "seed": given.seed,
-                "files": list(left.items())}
+                "count": given.kernels, "files": list(left.items())}
         begun, stage = None, "compilation, or Triton's run"
         for line in spoken(task, ends):
             if "begins" in line:

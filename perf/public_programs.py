@@ -143,6 +143,8 @@ def run_file(file: Path, ours: bool, given: argparse.Namespace, pipe: object) ->
     """Send the tensors that a file leaves, or the text of its error; with --times those too."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     device = given.device
+    # torch.empty is filled, so that what no kernel writes is equal
+    torch.use_deterministic_algorithms(True, warn_only=True)
     try:
         launches = last_launches(ours) if given.times else {}
         module = loaded(file, ours, device)
@@ -196,7 +198,9 @@ def difference(found: dict, wanted: dict) -> str:
             return f"{place}: {own} {tuple(a.shape)}, {dtype} {tuple(b.shape)} under Triton"
         if not agree(a, b):
             worst = (a.double() - b.double()).abs().nan_to_num(float("inf")).max().item()
-            return f"{place}: {own} {tuple(a.shape)} differs by {worst:.3g}"
+            scale = b.double().nan_to_num(0).square().mean().sqrt().item()
+            return (f"{place}: {own} {tuple(a.shape)} differs by {worst:.3g}, root mean square "
+                    f"{scale:.3g}")
     return ""
 
 
@@ -254,7 +258,7 @@ def show_times(pairs: Sequence[Pair]) -> None:
     for pair in pairs:
         if pair.ratio() is None:
             print(f"no time  {pair.file}:{pair.kernel}  ours {pair.ours}, Triton {pair.theirs}")
-    if both:
+    if len(both) > 1:
         print(f"{len(both)} kernels, geometric mean {geometric_mean(map(Pair.ratio, both)):.3f}, "
               f"{sum(pair.ratio() < 0.9 for pair in both)} under 0.9")
 
@@ -290,6 +294,8 @@ def main() -> int:
             file, (kind, detail) = running[done], done.result()
             kinds[kind] += 1
             print(f"{kind:12}  {file.name}  {' '.join(detail.split())[:400]}", flush=True)
+            show_times([pair for pair in pairs if pair.file == file.name])
+    print(f"{sum(kinds.values())} files; their kernels, slowest next to Triton first:")
     show_times(pairs)
     print(dict(kinds))
     return int(bool(kinds["STOPS"] or kinds["DIFFERS"]))

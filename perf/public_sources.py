@@ -42,16 +42,19 @@ def declared_types(file: Path, kernel: str) -> tuple[dict[str, str], dict[str, o
         for decorator in function.decorator_list:
             for keyword in getattr(decorator, "keywords", ()):
                 if keyword.arg == "triton_meta" and isinstance(keyword.value, ast.Dict):
-                    return _of_signature(ast.literal_eval(dict(zip(
-                        map(ast.literal_eval, keyword.value.keys), keyword.value.values))
-                        ["signature"]))
+                    meta = {key.value: value for key, value in
+                            zip(keyword.value.keys, keyword.value.values, strict=True)}
+                    return _of_signature(*(ast.literal_eval(meta[name])
+                                           for name in ("signature", "constants")))
     return None
 
 
-def _of_signature(signature: dict[str, str]) -> tuple[dict[str, str], dict[str, object]]:
+def _of_signature(signature: dict[str, str], known: dict[str, object]) -> tuple[
+        dict[str, str], dict[str, object]]:
     types = {name: f"{spelled}:16" if spelled.startswith("*") else spelled
              for name, spelled in signature.items() if spelled != "constexpr"}
-    return types, {name: BLOCKS[name] for name in signature if name not in types}
+    return types, {name: known.get(name, BLOCKS.get(name)) for name in signature
+                   if name not in types}
 
 
 class Sources:

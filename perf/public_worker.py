@@ -36,7 +36,7 @@ from blocknumba.triton.runtime.jit import JITFunction
 from blocknumba.typing.context import Options
 from blocknumba.typing.frontend import build
 
-TRIES = 8
+TRIES, RUN_TRIES = 8, 4
 NOTHING = "nothing written"
 ELEMENTS = ("fp16", "fp32", "bf16", "i32")
 BEFORE, AFTER = 1 << 21, 1 << 23  # elements of an array before and after its address
@@ -192,30 +192,31 @@ def bits(array: torch.Tensor) -> torch.Tensor:
 class Worker:
     """Loads, guesses, compiles and runs.
 
-    runs: on a device, too.
+    runs: on a device, too.  count: kernels of a file, at most, drawn by the seed.
     """
 
-    def __init__(self, folders: list[Path], runs: bool, seed: int):
+    def __init__(self, folders: list[Path], runs: bool, seed: int, count: int | None = None):
         self._ours, self._theirs = Sources(folders, True), Sources(folders, False)
-        self._runs, self._seed = runs, seed
+        self._runs, self._seed, self._count = runs, seed, count
 
     def reports(self, file: Path, kernels: set[str] | None) -> Iterator[Report]:
         """The reports of the kernels of a file."""
         module, original = self._ours.load(file), self._theirs.load(file)
+        found = []
         for name, layered in kernels_of(module):
-            kernel = base_kernel(layered)
-            uses = uses_of(kernel)
-            found = their_kernel(getattr(original, name, None))
-            if uses.returns or found is None or (kernels is not None and name not in kernels):
-                continue
-            if any(kind.startswith("pointer") for kind in uses.kinds.values()):
-                print(json.dumps({"begins": [str(file), name]}), flush=True)
-                yield self._report(Report(str(file), name), layered, found)
+            uses, their = uses_of(base_kernel(layered)), their_kernel(getattr(original, name, None))
+            if not uses.returns and their is not None and (kernels is None or name in kernels) and (
+                    any(kind.startswith("pointer") for kind in uses.kinds.values())):
+                found.append((name, layered, their))
+        random.Random(f"{file.name} {self._seed}").shuffle(found)
+        for name, layered, their in found[:self._count]:
+            print(json.dumps({"begins": [str(file), name]}), flush=True)
+            yield self._report(Report(str(file), name), layered, their)
 
     def _report(self, report: Report, layered: object, original: object) -> Report:
         kernel, chosen = base_kernel(layered), chosen_by_decorators(layered)
         declared = declared_types(Path(report.file), report.kernel)
-        for number in range(TRIES):
+        for number in range(RUN_TRIES if self._runs else TRIES):
             try:
                 types, constants = declared or guessed(
                     kernel, uses_of(kernel), chosen, ELEMENTS[number % 2])
@@ -313,10 +314,11 @@ def said(error: BaseException) -> str:
 
 
 def main() -> None:
-    """Standard input: folders, runs, seed, and the files with the kernels of each, as JSON."""
+    """Standard input: folders, runs, seed, count, and files with the kernels of each, as JSON."""
     warnings.simplefilter("ignore")
     task = json.load(sys.stdin)
-    worker = Worker([Path(folder) for folder in task["folders"]], task["runs"], task["seed"])
+    worker = Worker([Path(folder) for folder in task["folders"]], task["runs"], task["seed"],
+                    task["count"])
     for file, kernels in task["files"]:
         begun = time.perf_counter()
         try:
