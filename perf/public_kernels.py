@@ -3,7 +3,7 @@
     python perf/public_kernels.py FOLDER ...              compile: every kernel of the folders
     python perf/public_kernels.py --run --draw 100 FOLDER ...     run 100 on a GPU, drawn by a seed
 
-FOLDER: the sources of a repository, or kernels that torch.compile wrote (inductor_kernels.py).
+FOLDER: the sources of a repository, or kernels that torch.compile wrote, each in a file.
 Arguments are guessed from launches in a kernel's file and from what it does with them; a guess
 counts when Triton's own front end accepts it.  Needs Torch and Triton.  The exit status is 0 if all
 that Triton accepts compiles, and no number differs.
