@@ -26,6 +26,7 @@ import cpu_peers as peers  # noqa: E402
 import numba  # noqa: E402
 import numpy as np  # noqa: E402
 from cpu_case import Case, Run, wide  # noqa: E402
+from cpu_later_cases import later_cases  # noqa: E402
 from cpu_peers import OfNumPy  # noqa: E402
 from cpu_user_cases import array_cases, point_cases  # noqa: E402
 
@@ -200,7 +201,7 @@ def main() -> None:
     results: dict[str, dict] = {}
     print("| case | ours, ms | NumPy / ours | Numba / ours |\n|---|---|---|---|")
     for family in (element_cases, row_cases, picture_cases, irregular_cases,
-                   array_cases, point_cases):
+                   array_cases, point_cases, later_cases):
         for title, case in family(np.random.default_rng(0)):
             if given.only and not any(part in title for part in given.only):
                 continue
