@@ -37,6 +37,7 @@ class Options:
         CPU.
     dialect: name of the dialect of the kernel's own function.
     contract: where the dialect lets a product and a sum be rounded once, they are.
+    num_warps: what the caller asked for, which a kernel may read; None for the compiler's choice.
     """
 
     debug: bool = False
@@ -44,6 +45,7 @@ class Options:
     target: str = ""
     dialect: str = NUMPY_NAME
     contract: bool = True
+    num_warps: int | None = None
 
 
 class Context:

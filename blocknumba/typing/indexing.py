@@ -26,6 +26,8 @@ def load_item(context: Context, value: object, index: object) -> object:
                 "index: given {}, accepted an array, a tile or a tuple", describe(value))
         return index_tile(context, tile, entries)
     if isinstance(value, Array):
+        if context.dialect.name == TRITON_NAME:
+            return _pointer_item(context, value, entries)
         entries = normalized(context, value, entries)
         if is_view_index(value, entries):
             return view(context, value, entries)
@@ -40,6 +42,14 @@ def load_item(context: Context, value: object, index: object) -> object:
 def _is_whole(entry: object) -> bool:
     """Whether an entry of an index is `:`, which Triton lets a scalar have."""
     return isinstance(entry, slice) and entry == slice(None)
+
+
+def _pointer_item(context: Context, array: Array, entries: tuple) -> Value:
+    """The pointer that an array is in Triton's dialect, with an axis for each None."""
+    for entry in entries:
+        require(entry is None or _is_whole(entry), "index: given {} of a pointer, accepted None "
+                "and `:`", describe(entry), hint="load an element: tl.load(x + i)")
+    return index_tile(context, array.pointer, tuple([e for e in entries if e is None]))
 
 
 def store_item(context: Context, target: object, index: object, value: object) -> None:

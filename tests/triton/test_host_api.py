@@ -80,6 +80,7 @@ def test_the_cache_key_is_of_the_code():
     lambda x, out: scaled.run(x, out, 2.0, N, BLOCK=64, grid=(5, 1, 1), warmup=False),
     lambda x, out: scaled[(5,)](x, out, 2.0, N, BLOCK=64, enable_reflect_ftz=True, warp_size=32),
     lambda x, out: scaled[(5,)](x, out, 2.0, N, BLOCK=64, extern_libs=None, ptx_version=84),
+    lambda x, out: scaled[(5,)](x, out, 2.0, N, BLOCK=64, extern_libs={"libdevice": "a.bc"}),
     lambda x, out: scaled.warmup(x, out, 2.0, N, BLOCK=64, grid=(5,))[(5,)](x, out, 2.0, N, 0, 0),
     lambda x, out: scaled.warmup(x, out, 2.0, N, BLOCK=64, grid=None)[(5,)](x, out, 2.0, N),
 ])

@@ -123,7 +123,8 @@ class Stages:
                       TypingOptions(debug=specialization.options.debug,
                                     target=str(specialization.target or ""),
                                     dialect=specialization.options.dialect,
-                                    contract=specialization.options.contract))
+                                    contract=specialization.options.contract,
+                                    num_warps=specialization.options.num_warps))
         seen = _Observed(typed)
         optimised = optimise(typed, keep_views=True, observer=seen)
         machine, target = compiled.machine, specialization.target

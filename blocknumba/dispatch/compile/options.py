@@ -9,6 +9,7 @@ from blocknumba.errors import BlockTypeError, BlockValueError, require, require_
 from blocknumba.typing.dialect import NUMPY_NAME, TRITON_NAME
 
 MAX_WARPS = 32  # 1024 threads per block.  Source: CUDA Programming Guide, compute capabilities
+MAX_STAGES = 16  # of a loop: more tiles than any machine holds
 MAX_CTAS = 16  # non-portable cluster size.  Source: CUDA Programming Guide, compute capabilities
 MAX_REGISTERS = 255  # per thread.  Source: CUDA Programming Guide, compute capabilities
 MIN_REGISTERS = 16  # fewer than this ptxas rounds up
@@ -61,7 +62,8 @@ class Options:
         _require_power_of_two("num_ctas", self.num_ctas, MAX_CTAS)
         if self.num_stages is not None:
             # Triton's 0 is its 1
-            _require_integer("num_stages", self.num_stages, int(self.dialect != TRITON_NAME), 16)
+            _require_integer("num_stages", self.num_stages, int(self.dialect != TRITON_NAME),
+                             MAX_STAGES)
         if self.maxnreg is not None:
             _require_integer("maxnreg", self.maxnreg, MIN_REGISTERS, MAX_REGISTERS)
         for name in ("fastmath", "debug", "lineinfo", "launch_cooperative_grid", "launch_pdl",

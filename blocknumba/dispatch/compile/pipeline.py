@@ -89,7 +89,8 @@ def tile_function(function: FunctionType, specialization: Specialization,
                      TypingOptions(debug=specialization.options.debug,
                                    target=str(specialization.target or ""),
                                    dialect=specialization.options.dialect,
-                                   contract=specialization.options.contract))
+                                   contract=specialization.options.contract,
+                                   num_warps=specialization.options.num_warps))
     with timed("tile", times_ms):
         return optimise(tile, keep_views=specialization.target is not None)
 

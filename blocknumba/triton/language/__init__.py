@@ -24,8 +24,8 @@ from blocknumba.typing.triton.descriptors import make_tensor_descriptor
 from blocknumba.typing.triton.elements import map_elementwise
 from blocknumba.typing.triton.functions import (
     abs_ as abs, add, argmax, argmin, cast, clamp, condition, cumprod, cumsum, div_rn, dot, fdiv,
-    fma, full, MATH as _MATH, max, maximum, min, minimum, mul, sort, sqrt_rn, store, sub, sum,
-    topk, umulhi, unsqueeze, where,
+    fma, full, MATH as _MATH, max, maximum, min, minimum, mul,
+    range_ as range, sort, sqrt_rn, store, sub, sum, topk, umulhi, unsqueeze, where,
 )
 
 # what has one meaning in both dialects
@@ -36,7 +36,7 @@ _SHARED = """advance arange associative_scan assume atomic_add atomic_and atomic
     int32 int64 int8 interleave item join load load_tensor_descriptor make_block_ptr
     max_constancy max_contiguous multiple_of num_programs
     pair_uniform_to_normal permute philox program_id rand rand4x randint randint4x
-    randn randn4x range ravel reduce reduce_or reshape split squeeze static_assert
+    randn randn4x ravel reduce reduce_or reshape split squeeze static_assert
     static_print static_range store_tensor_descriptor swizzle2d trans uint16 uint32
     uint64 uint8 uint_to_uniform_float view xor_sum""".split()
 tuple = tuple  # which kernels have as Python's
@@ -49,8 +49,8 @@ __all__ = sorted({
     "clamp", "condition", "const", "constexpr", "constexpr_function", "constexpr_type",
     "cumprod", "cumsum", "div_rn", "dot", "dtype", "fdiv", "float8e4b15", "float8e4b8",
     "float8e5b16", "fma", "full", "make_tensor_descriptor", "map_elementwise", "max", "maximum",
-    "min", "minimum", "mul", "must_use_result", "pi32_t", "pointer_type", "sigmoid", "softmax",
-    "sort", "sqrt_rn", "store", "str_to_ty", "sub", "sum", "tensor", "tensor_descriptor",
+    "min", "minimum", "mul", "must_use_result", "pi32_t", "pointer_type", "range", "sigmoid",
+    "softmax", "sort", "sqrt_rn", "store", "str_to_ty", "sub", "sum", "tensor", "tensor_descriptor",
     "topk", "tuple", "umulhi", "unsqueeze", "void", "where", "zeros", "zeros_like"})
 
 

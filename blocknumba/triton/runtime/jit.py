@@ -12,7 +12,6 @@ from types import FunctionType
 
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.fingerprint import fingerprint
-from blocknumba.dispatch.compile.options import Options
 from blocknumba.dispatch.launch.bound import LaunchEvent
 from blocknumba.dispatch.launch.call import Call
 from blocknumba.dispatch.launch.grid import Grid
@@ -26,7 +25,7 @@ from blocknumba.triton.errors import of_compilation, of_interpretation
 from blocknumba.triton.runtime.compiled_kernel import CompiledKernel
 from blocknumba.triton.runtime.driver import driver
 from blocknumba.triton.runtime.interface import KernelInterface
-from blocknumba.triton.runtime.options import without_triton_options
+from blocknumba.triton.runtime.options import TritonOptions, without_triton_options
 from blocknumba.triton.runtime.tensors import MockTensor, TensorWrapper, reinterpret
 from blocknumba.typing.dialect import TRITON_NAME
 from blocknumba.typing.function import own_signature
@@ -110,7 +109,7 @@ class JITFunction(Kernel, KernelInterface):
                  do_not_specialize_on_alignment: Iterable[int | str] | None = None,
                  debug: bool | None = None, noinline: bool | None = None,
                  repr: Callable | None = None, launch_metadata: Callable | None = None):
-        super().__init__(fn, Options(debug=bool(debug), dialect=TRITON_NAME))
+        super().__init__(fn, TritonOptions(debug=bool(debug), dialect=TRITON_NAME))
         parameters = own_signature(fn).parameters
         unspecialized = {*(do_not_specialize or ())}
         formals = tuple(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from blocknumba.errors import BlockTypeError, require
-from blocknumba.typing.context import describe, require_numbers
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import function
+from blocknumba.typing.functions.memory import as_pointer
 from blocknumba.typing.static_values import static, static_dtype, static_int
 from blocknumba.typing.values import unwrapped
 
@@ -16,7 +18,8 @@ def inline_asm_elementwise(context, asm, constraints, args, dtype, is_pure, pack
     asm: the text, $0, $1 ... being the results' registers and then the operands'.
     constraints: a letter for each, results first and with "=": "=r,r,f".  h, r and l are 16, 32
     and 64 bits, f and d float and double.
-    args: a tuple of tiles and scalars, broadcast together.
+    args: a tuple of tiles and scalars, broadcast together; pointers, and arrays, which are the
+    pointers to their first elements, are their addresses, 64 bits.
     dtype: of the result, or a tuple of them for several.   is_pure: whether the text has no effect
     but its results; else it runs as often as it is written, in order.
     pack: elements of each operand that one run of the text takes; elements of less than 32 bits are
@@ -41,8 +44,7 @@ def inline_asm_elementwise(context, asm, constraints, args, dtype, is_pure, pack
                 describe(given))
     operands = args if isinstance(args, tuple) else (args,)
     require(operands, "{}: args: given (), accepted tiles", name)
-    require_numbers(name, *operands)
-    values = [context.value(unwrapped(operand), what=name) for operand in operands]
+    values = [_operand(context, operand, name) for operand in operands]
     dtypes = dtype if isinstance(dtype, tuple) else (dtype,)
     count = static_int(f"{name}: pack", pack)
     require(count > 0 and count & count - 1 == 0, "{}: pack: given {}, accepted a power of two",
@@ -53,3 +55,12 @@ def inline_asm_elementwise(context, asm, constraints, args, dtype, is_pure, pack
         dtypes=tuple(static_dtype(name, each).name for each in dtypes), pack=count,
         pure=bool(static(f"{name}: is_pure", is_pure)))
     return made if isinstance(dtype, tuple) or not isinstance(made, tuple) else made[0]
+
+
+def _operand(context: Context, given: object, name: str) -> Value:
+    """An operand as a tile or a scalar; the address of a pointer."""
+    pointer = as_pointer(context, given)
+    if pointer is not None:
+        return context.emit("address", pointer)
+    require_numbers(name, given)
+    return context.value(unwrapped(given), what=name)

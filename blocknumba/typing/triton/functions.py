@@ -5,11 +5,9 @@ Those that have one meaning in both dialects are the functions of `typing/functi
 
 from __future__ import annotations
 
-import builtins
 import warnings
-from collections.abc import Callable
 
-from blocknumba.errors import BlockTypeError, require
+from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import (
@@ -23,13 +21,14 @@ from blocknumba.typing.functions import (
     count, create, dot as dots, memory, order, reduce, scan, shape, spans, statistics,
 )
 from blocknumba.typing.functions.elementwise import computed
-from blocknumba.typing.static_values import constexpr, static, static_choice, static_dtype
+from blocknumba.typing.static_values import static, static_choice, static_dtype, static_int
 from blocknumba.typing.triton import promotion
 from blocknumba.typing.triton.operators import (
     as_value, binary, cast as cast_value, converted, divide, saturates, unary,
 )
-from blocknumba.typing.values import Array, BlockPointer, BlockType, is_constant, unwrapped
+from blocknumba.typing.values import Array, BlockPointer, BlockType, unwrapped
 
+WARP_SIZE = 32  # Source: PTX ISA, "Machine-Specific Parameters", WARP_SZ
 DOT_BITS = 256  # of K.  Source: PTX ISA, wgmma.mma_async, shapes
 NO_NAN, ALL_NAN = "none", "all"  # of propagate_nan
 _PRECISIONS = {"tf32": "tf32", "tf32x3": "tf32x3", "ieee": "ieee", "bf16x3": "tf32x3",
@@ -423,6 +422,38 @@ def unsqueeze(context, x, dim):
 
 
 @function
+def range_(context, start, stop=None, step=1, num_stages=None, loop_unroll_factor=None,
+           flatten=False, warp_specialize=None, disallow_acc_multi_buffer=False,
+           disable_licm=False):
+    """Python's range, of ints known at run time.
+
+    num_stages: as of blocknumba.range; 0 is 1, and more than a loop can have are as many as it can.
+    The others: hints, as of blocknumba.range.
+    """
+    if num_stages is not None:
+        count = static_int("range: num_stages", num_stages)
+        num_stages = spans.MAX_STAGES if count > spans.MAX_STAGES else count or 1
+    return spans.range_.rule(context, start, stop, step, num_stages, loop_unroll_factor, flatten,
+                             warp_specialize, disallow_acc_multi_buffer, disable_licm)
+
+
+@function
+def num_warps(context):
+    """The warps of a program, which the caller has to give."""
+    count = context.options.num_warps
+    require(count is not None, "num_warps: the compiler chooses it after this, accepted in kernels "
+            "whose caller gives it", error=BlockValueError,
+            hint="pass num_warps= to the launch or to the Config")
+    return count
+
+
+@function
+def num_threads(context):
+    """The threads of a program: 32 for each of its warps, whose number the caller has to give."""
+    return num_warps.rule(context) * WARP_SIZE
+
+
+@function
 def condition(context, arg, disable_licm=False):
     """The condition of a while loop: arg itself.   disable_licm: without effect."""
     return arg
@@ -431,51 +462,6 @@ def condition(context, arg, disable_licm=False):
 def _last(dim: object) -> object:
     return -1 if dim is None else dim
 
-
-# Python's own -----------------------------------------------------------------------------------
-
-def _builtin_extreme(name: str, of_two: BlockFunction, along: BlockFunction) -> BlockFunction:
-    """min(...) and max(...): of numbers one by one, or of a tile's elements."""
-    def rule(context, *operands, **keywords):
-        if len(operands) == 1 and not isinstance(operands[0], tuple):
-            return along.rule(context, *operands, **keywords)
-        items = operands[0] if len(operands) == 1 else operands
-        result = items[0]
-        for item in items[1:]:
-            result = of_two.rule(context, result, item)
-        return result
-    return BlockFunction(rule, name)
-
-
-def _number(name: str, dtype_of: Callable[[Value], DType]) -> BlockFunction:
-    def rule(context, x):
-        value = as_value(context, x, name)
-        return cast_value(context, value, dtype_of(value))
-    return BlockFunction(rule, name)
-
-
-def _int_dtype(value: Value) -> DType:
-    own = value.type.dtype
-    return own if own.is_integer and own.bits == 64 else int32
-
-
-def _isinstance(context: Context, x: object, classes: object) -> bool:
-    """isinstance, in which tl.tensor stands for values of run time and constexpr for others."""
-    found = False
-    for each in classes if isinstance(classes, tuple) else (classes,):
-        found |= (is_constant(x) if each is constexpr
-                  else isinstance(x, getattr(each, "stands_for", each)))
-    return found
-
-
-BUILTINS = {
-    builtins.isinstance: BlockFunction(_isinstance, "isinstance"),
-    builtins.min: _builtin_extreme("min", minimum, min),
-    builtins.max: _builtin_extreme("max", maximum, max),
-    builtins.abs: abs_,
-    builtins.range: spans.range_,  # Triton lets Python's have the keywords of its own
-    builtins.int: _number("int", _int_dtype), builtins.float: _number("float", lambda _: float32),
-}
 
 METHODS = {
     **{name: MATH[name] for name in MATH}, "to": cast, "cast": cast, "abs": abs_, "sum": sum,

@@ -29,7 +29,7 @@ os.environ.setdefault("BLOCKNUMBA_CACHE", "0")
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
-from table import reason_to_leave_out  # noqa: E402
+from table import reason_to_leave_out, records_of, running_case  # noqa: E402
 
 import blocknumba.triton as triton  # noqa: E402
 from blocknumba.errors import UNKNOWN, BlockError, Loc  # noqa: E402
@@ -40,6 +40,7 @@ def _set(name: str) -> str:
 
 
 CASES, SAMPLE, PART, PARTS = (int(_set(name)) for name in ("CASES", "SAMPLE", "PART", "PARTS"))
+ANSWERS = Path(_set("ANSWERS"))
 TIMEOUT_S = 120  # of one case
 _TYPES = {"bool": "u1", "int1": "u1", "float8e4nv": "fp8e4nv", "float8_e4m3fn": "fp8e4nv",
           "float8e5": "fp8e5", "float8_e5m2": "fp8e5", "float16": "fp16", "bfloat16": "bf16",
@@ -140,10 +141,13 @@ def _is_ours(expected: object) -> bool:
 
 
 @contextlib.contextmanager
-def _noted(expected: object):
+def _noted(expected: object, match: str | None):
     with _pytest_raises(expected) as information:
         yield information
     error = information.value
+    if not isinstance(error, BlockError | triton.TritonError):
+        assert match is None or information.match(match)
+        return
     _raised.append(error)
     inner = getattr(error, "loc", UNKNOWN)
     if inner is not UNKNOWN:
@@ -177,10 +181,9 @@ def _locations(error: BlockError) -> Iterator[Loc]:
 
 def _raises(expected: object, *arguments: object, match: str | None = None, **keywords: object):
     """pytest.raises; of Triton's classes the text is not compared."""
-    if arguments or not _is_ours(expected):
-        return _pytest_raises(expected, *arguments, **keywords,
-                              **({} if match is None else {"match": match}))
-    return _noted(expected)
+    if not arguments and (_is_ours(expected) or match is not None):
+        return _noted(expected, match)
+    return _pytest_raises(expected, *arguments, **keywords)
 
 
 pytest.raises = _raises
@@ -243,17 +246,23 @@ def with_allocator():
 
 
 def pytest_collection_modifyitems(config, items) -> None:
-    """Of each function at most CASES cases, evenly; this process's part of them."""
+    """Of each function at most CASES cases, evenly; of this process's part those left to run."""
     groups = collections.defaultdict(list)
     for item in items:
         if _set("ONLY") in f"{item.path.name}::{_function(item)}" and _reason(item) is None:
             groups[item.path, item.cls, _function(item)].append(item)
     chosen = [group[place] for group in groups.values() for place in _sampled(len(group))]
-    items[:] = chosen[PART::PARTS]
+    done = {(record["file"], record["case"]) for record in records_of(
+        ANSWERS.read_text() if ANSWERS.exists() else "")}
+    items[:] = [item for item in chosen[PART::PARTS] if (item.path.name, item.name) not in done]
 
 
 def _function(item) -> str:
     return getattr(item, "originalname", item.name)
+
+
+def _named(item) -> dict[str, str]:
+    return {"file": item.path.name, "function": _function(item), "case": item.name}
 
 
 def _reason(item) -> str | None:
@@ -267,6 +276,11 @@ def _sampled(count: int) -> list[int]:
     shift = (0.5, 0.0, 0.25, 0.75)[SAMPLE % 4]
     return sorted({min(int((number + shift) * count / CASES), count - 1)
                    for number in range(CASES)})
+
+
+def pytest_runtest_setup(item):
+    """Tell who runs this which case it is, in case that the process ends."""
+    running_case(ANSWERS).write_text(json.dumps(_named(item)))
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -295,7 +309,7 @@ def pytest_runtest_makereport(item, call):
     if report.outcome == "failed" and _only_words_differ(error, str(item.path)):
         report.outcome = "passed"
     text = report.outcome == "failed" and _only_compiled_text_differs(error, str(item.path))
-    answer = {"file": item.path.name, "function": _function(item), "case": item.name,
+    answer = {**_named(item),
               "outcome": "text" if text else report.outcome, "seconds": round(report.duration, 2),
               "expects_error": bool(_raised) or "DID NOT RAISE" in str(error)}
     if _emulated:
@@ -304,5 +318,5 @@ def pytest_runtest_makereport(item, call):
         answer |= {"error": f"{type(error).__name__}: {error}"[:900],
                    "at": [f"{frame.filename}:{frame.lineno} {frame.line}" for frame in
                           traceback.extract_tb(error.__traceback__)[-4:]]}
-    with open(_set("ANSWERS"), "a") as file:
+    with ANSWERS.open("a") as file:
         print(json.dumps(answer), file=file)

@@ -10,15 +10,18 @@ pytest.  See README.md.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from table import left_out, printed, records_of
+import pytest
+from table import left_out, printed, records_of, running_case
 
 HERE = Path(__file__).parent
 HELPERS = ("_internal_testing.py", "_filecheck.py", "tools/mxfp.py")
@@ -30,8 +33,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = prepared(Path(options.checkout) / "python", Path(scratch), options.device)
         answers = [folder / f"answers{part}.jsonl" for part in range(options.processes)]
-        running = [_started(folder, options, part, path) for part, path in enumerate(answers)]
-        _wait(running, options.limit)
+        deadline = None if options.limit is None else time.monotonic() + options.limit
+        with ThreadPoolExecutor(options.processes) as pool:
+            list(pool.map(lambda part: _run(folder, options, part, answers[part], deadline),
+                          range(options.processes)))
         text = "".join(path.read_text() for path in answers if path.exists())
     if options.out:
         Path(options.out).write_text(text)
@@ -52,15 +57,25 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _wait(running: list[subprocess.Popen], limit_s: float | None) -> None:
-    """Wait for processes; what has not run by the limit is left."""
-    deadline = None if limit_s is None else time.monotonic() + limit_s
-    for process in running:
+def _run(folder: Path, options: argparse.Namespace, part: int, answers: Path,
+         deadline: float | None) -> None:
+    """One part of the cases, to its end or the deadline; one that ends the process has failed."""
+    while True:
+        process = _started(folder, options, part, answers)
         try:
             process.wait(None if deadline is None else max(0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             print("stopped by the limit: some cases did not run")
             process.kill()
+            return
+        if process.returncode >= 0:
+            if process.returncode in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR):
+                raise SystemExit("pytest could not run the cases: see above")
+            return
+        with answers.open("a") as file:
+            print(json.dumps(json.loads(running_case(answers).read_text()) | {
+                "outcome": "failed", "seconds": 0, "expects_error": False,
+                "error": f"the process ended by signal {-process.returncode}"}), file=file)
 
 
 def prepared(sources: Path, scratch: Path, device: str) -> Path:
@@ -99,7 +114,7 @@ def _started(folder: Path, options: argparse.Namespace, part: int, answers: Path
     files = [path.name for path in sorted(folder.glob("test_*.py"))
              if path.name not in left_out(options.device)]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "replacement", "-p", "no:cacheprovider",
-               "--continue-on-collection-errors", "--tb=no", "-W", "ignore",
+               "--continue-on-collection-errors", "--capture=sys", "--tb=no", "-W", "ignore",
                "--rootdir", str(folder), *files]
     return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
 

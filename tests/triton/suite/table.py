@@ -36,6 +36,11 @@ def reason_to_leave_out(device: str, file: str, function: str, case: str) -> str
                 None)
 
 
+def running_case(answers: Path) -> Path:
+    """The file that names the case which runs, beside that of the answers."""
+    return answers.with_suffix(".running")
+
+
 def records_of(text: str) -> list[dict]:
     """The answers of a run."""
     return [json.loads(line) for line in text.splitlines()]

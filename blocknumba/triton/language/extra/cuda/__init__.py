@@ -4,8 +4,10 @@ from blocknumba.language import inline_asm_elementwise as _inline
 from blocknumba.tile_ir.ir.types import int32 as _int32, int64 as _int64
 from blocknumba.triton.language.extra.cuda import libdevice
 from blocknumba.typing.dialect import TRITON_NAME as _TRITON_NAME
+from blocknumba.typing.triton.functions import num_threads, num_warps
 
-__all__ = ["gdc_launch_dependents", "gdc_wait", "globaltimer", "libdevice", "smid"]
+__all__ = ["gdc_launch_dependents", "gdc_wait", "globaltimer", "libdevice", "num_threads",
+           "num_warps", "smid"]
 
 
 def gdc_wait():
