@@ -16,9 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from blocknumba.gpu_layout.async_copies.ops import WARPGROUP
+from blocknumba.gpu_layout.async_copies.residency import MAX_REGISTERS, chained_dot_registers
 from blocknumba.gpu_layout.dots.operands import is_ieee_float32
 from blocknumba.tile_ir.analysis.live_tiles import WORD_BITS, live_tiles, words
-from blocknumba.tile_ir.ir.function import Function, Op, walk
+from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.uses import carried, is_loop
 from blocknumba.tile_ir.ops.dot import dot
@@ -94,7 +96,8 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
     """
     dots = [op for op in walk(fn.body) if op.opdef is dot]
     if dots:
-        return max(_warps_of_dot(op, features) for op in dots)
+        warps = max(_warps_of_dot(op, features) for op in dots)
+        return min(warps, WARPGROUP) if _fit_one_warpgroup(fn, features) else warps
     sorts = [op for op in walk(fn.body) if op.opdef is sort]
     if max(map(_sorted_words, sorts), default=0) >= _largest_tile_words(fn):
         return max(map(_warps_of_sort, sorts))
@@ -166,6 +169,32 @@ def _warps_of_dot(op: Op, features: frozenset[str]) -> int:
     batches = accumulator.size // (rows * accumulator.shape[-1])
     limit = max(SMALL_MAX_WARPS, batches * rows // ROWS_PER_WARP)
     return min(max(fewest, large), limit, MAX_WARPS)
+
+
+def _fit_one_warpgroup(fn: Function, features: frozenset[str]) -> bool:
+    """Whether every loop chains two dots, as attention does, and one warpgroup has the registers.
+
+    Two programs of one warpgroup overlap better than two warpgroups of one program.
+    """
+    loops = [[op for op in op.regions[0].ops if op.opdef is dot]
+             for op in walk(fn.body) if is_loop(op)]
+    chained = [dots for dots in loops if len(dots) == 2 and _reads(dots[1].a, dots[0])]
+    return "wgmma" in features and bool(chained) and len(chained) == len(loops) and all(
+        chained_dot_registers(first.result.type, second.result.type, WARPGROUP) <= MAX_REGISTERS
+        for first, second in chained)
+
+
+def _reads(value: Value, op: Op) -> bool:
+    """Whether a value is computed from the result of an op, within a region."""
+    waiting, seen = [value], set()
+    while waiting:
+        found = waiting.pop().owner
+        if found is op:
+            return True
+        if found is not None and found not in seen and not found.regions:
+            seen.add(found)
+            waiting += found.operands
+    return False
 
 
 def _warps_of_sort(op: Op) -> int:

@@ -2,6 +2,7 @@
 
 from unittest import mock
 
+import attention
 import pytest
 
 import blocknumba as bn
@@ -159,3 +160,31 @@ def test_products_get_registers_for_their_operands(shape, threads):
     fn = dot_kernel(shape)
 
     assert resident_threads(fn, default_num_warps(fn, HOPPER)) == threads
+
+
+@bn.jit
+def product(x, w, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+    m, n = bn.block(0, BM), bn.block(1, BN)
+    sums = bn.zeros((BM, BN))
+    for k in bn.spans(x.shape[1], BK):
+        sums += x[m, k] @ w[k, n]
+    out[m, n] = sums
+
+
+@pytest.mark.parametrize("D, rows, keys, warps", [
+    (128, 128, 64, 4), (64, 128, 64, 4), (128, 64, 64, 4), (128, 128, 128, 8)])
+def test_attention_has_one_warpgroup_where_that_has_the_registers(D, rows, keys, warps):
+    compiled = bn.compile(attention.attention, ("f16[:,:,:,::1]:16",) * 4 + ("float",),
+                          {"BM": rows, "BN": keys, "D": D, "CAUSAL": False}, target="sm_90a")
+
+    assert compiled.stats.num_warps - compiled.stats.producers == warps
+    assert compiled.stats.spills == 0
+
+
+@pytest.mark.parametrize("tile, copies", [
+    ((128, 128, 32), 5), ((128, 128, 64), 6), ((128, 256, 64), 3), ((64, 64, 64), 6)])
+def test_rings_leave_room_for_a_second_program_that_has_registers(tile, copies):
+    compiled = bn.compile(product, ("f16[:,::1]:16",) * 3, dict(zip(("BM", "BN", "BK"), tile)),
+                          target="sm_90a")
+
+    assert {ring.copies for ring in compiled.stats.rings} == {copies}

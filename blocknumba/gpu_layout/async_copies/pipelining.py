@@ -20,7 +20,7 @@ from blocknumba.gpu_layout.async_copies.ops import (
 )
 from blocknumba.gpu_layout.async_copies.overlap import late_waits
 from blocknumba.gpu_layout.async_copies.reads import Slice, slice_of
-from blocknumba.gpu_layout.async_copies.residency import MAX_REGISTERS
+from blocknumba.gpu_layout.async_copies.residency import MAX_REGISTERS, pair_fits
 from blocknumba.gpu_layout.dots.mma import WORD_BITS, Instruction, Order, mma_plan
 from blocknumba.gpu_layout.dots.ops import mma
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
@@ -382,7 +382,8 @@ class _Planning:
     def _stages(self, loop: Op, loads: list[EarlyLoad], taken: int) -> int:
         """The slots of a ring: as many as wanted, as fit, and as there are iterations.
 
-        Small programs take half of shared memory if two slots fit there.
+        Small programs take half of shared memory if two slots fit there; others of which two have
+        registers if they lose no more than one slot.
         """
         requested = self._requested_stages(loop)
         is_large = self._options.shared_bytes >= LARGE_SHARED_BYTES
@@ -393,7 +394,9 @@ class _Planning:
         size_bytes = sum(load_.size_bytes for load_ in loads)
         fitting = room // size_bytes
         beside = (room - self._options.shared_bytes // 2) // size_bytes
-        if self._options.num_warps <= PAIRED_WARPS and beside > 1 and requested is None:
+        is_small = self._options.num_warps <= PAIRED_WARPS
+        if requested is None and beside > 1 and (
+                is_small or beside >= wanted - 1 and pair_fits(self._fn, self._options)):
             fitting = beside
         bounds = [constant_of(value) for value in (loop.start, loop.stop, loop.step)]
         iterations = wanted if None in bounds else len(range(*map(int, bounds)))

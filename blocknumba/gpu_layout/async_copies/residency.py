@@ -12,6 +12,7 @@ A multiprocessor has 65536 registers.  Three ways in which a kernel with TMA use
 from __future__ import annotations
 
 from blocknumba.gpu_layout.async_copies.ops import WARPGROUP, stage, wgmma
+from blocknumba.gpu_layout.dots.ops import DOTS
 from blocknumba.gpu_layout.layouts.registers import WARP_SIZE
 from blocknumba.gpu_layout.layouts.shared import is_buffer
 from blocknumba.gpu_layout.options import RESERVED_BYTES, LayoutOptions
@@ -65,6 +66,8 @@ def register_limit(options: LayoutOptions) -> int:
 # Programs that share a multiprocessor without producers.  Three come first: of two, often both
 # compute, or both multiply.  Two are better than one whose dots overlap.  Measured: perf/NOTES.md
 RESIDENT_PROGRAMS = (3, 2)
+WORD_BITS = 32
+PAIRED_COPIES = 4  # slots of a ring with which two programs are faster than one with more
 RESIDENT_COPIES = 2  # slots of a ring: other programs compute while one waits
 SYSTEM_BYTES = 1024  # of shared memory that every program has.  Source: CUDA Programming Guide
 
@@ -92,6 +95,14 @@ def programs_to_share(fn: Function, options: LayoutOptions) -> int:
                 and _staged_bytes(fn) <= shared_bytes_of_each(options, programs)):
             return programs
     return 0
+
+
+def pair_fits(fn: Function, options: LayoutOptions) -> bool:
+    """Whether two programs, with a producer warp each, have registers on a multiprocessor."""
+    sums = sum(op.result.type.size * op.result.type.dtype.bits // WORD_BITS
+               for op in walk(fn.body) if op.opdef is wgmma or op.opdef in DOTS)
+    need = sums // (options.num_warps * WARP_SIZE) + OTHER_REGISTERS
+    return need <= registers_beside_producer(options.num_warps, 2)
 
 
 def has_room_to_share(fn: Function, options: LayoutOptions) -> bool:

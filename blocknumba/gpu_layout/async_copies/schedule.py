@@ -30,7 +30,7 @@ from blocknumba.gpu_layout.async_copies.overlap import late_waits
 from blocknumba.gpu_layout.async_copies.pipelining import pipelining_of
 from blocknumba.gpu_layout.async_copies.reads import last_reads
 from blocknumba.gpu_layout.async_copies.residency import (
-    RESIDENT_COPIES, has_room_to_share, shared_bytes_of_each,
+    PAIRED_COPIES, RESIDENT_COPIES, has_room_to_share, pair_fits, shared_bytes_of_each,
 )
 from blocknumba.gpu_layout.clusters.multicast import control_flow_diverges, rank_dependent
 from blocknumba.gpu_layout.dots.ops import DOTS
@@ -345,7 +345,11 @@ class _Planning:
                 self.schedule.stores[op] = copy.chunks(STORED_BYTES)
 
     def _choose_copies(self) -> None:
-        """Choose the slots: as many as fit for rings of the innermost loops, one for the others."""
+        """Choose the slots: one for rings outside of the innermost loops.
+
+        Others have as many as fit; where there is nothing to fetch ahead of a loop, and two
+        programs have registers, as many as fit twice.
+        """
         rings, stores = self.schedule.rings, self.schedule.stores
         deepest = max(ring.depth for ring in rings)
         inner = [ring for ring in rings if ring.depth == deepest]
@@ -365,6 +369,11 @@ class _Planning:
         most = RESIDENT_COPIES if shares else MAX_COPIES if self._options.producers else OWN_COPIES
         limit = self._options.num_stages or most
         copies = min(limit, room // size)
+        if deepest == 1 and not shares and self._options.num_stages is None and pair_fits(
+                self._fn, self._options):
+            others = self._options.room_bytes - shared_bytes_of_each(self._options, 2)
+            beside = (room - others) // size
+            copies = min(copies, beside) if beside >= PAIRED_COPIES else copies
         if copies < 1:
             self.schedule.drop(
                 "one copy of all that a loop fetches does not fit into shared memory")
