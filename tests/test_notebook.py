@@ -49,3 +49,40 @@ def test_an_error_of_a_cell_has_few_lines_and_ends_with_the_hint(shell, size, ca
     assert len(lines) <= MAX_LINES, "\n".join(lines)
     assert "hint: " in lines[-1] and hint in lines[-1]
     assert "Error" in "".join(lines)
+
+
+def shown(shell, expression):
+    """The HTML by which a notebook shows what an expression gives."""
+    return shell.display_formatter.format(shell.ev(expression))[0]["text/html"]
+
+
+TUNED = """
+@bn.autotune([bn.Config({"BLOCK": size}) for size in (64, 100)])
+@bn.jit
+def fill(x, BLOCK: bn.constexpr):
+    bn.store(x + bn.arange(0, BLOCK), 1.0)
+
+compiled = fill[1](np.zeros(64, np.float32))
+"""
+
+
+def test_timings_are_a_table_of_html_with_the_names_of_configurations(shell):
+    assert printed(shell, TUNED) == []
+
+    table = shown(shell, "fill.timings")
+
+    assert table.count("<tr>") == 3
+    assert "<td>BLOCK=64</td>" in table and "<td>BLOCK=100</td>" in table
+    assert "must be a power of two, got 100</td>" in table
+
+
+def test_results_of_a_benchmark_are_a_table_of_html(shell):
+    printed(shell, """
+sizes = bn.testing.Benchmark(["n"], [1, 2], "power", [1, 2], ["n", "n < 9"], "powers")
+results = bn.testing.perf_report(sizes)(lambda n, power: n**power).run()
+""")
+
+    table = shown(shell, "results")
+
+    assert table.startswith("<table><caption>powers</caption>")
+    assert "<th>n &lt; 9</th>" in table and "<tr><td>2</td><td>2</td><td>4</td></tr>" in table

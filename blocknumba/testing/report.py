@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 
 from blocknumba.dispatch.tune.store import (
-    Series, frame, plot_lines, show_figure, text_table, write_csv,
+    Series, frame, html_table, plot_lines, show_figure, text_table, write_csv,
 )
 from blocknumba.errors import BlockValueError, require
 
@@ -92,10 +92,21 @@ class Results:
                 for x, points in zip(self.benchmark.x_vals, self.points)]
 
     def __str__(self) -> str:
-        shown = [[f"{value:.6g}" if isinstance(value, float) else value for value in row]
-                 for row in self.rows]
+        return f"{self._title}:\n{text_table(self.columns, self._shown)}"
+
+    def _repr_html_(self) -> str:
+        """The table as notebooks show it."""
+        return html_table(self.columns, self._shown, self._title)
+
+    @property
+    def _title(self) -> str:
         unit = f" ({self.benchmark.ylabel})" if self.benchmark.ylabel else ""
-        return f"{self.benchmark.plot_name}{unit}:\n{text_table(self.columns, shown)}"
+        return f"{self.benchmark.plot_name}{unit}"
+
+    @property
+    def _shown(self) -> list[list[object]]:
+        return [[f"{value:.6g}" if isinstance(value, float) else value for value in row]
+                for row in self.rows]
 
     def to_csv(self, path: str | PathLike) -> None:
         """Write the table; lines with a band get a column for each end of it."""

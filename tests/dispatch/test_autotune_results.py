@@ -194,7 +194,7 @@ class Terminal(io.StringIO):
 
 
 def test_progress_is_shown_on_a_terminal(monkeypatch):
-    pytest.importorskip("rich")
+    pytest.importorskip("tqdm")
     monkeypatch.setattr(sys, "stderr", Terminal())
 
     with progress([1, 2, 3], "tuning advance") as items:
@@ -203,9 +203,9 @@ def test_progress_is_shown_on_a_terminal(monkeypatch):
     assert "tuning advance" in sys.stderr.getvalue()
 
 
-def test_progress_is_not_shown_without_rich(monkeypatch):
+def test_progress_is_not_shown_without_tqdm(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
-    monkeypatch.setitem(sys.modules, "rich.console", None)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
 
     with progress([1, 2, 3], "tuning advance") as items:
         assert list(items) == [1, 2, 3]

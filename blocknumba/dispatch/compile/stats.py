@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
 
 from blocknumba.dispatch.compile.machine_code import MachineCode
@@ -305,6 +306,10 @@ class Stats:
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
+
+    def _repr_html_(self) -> str:
+        """The text as notebooks show it, its columns aligned."""
+        return f"<pre>{escape(str(self))}</pre>"
 
     def _lines(self) -> Iterator[str]:
         machine, target = self._machine, self._specialization.target

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from os import PathLike
 from pathlib import Path
 from types import FunctionType
@@ -40,6 +41,15 @@ def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     widths = [max(map(len, column)) for column in zip(*cells)]
     return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
                      for row in cells)
+
+
+def html_table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> str:
+    """A table for notebooks, without colours of its own."""
+    caption = f"<caption>{escape(title)}</caption>" if title else ""
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>"
+                   for row in rows)
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def write_csv(path: str | PathLike, columns: Sequence[str],
@@ -152,6 +162,14 @@ class Timings(Sequence[Row]):
                     for row in self._rows if row.key == key]
             tables.append(f"{key}\n{text_table(_COLUMNS[1:], rows)}")
         return "\n\n".join(tables)
+
+    def _repr_html_(self) -> str:
+        """The tables as notebooks show them."""
+        return "".join(
+            html_table(_COLUMNS[1:], [
+                (row.configuration, *_numbers(row.timing, "{:.4f}"), row.timing.reason)
+                for row in self._rows if row.key == key], key)
+            for key in dict.fromkeys(row.key for row in self._rows))
 
     def to_csv(self, path: str | PathLike) -> None:
         """Write all rows, times in milliseconds."""

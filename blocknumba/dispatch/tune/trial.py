@@ -173,18 +173,18 @@ Item = TypeVar("Item")
 
 @contextmanager
 def progress(items: Sequence[Item], title: str) -> Iterator[Iterable[Item]]:
-    """The items, counted by a bar on standard error when that is a terminal and rich is there."""
-    if not sys.stderr.isatty():
+    """The items, counted by a bar in terminals and notebooks where tqdm is there."""
+    is_notebook = type(sys.stderr).__module__.startswith("ipykernel")
+    if not (is_notebook or sys.stderr.isatty()):
         yield items
         return
     try:
-        from rich.console import Console  # here: it is optional, and slow to import
-        from rich.progress import Progress  # here: as above
+        from tqdm.auto import tqdm  # here: it is optional, and slow to import
     except ImportError:
         yield items
         return
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        yield bar.track(items, description=title)
+    with tqdm(items, desc=title, leave=False, file=None if is_notebook else sys.stderr) as bar:
+        yield bar
 
 
 QUANTILES = (0.5, 0.2, 0.8)
