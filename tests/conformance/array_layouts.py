@@ -24,8 +24,6 @@ class Placed:
 
     def around(self) -> np.ndarray:
         """The bytes of the memory, zero where the array is."""
-        place = np.zeros(self.base.size, np.int64)
-        place[:] = np.arange(self.base.size)
         inside = np.zeros(self.base.size, bool)
         start = (self.view.__array_interface__["data"][0]
                  - self.base.__array_interface__["data"][0]) // self.base.itemsize

@@ -173,18 +173,14 @@ def moved_in_place(m):
         return None
     steps = m.random.randint(1, 3)
     out = m.new_output(x.dtype, (m.programs, x.shape[0] + steps, *x.shape[1:]))
-    rest = m.spans(x.shape[1:])
-    at = [", ".join(["p", f"bn.span({start}, {x.shape[0]})", *rest])
-          for start in ("{0}", "{0} + 1")]
-    old, new = at if m.chance(0.5) else at[::-1]
-    i = m.new_name("i")
-    old, new = old.format(i), new.format(i)
+    rest, i = m.spans(x.shape[1:]), m.new_name("i")
+
+    def place(start: str) -> str:
+        return f"{out.name}[{', '.join(['p', f'bn.span({start}, {x.shape[0]})', *rest])}]"
+    old, new = m.shuffled([place(i), place(f"{i} + 1")])
     symbol = "^" if x.dtype == BOOL else "+"
-    lines = [f"{out.name}[{old}] = {x.name}"] if m.chance(0.5) else []
-    if lines:
-        lines = [lines[0].replace(i, "0")]
-    return [*lines, f"for {i} in range({steps}):",
-            f"    {out.name}[{new}] = {out.name}[{old}] {symbol} {x.name}"]
+    before = [f"{place('0')} = {x.name}"] if m.chance(0.5) else []
+    return [*before, f"for {i} in range({steps}):", f"    {new} = {old} {symbol} {x.name}"]
 
 
 # atomics --------------------------------------------------------------------------------------

@@ -49,8 +49,10 @@ def test_the_same_seed_is_the_same_kernel():
 def test_a_wrong_element_is_found_and_the_kernel_shortened(monkeypatch):
     """NumPy gives the wrong one here: a maximum of the first tile alone."""
     monkeypatch.setitem(FUNCTIONS, "maximum", lambda x, y: Tile(x.array))
-    seed = next(seed for seed in range(1000) if "= bn.maximum(" in GeneratedKernel.of(seed).source
-                and check(seed, ("interpreter",)).failures)
+    sources = {seed: GeneratedKernel.of(seed).source for seed in range(300)}
+    found = (seed for seed in sorted(sources, key=lambda seed: len(sources[seed]))
+             if "= bn.maximum(" in sources[seed])  # short ones first: each try takes a while
+    seed = next(seed for seed in found if check(seed, ("interpreter",)).failures)
 
     text = failure_text(seed, check(seed, ("interpreter",)).failures[seed], ("interpreter",))
 
