@@ -165,3 +165,31 @@ def test_a_scalar_has_axes_of_one():
     out = np.full((3, 4, 8), -1, np.int32)
     offset_by_a_scalar[(3,)](out, 32, M=4, N=8)
     np.testing.assert_array_equal(out, np.broadcast_to(np.arange(3)[:, None, None], (3, 4, 8)))
+
+
+@triton.jit
+def first_row_of(x, out, M: tl.constexpr, N: tl.constexpr):
+    row, column = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    values = tl.load(x + column, mask=row == 0, other=0)
+    tl.store(out + row * N + column, values)
+
+
+def test_pointers_of_a_load_broadcast_with_its_mask():
+    x = np.random.default_rng().random(16, np.float32)
+    out = np.full((4, 16), np.nan, np.float32)
+    first_row_of[(1,)](x, out, M=4, N=16)
+    np.testing.assert_array_equal(out, np.where(np.arange(4)[:, None] == 0, x, 0))
+
+
+@triton.jit
+def with_wide_other(x, out, OTHER: tl.constexpr, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    tl.store(out + at, tl.load(x + at, mask=at < 3, other=OTHER))
+
+
+def test_another_value_than_the_elements_hold_is_converted_as_by_a_cast():
+    for dtype, other in ((np.int32, (1 << 62) + 5), (np.uint8, -1), (np.int16, 1 << 15)):
+        x, out = np.arange(8, dtype=dtype), np.zeros(8, dtype)
+        with_wide_other[(1,)](x, out, OTHER=other, SIZE=8)
+        expected = np.where(np.arange(8) < 3, x, np.array(other).astype(dtype))
+        np.testing.assert_array_equal(out, expected)

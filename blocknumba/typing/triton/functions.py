@@ -248,6 +248,20 @@ def full(context, shape, value, dtype):
 
 
 @function
+def load(context, pointer, mask=None, other=None, boundary_check=(), padding_option="",
+         cache_modifier="", eviction_policy="", volatile=False):
+    """As of blocknumba; pointers broadcast with mask, and other is converted as by cast."""
+    target, to = memory.as_pointer(context, pointer), element_dtype(pointer)
+    if target is not None and isinstance(mask, Value) and target.type.shape and mask.type.shape:
+        pointer, mask = context.broadcast_together([target, mask], "load: mask")
+    if type(other) is int and to is not None and to.is_integer:
+        other = (other - to.minimum) % (1 << to.bits) + to.minimum
+    return memory.load.rule(context, pointer, mask, _element(context, pointer, other),
+                            boundary_check, padding_option, cache_modifier, eviction_policy,
+                            volatile)
+
+
+@function
 def store(context, pointer, value, mask=None, boundary_check=(), cache_modifier="",
           eviction_policy=""):
     """Write value, converted as by cast, to pointer where mask is true."""
