@@ -50,8 +50,8 @@ __all__ = sorted({
     "cumprod", "cumsum", "div_rn", "dot", "dtype", "fdiv", "float8e4b15", "float8e4b8",
     "float8e5b16", "fma", "full", "load", "make_tensor_descriptor", "map_elementwise", "max",
     "maximum", "min", "minimum", "mul", "must_use_result", "pi32_t", "pointer_type", "range",
-    "sigmoid",
-    "softmax", "sort", "sqrt_rn", "store", "str_to_ty", "sub", "sum", "tensor", "tensor_descriptor",
+    "sigmoid", "softmax", "sort", "sqrt_rn", "store", "str_to_ty", "sub", "sum", "tensor",
+    "tensor_descriptor",
     "topk", "tuple", "umulhi", "unsqueeze", "void", "where", "zeros", "zeros_like"})
 
 
