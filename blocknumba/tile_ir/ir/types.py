@@ -73,7 +73,7 @@ class DType:
         """The dtype itself: of Triton's types, the one without a shape."""
         return self
 
-    element_ty = scalar  # of Triton's pointers; here the dtype of an array is that of its elements
+    element_ty = scalar  # of Triton's pointers; under bn.jit the dtype of an array is its elements'
 
     @property
     def primitive_bitwidth(self) -> int:
