@@ -25,7 +25,7 @@ from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.uses import carried, is_loop
 from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.map import map_
-from blocknumba.tile_ir.ops.memory import load
+from blocknumba.tile_ir.ops.memory import load, store
 from blocknumba.tile_ir.ops.order import sort
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
 
@@ -55,6 +55,7 @@ LARGE_WORDS_PER_THREAD = 32  # beyond this a thread needs twice the registers
 # Dots: 64 accumulator words a thread, which leaves as many registers for operands; 128 where there
 # would be too many warps, and with mma.sync: a warp with 64 x 64 of them reads operands the least.
 ACCUMULATOR_WORDS_PER_WARP = 2048
+WARPGROUP_SUMS = 16384  # of one warpgroup: 128 words a thread
 ROWS_PER_WARP = 16  # of an instruction; wgmma takes 64 rows from 4 warps
 LARGE_ACCUMULATOR = 64  # words of a thread; beyond this it needs all the registers it can have
 
@@ -97,7 +98,8 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
     dots = [op for op in walk(fn.body) if op.opdef is dot]
     if dots:
         warps = max(_warps_of_dot(op, features) for op in dots)
-        return min(warps, WARPGROUP) if _fit_one_warpgroup(fn, features) else warps
+        is_one_enough = _fit_one_warpgroup(fn, features) or _are_few_sums(fn, dots, features)
+        return min(warps, WARPGROUP) if is_one_enough else warps
     sorts = [op for op in walk(fn.body) if op.opdef is sort]
     if max(map(_sorted_words, sorts), default=0) >= _largest_tile_words(fn):
         return max(map(_warps_of_sort, sorts))
@@ -195,6 +197,20 @@ def _reads(value: Value, op: Op) -> bool:
             seen.add(found)
             waiting += found.operands
     return False
+
+
+def _are_few_sums(fn: Function, dots: list[Op], features: frozenset[str]) -> bool:
+    """Whether one warpgroup holds the sums of all dots in half of its registers, and programs are
+    as many as tiles: as fast as two warpgroups where TMA fetches, faster where threads copy.
+
+    A program that stores tile after tile is one of few, often one on a multiprocessor.
+    """
+    sums = sum(words(op.result.type) for op in dots)
+    are_wgmma = "wgmma" in features and not any(
+        is_ieee_float32(op) or op.result.type.dtype.bits > WORD_BITS for op in dots)
+    return are_wgmma and sums <= WARPGROUP_SUMS and not any(
+        {dot, store} <= {op.opdef for op in walk(around.regions[0])}
+        for around in walk(fn.body) if is_loop(around))
 
 
 def _warps_of_sort(op: Op) -> int:

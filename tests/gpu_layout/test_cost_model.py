@@ -121,32 +121,50 @@ def test_large_threads_get_more_registers(size, warps, threads):
 HOPPER = MIN_FEATURES | {"wgmma"}
 
 
-def dot_kernel(shape, dtype="float16", depth=32):
-    """A kernel with a dot; shape: of its accumulator."""
+def dot_kernel(shape, dtype="float16", depth=32, walks=False):
+    """A kernel with a dot; shape: of its accumulator; walks: it stores one result after another."""
     extents = "x".join(map(str, shape[:-2]))
     extents = f"{extents}x" if extents else ""
     rows, columns = shape[-2:]
+    made = f"dot %a, %b, %acc : tile<{extents}{rows}x{columns}xfloat32>"
+    if walks:
+        made = f"""%start = constant {{value=0}} : int32
+  %stop = constant {{value=9}} : int32
+  %step = constant {{value=1}} : int32
+  for %start, %stop, %step (%i: int32) {{
+    %d = {made}
+    %pointers = splat %y : tile<{extents}{rows}x{columns}xptr<float32>>
+    store %pointers, %d
+    yield
+  }}"""
     return parse(f"""kernel k(
   %x: ptr<{dtype}> = pointer(x)
+  %y: ptr<float32> = pointer(y)
 ) {{
   %one = load %x : {dtype}
   %a = splat %one : tile<{extents}{rows}x{depth}x{dtype}>
   %b = splat %one : tile<{extents}{depth}x{columns}x{dtype}>
   %zero = constant {{value=0.0}} : float32
   %acc = splat %zero : tile<{extents}{rows}x{columns}xfloat32>
-  %d = dot %a, %b, %acc : tile<{extents}{rows}x{columns}xfloat32>
+  {"" if walks else "%outside = "}{made}
   return
 }}
 """)
 
 
 @pytest.mark.parametrize("shape, warps", [
-    ((16, 16), 1), ((32, 16), 2), ((32, 32), 4), ((64, 64), 4), ((128, 64), 4), ((128, 128), 8),
+    ((16, 16), 1), ((32, 16), 2), ((32, 32), 4), ((64, 64), 4), ((128, 64), 4),
     ((64, 256), 4), ((128, 256), 8), ((256, 128), 8), ((256, 256), 16), ((1, 1024), 4),
     ((16, 64, 64), 16)])
 def test_a_warp_has_as_many_sums_as_leave_registers_for_the_operands(shape, warps):
     assert default_num_warps(dot_kernel(shape), HOPPER) == warps
     assert default_num_warps(dot_kernel(shape, "float32"), MIN_FEATURES) == warps
+
+
+def test_one_warpgroup_makes_a_tile_of_sums_unless_a_program_makes_many_tiles():
+    assert default_num_warps(dot_kernel((128, 128)), HOPPER) == 4
+    assert default_num_warps(dot_kernel((128, 128), walks=True), HOPPER) == 8
+    assert default_num_warps(dot_kernel((128, 128), "float32"), HOPPER) == 8
 
 
 @pytest.mark.parametrize("shape, warps", [
@@ -155,7 +173,7 @@ def test_warps_of_mma_have_64_by_64_sums(shape, warps):
     assert default_num_warps(dot_kernel(shape), MIN_FEATURES) == warps
 
 
-@pytest.mark.parametrize("shape, threads", [((64, 64), 512), ((128, 128), 512), ((128, 256), 256)])
+@pytest.mark.parametrize("shape, threads", [((64, 64), 512), ((128, 128), 256), ((128, 256), 256)])
 def test_products_get_registers_for_their_operands(shape, threads):
     fn = dot_kernel(shape)
 
