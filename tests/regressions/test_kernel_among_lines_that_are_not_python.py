@@ -5,6 +5,7 @@ import linecache
 import numpy as np
 
 import blocknumba.triton as triton
+import blocknumba.triton.language as tl
 
 CELL = """\
 %matplotlib inline
@@ -13,14 +14,14 @@ CELL = """\
 def halves(x, out, n):
     half = 0.5
     for i in range(n):
-        out[i] = x[i] * half
+        tl.store(out + i, tl.load(x + i) * half)
 """
 
 
 def test_a_kernel_is_found_beside_commands_of_a_notebook():
     file = "<cell with a command>"
     linecache.cache[file] = (len(CELL), None, CELL.splitlines(keepends=True), file)
-    scope = {"triton": triton}
+    scope = {"triton": triton, "tl": tl}
     exec(compile(CELL.replace("%matplotlib inline", "pass"), file, "exec"), scope)
     x, out = np.arange(4, dtype=np.float32), np.full(4, np.nan, np.float32)
 
