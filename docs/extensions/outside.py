@@ -18,6 +18,7 @@ PAGES = {ROOT / file: DOCS / page for file, page in {
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changes.md",
     "perf/NOTES.md": "project/measuring.md",
+    "tests/triton/suite/README.md": "project/triton_suite.md",
     "examples/README.md": "project/examples.md",
     "examples/aot/README.md": "project/ahead_of_time.md",
     "examples/tutorial/README.rst": "tutorial/index.rst",
