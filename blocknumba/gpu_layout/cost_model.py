@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from blocknumba.gpu_layout.async_copies.ops import WARPGROUP
 from blocknumba.gpu_layout.async_copies.residency import MAX_REGISTERS, chained_dot_registers
 from blocknumba.gpu_layout.dots.operands import is_ieee_float32
+from blocknumba.gpu_layout.layouts.registers import WARP_SIZE
 from blocknumba.tile_ir.analysis.live_tiles import WORD_BITS, live_tiles, words
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import attribute
@@ -48,7 +49,6 @@ UNEXCHANGED_WORDS_PER_WARP = 2048
 # greatest of many are kept by each warp first.
 SORTED_WORDS_PER_WARP, KEPT_WORDS_PER_WARP = 512, 2048
 LOADS_IN_FLIGHT = 3  # loaded tiles that fit in the registers of a largest tile, one after the other
-WARP_SIZE = 32
 # Of a multiprocessor: fewer threads do not keep memory busy, more have too few registers each.
 RESIDENT_THREADS = 1024
 LARGE_WORDS_PER_THREAD = 32  # beyond this a thread needs twice the registers

@@ -18,10 +18,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from blocknumba.gpu_layout.async_copies.ops import WARPGROUP
 from blocknumba.gpu_layout.cost_model import (
     ACCUMULATOR_WORDS_PER_WARP, MEDIUM_MAX_WARPS, SMALL_MAX_WARPS,
 )
+from blocknumba.gpu_layout.layouts.registers import WARP_SIZE
 from blocknumba.nvvm_lower.target import Target
+from blocknumba.tile_ir.analysis.live_tiles import WORD_BITS
 from blocknumba.tile_ir.analysis.work import Numbers, Task, Work
 
 # Multiply-adds of one multiprocessor in a cycle, times the bytes of an operand.
@@ -46,7 +49,7 @@ DISPATCH = 145  # from the start of one program to that of the next
 HIDDEN = 0.1  # of the time that something else takes longer than
 STEP = 25  # from one iteration to the next
 BASE_REGISTERS, REGISTERS_OF_WORD = 28, 2.5  # of a thread, without products
-WARPGROUP = 4  # warps
+OPERAND_REGISTERS = 64  # of a thread beside its sums, with products
 MAX_STAGES, CHAINED_STAGES = 6, 2
 MIN_ROWS, MIN_COLUMNS, MIN_DEPTH = 16, 8, 16  # of a product
 # Words of products of a program: of wgmma; of mma.sync; where operands need many registers, or
@@ -113,7 +116,7 @@ class _Residence:
         stages = np.minimum(most, target.shared_bytes_per_block // stage_bytes)
         resident = np.minimum(
             target.shared_bytes_per_processor // (stage_bytes * np.maximum(stages, 1)),
-            target.registers_per_processor // (words + warps * 32 * 64))
+            target.registers_per_processor // (words + warps * WARP_SIZE * OPERAND_REGISTERS))
         each = np.ceil(programs / machine.multiprocessors)
         is_cramped = target.has("tma") or any(
             task.dtype in ELEMENTWISE or task.bits == 64 for task in dots)
@@ -198,10 +201,11 @@ def _rows(work: Work, programs: Numbers, machine: Machine, arrays: Mapping[str, 
     words = np.maximum(sum(map(_words, single)), largest) + sum(map(_words, work.of("carried")))
     warps = 2.0 ** np.clip(np.floor(np.log2(np.maximum(words, 1) / 512)), 0, 3)
     warps = np.where(words > 16384, 16, warps)
-    registers = BASE_REGISTERS + REGISTERS_OF_WORD * words / (warps * 32)
+    registers = BASE_REGISTERS + REGISTERS_OF_WORD * words / (warps * WARP_SIZE)
+    threads = warps * WARP_SIZE
     resident = np.minimum(
-        target.registers_per_processor // (registers * warps * 32),
-        np.minimum(target.blocks_per_processor, target.threads_per_processor // (warps * 32)))
+        target.registers_per_processor // (registers * threads),
+        np.minimum(target.blocks_per_processor, target.threads_per_processor // threads))
     each = programs / machine.multiprocessors
     resident = np.clip(resident, 1, np.ceil(each))
     turns = np.maximum(np.ceil(each / resident), 1)
@@ -239,7 +243,7 @@ def _multiplied(task: Task, target: Target, warps: Numbers) -> Numbers:
     batches, rows, columns, depth = task.shape
     size = task.bits / 8
     if task.dtype in ELEMENTWISE:
-        return _multiplied_elementwise(task, warps * 32)
+        return _multiplied_elementwise(task, warps * WARP_SIZE)
     if task.bits == 64:
         rate = FLOAT64_RATE
     else:
@@ -282,7 +286,7 @@ def _sums(work: Work) -> Numbers:
 
 def _product_words(task: Task) -> Numbers:
     """Words of the sums of a product."""
-    return math.prod(task.shape[:3]) * max(task.bits // 32, 1)
+    return math.prod(task.shape[:3]) * max(task.bits // WORD_BITS, 1)
 
 
 def _same(x: tuple[Numbers, ...], y: tuple[Numbers, ...]) -> bool:
@@ -290,7 +294,7 @@ def _same(x: tuple[Numbers, ...], y: tuple[Numbers, ...]) -> bool:
 
 
 def _words(task: Task) -> Numbers:
-    return task.elements * max(task.bits / 32, 1)
+    return task.elements * max(task.bits / WORD_BITS, 1)
 
 
 def _largest(work: Work) -> Numbers:
@@ -312,5 +316,5 @@ def _fetched(task: Task) -> Numbers:
 
 def _computed(work: Work) -> Numbers:
     """Slots of arithmetic of a program."""
-    return sum(task.elements * COSTS.get(task.name, 1) * max(task.bits // 32, 1) * work.times(task)
-               for task in work.of("compute", "exchange"))
+    return sum(task.elements * COSTS.get(task.name, 1) * max(task.bits // WORD_BITS, 1)
+               * work.times(task) for task in work.of("compute", "exchange"))

@@ -17,6 +17,7 @@ from blocknumba.gpu_layout.layouts.registers import WARP_SIZE
 from blocknumba.gpu_layout.layouts.shared import is_buffer
 from blocknumba.gpu_layout.options import RESERVED_BYTES, LayoutOptions
 from blocknumba.gpu_layout.placement.planner import tile_bytes
+from blocknumba.tile_ir.analysis.live_tiles import WORD_BITS
 from blocknumba.tile_ir.ir.function import Function, Op, walk
 from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.ir.uses import is_loop
@@ -66,7 +67,6 @@ def register_limit(options: LayoutOptions) -> int:
 # Programs that share a multiprocessor without producers.  Three come first: of two, often both
 # compute, or both multiply.  Two are better than one whose dots overlap.  Measured: perf/NOTES.md
 RESIDENT_PROGRAMS = (3, 2)
-WORD_BITS = 32
 PAIRED_COPIES = 4  # slots of a ring with which two programs are faster than one with more
 RESIDENT_COPIES = 2  # slots of a ring: other programs compute while one waits
 SYSTEM_BYTES = 1024  # of shared memory that every program has.  Source: CUDA Programming Guide
