@@ -57,7 +57,7 @@ def _opened(builder: ir.IRBuilder, part: Part) -> object:
     of = part.type
     if isinstance(of, types.Omitted) and is_structured(of.value):
         return structured(type(of.value), [_opened(builder, Part(types.Omitted(item), part.value))
-                                      for item in of.value])
+                                           for item in of.value])
     if isinstance(of, types.BaseTuple):
         items = [Part(item, builder.extract_value(part.value, index))
                  for index, item in enumerate(of)]
