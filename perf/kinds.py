@@ -36,6 +36,7 @@ import kinds_later  # noqa: F401  registers
 import kinds_more  # noqa: F401  registers
 import kinds_products  # noqa: F401  registers
 import kinds_rows  # noqa: F401  registers
+import kinds_third  # noqa: F401  registers
 from kinds_case import KINDS, TOLERANCES, Kind, Launch, Make, worst
 from measure import gpu_timer, interleaved, medians
 
@@ -45,7 +46,7 @@ from blocknumba.settings import SETTINGS
 
 TEXTS = ("kinds_kernels_rows", "kinds_kernels_data", "kinds_kernels_dots",
          "kinds_kernels_more", "kinds_kernels_attention", "kinds_kernels_products",
-         "kinds_kernels_later")
+         "kinds_kernels_later", "kinds_kernels_third")
 ROUNDS, SECONDS_OF_A_TIMING, MAX_REPEATS, CAP = 10, 2e-3, 20, 1.2
 SECONDS_OF_A_LAUNCH, CLOCK_HZ = 60e-6, 1.8e9  # of the host, at most; of a GPU, about
 TRITON, OURS, OWN_WARPS = "Triton", "ours", "own warps"
