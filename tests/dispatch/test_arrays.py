@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import blocknumba as bn
 from blocknumba.dispatch.launch.arrays import array_info, host_view
 from blocknumba.errors import BlockTypeError, BlockValueError
 from blocknumba.tile_ir.ir.types import DTYPES, float32, float64
@@ -59,7 +60,7 @@ def test_axes_that_are_never_stepped_along_count_as_contiguous(shape, strides, e
     (np.zeros(3, "f4,i4"), BlockTypeError, "given an array of"),
     (np.zeros(3, ">f4"), BlockTypeError, "(?s)given an array of >f4.*hint: use x.astype"),
     (np.ma.zeros(3), BlockTypeError, "given a masked array"),
-    (np.zeros((1,) * 7), BlockTypeError, "given an array of rank 7, accepted 0 to 6"),
+    (np.zeros((1,) * 17), BlockTypeError, "given an array of rank 17, accepted 0 to 16"),
     (np.zeros(8, "i2,f4")["f1"], BlockValueError, "given a stride of 6 bytes along axis 0"),
 ], ids=["complex", "object", "record", "byte order", "mask", "rank", "stride"])
 def test_an_array_that_a_kernel_cannot_use_is_an_error_that_names_it(array, error, message):
@@ -147,3 +148,18 @@ def test_the_memory_lives_as_long_as_the_view():
 
     assert ctypes.c_float.from_address(view.ctypes.data).value == 7
     assert array_info(view, WHERE).dtype == float32
+
+
+@pytest.mark.parametrize("interpret", [False, True])
+def test_arrays_and_tiles_may_have_many_axes(interpret):
+    @bn.jit
+    def reverse_axes(x, out):
+        box = (bn.span(0, 2),) * 9
+        out[box] = bn.permute(x[box], (8, 7, 6, 5, 4, 3, 2, 1, 0))
+
+    x = np.random.default_rng().integers(0, 1000, (2,) * 9)
+    out = np.full_like(x, -1)
+
+    reverse_axes[1](x, out, interpret=interpret)
+
+    np.testing.assert_array_equal(out, x.T)

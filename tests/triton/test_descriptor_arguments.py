@@ -55,6 +55,20 @@ def test_another_box_is_other_code_and_the_same_is_not():
     np.testing.assert_array_equal(y[:, :16], 2)
 
 
+@pytest.mark.parametrize("options", [{}, {"interpret": True}])
+def test_the_dtype_of_a_descriptor_is_that_of_its_elements(options):
+    @triton.jit
+    def converted(source, target):
+        if source.dtype == tl.float16:  # a question that compilation answers
+            target.store([0, 0], source.load([0, 0]).to(target.dtype) + 1)
+
+    x, y = np.ones((16, 16), np.float16), np.zeros((16, 16), np.float32)
+    converted[(1,)](TensorDescriptor.from_tensor(x, [16, 16]),
+                    TensorDescriptor.from_tensor(y, [16, 16]), **options)
+
+    np.testing.assert_array_equal(y, 2)
+
+
 def test_elements_outside_are_what_the_padding_says():
     @triton.jit
     def corner(source, out):

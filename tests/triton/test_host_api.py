@@ -156,6 +156,23 @@ def test_native_code_has_texts_too(arrays):
     assert compiled.metadata.target == GPUTarget("cpu", 0, 1)
 
 
+@triton.jit
+def staged(x, out, n, B: tl.constexpr, num_stages: tl.constexpr):
+    for start in tl.range(0, n, B, num_stages=num_stages):
+        place = start + tl.arange(0, B)
+        tl.store(out + place, tl.load(x + place, mask=place < n) * num_stages, mask=place < n)
+
+
+@pytest.mark.parametrize("given", [(40, 16, 3), (40,)])
+def test_compiled_code_is_launched_with_a_parameter_named_as_an_option(given):
+    x, out = np.arange(40, dtype=np.float32), np.zeros(40, np.float32)
+    compiled = staged.warmup(x, out, 40, B=16, num_stages=3, num_warps=2, grid=(1,))
+
+    compiled[(1,)](x, out, *given)
+
+    np.testing.assert_array_equal(out, x * 3)
+
+
 def test_without_fusion_products_and_sums_are_rounded_apart():
     @triton.jit
     def sums(x, out, B: tl.constexpr):

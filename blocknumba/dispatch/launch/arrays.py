@@ -14,10 +14,9 @@ import numpy as np
 
 from blocknumba.dispatch.launch.driver import host_pointer, require_driver
 from blocknumba.errors import BlockError, BlockTypeError, BlockValueError, require
-from blocknumba.tile_ir.ir.types import DTYPES, Box, DType, dtype_of
+from blocknumba.tile_ir.ir.types import DTYPES, MAX_RANK, Box, DType, dtype_of
 from blocknumba.wording import shortened, shown
 
-MAX_RANK = 6
 LEGACY_STREAM = 0
 
 

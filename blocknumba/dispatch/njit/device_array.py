@@ -44,7 +44,7 @@ def device(x: object) -> DeviceArray:
     """View an array in GPU memory as an argument of `@njit` functions that launch kernels on it.
 
     x: an array of CuPy, Torch or Numba, or of any library with `__cuda_array_interface__` or
-        DLPack, of rank 0 to 6.  Make the view once and pass it many times: it costs more than a
+        DLPack, of rank 0 to 16.  Make the view once and pass it many times: it costs more than a
         launch.  In the function it has `shape`, `ndim` and `size`.
     Launches go to the stream that is current in x's library now; a stream that a launch names wins.
     Errors: BlockTypeError for anything else; those of a launch that is given x.

@@ -11,7 +11,7 @@ import numpy as np
 from blocknumba.errors import BlockTypeError
 from blocknumba.wording import did_you_mean, shown
 
-
+MAX_RANK = 16  # of tiles and of arrays
 BOOL, INT, UINT, FLOAT = "bool", "int", "uint", "float"
 
 
@@ -318,7 +318,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class ArrayArgument:
-    """An array of any rank from 0 to 6 in global memory.
+    """An array of any rank from 0 to MAX_RANK in global memory.
 
     strides: per axis, in elements, when it is a compile-time constant (0 or 1), else None.
     extents: per axis, when it is a compile-time constant, else None.

@@ -6,13 +6,11 @@ import numpy as np
 
 from blocknumba.errors import require
 from blocknumba.tile_ir.ir.opdef import PURE, op
-from blocknumba.tile_ir.ir.types import DTYPES, PointerType, TileType, int32
-
-MAX_RANK = 8
+from blocknumba.tile_ir.ir.types import DTYPES, MAX_RANK, PointerType, TileType, int32
 
 
 def require_shape(name: str, shape: tuple[int, ...]) -> None:
-    """Require a tuple of powers of two, of rank 8 at most."""
+    """Require a tuple of powers of two, of rank MAX_RANK at most."""
     require(isinstance(shape, tuple) and all(isinstance(n, int) for n in shape),
             "{}: shape must be compile-time ints, got {!r}", name, shape)
     require(len(shape) <= MAX_RANK, "{}: given rank {}, accepted at most {}", name, len(shape),

@@ -38,7 +38,7 @@ def _axis_hint(a: tuple[int, ...], b: tuple[int, ...]) -> str:
 def splat(x, *, shape) -> TileType:
     """A scalar repeated to a tile of shape.
 
-    x: scalar of any dtype, pointers included; shape: powers of two, of rank 8 at most.
+    x: scalar of any dtype, pointers included; shape: powers of two, of rank MAX_RANK at most.
     Source: numpy.full.
     """
     require(x.is_scalar, "splat: given {}, accepted a scalar", x)

@@ -21,8 +21,8 @@ import numpy as np
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import PURE, op
-from blocknumba.tile_ir.ir.types import PointerType, TileType, ViewType, bool_
-from blocknumba.tile_ir.ops.create import MAX_RANK, require_shape
+from blocknumba.tile_ir.ir.types import MAX_RANK, PointerType, TileType, ViewType, bool_
+from blocknumba.tile_ir.ops.create import require_shape
 from blocknumba.tile_ir.ops.shape import common_shape
 
 

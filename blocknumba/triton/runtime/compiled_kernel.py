@@ -147,8 +147,9 @@ class CompiledKernel(Compiled):
         require(len(arguments) == len(names), "{}: given {} arguments, accepted {} ({})", self.name,
                 len(arguments), len(free), ", ".join(free), error=BlockTypeError)
         chosen, own = self.specialization.options, self.fn.options
+        parameters = {formal.name for formal in formals}  # one named as an option sets it too
         options = {name: getattr(chosen, name) for name in _OPTIONS
-                   if getattr(chosen, name) != getattr(own, name)}
+                   if name not in parameters and getattr(chosen, name) != getattr(own, name)}
         return self.fn[grid](**dict(zip(names, arguments)) | self.constants, stream=stream,
                              **options)
 

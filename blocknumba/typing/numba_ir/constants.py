@@ -39,7 +39,7 @@ class KnownAttributes(folding.Opaque):
 
     def get(self, name: str, dialect: Dialect | None) -> object:
         """An attribute, or UNKNOWN.   dialect: of who asks; None for the kernel's."""
-        is_array = isinstance(self.argument, ArrayArgument)
+        is_array = isinstance(self.argument, ArrayArgument) and self.argument.box is None
         if name == "dtype":
             dtype = self.argument.dtype
             return (dialect or self.dialect).pointer_dtype(dtype) if is_array else dtype
