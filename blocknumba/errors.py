@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
 
-from blocknumba.wording import did_you_mean, formatted
+from blocknumba.wording import did_you_mean, file_name, formatted
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ def require_known(what: str, given: Iterable[str], known: Sequence[str],
 
 def _excerpt(loc: Loc, prefix: str) -> list[str]:
     """The lines that show a location: file, line and function; the source; carets."""
-    name = loc.file.replace("\\", "/").rsplit("/", 1)[-1]
+    name = file_name(loc.file)
     where = f", in {loc.function}" if loc.function else ""
     lines = [f"  {prefix}{name}, line {loc.line}{where}"]
     source = linecache.getline(loc.file, loc.line).rstrip()

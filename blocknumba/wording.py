@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import string
+import sys
 import types
 from collections.abc import Iterable
 
@@ -15,6 +16,20 @@ _MAX_BITS = 128  # of an int that is shown with all its digits
 MAX_NESTING = 3  # of tuples and lists
 _CLOSE = 0.65  # the ratio of difflib from which two names look alike
 _MAX_SUGGESTIONS = 2
+
+
+def file_name(path: str) -> str:
+    """The name of a file of source: of a cell as IPython shows it, Cell In[3]; else its last part.
+
+    Source: IPython, CachingCompiler.format_code_name.
+    """
+    # asked only where it is there already: who has no cells needs no IPython
+    ipython = sys.modules.get("IPython")
+    shell = ipython and ipython.get_ipython()
+    cell = shell and shell.compile.format_code_name(path)
+    if cell:
+        return " ".join(cell)
+    return path.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def shown(value: object, nesting: int = 0) -> str:

@@ -2,8 +2,12 @@
 
 import contextlib
 import io
+import re
+import xml.etree.ElementTree as ElementTree
 
 import pytest
+
+from blocknumba.errors import BlockValueError
 
 interactiveshell = pytest.importorskip(
     "IPython.core.interactiveshell", reason="IPython, which runs the cells, is not installed")
@@ -22,9 +26,11 @@ def halve(x, BLOCK: bn.constexpr):
 @pytest.fixture
 def shell():
     # none of this belongs in the history of the user's own sessions
-    made = interactiveshell.InteractiveShell(config=Config({"HistoryManager": {"enabled": False}}))
+    made = interactiveshell.InteractiveShell.instance(
+        config=Config({"HistoryManager": {"enabled": False}}))
     made.run_cell(IMPORTS)
-    return made
+    yield made
+    made.clear_instance()
 
 
 def printed(shell, cell):
@@ -86,3 +92,62 @@ results = bn.testing.perf_report(sizes)(lambda n, power: n**power).run()
 
     assert table.startswith("<table><caption>powers</caption>")
     assert "<th>n &lt; 9</th>" in table and "<tr><td>2</td><td>2</td><td>4</td></tr>" in table
+
+
+COMPILED = """
+@bn.jit
+def double(x, out, BLOCK: bn.constexpr):
+    r = bn.block(0, BLOCK)
+    out[r] = x[r] * 2
+
+@bn.jit
+def product(x, w, out):
+    out[bn.block(0, 64), bn.block(1, 64)] = bn.dot(
+        x[bn.block(0, 64), bn.span(0, 64)], w[bn.span(0, 64), bn.block(1, 64)])
+
+run = double[1](np.ones(8, np.float32), np.ones(8, np.float32), BLOCK=8, num_warps=2)
+made = bn.compile(product, ("f16[:,::1]:16", "f16[:,::1]:16", "f32[:,::1]:16"), target="sm_90a")
+"""
+
+
+def test_an_error_names_the_cell_as_ipython_does(shell):
+    shell.run_cell("# the first cell", store_history=True)
+    shell.run_cell(f"SIZE = 3{KERNEL}", store_history=True)
+
+    lines = printed(shell, "halve[1](np.ones(5, np.float32), BLOCK=8)")
+
+    place = next(line for line in lines if line.endswith(", in halve"))
+    assert re.fullmatch(r"  Cell In\[2\], line 5, in halve", place), lines
+
+
+def test_kernels_and_code_are_tables_of_html(shell):
+    assert printed(shell, COMPILED) == []
+
+    kernel, code, stats = shown(shell, "double"), shown(shell, "run"), shown(shell, "made.stats")
+
+    assert "double(x, out, BLOCK)" in kernel and "x: float32[::1]:16" in kernel
+    assert "BLOCK=8, num_warps=2</td>" in code and "ms" in code and "vector loads" in code
+    assert "<td>64x64x64, float16 in float32</td>" in stats
+
+
+def test_layouts_are_pictures_of_svg_in_plain_colours(shell):
+    printed(shell, COMPILED)
+
+    table = shown(shell, "made.layouts")
+    pictures = [ElementTree.fromstring(shell.display_formatter.format(layout)[0]["image/svg+xml"])
+                for layout in shell.ev("made.layouts")]
+
+    assert len(pictures) == table.count("<svg") > 1
+    fills = {shape.get("fill") for picture in pictures for shape in picture.iter()} - {None}
+    assert all(re.fullmatch("#[0-9a-f]{6}", fill) for fill in fills) and len(fills) > 4
+    assert any("shared memory" in "".join(picture.itertext()) for picture in pictures)
+
+
+def test_a_layout_says_which_tiles_have_it_and_what_makes_them(shell):
+    printed(shell, COMPILED)
+
+    lines = str(shell.ev("made.layouts")).splitlines()
+
+    assert any("64x64xfloat32" in line and "warp:" in line for line in lines)
+    with pytest.raises(BlockValueError, match="layouts: double was compiled for"):
+        shell.ev("run").layouts

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
-from blocknumba.dispatch.tune.store import (
-    Series, frame, html_table, plot_lines, show_figure, text_table, write_csv,
-)
+from blocknumba.dispatch.tune.store import Series, frame, plot_lines, show_figure
 from blocknumba.errors import BlockValueError, require
+from blocknumba.tables import html_table, text_table, write_csv
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from blocknumba.drawing import (
     FAINT, INK, LINE, PAPER, RULE, SIZE, Drawing, colour, shortened, text_width,
 )
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
-from blocknumba.gpu_layout.layouts.registers import LANE, REGISTER, WARP, shape_of
-from blocknumba.gpu_layout.layouts.render import chunks_of_buffer, warps_of_tile
-from blocknumba.gpu_layout.layouts.shared import OFFSET
+from blocknumba.gpu_layout.layouts.registers import shape_of
+from blocknumba.gpu_layout.layouts.render import picture
 from blocknumba.gpu_layout.memory.allocate_shared import Lifetime, lifetimes
 from blocknumba.gpu_layout.ops import barrier
 from blocknumba.tile_ir.ir.function import Function, walk
@@ -26,7 +25,6 @@ ROW = SIZE * LINE  # pixels
 GOLDEN_ANGLE = 137.508  # degrees; hues that follow each other by it stay far apart
 INDENT = 2  # characters
 MAX_LAYOUTS = 4  # that are drawn; the others have their letter and their text only
-PICTURE = 150.0  # pixels of the longest side of a tile
 
 
 class Hues:
@@ -188,22 +186,7 @@ def _layout_picture(layout: LinearLayout, letter: str, row: Row) -> Drawing:
     badge_on(drawing, 0, 0, letter)
     drawing.text(ROW + 6, ROW - 5, row.type, bold=True)
     drawing.text(ROW + 6, 2 * ROW - 6, str(layout), fill=FAINT, size=10)
-    if OFFSET in dict(layout.ins):
-        tile = row.ops[0].results[0].type
-        picture = chunks_of_buffer(layout, max(tile.dtype.bits // 8, 1), 2 * PICTURE, PICTURE / 2)
-        told = ("shared memory: first 128 bytes of the first 8 rows",
-                "a hue is one of 8 chunks of 16 bytes (4 banks)")
-    else:
-        picture = warps_of_tile(layout, 2 * PICTURE, PICTURE)
-        extents = {name: 1 << layout.bits(name) for name in (REGISTER, LANE, WARP)}
-        told = (f"{extents[WARP]} warps (hues) of {extents[LANE]} lanes, "
-                f"{extents[REGISTER]} registers a thread",
-                "black: the elements of thread 0")
-    drawing.place(picture, ROW + 6, 2 * ROW)
-    y = 2 * ROW + picture.height + ROW - 4
-    for line in told:
-        drawing.text(ROW + 6, y, line, fill=FAINT, size=10)
-        y += ROW - 3
+    drawing.place(picture(layout, row.ops[0].results[0].type), ROW + 6, 2 * ROW)
     return drawing
 
 

@@ -12,12 +12,13 @@ from blocknumba.dispatch.compile.machine_code import MachineCode
 from blocknumba.dispatch.compile.stats import Stats
 from blocknumba.dispatch.launch.driver import Driver
 from blocknumba.dispatch.launch.forks import COMPILATIONS, Lock
-from blocknumba.dispatch.launch.specialize import Specialization
+from blocknumba.dispatch.launch.specialize import Specialization, constant_text
 from blocknumba.dispatch.launch.tensor_maps import ArgumentInfo, sizes_in
 from blocknumba.errors import UNKNOWN, BlockKeyError, BlockValueError, Loc, require
 from blocknumba.nvvm_lower.toolchain import (
     AssembleOptions, compile_to_ptx, disassemble, what_is_missing,
 )
+from blocknumba.tables import html_table
 from blocknumba.tile_ir.ir.function import Function, walk
 from blocknumba.tile_ir.text.printer import text
 from blocknumba.tracebacks import without_our_frames
@@ -97,6 +98,7 @@ def _number(loc: Loc, numbers: dict[Loc, int]) -> int:
 
 
 if TYPE_CHECKING:
+    from blocknumba.dispatch.compile.layouts import Layouts
     from blocknumba.dispatch.compile.native import NativeCode, NativeStats
     from blocknumba.tile_ir.interpreter import Interpreter
 
@@ -164,7 +166,7 @@ class Compiled:
     def ptx(self) -> str:
         """The PTX; of a kernel that was linked from LTO IR, of the same NVVM IR.
 
-        Errors: BlockValueError when it was compiled for the interpreter.
+        Errors: BlockValueError when it was compiled for the CPU.
         """
         machine, options = self._require_machine("ptx"), self.specialization.options
         flags = AssembleOptions(fastmath=options.fastmath, lineinfo=options.lineinfo)
@@ -195,6 +197,18 @@ class Compiled:
         return Stats.of(self.name, self.specialization, machine, lambda: self.ptx,
                         lambda: self.chosen)
 
+    @cached_property
+    @without_our_frames
+    def layouts(self) -> Layouts:
+        """The layouts of its tiles: which thread, or place in shared memory, holds which element.
+
+        Errors: BlockValueError when it was not compiled for a GPU.
+        """
+        with COMPILATIONS.running():
+            # here and not above: import blocknumba must be fast, and few layouts are looked at
+            from blocknumba.dispatch.compile.layouts import Layouts
+        return Layouts(self._require_machine("layouts").gpu)
+
     def tile_text(self) -> str:
         """The text of the tile IR, which need not be parsed for it."""
         stored = isinstance(self.source, StoredFunction)
@@ -222,10 +236,26 @@ class Compiled:
     def __repr__(self) -> str:
         return f"<{self.name} compiled for {self.device}>"
 
+    def _repr_html_(self) -> str:
+        """Tables for notebooks: arguments, constants, options, stages, and the stats."""
+        interpreted = self.machine is None and self.native is None
+        times = ", ".join(f"{stage} {time:.1f} ms" for stage, time in self.times_ms.items())
+        return (html_table((), [("made for", self.made_for), ("times", times)], repr(self))
+                + ("" if interpreted else self.stats._repr_html_()))
+
+    @property
+    def made_for(self) -> str:
+        """The arguments, constants and options that it was compiled for."""
+        given = self.specialization
+        return ", ".join([
+            *(f"{name}: {argument}" for name, argument in given.arguments),
+            *(f"{name}={constant_text(value)}" for name, value in given.constants),
+            *(f"{name}={value!r}" for name, value in given.options.changed().items())])
+
     def _require_machine(self, what: str) -> MachineCode:
         require(self.machine is not None,
-                "{}: {} was compiled for the interpreter, which has no machine code", what,
-                self.name, error=BlockValueError,
+                "{}: {} was compiled for {}, accepted kernels for a GPU", what,
+                self.name, self.device, error=BlockValueError,
                 hint="" if self.machine else _how_to_get_machine_code())
         return self.machine
 
@@ -241,7 +271,7 @@ class Assembly(Mapping[str, str | bytes]):
 
     def __init__(self, compiled: Compiled):
         machine = compiled.machine
-        self._name = compiled.name
+        self._name, self._device = compiled.name, compiled.device
         self._makers: dict[str, Callable[[], str | bytes]] = {"tile": compiled.tile_text}
         if machine is not None:
             self._makers |= {
@@ -261,7 +291,7 @@ class Assembly(Mapping[str, str | bytes]):
         """Errors: BlockKeyError for a level that there is not."""
         if level in self._makers:
             return self._makers[level]()
-        told = "" if "ptx" in self._makers else ", which was compiled for the interpreter"
+        told = "" if "ptx" in self._makers else f", which was compiled for {self._device}"
         raise BlockKeyError(f"asm: given {level!r} of {self._name}{told}, accepted "
                             f"{', '.join(self._makers)}",
                             hint=_how_to_get_machine_code() if told

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from blocknumba.cpu_lower.printing import PrintOp
 from blocknumba.cpu_lower.target import host
 from blocknumba.cpu_lower.toolchain import Loaded, assembly_text, undefined
 from blocknumba.errors import Loc
+from blocknumba.tables import html_table
 from blocknumba.tile_ir.ir.function import Parameter
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,11 @@ class NativeStats:
     vector_stores: int
     masked: int
     gathers: int
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        return html_table((), ((field.name.replace("_", " "), getattr(self, field.name))
+                               for field in fields(self)))
 
 
 @dataclass(frozen=True)

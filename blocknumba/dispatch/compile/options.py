@@ -77,6 +77,11 @@ class Options:
         """The options by name, as a grid that is a function sees them."""
         return {name: getattr(self, name) for name in OPTION_NAMES}
 
+    def changed(self) -> dict[str, object]:
+        """The options by name that are not what they are where nobody gives any."""
+        return {field.name: getattr(self, field.name) for field in fields(self)
+                if field.name in OPTION_NAMES and getattr(self, field.name) != field.default}
+
     def override(self, changes: Mapping[str, object]) -> Options:
         """These options with some of them changed."""
         return replace(self, **changes) if changes else self

@@ -14,11 +14,10 @@ Remarks on one op are brought together by its location.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from pathlib import Path
 
 from blocknumba.dispatch.compile.machine_code import MachineCode
 from blocknumba.dispatch.launch.specialize import Specialization
@@ -27,7 +26,11 @@ from blocknumba.tile_ir.ir.remarks import (
     BY_THREADS, DOT, DOUBLES, NOT_EARLY, NOT_IN_ORDER, NOT_PARTITIONED, NOT_TMA, NOT_WGMMA,
     PRODUCERS, RING, TMA as BY_TMA, Remark,
 )
+from blocknumba.tables import html_table
+from blocknumba.wording import file_name
 
+
+Cells = tuple[str, str, str]  # of a row: a place in the source, what is there, how it is done
 
 TMA, ASYNCHRONOUS, THREADS = "TMA", "asynchronous", "threads"
 
@@ -57,13 +60,18 @@ class Access:
     undivided: str = ""
 
     def __str__(self) -> str:
+        return _line(self)
+
+    @property
+    def cells(self) -> Cells:
+        """Where, what and how."""
         width = f", {self.width_bytes} bytes at a time" if self.width_bytes else ""
         width += f", {self.cut_bytes} where the mask cuts them" if self.cut_bytes else ""
         width += f", a portion by each of {self.blocks} blocks" if self.blocks > 1 else ""
         width += f"; by each block for itself: {self.undivided}" if self.undivided else ""
         whys = ("not TMA", "not early")
         reasons = "".join(f"; {why}: {reason}" for why, reason in zip(whys, self.reasons))
-        return f"{_location(self.loc)}  {self.array} {self.tile}: {self.way}{width}{reasons}"
+        return _location(self.loc), f"{self.array} {self.tile}", f"{self.way}{width}{reasons}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +93,15 @@ class Dot:
     k_slices: int = 1
 
     def __str__(self) -> str:
+        return _line(self)
+
+    @property
+    def cells(self) -> Cells:
+        """Where, what and how."""
         extents = "x".join(map(str, self.extents))
         ahead = f", operands of {self.k_slices} k slices read ahead" if self.k_slices > 1 else ""
         reason = f"; not wgmma: {self.reason}" if self.reason else ""
-        return (f"{_location(self.loc)}  {extents}, {self.operands} in {self.acc}: "
+        return (_location(self.loc), f"{extents}, {self.operands} in {self.acc}",
                 f"{self.way}{ahead}{reason}")
 
 
@@ -108,8 +121,20 @@ class Ring:
     blocks: int = 1
 
     def __str__(self) -> str:
+        return _line(self)
+
+    @property
+    def cells(self) -> Cells:
+        """Nowhere in particular, what and how."""
         together = f", filled by {self.blocks} blocks together" if self.blocks > 1 else ""
-        return f"{self.array} {self.tile}: {self.copies} copies, {self.size_bytes} bytes{together}"
+        return ("", f"{self.array} {self.tile}",
+                f"{self.copies} copies, {self.size_bytes} bytes{together}")
+
+
+def _line(record: Access | Dot | Ring) -> str:
+    """The cells of a record as a line."""
+    where, what, how = record.cells
+    return f"{where}  {what}: {how}" if where else f"{what}: {how}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +239,7 @@ class _Explaining:
 def _location(loc: Loc) -> str:
     """File and line, and the line of the call that it was inlined at."""
     called = f" called in {loc.caller.line}" if loc.caller else ""
-    return f"{Path(loc.file).name}:{loc.line}{called}"
+    return f"{file_name(loc.file)}:{loc.line}{called}"
 
 
 _GLOBAL_LOAD = re.compile(r"ld\.global\S*?(?:\.v(\d+))?\.[bfsu](\d+)\b")
@@ -305,33 +330,34 @@ class Stats:
         return explain(self._machine.remarks)
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
+        lines = [self._summary]
+        for title, records in self._sections():
+            lines += [title, *(f"  {record}" for record in records)]
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        """The text as notebooks show it, its columns aligned."""
-        return f"<pre>{escape(str(self))}</pre>"
+        """The same as notebooks show it: a table for each kind of record."""
+        return f"<p>{escape(self._summary)}</p>" + "".join(
+            html_table((), [(record,) if isinstance(record, str) else record.cells
+                            for record in records], title)
+            for title, records in self._sections())
 
-    def _lines(self) -> Iterator[str]:
+    @property
+    def _summary(self) -> str:
         machine, target = self._machine, self._specialization.target
         warps = machine.threads // target.warp_size
         cluster = f"{machine.cluster} blocks of " if machine.cluster > 1 else ""
         producing = f" and {self.producers} that fetch" if self.producers else ""
         spills = f"{self.spills} bytes of spills" if self.spills else "no spills"
-        yield (f"{self._name} for {target}: {cluster}"
+        return (f"{self._name} for {target}: {cluster}"
                f"{warps - self.producers} warps{producing}, {self.registers} registers, {spills}, "
                f"{self.shared_bytes} bytes of shared memory, occupancy {self.occupancy:.0%}")
-        for kind in ("load", "store"):
-            yield from _titled(f"{kind}s", (a for a in self.accesses if a.kind == kind))
-        yield from _titled("products", self.products)
-        yield from _titled("rings", self.rings)
-        yield from _titled("float64", self.doubles)
-        yield from _titled("tiles", filter(None, [self.tiles]))
-        yield from _titled("options without effect", self.unused_options)
-        yield from _titled("warnings", self.warnings)
 
-
-def _titled(title: str, rows: Iterable[object]) -> Iterator[str]:
-    """A title and indented rows, if there are any."""
-    lines = [f"  {row}" for row in rows]
-    if lines:
-        yield from (title, *lines)
+    def _sections(self) -> Iterator[tuple[str, Sequence[Access | Dot | Ring | str]]]:
+        """Titles, and the records under each, where there are any."""
+        by_title = {f"{kind}s": [a for a in self.accesses if a.kind == kind]
+                    for kind in ("load", "store")}
+        by_title |= {"products": self.products, "rings": self.rings, "float64": self.doubles,
+                     "tiles": [*filter(None, [self.tiles])],
+                     "options without effect": self.unused_options, "warnings": self.warnings}
+        yield from ((title, records) for title, records in by_title.items() if records)

@@ -23,6 +23,7 @@ from blocknumba.dispatch.launch.driver import find_driver
 from blocknumba.dispatch.torch.dynamo import leave_us_alone
 from blocknumba.dispatch.launch.forks import COMPILATIONS, Lock
 from blocknumba.dispatch.launch.grid import Grid, grid_and_stream
+from blocknumba.dispatch.launch.inspected import Inspected
 from blocknumba.dispatch.launch.launcher import MAX_PLANS, MISSING, generate_launcher
 from blocknumba.dispatch.launch.nested_calls import NestedCalls
 from blocknumba.dispatch.launch.plan import KeyPlans, Plan
@@ -53,7 +54,7 @@ Launch = Callable[..., Compiled]
 leave_us_alone()  # with the first kernel that there can be, whether Torch comes before or after
 
 
-class Kernel(Named):
+class Kernel(Inspected, Named):
     """A block kernel: `kernel[grid](*arguments)` launches it.
 
     python_function: the decorated function.
@@ -285,33 +286,12 @@ class Kernel(Named):
                               disjoint and not (target is processor is None),
                               processor=processor), captures
 
-    def inspect_tile(self) -> dict[Specialization, str]:
-        """The tile IR of all code so far."""
-        return self._texts("tile")
-
-    def inspect_llvm(self) -> dict[Specialization, str]:
-        """The NVVM IR of all code so far, under Numba's name."""
-        return self._texts("nvvm")
-
-    def inspect_asm(self) -> dict[Specialization, str]:
-        """The PTX of all code so far, under Numba's name."""
-        return self._texts("ptx")
-
-    def inspect_sass(self) -> dict[Specialization, str]:
-        """The machine code of all code so far, under Numba's name; not of interpreted kernels."""
-        return self._texts("sass")
-
     def remake(self) -> tuple[type, tuple]:
         """See Named.remake."""
         return Kernel, (self.python_function, self.options)
 
     def __repr__(self) -> str:
         return f"<kernel {self.signature.kernel}({', '.join(self.signature.names)})>"
-
-    def _texts(self, level: str) -> dict[Specialization, str]:
-        kernels = (self, *self.nested.kernels.values())
-        return {specialization: compiled.asm[level] for kernel in kernels
-                for specialization, compiled in kernel._compiled.items() if level in compiled.asm}
 
     def _front_launcher(self, configuration: object, /, *arguments: object,
                      stream: object = None, **keywords: object) -> Compiled:

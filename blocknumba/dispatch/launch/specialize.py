@@ -228,6 +228,20 @@ def _frozen(value: object, where: str, of_object: Callable[[object], Hashable]) 
     return of_object(value)
 
 
+def constant_text(key: Hashable) -> str:
+    """The constant that has a key of frozen_constants, as text."""
+    match key:
+        case type() as cls, str(digits) if issubclass(cls, float):
+            return repr(float.fromhex(digits))
+        case type(), str(dtype), str(), tuple(shape), bytes(data):
+            return shown(np.frombuffer(data, dtype).reshape(shape))
+        case type(), (tuple() | frozenset()) as items:
+            return f"({', '.join(map(constant_text, items))})"
+        case type(), value:
+            return repr(value)
+    return getattr(key, "__qualname__", None) or str(key)
+
+
 def integer_class(value: int) -> int:
     """A small int, equal for ints with the same specialisation.
 

@@ -103,6 +103,10 @@ class Autotuner(Layer):
         return Autotuner, (self.kernel, self.configs, self.keys, self._pruning, self._measure,
                            self._persistent)
 
+    def _repr_html_(self) -> str:
+        """Tables for notebooks: the timings, and what the kernel was compiled for."""
+        return self.timings._repr_html_() + self.kernel._repr_html_()
+
     @property
     def timings(self) -> Timings:
         """The timings so far, measured or read from disk: str() of it is a table."""

@@ -18,7 +18,7 @@ from blocknumba.dispatch.launch.signature import Formal, Signature
 from blocknumba.dispatch.launch.specialize import ALIGNMENT, argument_of, freeze
 from blocknumba.dispatch.tiles.choice import bucket, bucketed
 from blocknumba.errors import BlockTypeError, BlockValueError, require, require_known
-from blocknumba.tile_ir.ir.types import ArrayArgument, DType
+from blocknumba.tile_ir.ir.types import DType
 from blocknumba.tracebacks import without_our_frames
 from blocknumba.wording import did_you_mean, shown
 
@@ -175,7 +175,7 @@ def tuning_key(arguments: Arguments, bound: Mapping[str, object], keys: Sequence
     arguments: those that are not tuned.  bound: their values.  options: of the launch.
     tiles: and what tiles are chosen by, shapes and ints in buckets.
     """
-    fields = [f"{name}: {_kind(info)}" for name, info in arguments.infos.items()]
+    fields = [f"{name}: {argument_of(info)}" for name, info in arguments.infos.items()]
     fields += [f"{name}={_text(value)}" for name, value in arguments.constants.items()]
     fields += [f"{name}={value!r}" for name, value in options.items()]
     fields += [f"{key}={_text(_named_value(key, arguments, bound, kernel))}" for key in keys
@@ -185,21 +185,6 @@ def tuning_key(arguments: Arguments, bound: Mapping[str, object], keys: Sequence
     exact = tuple(freeze(value, f"{kernel}: argument {name}")
                   for name, value in arguments.constants.items())
     return TuningKey(", ".join(fields), exact)
-
-
-def _kind(info: object) -> str:
-    """An argument's class: float32[:*16, ::1]:16 for a matrix whose rows are aligned.
-
-    A Python number, whose dtype is weak, is "float (float64)", or "int (int32)" and the like.
-    """
-    argument = argument_of(info)
-    if not isinstance(argument, ArrayArgument):
-        python = "float" if argument.dtype.is_float else "int"
-        return f"{python} ({argument.dtype})" if argument.weak else str(argument.dtype)
-    axes = [f"::{stride}" if stride is not None else f":*{divisor}"
-            for stride, divisor in zip(argument.strides, argument.stride_divisibility)]
-    wide = ", wide" * argument.wide
-    return f"{argument.dtype}[{', '.join(axes)}]:{argument.alignment}{wide}"
 
 
 def _near(info: object) -> object:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import hashlib
 import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from os import PathLike
 from pathlib import Path
 from types import FunctionType
@@ -18,6 +16,7 @@ from types import FunctionType
 from blocknumba.dispatch.compile.cache import (
     UNFINISHED, is_trusted, read_file, remove_file, replace_file,
 )
+from blocknumba.tables import html_table, text_table, write_csv
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,32 +32,6 @@ class Series:
     low: Sequence[float] = ()
     high: Sequence[float] = ()
     style: tuple[str | None, str | None] = (None, None)
-
-
-def text_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table with aligned columns, without trailing blanks."""
-    cells = [tuple(columns), *(tuple(map(str, row)) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells)]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
-                     for row in cells)
-
-
-def html_table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> str:
-    """A table for notebooks, without colours of its own."""
-    caption = f"<caption>{escape(title)}</caption>" if title else ""
-    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-    body = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>"
-                   for row in rows)
-    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def write_csv(path: str | PathLike, columns: Sequence[str],
-              rows: Sequence[Sequence[object]]) -> None:
-    """Write a table with a line of names."""
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows(rows)
 
 
 def plot_lines(x: Sequence[object], lines: Sequence[Series], *, x_label: str = "",

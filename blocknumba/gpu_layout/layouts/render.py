@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from blocknumba.drawing import INK, PAPER, Drawing, colour
+from blocknumba.drawing import FAINT, INK, LINE, PAPER, SIZE, Drawing, colour
 from blocknumba.errors import BlockValueError, require
 from blocknumba.gpu_layout.layouts import gf2
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout, unpack
@@ -19,12 +19,14 @@ from blocknumba.gpu_layout.layouts.registers import (
 )
 from blocknumba.gpu_layout.layouts.shared import BANKS, OFFSET
 from blocknumba.text_files import write_text
+from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.wording import quoted
 
 MAX_CELLS = 1 << 20  # of a picture; more than anybody looks at
 _NUMBER = re.compile(r"[0-9]{1,18}")
 CELL_WIDTH, CELL_HEIGHT = 46, 18  # pixels
 MAX_DOT = 14  # pixels of one element of a whole tile
+PICTURE = 150.0  # pixels of the height of a tile; twice that of its width
 CHUNK_BYTES, BANK_ROW_BYTES = 16, 4 * BANKS  # units of a swizzle
 WARP_HUES = 8  # warps whose colours can be told apart
 
@@ -103,6 +105,30 @@ def chunks_of_buffer(layout: LinearLayout, element_bytes: int, width: float,
     corner = [row[:BANK_ROW_BYTES // element_bytes] for row in _grid(layout)[:per_row]]
     return _areas([[_hue(360 * (int(cell.label) // chunk % per_row) // per_row) for cell in row]
                    for row in corner], width, height)
+
+
+def picture(layout: LinearLayout, tile: TileType) -> Drawing:
+    """Colours for who holds which element of a tile or of a buffer, with what they mean.
+
+    tile: has the layout.
+    """
+    drawing = Drawing()
+    if OFFSET in dict(layout.ins):
+        areas = chunks_of_buffer(layout, max(tile.dtype.bits // 8, 1), 2 * PICTURE, PICTURE / 2)
+        told = ("shared memory: first 128 bytes of the first 8 rows",
+                "a hue is one of 8 chunks of 16 bytes (4 banks)")
+    else:
+        areas = warps_of_tile(layout, 2 * PICTURE, PICTURE)
+        extents = {name: 1 << layout.bits(name) for name in (REGISTER, LANE, WARP)}
+        told = (f"{extents[WARP]} warps (hues) of {extents[LANE]} lanes, "
+                f"{extents[REGISTER]} registers a thread",
+                "black: the elements of thread 0")
+    drawing.place(areas, 0, 0)
+    y = areas.height + SIZE * LINE - 4
+    for line in told:
+        drawing.text(0, y, line, fill=FAINT, size=10)
+        y += SIZE * LINE - 3
+    return drawing
 
 
 def _areas(colours: list[list[str]], width: float, height: float) -> Drawing:

@@ -343,6 +343,13 @@ class ArrayArgument:
     def rank(self) -> int:
         return len(self.strides)
 
+    def __str__(self) -> str:
+        """Its class, as code is made for it: float32[:*16, ::1]:16 of a matrix of aligned rows."""
+        axes = [f"::{stride}" if stride is not None else f":*{divisor}"
+                for stride, divisor in zip(self.strides, self.stride_divisibility)]
+        wide = ", wide" * self.wide
+        return f"{self.dtype}[{', '.join(axes)}]:{self.alignment}{wide}"
+
 
 @dataclass(frozen=True, slots=True)
 class ScalarArgument:
@@ -360,6 +367,11 @@ class ScalarArgument:
     divisibility: int = 1
     minimum: int | None = None
     weak: bool = False
+
+    def __str__(self) -> str:
+        """Its dtype; "float (float64)", "int (int32)" and the like where that is weak."""
+        python = "float" if self.dtype.is_float else "int"
+        return f"{python} ({self.dtype})" if self.weak else str(self.dtype)
 
 
 Argument = ArrayArgument | ScalarArgument
