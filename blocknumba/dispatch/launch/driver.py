@@ -105,9 +105,19 @@ class Driver:
         if not pointer:
             return self.current_device()
         ordinal = self.api.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-        (device,) = self.check("cuPointerGetAttribute",
-                               self.api.cuPointerGetAttribute(ordinal, pointer))
-        return int(device)
+        device = ctypes.c_int()
+        self.check("cuPointerGetAttribute", (self._pointer_attribute(
+            ctypes.byref(device), int(ordinal), ctypes.c_uint64(pointer)),))
+        return device.value
+
+    @cached_property
+    def _pointer_attribute(self) -> Callable[..., int]:
+        """cuPointerGetAttribute: (data, attribute, pointer) to a status.
+
+        That of cuda-bindings 13.3 says device 0 for every pointer.
+        Source: NVIDIA/cuda-python, issue 2928.
+        """
+        return ctypes.CFUNCTYPE(ctypes.c_int)(self.address("cuPointerGetAttribute"))
 
     # Memory; all in the order of a stream, in the current context
 

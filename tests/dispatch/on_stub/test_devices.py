@@ -71,3 +71,16 @@ def test_a_launch_without_arrays_goes_to_the_current_device(stub, compiler):
             count[1](7)
 
     assert [launch.device for launch in stub.launches] == [0, 1, 0]
+
+
+def test_arrays_that_only_their_pointer_places_go_to_its_device(stub, compiler):
+    cuda = pytest.importorskip("numba.cuda")
+    copy = make_copy()
+
+    for device in (0, 1, 0, 1):
+        with find_driver().on_device(device):
+            x = cuda.device_array(4, np.float32)
+        with find_driver().on_device(0):
+            copy[1](x, x)
+
+    assert [launch.device for launch in stub.launches] == [0, 1, 0, 1]
