@@ -27,7 +27,7 @@ import blocknumba as bn
 SIZES = (256, 512, 1024, 2048)
 # (BM, BN, BK); of 256 rows, several, so that all threads have work
 TILES = {("float32", 256): (128, 128, 256), ("float64", 256): (128, 128, 256)}
-LARGE = {"float32": (256, 512, 128), "float64": (256, 256, 128)}
+LARGE = {"float32": (256, 512, 128), "float64": (512, 256, 128)}
 KERNELS = ("", "HASWELL", "SKYLAKEX")  # of OpenBLAS; the first is its own choice
 SECONDS = 0.5  # of measuring one size in one process, about
 BATCH = 4096  # of small products

@@ -1,14 +1,18 @@
 """Dots on the CPU: a function of LLVM IR text that adds a @ b to an accumulator in memory.
 
+    a, in place or copied
+      rows [ K           ]                 for each block of rows of a
+           [ ...         ]
     b, copied into panels that are as wide as a register block
-      [K x width] [K x width] ...          for each panel of b
-    a, in place or copied                    for each block of rows of a
-      rows [ K           ]                     accumulators in registers along all of K
-           [ ...         ]                     (micro_kernel.py)
+      [K x width] [K x width] ...            for each panel of b
+                                               accumulators in registers along all of K
+                                               (micro_kernel.py)
 
 All of b is copied before the first block: then it is read along its rows, which the processor
-prefetches, and no two of its rows meet in one set of a cache.  Both operands may have any strides.
-Speed: about OpenBLAS's, with tiles of (256, 512, 128) float32 or (256, 256, 128) float64.
+prefetches, and no two of its rows meet in one set of a cache.  The copy stays in the second cache,
+a block of rows of a in the first.  A b of which the copy is too large for that, or that stays where
+it is, is the outer loop instead.  Both operands may have any strides.
+Speed: about OpenBLAS's, with tiles of (256, 512, 128) float32 or (512, 256, 128) float64.
 """
 
 from __future__ import annotations
@@ -31,7 +35,8 @@ CACHE_LINE = 64  # bytes
 SCRATCH_ALIGNMENT = CACHE_LINE
 # Measured with matrices of 256 to 2048 rows, whose rows meet in few sets of the caches.
 _FEW_BLOCKS = 2  # of rows, for which copying b costs more than it saves
-_MANY_PANELS = 8  # of b, for which copying a costs less than reading it as often in place
+_MANY_PANELS = 8  # of b, for which copying a costs less than coming back to it as often in place
+_NEAR_BYTES = 1 << 19  # of a copy that stays in the second cache beside what is read and written
 _HALF_UNIT_OF_TF32, _BITS_OF_TF32, _EXPONENT = 0x1000, 0xFFFFE000, 0x7F800000  # of float32
 _PARAMETERS = ("ptr noalias readonly %a, i64 %a_batch, i64 %a_row, i64 %a_column, "
                "ptr noalias readonly %b, i64 %b_batch, i64 %b_row, i64 %b_column, "
@@ -145,6 +150,17 @@ class _Writer:
         """Whether elements need no conversion."""
         return operand.dtype == self._wide and self._product.precision != "tf32"
 
+    @property
+    def _is_b_copied(self) -> bool:
+        """Whether b is copied even if its rows are contiguous."""
+        return self._block.blocks > _FEW_BLOCKS or not self._is_readable(self._b)
+
+    @property
+    def _is_b_near(self) -> bool:
+        """Whether all of b's copy stays near the processor while rows of a pass."""
+        size_bytes = self._product.depth * self._product.columns * self._wide.bytes
+        return self._is_b_copied and size_bytes <= _NEAR_BYTES
+
     def _left(self, batch: Index) -> Strided:
         """a with contiguous rows."""
         product, size = self._product, self._wide.bytes
@@ -156,8 +172,9 @@ class _Writer:
             pack(self.text, self._arithmetic, self._lanes, source, copy)
             return [copy.base, str(copy.line_bytes)]
 
-        is_read_often = product.columns // self._block.width >= _MANY_PANELS
-        if is_read_often or not self._is_readable(self._a):
+        comes_back = (not self._is_b_near
+                      and product.columns // self._block.width >= _MANY_PANELS)
+        if comes_back or not self._is_readable(self._a):
             return Strided(packed()[0], copy.line_bytes)
         contiguous = self.text.equal(source.step_bytes, size)
         base, row_bytes = self.text.either(
@@ -175,7 +192,7 @@ class _Writer:
             pack(self.text, self._arithmetic, self._lanes, source, copy)
             return [copy.base, str(copy.line_bytes), str(copy.panel_bytes)]
 
-        if self._block.blocks > _FEW_BLOCKS or not self._is_readable(self._b):
+        if self._is_b_copied:
             return Strided(packed()[0], copy.line_bytes), copy.panel_bytes
         base, row_bytes, panel_bytes = self.text.either(
             self.text.equal(source.step_bytes, size),
@@ -192,22 +209,30 @@ class _Writer:
         sums = text.address("%acc", text.product(batch, product.rows * row_bytes))
         tall = (block.blocks - block.short_blocks) * block.rows
 
-        def panel(number: str) -> None:
+        def block_at(count: int, first: str, number: str) -> None:
+            """The block of `count` rows from row `first` of a, by panel `number` of b."""
             own = Strided(text.address(right.base, text.product(number, panel_bytes)),
                           right.row_bytes)
             column = text.address(sums, text.product(number, block.width * product.acc.bytes))
+            self._write_block(count, Strided(left.row(text, first), left.row_bytes), own,
+                              Strided(column, row_bytes).row(text, first))
 
-            def rows(count: int, first: str) -> None:
-                self._write_block(count, Strided(left.row(text, first), left.row_bytes), own,
-                                  Strided(column, row_bytes).row(text, first))
-
+        def each_block(body: Callable[[int, str], None]) -> None:
             if tall:
-                text.each(tall, block.rows, lambda first: rows(block.rows, first))
+                text.each(tall, block.rows, lambda first: body(block.rows, first))
             if block.short_blocks:
                 text.each(product.rows - tall, block.rows - 1,
-                          lambda row: rows(block.rows - 1, text.sum(row, tall)))
+                          lambda row: body(block.rows - 1, text.sum(row, tall)))
 
-        text.each(product.columns // block.width, 1, panel)
+        def each_panel(body: Callable[[str], None]) -> None:
+            text.each(product.columns // block.width, 1, body)
+
+        if self._is_b_near:
+            each_block(lambda count, first: each_panel(
+                lambda number: block_at(count, first, number)))
+        else:
+            each_panel(lambda number: each_block(
+                lambda count, first: block_at(count, first, number)))
 
     def _write_block(self, rows: int, a: Strided, b: Strided, sums: str) -> None:
         """Add one register block.  rows: of it; sums: address of its first element.
