@@ -83,3 +83,21 @@ def test_pointers_that_a_loop_exchanges_are_of_either_array():
 
 def test_a_kernel_that_does_nothing_has_no_effects():
     assert effects_of("") == (set(), set())
+
+
+def assembly(pure: bool) -> set[str]:
+    return effects_of(f"""
+  %a = address %x : int64
+  %far = constant {{value=16}} : int64
+  %b = add %a, %far : int64
+  %made = inline_asm %b {{assembly="st.global.u32 [$1], 0;", constraints="=r,l", \
+dtypes=("int32",), pack=1, pure={pure}}} : int32
+""")
+
+
+def test_assembly_may_read_and_store_whatever_has_become_a_number():
+    assert assembly(pure=False) == ({"x"}, {"x"})
+
+
+def test_pure_assembly_may_read_it():
+    assert assembly(pure=True) == ({"x"}, set())

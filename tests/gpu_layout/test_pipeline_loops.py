@@ -249,6 +249,9 @@ REFUSED = {
     "a volatile load of the loop keeps it in order":
         "%flag = load %y {{volatile=True}} : int32\n    " + LOAD + STAGE,
     "x is written in the loop": LOAD + STAGE + "\n    store %xp, %c",
+    "PTX of the loop may write it":
+        LOAD + STAGE + "\n    %made = inline_asm %i {{assembly=\"\", constraints=\"=r,r\", "
+        "dtypes=(\"int32\",), pure=False}} : int32",
 }
 
 

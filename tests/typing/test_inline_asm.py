@@ -132,3 +132,21 @@ def test_every_mistake_has_one_message(function, message):
 
     assert caught.value.message == message
     assert caught.value.loc.file == __file__
+
+
+@bn.jit
+def reads_again(x, out, N: tl.constexpr):
+    r = bn.span(0, N)
+    before = x[r]
+    tl.inline_asm_elementwise("{ st.global.f32 [$1], $2; mov.u32 $0, 0; }", "=r,l,f",
+                              (x + tl.arange(0, N), 5.0), dtype=tl.int32, is_pure=False, pack=1)
+    out[r] = x[r] - before
+
+
+def test_what_assembly_stores_is_read_after_it(on_gpu):
+    x = np.random.default_rng().standard_normal(N).astype(np.float32)
+    expected, out = 5 - x, np.full(N, np.nan, np.float32)
+
+    on_gpu.run(reads_again, 1, x, out, N=N)
+
+    assert np.array_equal(out, expected) and (x == 5).all()

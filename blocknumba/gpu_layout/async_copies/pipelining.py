@@ -34,9 +34,10 @@ from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Attr, Function, Op, Region, Value, walk
-from blocknumba.tile_ir.ir.opdef import WRITES, attribute
+from blocknumba.tile_ir.ir.opdef import WRITES, attribute, may_write
 from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.ir.uses import Uses, carried, is_loop
+from blocknumba.tile_ir.ops.assembly import inline_asm
 from blocknumba.tile_ir.ops.debug import assert_, check_index
 from blocknumba.tile_ir.ops.memory import load
 
@@ -431,6 +432,8 @@ class _Planning:
                 return "an atomic of the loop keeps it in order"
             if other is not op and other.opdef is load and attribute(other, "volatile"):
                 return "a volatile load of the loop keeps it in order"
+            if other.opdef is inline_asm and may_write(other):
+                return "PTX of the loop may write it"
             if not other.opdef.has(WRITES) and other.opdef is not tma_store:
                 continue
             if not self._options.arrays_are_disjoint:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from blocknumba.tile_ir.ir.function import Function, Op, Region, Traits, Value, walk
-from blocknumba.tile_ir.ir.opdef import PURE, READS, WRITES
+from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.ir.opdef import PURE, READS, WRITES, may_write
 from blocknumba.tile_ir.ir.types import ViewType
 from blocknumba.tile_ir.ir.uses import carried, controls, is_loop
-from blocknumba.tile_ir.ops.memory import pointer_at
+from blocknumba.tile_ir.ops.assembly import inline_asm
+from blocknumba.tile_ir.ops.memory import address, pointer_at
 
 Origins = frozenset[str]
+Test = Callable[[Op], bool]
 
 
-def loaded(fn: Function) -> set[str]:
+def loaded(fn: Function) -> Origins:
     """Names of the array arguments that the function may read elements of."""
-    return _touched(fn, READS)
+    return _touched(fn, lambda op: op.opdef.has(READS), lambda op: op.opdef is inline_asm)
 
 
-def stored(fn: Function) -> set[str]:
+def stored(fn: Function) -> Origins:
     """Names of the array arguments that the function may write elements of."""
-    return _touched(fn, WRITES)
+    return _touched(fn, lambda op: op.opdef.has(WRITES),
+                    lambda op: op.opdef is inline_asm and may_write(op))
 
 
 def origins(fn: Function) -> dict[Value, Origins]:
@@ -35,13 +38,17 @@ def origins(fn: Function) -> dict[Value, Origins]:
     return found
 
 
-def _touched(fn: Function, traits: Traits) -> set[str]:
-    found = origins(fn)
-    names: set[str] = set()
-    for op in walk(fn.body):
-        if op.opdef.has(traits):
-            names.update(*(found.get(value, ()) for value in op.operands))
-    return names
+def _touched(fn: Function, touches: Test, touches_any: Test) -> Origins:
+    """Names of the arguments whose elements some op touches.
+
+    touches: whether an op does at its pointers.
+    touches_any: whether it may do so at any address that the function has made a number.
+    """
+    found, ops = origins(fn), list(walk(fn.body))
+    through = [op for op in ops if touches(op)]
+    if any(map(touches_any, ops)):
+        through += [op for op in ops if op.opdef is address]
+    return frozenset().union(*(found.get(value, ()) for op in through for value in op.operands))
 
 
 def _visit(region: Region, found: dict[Value, Origins]) -> None:

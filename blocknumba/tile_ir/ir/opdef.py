@@ -104,6 +104,11 @@ def attribute(op_: Op, name: str) -> object:
     return op_.attrs[name] if name in op_.attrs else op_.opdef.defaults[name]
 
 
+def may_write(op: Op) -> bool:
+    """Whether an op may write global memory, as the user's own PTX may that has effects."""
+    return op.opdef.has(WRITES) or "pure" in op.opdef.attributes and not attribute(op, "pure")
+
+
 def may_wait(op: Op) -> bool:
     """Whether an op may see what another program writes while both run."""
     return op.opdef.has(READS) and (op.opdef.has(WRITES) or bool(op.attrs.get("volatile")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
-from blocknumba.tile_ir.ir.opdef import PARTIAL, PURE, READS, WRITES
+from blocknumba.tile_ir.ir.opdef import PARTIAL, PURE, READS, may_write
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
 from blocknumba.tile_ir.ir.uses import is_loop
 from blocknumba.tile_ir.passes.contract import declared
@@ -40,7 +40,7 @@ class _Elimination:
         found = False
         for op in region.ops:
             inside = [self._note_writes(inner) for inner in op.regions]
-            if op.opdef.has(WRITES) or any(inside):
+            if may_write(op) or any(inside):
                 self._writing.add(op)
                 found = True
         return found
