@@ -6,14 +6,13 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import links
 import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted(path for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")))
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,21 @@ def test_a_page_on_the_compiler_has_a_picture_or_an_example(page):
     assert page.stem == "glossary" or FENCED.search(text) or ".svg)" in text
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=name)
-def test_links_of_a_document_lead_to_files(document):
-    for target in LINK.findall(CODE.sub("", document.read_text())):
-        assert (document.parent / target).exists(), target
+@pytest.mark.parametrize("document", links.documents(), ids=name)
+def test_links_of_a_document_lead_to_files_and_headings(document):
+    assert [*links.problems(document)] == []
+
+
+def test_links_to_the_network_are_well_formed():
+    found = links.to_network()
+
+    assert found and [link for link in found if not links.is_well_formed(link)] == []
+
+
+def test_a_link_to_a_heading_that_is_not_there_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# Two words: `code`\n# Again\n# Again\n[a](#two-words-code) [b](#again-1)\n"
+                    "[c](#again-2) [d](other.md)\n```text\n[e](nowhere.md)\n```\n")
+
+    assert [problem.partition(":")[0] for problem in links.problems(page)] == [
+        "#again-2", "other.md"]
