@@ -134,7 +134,8 @@ class UnsupportedError(BlockError, NotImplementedError):
 class ResourceError(BlockError, RuntimeError):
     """A kernel that asks for more than the device has.
 
-    resource: of which; required, limit: how much, in its unit, None where that is not known.
+    resource: of which.
+    required, limit: how much, in its unit, None where that is not known.
     """
 
     def __init__(self, message: str, *, loc: Loc = UNKNOWN, hint: str = "",

@@ -140,6 +140,7 @@ class Report:
     """A function with the benchmarks to measure it by.
 
     function: returns y, or (y, low, high), for the arguments that a Benchmark names.
+    benchmarks: to measure it by.
 
     Example:
     >>> sizes = bn.testing.Benchmark(["n"], [1, 2], "power", [1, 2], ["n", "n * n"], "powers")

@@ -92,8 +92,8 @@ class KernelParam:
 class JITFunction(Kernel, KernelInterface):
     """A kernel in Triton's dialect, or a function that kernels call.
 
-    fn: the decorated function.  params: its parameters, arg_names: their names, constexprs: the
-    positions of those that are constants.
+    fn: the decorated function.  params: its parameters.  arg_names: their names.
+    constexprs: the positions of those that are constants.
 
     Example:
     >>> @triton.jit
