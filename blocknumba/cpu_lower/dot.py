@@ -214,6 +214,8 @@ class _Writer:
             own = Strided(text.address(right.base, text.product(number, panel_bytes)),
                           right.row_bytes)
             column = text.address(sums, text.product(number, block.width * product.acc.bytes))
+            if self._is_b_near:
+                self._fetch_rows(left, text.sum(first, count), count, number)
             self._write_block(count, Strided(left.row(text, first), left.row_bytes), own,
                               Strided(column, row_bytes).row(text, first))
 
@@ -233,6 +235,21 @@ class _Writer:
         else:
             each_panel(lambda number: each_block(
                 lambda count, first: block_at(count, first, number)))
+
+    def _fetch_rows(self, a: Strided, first: str, count: int, number: str) -> None:
+        """Fetch rows of a that come next: the share of a panel of b, so that all panels share.
+
+        Where there are more panels than lines, the last ones fetch what is behind the tile: the
+        next tile along the depth.
+        """
+        product, text = self._product, self.text
+        lines = product.depth * self._a.dtype.bytes // CACHE_LINE
+        share = max(1, lines * self._block.width // product.columns)
+        start = text.product(number, share * CACHE_LINE)
+        for row in range(count):
+            line = text.address(a.row(text, text.sum(first, row)), start)
+            for ahead in range(share):
+                text.prefetch(text.address(line, ahead * CACHE_LINE))
 
     def _write_block(self, rows: int, a: Strided, b: Strided, sums: str) -> None:
         """Add one register block.  rows: of it; sums: address of its first element.

@@ -33,6 +33,11 @@ class LoopText(Writer):
         self.call("void", "llvm.prefetch.p0", ("ptr", address), ("i32", "1"), ("i32", "3"),
                   ("i32", "1"))
 
+    def prefetch(self, address: str) -> None:
+        """Fetch a cache line that will be read soon to the second cache."""
+        self.call("void", "llvm.prefetch.p0", ("ptr", address), ("i32", "0"), ("i32", "2"),
+                  ("i32", "1"))
+
     def product(self, x: Index, y: Index) -> str:
         """x * y."""
         return self.multiply(str(x), str(y), "i64")
