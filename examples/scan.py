@@ -42,10 +42,10 @@ def before(states, tile, launch, WINDOW: bn.constexpr, dtype: bn.constexpr):
     while searching:
         window = bn.span(start, WINDOW)
         state = bn.load(states.at[0, window], volatile=True)
+        other = bn.load(states.at[1, window], volatile=True) if dtype.bits == 64 else state
         kind = (state >> 32).to(bn.int32) - launch * 2
         low = state & 0xFFFFFFFF
         if dtype.bits == 64:
-            other = bn.load(states.at[1, window], volatile=True)
             kind = bn.where(other >> 32 == state >> 32, kind, 0)
             value = (low | (other << 32)).view(dtype)
         else:
@@ -75,11 +75,13 @@ def cumulative_sum(x, out, states, ticket, BLOCK: bn.constexpr, WINDOW: bn.const
     taken = bn.atomic_add(ticket.at[0], 1, sem="relaxed")
     tile, launch = taken.to(bn.int32), (taken >> 32).to(bn.int32)
     r = bn.span(tile * BLOCK, BLOCK)
-    sums = bn.cumsum(x[r].to(out.dtype), dtype=out.dtype)
-    total = bn.sum(x[r].to(out.dtype), dtype=out.dtype)
-    prefix = bn.zeros((), out.dtype)
+    values = x[r].to(out.dtype)
+    total = bn.sum(values, dtype=out.dtype)
     if tile > 0:
         publish(states, tile, launch, SUM, total)
+    # meanwhile others see the sum
+    sums, prefix = bn.cumsum(values, dtype=out.dtype), bn.zeros((), out.dtype)
+    if tile > 0:
         prefix = before(states, tile, launch, WINDOW, out.dtype)
     publish(states, tile, launch, PREFIX, prefix + total)
     out[r] = prefix + sums

@@ -10,6 +10,7 @@ What is known of integers, bools and pointers would end at a buffer; a `hint` af
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from blocknumba.gpu_layout.async_copies.ops import (
@@ -51,7 +52,8 @@ def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
     `shared_tile` the last.  The results of atomics, and of volatile loads, are
     broadcast the same way: one thread per element does the access, others hold copies of it.
 
-    Independent conversions are grouped, so that one barrier serves them all.  A conversion larger
+    Independent conversions and broadcasts are grouped, so that one barrier serves them all; volatile
+    loads are issued one after the other before that.  A conversion larger
     than CONVERSION_CHUNK_BYTES goes chunk by chunk, if every thread holds elements of every chunk.
     """
     used = {value for op in walk(fn.body) for value in op.operands}
@@ -93,16 +95,14 @@ class _Stager(Rebuilder):
         self._buffers = outer
 
     def _emit_groups(self, ops: Sequence[Op]) -> None:
-        for group in _grouped(ops, self._needless):
-            if group[0] in self._needless:
-                continue
-            if _needs_shared(group[0]):
-                self._convert(group)
-            else:
-                self.op(group[0])
+        for step in _grouped(ops, self._needless, self._broadcast):
+            if step.is_exchange:
+                self._exchange(step.ops)
+            elif step.ops[0] not in self._needless:
+                self.op(step.ops[0])
 
     def op(self, op: Op) -> None:
-        """Emit one op again; all threads read its result back if it is broadcast."""
+        """Emit one op again; what is broadcast is only accessed."""
         if op.opdef is stage:
             self._stage(op)
             return
@@ -115,10 +115,6 @@ class _Stager(Rebuilder):
             self[tile] = _read(self.builder, buffer, tile.type, tile.hint)
             return
         super().op(op)
-        if op in self._broadcast:
-            value = self[op.result]
-            buffer = _written(self.builder, value, _round_trip_layout(value.type))
-            self[op.result] = _read(self.builder, buffer, value.type, op.result.hint)
 
     def _stage(self, op: Op) -> None:
         """Write a tile into a new buffer, for threads, TMA or wgmma to read."""
@@ -138,22 +134,25 @@ class _Stager(Rebuilder):
             shared_gather, self._buffers[source], self[op.indices], axis=op.attrs["axis"],
             hint=op.result.hint)
 
-    def _convert(self, group: Sequence[Op]) -> None:
-        """Write the operands of a group of conversions, then read the results."""
-        buffers = []
+    def _exchange(self, group: Sequence[Op]) -> None:
+        """Write what a group converts and broadcasts, then read the results."""
+        buffers = {}
         for op in group:
             self.builder.loc = op.loc
+            if op in self._broadcast:
+                value = self[op.result]
+                buffers[op] = _written(self.builder, value, _round_trip_layout(value.type))
+                continue
             x, bits = self[op.x], _bits_of_chunks(op)
             if bits:
                 self._convert_in_chunks(x, op, bits)
                 continue
             move = plan_move(x.type.layout, op.result.type.layout, element_bits(x.type))
-            buffers.append(_written(self.builder, x, move.shared))
-        whole = [op for op in group if not _bits_of_chunks(op)]
-        for op, buffer in zip(whole, buffers, strict=True):
+            buffers[op] = _written(self.builder, x, move.shared)
+        for op, buffer in buffers.items():
             self.builder.loc = op.loc
             read = _read(self.builder, buffer, op.result.type, op.result.hint)
-            self[op.result] = self._hinted(read, op.result)
+            self[op.result] = read if op in self._broadcast else self._hinted(read, op.result)
 
     def _hinted(self, read: Value, converted: Value) -> Value:
         """The tile that was read from a buffer, with what is known of the converted one."""
@@ -198,38 +197,48 @@ def _bits_of_chunks(op: Op) -> tuple[int, ...]:
     return chunk_bits(op.x.type.layout, tile.layout, needed) if needed else ()
 
 
-def _grouped(ops: Sequence[Op], needless: set[Op]) -> Iterator[tuple[Op, ...]]:
-    """ops one by one, but independent conversions through shared memory in one group.
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An op, or with is_exchange the conversions and broadcasts that one barrier serves."""
 
-    Pure ops that depend on a conversion are held back, so that later conversions join its group,
-    until an op comes that is not pure.  Pure ops that do not depend on it go before it.
+    ops: tuple[Op, ...]
+    is_exchange: bool = False
+
+
+def _grouped(ops: Sequence[Op], needless: set[Op], broadcast: set[Op]) -> Iterator[_Step]:
+    """ops one by one, but independent exchanges through shared memory in one group.
+
+    Pure ops that depend on an exchange are held back, so that later ones join its group,
+    until an op comes that is not pure.  Pure ops that do not depend on it go before it, as do the
+    accesses of what is broadcast.
     needless: conversions that join no group; what reads them waits for what they read.
     """
-    conversions: list[Op] = []
+    exchanges: list[Op] = []
     waiting: list[Op] = []
     dependent: set[Value] = set()
     for op in ops:
-        if not op.opdef.has(PURE):
-            yield from _released(conversions, waiting, needless)
-            conversions, waiting, dependent = [], [], set()
-            yield (op,)
-            continue
         depends = any(value in dependent for value in op.operands)
-        if not depends and (op in needless or not _needs_shared(op)):
-            yield (op,)
-            continue
-        (waiting if depends else conversions).append(op)
+        is_access = op in broadcast and not depends
+        if not is_access and not op.opdef.has(PURE):
+            yield from _released(exchanges, waiting, needless, broadcast)
+            exchanges, waiting, dependent, depends = [], [], set(), False
+            is_access = op in broadcast
+        if is_access or not depends and (op in needless or not _needs_shared(op)):
+            yield _Step((op,))
+            if not is_access:
+                continue
+        (waiting if depends else exchanges).append(op)
         dependent.update(op.results)
-    yield from _released(conversions, waiting, needless)
+    yield from _released(exchanges, waiting, needless, broadcast)
 
 
-def _released(conversions: list[Op], waiting: list[Op],
-              needless: set[Op]) -> Iterator[tuple[Op, ...]]:
-    """A group of conversions, then the ops held back for it, grouped in turn."""
-    if conversions:
-        yield tuple(conversions)
+def _released(exchanges: list[Op], waiting: list[Op], needless: set[Op],
+              broadcast: set[Op]) -> Iterator[_Step]:
+    """A group of exchanges, then the ops held back for it, grouped in turn."""
+    if exchanges:
+        yield _Step(tuple(exchanges), is_exchange=True)
     if waiting:
-        yield from _grouped(waiting, needless)
+        yield from _grouped(waiting, needless, broadcast)
 
 
 def _is_through_memory(op: Op) -> bool:

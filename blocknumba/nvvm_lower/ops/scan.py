@@ -3,18 +3,24 @@
 Elements are combined in order.  What a group of registers and lanes combines to is its total:
 
     run of registers    a running total takes in one group after the other
-    run of lanes        butterfly: the lower half of the lanes is the left operand
+    run of lanes        log2(lanes) steps; step i takes in what is 2**i lanes before
 
     4 elements in a thread, 2 lanes:     lane 0: a b c d          lane 1: e f g h
     registers                            a ab abc abcd            e ef efg efgh
+    lanes: inclusive                     abcd                     abcdefgh
     lanes: what comes before             -                        abcd
     result                               a ab abc abcd            abcde abcdef ...
+
+Where operands can be exchanged, a step is that of a butterfly, which has the total in every lane;
+else the total is the last lane's.  A reduction gathers in the first lane: it selects nothing.  Source: Kogge, Stone, "A Parallel Algorithm for the Efficient
+Solution of a General Class of Recurrence Equations"; Hillis, Steele, "Data Parallel Algorithms".
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from blocknumba.gpu_layout.layouts import gf2
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
@@ -27,7 +33,9 @@ from blocknumba.nvvm_lower.elements import register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
 from blocknumba.nvvm_lower.llvm import I1, I32
 from blocknumba.nvvm_lower.services.address import coordinates
-from blocknumba.nvvm_lower.services.shared_memory import from_lane_xor
+from blocknumba.nvvm_lower.services.shared_memory import (
+    from_lane, from_lane_before, from_lane_xor,
+)
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.types import DType
@@ -45,36 +53,73 @@ class _Combiner:
         self.emitter = emitter
         self.dtypes: list[DType] = [tile.type.dtype for tile in tiles]
         self._region = region_of(op.attrs["combination"], self.dtypes)
-        self._commutes = op.attrs["combination"] in COMMUTATIVE
+        self.commutes = op.attrs["combination"] in COMMUTATIVE
 
     def __call__(self, left: Element, right: Element) -> Element:
         for arg, register in zip(self._region.args, (*left, *right), strict=True):
             self.emitter.values[arg] = [register]
         return tuple(made[0] for made in self.emitter.run(self._region))
 
-    def of_pair(self, is_second: str, mine: Element, other: Element) -> Element:
-        """The combination of this lane's element and its partner's, in order of the lanes.
-
-        is_second: an i1: whether this lane comes second.
-        """
-        if self._commutes:
-            return self(mine, other)
-        return self(self.select(is_second, other, mine), self.select(is_second, mine, other))
-
     def select(self, condition: str, x: Element, y: Element) -> Element:
         """x where condition, an i1, holds, else y."""
+        if ALWAYS == condition:
+            return x
         body = self.emitter.body
         return tuple(body.select(condition, register_type(dtype), *pair)
                      for dtype, *pair in zip(self.dtypes, x, y))
 
-    def from_lane_xor(self, element: Element, mask: int) -> Element:
-        """The element of lane ^ mask."""
-        return tuple(from_lane_xor(self.emitter, dtype, value, mask)
+    def moved(self, move: Callable[..., str], element: Element, *where: object) -> Element:
+        """An element of another lane, by a service that moves a register."""
+        return tuple(move(self.emitter, dtype, value, *where)
                      for dtype, value in zip(self.dtypes, element))
 
     def either(self, x: str, y: str) -> str:
         """The disjunction of two i1."""
         return ALWAYS if ALWAYS in (x, y) else self.emitter.body.binary("or", I1, x, y)
+
+
+class _Lanes:
+    """Lanes whose numbers differ in some neighbouring bits, in the order of a scan."""
+
+    def __init__(self, emitter: Emitter, bits: tuple[int, ...], reverse: bool):
+        self._emitter, self._reverse = emitter, reverse
+        self._first, self._end = 1 << bits[0], 2 << bits[-1]
+        self.distances = [1 << bit for bit in bits]
+
+    def before(self, combine: _Combiner, element: Element, distance: int) -> Element:
+        """The element of the lane a distance before; this lane's where there is none."""
+        return combine.moved(from_lane_before, element, distance, self._end, self._reverse)
+
+    def after(self, combine: _Combiner, element: Element, distance: int) -> Element:
+        """The element of the lane a distance after; this lane's where there is none."""
+        return combine.moved(from_lane_before, element, distance, self._end, not self._reverse)
+
+    def has_before(self, distance: int) -> str:
+        """Whether a lane is a distance before; an i1."""
+        body = self._emitter.body
+        place = body.binary("and", I32, self._emitter.threads.lane, str(self._end - 1))
+        if self._reverse:
+            return body.compare("icmp ult", I32, place, str(self._end - distance))
+        return body.compare("icmp uge", I32, place, str(distance))
+
+    def is_later(self, distance: int) -> str:
+        """Whether this lane comes after the one whose number differs in a bit; an i1."""
+        body = self._emitter.body
+        masked = body.binary("and", I32, self._emitter.threads.lane, str(distance))
+        return body.compare(f"icmp {'eq' if self._reverse else 'ne'}", I32, masked, "0")
+
+    def of_end(self, combine: _Combiner, element: Element, last: bool) -> Element:
+        """The element of the last lane, or of the first one."""
+        body, lane, mask = self._emitter.body, self._emitter.threads.lane, self._end - self._first
+        end = (body.binary("or", I32, lane, str(mask)) if last != self._reverse
+               else body.binary("and", I32, lane, str(~mask)))
+        return combine.moved(from_lane, element, end)
+
+
+def _neighbours(bits: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Runs of bits each of which is one above the one before it."""
+    for _, run in groupby(enumerate(bits), key=lambda pair: pair[1] - pair[0]):
+        yield tuple(bit for _, bit in run)
 
 
 @dataclass(slots=True)
@@ -107,8 +152,9 @@ class _WarpScan:
         for dim, bits in plan.runs:
             if dim == REGISTER:
                 self._registers(bits)
-            else:
-                self._lanes(bits)
+                continue
+            for run in _neighbours(bits):
+                self._lanes(_Lanes(self._combine.emitter, run, self._reverse))
 
     def _registers(self, bits: tuple[int, ...]) -> None:
         """Combine groups of registers whose numbers differ in some bits, in order of the bits."""
@@ -127,56 +173,65 @@ class _WarpScan:
                 del self.totals[group]
             self.totals[first] = running
 
-    def _lanes(self, bits: tuple[int, ...]) -> None:
-        """Combine the totals of lanes whose numbers differ in some bits, in order of the bits."""
-        combine = self._combine
+    def _lanes(self, lanes: _Lanes) -> None:
+        """Combine the totals of lanes, in order."""
+        combined = (self._exchanged if self._combine.commutes
+                    else self._shifted if self._keeps else self._gathered)
         for group, total in self.totals.items():
-            before, holds = total, "false"
-            for bit in bits:
-                other = combine.from_lane_xor(total, 1 << bit)
-                is_later = self._later(bit)
-                if self._keeps:
-                    more = other if holds == "false" else combine.select(
-                        holds, combine(other, before), other)
-                    before = combine.select(is_later, more, before)
-                    holds = is_later if holds == "false" else combine.either(holds, is_later)
-                total = combine.of_pair(is_later, total, other)
+            inclusive, everything = combined(lanes, total)
             if self._keeps:
-                self._precede(before, holds, group)
-            self.totals[group] = total
+                distance = lanes.distances[0]
+                before = lanes.before(self._combine, inclusive, distance)
+                self._precede(before, lanes.has_before(distance), group, inclusive)
+            self.totals[group] = everything
 
-    def _later(self, bit: int) -> str:
-        """Whether this lane comes after its partner, whose number differs in a bit; an i1."""
-        emitter = self._combine.emitter
-        masked = emitter.body.binary("and", I32, emitter.threads.lane, str(1 << bit))
-        return emitter.body.compare(f"icmp {'eq' if self._reverse else 'ne'}", I32, masked, "0")
+    def _exchanged(self, lanes: _Lanes, total: Element) -> tuple[Element, Element]:
+        """What the lanes up to each and what all of them combine to, in any order."""
+        combine, inclusive = self._combine, total
+        for distance in lanes.distances:
+            other = combine.moved(from_lane_xor, total, distance)
+            if self._keeps:
+                inclusive = combine.select(lanes.is_later(distance), combine(other, inclusive),
+                                           inclusive)
+            total = combine(total, other)
+        return inclusive, total
 
-    def _precede(self, before: Element, holds: str, group: int,
-                 total: Element | None = None) -> None:
+    def _shifted(self, lanes: _Lanes, inclusive: Element) -> tuple[Element, Element]:
+        """The same in order of the lanes."""
+        combine = self._combine
+        for distance in lanes.distances:
+            before = lanes.before(combine, inclusive, distance)
+            inclusive = combine.select(lanes.has_before(distance), combine(before, inclusive),
+                                       inclusive)
+        return inclusive, lanes.of_end(combine, inclusive, last=True)
+
+    def _gathered(self, lanes: _Lanes, total: Element) -> tuple[Element, Element]:
+        """What all lanes combine to, in order; what the first lane has is right."""
+        for distance in lanes.distances:
+            total = self._combine(total, lanes.after(self._combine, total, distance))
+        return total, lanes.of_end(self._combine, total, last=False)
+
+    def _precede(self, before: Element, holds: str, group: int, total: Element) -> None:
         """Put an element before a group of registers.
 
-        holds: whether there is one, in this thread.  total: what the group combines to with it.
+        holds: whether there is one, in this thread.  total: what the group combines to with it,
+        or without it where there is none.
         """
         if not self._keeps:
             return
-        members = self._members[group]
-        for register in members:
-            prefix, known = self.prefixes[register], None
-            if total is not None and len(members) == 1 and prefix.value is self.totals[group]:
-                known = total
-            self.prefixes[register] = self._after(before, holds, prefix, known)
+        for register in self._members[group]:
+            prefix = self.prefixes[register]
+            ends_group = prefix.value is self.totals[group]
+            self.prefixes[register] = (_Prefix(total) if ends_group
+                                       else self._after(before, holds, prefix))
 
-    def _after(self, before: Element, holds: str, prefix: _Prefix,
-               known: Element | None) -> _Prefix:
+    def _after(self, before: Element, holds: str, prefix: _Prefix) -> _Prefix:
         combine = self._combine
         if prefix.value is None:
             return _Prefix(before, holds)
-        made = combine(before, prefix.value) if known is None else known
-        if prefix.holds != ALWAYS:
-            made = combine.select(prefix.holds, made, before)
-        if holds != ALWAYS:
-            made = combine.select(holds, made, prefix.value)
-        return _Prefix(made, combine.either(holds, prefix.holds))
+        made = combine.select(prefix.holds, combine(before, prefix.value), before)
+        return _Prefix(combine.select(holds, made, prefix.value),
+                       combine.either(holds, prefix.holds))
 
     def results(self) -> tuple[Registers, ...]:
         """The registers of each tile: prefixes; what is undefined is the element itself."""

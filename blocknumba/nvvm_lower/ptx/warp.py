@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from functools import cache
 
+from blocknumba.gpu_layout.layouts.registers import WARP_SIZE
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
 from blocknumba.nvvm_lower.target import Capability
 
 ALL_LANES = "0xffffffff"
 SHUFFLED = ("i32", "float")
-SHUFFLES = {"bfly": "0x1f", "idx": "0x1f", "down": "0x1f", "up": "0"}  # mode -> clamp
+SHUFFLES = {"bfly": 31, "idx": 31, "down": 31, "up": 0}  # mode -> clamp
 
 
-def _shuffle(mode: str, type_: str, lane: str, operands: tuple[str, ...]) -> Assembly:
-    text = f"shfl.sync.{mode}.b32 $0, $1, {lane}, {SHUFFLES[mode]}, {ALL_LANES};"
+def _shuffle(mode: str, type_: str, lane: str, operands: tuple[str, ...],
+             width: int = WARP_SIZE) -> Assembly:
+    control = WARP_SIZE - width << 8 | SHUFFLES[mode]
+    text = f"shfl.sync.{mode}.b32 $0, $1, {lane}, {control:#x}, {ALL_LANES};"
     return Assembly(f"shuffle.{mode}.{type_}", text, (type_,), (type_, *operands),
                     "shfl.sync", has_effect=True, converges=True)
 
 
 @cache
-def shuffle(mode: str, type_: str, lane: int) -> Assembly:
-    """The operand of another lane: lane ^ n ("bfly"), n ("idx"), lane + n or - n ("down", "up")."""
-    return _shuffle(mode, type_, str(lane), ())
+def shuffle(mode: str, type_: str, lane: int, width: int = WARP_SIZE) -> Assembly:
+    """The operand of another lane: lane ^ n ("bfly"), n ("idx"), lane + n or - n ("down", "up").
+
+    width: a power of two: of that many lanes each, out of which nothing comes.
+    """
+    return _shuffle(mode, type_, str(lane), (), width)
 
 
 @cache
@@ -86,5 +92,6 @@ def rows() -> list[Assembly]:
     """Every row of this module, for tests; set_registers is only for whole programs."""
     return [
         *(shuffle(mode, type_, 16) for mode in SHUFFLES for type_ in SHUFFLED),
+        shuffle("up", "i32", 2, 8),
         *map(shuffle_from, SHUFFLED), vote("any"), vote("all"), BALLOT, UNIFORM, BARRIER,
         WARP_BARRIER, TRAP, WAIT_FOR_KERNEL_BEFORE, named_barrier(1, 64)]

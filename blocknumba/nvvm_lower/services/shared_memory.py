@@ -269,6 +269,17 @@ def from_lane_xor(emitter: Emitter, dtype: Dtype, value: str, mask: int) -> str:
     return of_words(emitter, dtype, [emitter.assembly(row, word)[0] for word in words])
 
 
+def from_lane_before(emitter: Emitter, dtype: Dtype, value: str, distance: int, width: int,
+                     reverse: bool = False) -> str:
+    """The element of this register in lane - distance, or + distance, of each width lanes.
+
+    What lies outside of them is this lane's own.
+    """
+    row = ptx.shuffle("down" if reverse else "up", shuffle_type(dtype), distance, width)
+    words = to_words(emitter, dtype, value)
+    return of_words(emitter, dtype, [emitter.assembly(row, word)[0] for word in words])
+
+
 def from_lane(emitter: Emitter, dtype: Dtype, value: str, lane: str) -> str:
     """The element of this register in a lane, an i32 that may differ from thread to thread."""
     row = ptx.shuffle_from(shuffle_type(dtype))
