@@ -19,6 +19,7 @@ from blocknumba.gpu_layout.layouts.registers import (
 )
 from blocknumba.gpu_layout.layouts.shared import access as shared_access, contiguous_run
 from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.placement.rule import placement_of
 from blocknumba.tile_ir.analysis.axis import Axis
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.analysis.likely_strides import FAR, LikelyStrides
@@ -109,18 +110,19 @@ class Accesses:
         self._strides = LikelyStrides(fn, self._infos)
         self._accesses: dict[Op, _Access] = {}
         self._components = _Components()
-        reduced: list[tuple[Value, int]] = []
+        reduced: list[tuple[Value, Op]] = []
         for op in walk(fn.body):
             self._components.add(op)
             if "axis" in op.attrs and op.opdef.has(PURE):
-                reduced += [(tile, op.attrs["axis"]) for tile in op.operands]
+                reduced += [(tile, op) for tile in op.operands]
             if op.opdef is shared_tile:
                 self._accesses[op] = _buffer_access(op)
             elif op.opdef.has(READS | WRITES) and op.pointer.type.shape:
                 self._accesses[op] = self._access(op)
-        self._reduced: dict[Value, set[int]] = {}
-        for value, axis in reduced:
-            self._reduced.setdefault(self._components.root(value), set()).add(axis)
+        # by component: the ops that work along an axis of it
+        self._along: dict[Value, dict[Op, None]] = {}
+        for value, op in reduced:
+            self._along.setdefault(self._components.root(value), {}).setdefault(op)
         together: dict[_Group, list[_Access]] = {}
         for access in self._accesses.values():
             together.setdefault(self._group(access), []).append(access)
@@ -139,7 +141,7 @@ class Accesses:
 
     def _coalesced(self, access: _Access, vector: int) -> LinearLayout:
         """The layout with vectors of an access along its order."""
-        axes = self._reduced.get(self._components.root(access.value))
+        axes = {op.attrs["axis"] for op in self._along.get(self._components.root(access.value), ())}
         warp_order = None
         if axes:
             # a reduction across warps goes through shared memory: keep rows in one warp
@@ -196,7 +198,8 @@ class Accesses:
         """The width of vectors with which accesses that have one layout cost least together.
 
         Where a thread holds more neighbours than an instruction takes, its instructions are each
-        spread over twice the lines: wide vectors of bytes are no gain beside float32.
+        spread over twice the lines: wide vectors of bytes are no gain beside float32.  Scans are
+        the cheaper the more neighbours a thread holds.
         """
         widest = max(access.width for access in accesses)
         narrowest = min(access.width for access in accesses)
@@ -205,8 +208,16 @@ class Accesses:
                       if 1 << bit <= max(per_thread, narrowest)]
         if len(candidates) == 1:
             return widest
-        return min(reversed(candidates), key=lambda vector: sum(
-            self.slots(access.op, self._coalesced(access, vector)) for access in accesses))
+        scans = [op for op in self._along.get(self._components.root(accesses[0].value), ())
+                 if placement_of(op).slots_in is not None]
+
+        def cost(vector: int) -> int:
+            layouts = [self._coalesced(access, vector) for access in accesses]
+            return sum(map(self.slots, (access.op for access in accesses), layouts)) + sum(
+                placement_of(op).cost(op, layouts[0]) for op in scans
+                if placement_of(op).accepts(op, layouts[0]))
+
+        return min(reversed(candidates), key=cost)
 
     def _axes(self, access: _Access) -> tuple[Axis, ...]:
         return self._infos[access.base].axes

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.movement import move_cost
-from blocknumba.gpu_layout.layouts.registers import in_rows, register_count
+from blocknumba.gpu_layout.layouts.registers import in_rows
 from blocknumba.gpu_layout.layouts.shared import in_registers
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.coalescing import Accesses
@@ -324,7 +324,7 @@ class Planner:
         if self._accesses.layout(op) is not None:
             slots = self._accesses.slots(op, layout)
         else:
-            slots = placement_of(op).slots * register_count(layout)
+            slots = placement_of(op).cost(op, layout)
         return slots * LOOP_WEIGHT ** self._depths[op]
 
     def _operand_cost(self, value: Value, layout: LinearLayout) -> float:

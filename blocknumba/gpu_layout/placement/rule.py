@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
-from blocknumba.gpu_layout.layouts.registers import in_rows
+from blocknumba.gpu_layout.layouts.registers import in_rows, register_count
 from blocknumba.gpu_layout.layouts.shared import in_registers
 from blocknumba.tile_ir.ir.function import Op, OpDef
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE
@@ -76,6 +76,7 @@ class Placement:
         layout the result is required in.
     slots: issue slots of one warp per register.   Source: throughput of instructions, CUDA
         Programming Guide, 'Arithmetic Instructions'.
+    slots_in: (op, layout) -> issue slots of one warp, where they depend on more of the layout.
     """
 
     operands: Callable[[Op, LinearLayout], Layouts] = same_for_tiles
@@ -85,6 +86,13 @@ class Placement:
     fallback: Callable[[Op, int], LinearLayout] = in_rows_of_first_tile
     follows_result: bool = True
     slots: int = 1
+    slots_in: Callable[[Op, LinearLayout], int] | None = None
+
+    def cost(self, op: Op, layout: LinearLayout) -> int:
+        """Issue slots of one warp of an op in a layout."""
+        if self.slots_in is not None:
+            return self.slots_in(op, layout)
+        return self.slots * register_count(layout)
 
 
 PLACEMENTS: dict[str, Placement] = {}

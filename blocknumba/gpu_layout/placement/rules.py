@@ -10,7 +10,7 @@ from blocknumba.gpu_layout.dots.wgmma import accumulator_layout, operand_layout
 from blocknumba.gpu_layout.layouts import gf2, registers
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import (
-    LANE, REGISTER, WARP, drop_axis, in_rows, shape_of, warp_count,
+    LANE, REGISTER, WARP, drop_axis, in_rows, register_count, shape_of, warp_count,
 )
 from blocknumba.gpu_layout.layouts.shared import contiguous_run, in_registers
 from blocknumba.gpu_layout.ops import cta_rank
@@ -20,10 +20,11 @@ from blocknumba.gpu_layout.placement.reductions import is_separable
 from blocknumba.gpu_layout.placement.rule import (
     Layouts, Placement, in_rows_of_operand, no_preference, register_placement,
 )
-from blocknumba.gpu_layout.placement.scans import is_ordered
+from blocknumba.gpu_layout.placement.scans import is_ordered, scan_plan, scan_slots
 from blocknumba.gpu_layout.placement.sorts import (
     can_sort, preferred_for_sorting, sort_plan, sorting_layout,
 )
+from blocknumba.tile_ir.analysis.live_tiles import WORD_BITS
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ops.cast import bitcast, cast
@@ -150,7 +151,15 @@ def _in_rows_of_tiles(op: Op, num_warps: int) -> LinearLayout:
     return in_rows(op.tiles[0].type.shape, num_warps)
 
 
-register_placement(scan, Placement(accepts=_is_ordered, fallback=_in_rows_of_tiles, slots=4))
+def _scan_slots(op: Op, layout: LinearLayout) -> int:
+    words = sum(max(1, tile.type.dtype.bits // WORD_BITS) for tile in op.tiles)
+    steps, _ = op.attrs["combination"]
+    return scan_slots(scan_plan(layout, op.attrs["axis"]), register_count(layout), words,
+                      max(words, len(steps)), op.opdef is scan)
+
+
+register_placement(scan, Placement(accepts=_is_ordered, fallback=_in_rows_of_tiles,
+                                   slots_in=_scan_slots))
 register_placement(
     reduce_with,
     Placement(
@@ -158,7 +167,7 @@ register_placement(
         accepts=_is_ordered,
         fallback=_in_rows_of_tiles,
         follows_result=False,
-        slots=2,
+        slots_in=_scan_slots,
     ),
 )
 

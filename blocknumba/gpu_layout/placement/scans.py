@@ -21,6 +21,8 @@ from itertools import groupby
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import LANE, REGISTER, WARP, dims_of, shape_of
 
+SHUFFLE_SLOTS = 4  # CUDA Programming Guide, 'Arithmetic Instructions': 32 lanes a cycle, adds 128
+
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
@@ -67,6 +69,25 @@ def scan_plan(layout: LinearLayout, axis: int) -> ScanPlan:
     runs = tuple((dim, tuple(bit for _, bit in run))
                  for dim, run in groupby(order[:inside], key=lambda pair: pair[0]))
     return ScanPlan(runs, 1 << bits - inside, _totals(layout, axis, inside))
+
+
+def scan_slots(plan: ScanPlan, registers: int, words: int, steps: int,
+               keeps_prefixes: bool = True) -> int:
+    """Issue slots of one warp that scans by a plan, or without prefixes reduces.
+
+    registers: of a tile, per thread.  words: of 32 bits, of one element of each tile.  steps: of
+    the combination of two.
+    """
+    groups, taken_in, slots = registers, registers * (steps + words) * keeps_prefixes, 0
+    for dim, bits in plan.runs:
+        if dim == REGISTER:
+            groups >>= len(bits)
+            slots += groups * ((1 << len(bits)) - 1) * steps
+            continue
+        exchanges = len(bits) + 1 + keeps_prefixes
+        slots += groups * (len(bits) * (steps + words) + exchanges * SHUFFLE_SLOTS * words)
+        slots += taken_in
+    return slots + (taken_in if plan.chunks > 1 else 0)
 
 
 def _holders(layout: LinearLayout) -> Iterator[tuple[int, tuple[str, int]]]:

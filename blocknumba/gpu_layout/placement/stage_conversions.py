@@ -52,9 +52,9 @@ def stage_conversions(fn: Function, _options: LayoutOptions) -> Function:
     `shared_tile` the last.  The results of atomics, and of volatile loads, are
     broadcast the same way: one thread per element does the access, others hold copies of it.
 
-    Independent conversions and broadcasts are grouped, so that one barrier serves them all; volatile
-    loads are issued one after the other before that.  A conversion larger
-    than CONVERSION_CHUNK_BYTES goes chunk by chunk, if every thread holds elements of every chunk.
+    Independent conversions and broadcasts are grouped, so that one barrier serves them all;
+    volatile loads are issued one after the other before it.  A conversion larger than
+    CONVERSION_CHUNK_BYTES goes chunk by chunk, if every thread holds elements of every chunk.
     """
     used = {value for op in walk(fn.body) for value in op.operands}
     broadcast = {

@@ -12,8 +12,9 @@ Elements are combined in order.  What a group of registers and lanes combines to
     result                               a ab abc abcd            abcde abcdef ...
 
 Where operands can be exchanged, a step is that of a butterfly, which has the total in every lane;
-else the total is the last lane's.  A reduction gathers in the first lane: it selects nothing.  Source: Kogge, Stone, "A Parallel Algorithm for the Efficient
-Solution of a General Class of Recurrence Equations"; Hillis, Steele, "Data Parallel Algorithms".
+else the total is the last lane's.  A reduction gathers in the first lane: it selects nothing.
+Source: Kogge, Stone, "A Parallel Algorithm for the Efficient Solution of a General Class of
+Recurrence Equations"; Hillis, Steele, "Data Parallel Algorithms".
 """
 
 from __future__ import annotations
@@ -186,7 +187,7 @@ class _WarpScan:
             self.totals[group] = everything
 
     def _exchanged(self, lanes: _Lanes, total: Element) -> tuple[Element, Element]:
-        """What the lanes up to each and what all of them combine to, in any order."""
+        """The prefix of each lane and the total of all of them, in any order."""
         combine, inclusive = self._combine, total
         for distance in lanes.distances:
             other = combine.moved(from_lane_xor, total, distance)
@@ -206,7 +207,7 @@ class _WarpScan:
         return inclusive, lanes.of_end(combine, inclusive, last=True)
 
     def _gathered(self, lanes: _Lanes, total: Element) -> tuple[Element, Element]:
-        """What all lanes combine to, in order; what the first lane has is right."""
+        """The total of all lanes, in order; what the first lane holds is right."""
         for distance in lanes.distances:
             total = self._combine(total, lanes.after(self._combine, total, distance))
         return total, lanes.of_end(self._combine, total, last=False)
