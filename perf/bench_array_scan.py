@@ -2,8 +2,8 @@
 
     python perf/bench_array_scan.py [--output FILE]
 
-The kernel is examples/scan.py's, with the fastest of a few blocks and numbers of warps; the three
-take turns, and ratios are medians over rounds. CuPy copies its argument and then runs CUB in
+The kernel is examples/scan.py's, with the fastest of a few blocks, numbers of warps and of registers;
+the three take turns, and ratios are medians over rounds. CuPy copies its argument and then runs CUB in
 place: what CUB takes by itself is printed as CuPy's time less that of the copy. Results are
 compared with NumPy's first: integers are equal, floats are whole numbers whose sums are exact.
 """
@@ -30,18 +30,21 @@ import scan  # noqa: E402
 ROUNDS, REPEATS = 20, 10
 SIZES = (1 << 24, 1 << 26, 1 << 28)
 DTYPES = ("int32", "float32", "int64")
-BLOCKS, WARPS, WINDOWS = (2048, 4096, 8192), (4, 8), (32, 128)
+WINDOW = 32
+# elements of a program, warps, registers of a thread at most
+SIZES_OF_PROGRAMS = ((2048, 4, None), (4096, 4, 64), (4096, 4, 128), (8192, 4, 128), (8192, 8, 64),
+                     (8192, 8, 128))
 SUBJECT, PEER, COPY = "blocknumba", "CuPy", "copy"
 
 
 def candidates(x: cupy.ndarray, out: cupy.ndarray) -> Iterator[tuple[str, Run]]:
     """The kernel in each size, with states of its own."""
-    for block, warps, window in itertools.product(BLOCKS, WARPS, WINDOWS):
+    for block, warps, registers in SIZES_OF_PROGRAMS:
         programs = bn.cdiv(x.size, block)
         states, ticket = cupy.zeros((2, programs), cupy.int64), cupy.zeros(1, cupy.int64)
         run = scan.cumulative_sum.bind(programs, x, out, states, ticket, BLOCK=block,
-                                       WINDOW=window, num_warps=warps)
-        yield f"block {block}, {warps} warps, window {window}", run
+                                       WINDOW=WINDOW, num_warps=warps, maxnreg=registers)
+        yield f"block {block}, {warps} warps, registers {registers or 'as they come'}", run
 
 
 def runs_of(size: int, dtype: str) -> tuple[str, Mapping[str, Run]]:
