@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
+import sys
 import types
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -184,12 +185,28 @@ def fold_call(function: object, arguments: Sequence[object], keywords: dict[str,
     if function is isinstance and len(arguments) == 2 and not keywords and _names_constexpr(
             arguments[1]):
         return True  # a kernel has a constexpr as the value itself
+    if _gives_limits(function):
+        arguments = [_dtype_for(function, argument) for argument in arguments]
     result = unwrapped(_guarded(function, arguments, keywords))
     return tuple(result) if function in _TUPLE_MAKERS else result
 
 
 def _names_constexpr(classes: object) -> bool:
     return constexpr in (classes if isinstance(classes, tuple) else (classes,))
+
+
+def _gives_limits(function: object) -> bool:
+    """Whether a callable is `finfo` or `iinfo` of NumPy, Torch, ml_dtypes or another library."""
+    return isinstance(function, type) and function.__name__ in ("finfo", "iinfo")
+
+
+def _dtype_for(function: type, dtype: object) -> object:
+    """A dtype of ours as the library of `function` has it; any other value as it is."""
+    if not isinstance(dtype, DType):
+        return dtype
+    library = function.__module__.partition(".")[0]
+    is_numpys = library in ("numpy", "ml_dtypes")
+    return dtype.numpy if is_numpys else getattr(sys.modules[library], dtype.name)
 
 
 def fold_attribute(value: object, name: str) -> object:
@@ -385,7 +402,8 @@ def _equal(a: object, b: object) -> bool:
 
 
 def _is_folded(function: object) -> bool:
-    if getattr(function, "__compile_time__", False) or is_exception(function):
+    if (getattr(function, "__compile_time__", False) or is_exception(function)
+            or _gives_limits(function)):
         return True
     if isinstance(function, (types.BuiltinMethodType, types.MethodType)):
         receiver = function.__self__
