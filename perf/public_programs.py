@@ -8,7 +8,9 @@ tensors that a file leaves in such variables, in dicts and tuples too, are compa
 in a process of its own, once for each side, with the same seed.  With --times the last launch of
 each kernel is repeated from a CUDA graph, on both sides, one at a time; host work does not count.
 The exit status is 0 if every file that runs under Triton runs under us, with the same dtypes and
-with values within the bounds.
+with values within the bounds, or with a difference that Triton's own runs under other circumstances
+explain (public_variants.py): it reads what nothing wrote, its tf32 is farther from float32 than
+ours ("more exact"), or rounding of the inputs would change as much ("ill-conditioned").
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from statistics import geometric_mean
 from types import ModuleType
 
 import torch
+from public_variants import is_explained, prepare
 
 from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.triton.loading import with_our_imports
@@ -139,14 +142,16 @@ def timed(launches: dict[str, Callable[[], object]]) -> dict[str, float | str]:
     return found
 
 
-def run_file(file: Path, ours: bool, given: argparse.Namespace, pipe: object) -> None:
+def run_file(file: Path, ours: bool, given: argparse.Namespace, variant: str,
+             pipe: object) -> None:
     """Send the tensors that a file leaves, or the text of its error; with --times those too."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     device = given.device
     # torch.empty is filled, so that what no kernel writes is equal
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
-        launches = last_launches(ours) if given.times else {}
+        prepare(variant, device)
+        launches = last_launches(ours) if given.times and not variant else {}
         module = loaded(file, ours, device)
         found = {}
         for name, value in vars(module).items():
@@ -162,11 +167,14 @@ def run_file(file: Path, ours: bool, given: argparse.Namespace, pipe: object) ->
 
 
 def outcome(file: Path, ours: bool, given: argparse.Namespace,
-            times: dict[str, float | str] | None = None) -> dict | str:
-    """The tensors of a file, or what stopped it.  times: is filled with those of its kernels."""
+            times: dict[str, float | str] | None = None, variant: str = "") -> dict | str:
+    """The tensors of a file, or what stopped it.
+
+    times: is filled with those of its kernels.   variant: of public_variants, for Triton's side.
+    """
     context = get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=run_file, args=(file, ours, given, sender))
+    process = context.Process(target=run_file, args=(file, ours, given, variant, sender))
     process.start()
     sender.close()
     result: dict | str = "died"
@@ -227,11 +235,29 @@ def judged(file: Path, given: argparse.Namespace, pairs: list[Pair]) -> tuple[st
     if isinstance(found, str):
         return "STOPS", found
     text = difference(found, wanted)
-    if text:
-        again = outcome(file, False, given)
-        own = "" if isinstance(again, str) else difference(again, wanted)
-        return ("Triton differs from itself", own) if own else ("DIFFERS", text)
-    return "equal", f"{len(found)} tensors"
+    return explained(file, given, found, wanted, text) if text else (
+        "equal", f"{len(found)} tensors")
+
+
+def explained(file: Path, given: argparse.Namespace, found: dict, wanted: dict,
+              text: str) -> tuple[str, str]:
+    """(kind, detail) of a file whose results differ, after Triton's runs under variants."""
+    for variant in ("", "memory"):
+        again = outcome(file, False, given, variant=variant)
+        if own := "" if isinstance(again, str) else difference(again, wanted):
+            return "Triton differs from itself", own
+    if any(place not in found or found[place][0] != dtype or found[place][1].shape != values.shape
+           for place, (dtype, values) in wanted.items()):
+        return "DIFFERS", text
+    differing = [place for place, (_, values) in wanted.items()
+                 if not agree(found[place][1], values)]
+    for variant, kind in (("ieee", "more exact"), ("ulp", "ill-conditioned")):
+        again = outcome(file, False, given, variant=variant)
+        if not isinstance(again, str) and all(
+                is_explained(variant, found[place][1], wanted[place][1], again[place][1])
+                for place in differing):
+            return kind, text
+    return "DIFFERS", text
 
 
 @dataclass(frozen=True)
