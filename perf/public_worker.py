@@ -8,13 +8,14 @@ write must stay.  Reports are lines of JSON on standard output.
 
 from __future__ import annotations
 
+import inspect
 import json
 import random
 import re
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -40,7 +41,8 @@ TRIES, RUN_TRIES = 8, 4
 NOTHING = "nothing written"
 ELEMENTS = ("fp16", "fp32", "bf16", "i32")
 BEFORE, AFTER = 1 << 21, 1 << 23  # elements of an array before and after its address
-GRID = (3, 2, 2)
+GRID = (3, 2, 2)  # along the axes that a kernel asks for; 1 along others
+STRIDES = (1, 64, 4096, 1 << 18)  # of the axes of one array, the last one first
 TARGET = GPUTarget("cuda", 90, 32)
 _TORCH = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32,
           "fp64": torch.float64, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32,
@@ -146,9 +148,28 @@ def numbers(kernel: JITFunction, types: Mapping[str, str], seed: int) -> dict[st
             found[name] = rng.choice((0.5, 1.25))
         elif spelled == "bool":
             found[name] = rng.random() < 0.5
-        else:
-            found[name] = 64 if "stride" in name.lower() else rng.choice((48, 64))
-    return found
+        elif "stride" not in name.lower():
+            found[name] = rng.choice((48, 64))
+    return strides([name for name in types if "stride" in name.lower() and name not in found
+                    and not types[name].startswith("*")]) | found
+
+
+def strides(names: Sequence[str]) -> dict[str, int]:
+    """Strides of arrays whose elements lie apart: those of an array's axes grow to its first."""
+    by_array: dict[str, list[str]] = {}
+    for name in names:
+        words = [word for word in name.lower().replace("stride", "").split("_") if word]
+        array = "_".join(words[:-1]) if len(words) > 1 else "".join(words)[:-1]
+        by_array.setdefault(array, []).append(name)
+    return {name: STRIDES[min(len(axes) - 1 - number, len(STRIDES) - 1)] if len(axes) > 1 else 64
+            for axes in by_array.values() for number, name in enumerate(axes)}
+
+
+def grid_of(kernel: JITFunction) -> tuple[int, ...]:
+    """The grid of a kernel, which has one program along the axes that it does not ask for."""
+    axes = set(re.findall(r"(?:program_id|num_programs)\(\s*(?:axis\s*=\s*)?(\d)",
+                          inspect.getsource(kernel.python_function)))
+    return tuple(count if str(axis) in axes or not axes else 1 for axis, count in enumerate(GRID))
 
 
 def filled(spelled: str, seed: int) -> torch.Tensor:
@@ -258,7 +279,7 @@ class Worker:
         if any(spelled.startswith("tensordesc") for spelled in types.values()):
             report.code = report.run = "not run: descriptors"
             return
-        given = numbers(kernel, types, self._seed)
+        given, grid = numbers(kernel, types, self._seed), grid_of(kernel)
         start = {name: filled(spelled, self._seed + number)
                  for number, (name, spelled) in enumerate(types.items())
                  if spelled.startswith("*")}
@@ -266,7 +287,7 @@ class Worker:
         def ran(launch: object, convert: object, **options: object) -> dict[str, torch.Tensor]:
             arrays = {name: array.clone() for name, array in start.items()}
             passed = {name: convert(value) for name, value in constants.items()}
-            launch[GRID](**given, **passed, **{name: array[BEFORE:]
+            launch[grid](**given, **passed, **{name: array[BEFORE:]
                                                for name, array in arrays.items()}, **options)
             torch.cuda.synchronize()
             return arrays
