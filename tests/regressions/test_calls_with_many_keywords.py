@@ -1,4 +1,6 @@
-"""A call with more than 15 keywords, which Python collects in a dict, was taken for a comprehension."""
+"""Calls whose arguments Python collects: more than 15 keywords were taken for a comprehension,
+more than 30 positional arguments next to a keyword were refused.
+"""
 
 import numpy as np
 import pytest
@@ -49,6 +51,60 @@ def test_a_call_with_many_keywords_gives_each_to_its_parameter(kernel):
     kernel[(1,)](x, out)
     given = [x, x + 1, 2, x, *range(4, 14), x * 3, 15, 16]
     np.testing.assert_array_equal(out, 2 * sum(i * value for i, value in enumerate(given)))
+
+
+@bn.jit
+def most(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z,  # noqa: E741
+         aa, ab, ac, ad, ae, af, SCALE: bn.constexpr, ag=5):
+    values = (a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, aa, ab,
+              ac, ad, ae, af, ag)
+    total = 0
+    for number, value in enumerate(values):
+        total += number * value
+    return total * SCALE
+
+
+@bn.jit
+def with_one_keyword(x, out):
+    i = bn.arange(0, 16)
+    t = x[i]
+    y = most(t, t + 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, t * 3, 14, 15, 16, 17, 18, 19, 20, 21,
+             22, 23, 24, 25, 26, 27, 28, 29, 30, t - 1, SCALE=2)
+    out[i] = y
+
+
+@bn.jit
+def with_two_keywords(x, out):
+    i = bn.arange(0, 16)
+    t = x[i]
+    out[i] = most(t, t + 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, t * 3, 14, 15, 16, 17, 18, 19, 20,
+                  21, 22, 23, 24, 25, 26, 27, 28, 29, 30, t - 1, SCALE=2, ag=5 if True else t)
+
+
+@pytest.mark.parametrize("kernel", (with_one_keyword, with_two_keywords))
+def test_a_call_with_many_arguments_and_keywords_gives_each_to_its_parameter(kernel):
+    x = np.random.default_rng().integers(-99, 99, 16).astype(np.int32)
+    out = np.full(16, -1, np.int32)
+    kernel[(1,)](x, out)
+    given = [x, x + 1, *range(2, 13), x * 3, *range(14, 31), x - 1, 5]
+    np.testing.assert_array_equal(out, 2 * sum(i * value for i, value in enumerate(given)))
+
+
+@bn.jit
+def sum_of_parts(a, b, c=0, d=0):
+    return a + 2 * b + 3 * c + 4 * d
+
+
+@bn.jit
+def with_a_tuple_and_a_chosen_keyword(x, out, n):
+    out[0] = sum_of_parts(*(x[0], n), d=(n if x[1] > 1 else 7))
+
+
+@pytest.mark.parametrize("second, chosen", [(2, 9), (1, 7)])
+def test_a_condition_may_choose_a_keyword_next_to_a_tuple(second, chosen):
+    out = np.full(1, -1, np.int64)
+    with_a_tuple_and_a_chosen_keyword[1](np.array([5, second]), out, 9)
+    assert out[0] == 5 + 2 * 9 + 4 * chosen
 
 
 @bn.jit

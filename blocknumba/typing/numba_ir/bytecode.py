@@ -43,7 +43,7 @@ _REFUSED = {
 _UNKNOWN = {"RAISE_VARARGS": "raise", "FORMAT_VALUE": "an f-string with a format",
             "FORMAT_WITH_SPEC": "an f-string with a format"}
 # Numba finds the keywords of such a call only where it is made in one piece.
-_KEYWORDS = "a call with * and a keyword argument that a condition chooses"
+_KEYWORDS = "a call with more than 15 keywords of which a condition chooses one"
 _BEFORE_THE_CALL = "assign the argument to a variable before the call"
 _ASSERT = "use assert, which is checked with debug=True"
 _HINTS = dict.fromkeys(("SET_ADD", "MAP_ADD"), "make a tuple: tuple(... for ...)")
@@ -244,6 +244,20 @@ class _Interpreter(SequenceInterpreter):
         variable = self.get(self.code_locals[inst.arg])
         self.store(ir.Expr(SAVED, self.loc, value=variable), res)
 
+    def op_CALL_FUNCTION_EX(self, inst, func, vararg, varkwarg, res):  # noqa: N802
+        """A call with * or with many arguments, which Python collects in a tuple and a dict.
+
+        Numba rewrites the dict as keywords.  The tuple, which may grow item by item, is `target`
+        of the call meanwhile: that Numba keeps as it is.
+        """
+        function, starred = self.get(func), self.get(vararg)
+        if varkwarg is None:
+            call = ir.Expr.call(function, [], [], self.loc, vararg=starred)
+        else:
+            call = ir.Expr.call(function, [], [], self.loc, varkwarg=self.get(varkwarg),
+                                target=starred)
+        self.store(call, res)
+
     def op_MAKE_FUNCTION(self, inst, name, code, closure, annotations,  # noqa: N802
                          annotate, kwdefaults, defaults, res):
         """A nested function; all its cells are read when it is called, until more is known."""
@@ -255,6 +269,10 @@ class _Interpreter(SequenceInterpreter):
         nested = Nested(inner, self.func_id.func.__globals__, len(given), keywords, (),
                         inner.co_freevars)
         self.store(make_function(nested, (*given, *named.values()), cells, self.loc), res)
+
+    def _keyword(self, name: str | ir.Var) -> str:
+        """The name of a keyword, which comes from another block where a condition chooses it."""
+        return self._definition(name.name).value if isinstance(name, ir.Var) else name
 
     def _items(self, defaults: str | tuple | None) -> tuple[ir.Var, ...]:
         """Variables for the defaults, read from the tuple that holds them."""
@@ -276,7 +294,14 @@ class _Interpreter(SequenceInterpreter):
     def post_process(self, peepholes, func_ir):
         """Numba's rewrite of calls with *; those for with, try and dict have nothing to do."""
         self.settle_lists()
-        return interpreter.peep_hole_call_function_ex_to_call_function_kw(func_ir)
+        made = interpreter.peep_hole_call_function_ex_to_call_function_kw(func_ir)
+        for block in made.blocks.values():
+            for statement in block.body:
+                node = statement.value if isinstance(statement, ir.Assign) else None
+                if isinstance(node, ir.Expr) and node.op == "call" and node.target is not None:
+                    node.vararg, node.target = node.target, None
+                    node.kws = [(self._keyword(name), value) for name, value in node.kws]
+        return made
 
 
 class _Copies:
