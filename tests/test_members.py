@@ -17,7 +17,7 @@ SECTIONS = {section.title: section for section in sections()}
 
 
 def shown(value: object) -> str:
-    """A value on one line; of arrays and numbers of NumPy four decimals, which all devices share."""
+    """A value on one line; of floats of NumPy four decimals, which all devices share."""
     if isinstance(value, tuple):
         return f"({', '.join(map(shown, value))})"
     if isinstance(value, (np.ndarray, np.generic)):

@@ -33,7 +33,6 @@ from blocknumba.typing.values import (
 from blocknumba.wording import did_you_mean, shown
 
 
-_OF_LISTS = "a list is a tuple in a kernel and does not change; make a new one: t = [*t, item]"
 _OF_POINTERS = ("to", "cast")  # methods that a dialect may have of an array, as a pointer
 
 _METHODS = {
@@ -74,9 +73,8 @@ def attribute(context: Context, value: object, name: str) -> object:
         return _of_record(value, name)
     found = folding.fold_attribute(value, name)
     if found is folding.UNKNOWN:
-        is_of_lists = isinstance(value, tuple) and hasattr(list, name)
         raise UnsupportedError(f"{describe(value)} has no attribute {name!r}",
-                               hint=_OF_LISTS if is_of_lists else did_you_mean(name, dir(value)))
+                               hint=did_you_mean(name, dir(value)))
     return found
 
 

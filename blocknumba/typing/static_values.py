@@ -98,8 +98,14 @@ def static_int(name: str, value: object) -> int:
     except TypeError:
         number = None
     if number is None or isinstance(known, (bool, np.bool_)):
-        raise BlockTypeError(f"{name} must be an int, got {describe(value)}")
+        raise BlockTypeError(f"{name} must be an int, got {describe(value)}",
+                             hint="divide by // or bn.cdiv" if _is_whole(known) else "")
     return number
+
+
+def _is_whole(value: object) -> bool:
+    """Whether a value is a float without a fraction, as / makes of ints."""
+    return isinstance(value, float) and value.is_integer()
 
 
 def static_shape(name: str, value: object) -> tuple[int, ...]:

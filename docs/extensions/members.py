@@ -31,8 +31,9 @@ from blocknumba.typing import evaluate
 from blocknumba.typing.values import Array, BlockPointer, Descriptor, Span
 
 PAGE = REFERENCE / "members.md"
-_SECTION = re.compile(r"^## (?P<title>.+?)\n.*?^```py\n(?P<code>.*?)\n```$(?P<table>.*?)(?=^## |\Z)",
-                      re.MULTILINE | re.DOTALL)
+_SECTION = re.compile(
+    r"^## (?P<title>.+?)\n.*?^```py\n(?P<code>.*?)\n```$(?P<table>.*?)(?=^## |\Z)",
+    re.MULTILINE | re.DOTALL)
 _ROW = re.compile(r"^\| `(?P<name>\w+)` \| `(?P<expression>[^`]*)` \| `(?P<result>[^`]*)` "
                   r"\| (?P<meaning>.*) \|$", re.MULTILINE)
 # an item of a docstring: names, a colon, and text up to the next item or an empty line

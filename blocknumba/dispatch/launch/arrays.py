@@ -288,12 +288,19 @@ def _read_dlpack(value: object, where: str) -> ArrayInfo:
                       found.readonly, (value, found.capsule), stream)
 
 
+# what to pass instead of arrays of other kinds of dtypes
+_INSTEAD = {"c": "pass its parts, x.real and x.imag", "O": "use x.astype of a dtype of numbers",
+            "M": "use x.view(np.int64)", "m": "use x.view(np.int64)"}
+
+
 def _dtype(dtype: np.dtype, where: str, hint: str = "") -> DType:
     try:
         return dtype_of(dtype)
     except BlockTypeError:
         if not dtype.isnative:
             hint = f"use x.astype({dtype.newbyteorder('=').name!r})"
+        elif dtype.kind in _INSTEAD:
+            hint = _INSTEAD[dtype.kind]
         raise BlockTypeError(f"{where}: given an array of {dtype}, accepted {', '.join(DTYPES)}",
                              hint=hint) from None
 

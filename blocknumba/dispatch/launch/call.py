@@ -244,4 +244,4 @@ def _advice(name: str, value: object) -> str:
         return "pass a tuple" if any(hasattr(item, "shape") for item in value) else "use np.asarray"
     if isinstance(value, (str, tuple, type, np.dtype)) or callable(value):
         return f"to pass it as a constant, annotate the parameter: {name}: bn.constexpr"
-    return ""
+    return "use np.asarray" if hasattr(type(value), "__array__") else ""

@@ -228,7 +228,9 @@ class Signature:
         bound = {formal.name: given.get(formal.name, formal.default) for formal in self.formals}
         missing = [name for name, value in bound.items() if value is REQUIRED]
         require(not missing, "{}: missing {}", self.kernel, ", ".join(missing),
-                hint=f"it takes {', '.join(self.names)}")
+                hint=f"it takes {', '.join(self.names)}" + (
+                    "; a kernel is no method, define it outside of the class"
+                    if self.names[0] == "self" else ""))
         return bound, options
 
     def _require_known(self, name: str) -> None:

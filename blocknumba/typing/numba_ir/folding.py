@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba.core import ir
 
-from blocknumba.errors import BlockError, BlockTypeError, BlockValueError
+from blocknumba.errors import BlockError, BlockTypeError, BlockValueError, UnsupportedError
 from blocknumba.tile_ir.ir.types import DType, PointerType, dtype_of
 from blocknumba.typing.foreign import native
 from blocknumba.typing.function import BlockFunction
@@ -22,7 +22,7 @@ from blocknumba.typing.numba_ir.nested import KEPT, MAKE, Nested
 from blocknumba.typing.records import made_record, method_of, record_of
 from blocknumba.typing.static_values import constexpr, unwrapped
 from blocknumba.typing.threads import refuse_numba_cuda
-from blocknumba.wording import shortened
+from blocknumba.wording import shortened, shown
 
 UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
 MAX_REASON = 200  # characters of Python's own words in a message
@@ -37,6 +37,8 @@ class Unknown:
 
 
 UNKNOWN = Unknown()
+_OF_LISTS = "a list is a tuple in a kernel and does not change; make a new one: t = [*t, item]"
+_CHANGES_OF_LISTS = frozenset(dir(list)) - frozenset(dir(tuple))
 
 
 class Opaque:
@@ -212,8 +214,13 @@ def _dtype_for(function: type, dtype: object) -> object:
 def fold_attribute(value: object, name: str) -> object:
     """value.name, or UNKNOWN when it has none.
 
-    Errors: UnsupportedError for what numba.cuda has for kernels of threads.
+    Errors: UnsupportedError for what numba.cuda has for kernels of threads, and for what changes
+    a list.
     """
+    kind = value.kind if isinstance(value, Items) else type(value)
+    if kind is tuple and name in _CHANGES_OF_LISTS:
+        what = shown(value) if isinstance(value, tuple) else "a tuple"
+        raise UnsupportedError(f"{what} has no attribute {name!r}", hint=_OF_LISTS)
     if isinstance(value, Items) and name in getattr(value.kind, "_fields", ()):
         return value.items[value.kind._fields.index(name)]
     if is_opaque(value) or (type(value) is tuple and name != "value"):
