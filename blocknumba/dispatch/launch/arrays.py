@@ -299,6 +299,8 @@ def _dtype(dtype: np.dtype, where: str, hint: str = "") -> DType:
     except BlockTypeError:
         if not dtype.isnative:
             hint = f"use x.astype({dtype.newbyteorder('=').name!r})"
+        elif dtype.names:
+            hint = f"pass a field of it, x[{dtype.names[0]!r}]"
         elif dtype.kind in _INSTEAD:
             hint = _INSTEAD[dtype.kind]
         raise BlockTypeError(f"{where}: given an array of {dtype}, accepted {', '.join(DTYPES)}",
