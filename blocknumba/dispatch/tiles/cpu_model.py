@@ -7,11 +7,11 @@ comes from the next.  Loops over elements are fused, so that extents matter litt
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 
 import numpy as np
 
+from blocknumba.dispatch.launch.native import thread_count
 from blocknumba.tile_ir.analysis.work import Numbers, Task, Work
 
 # Nanoseconds, and bytes or multiply-adds in a nanosecond, of one core: measured (perf/NOTES.md)
@@ -29,8 +29,7 @@ TILE_ELEMENTS = 1 << 20  # more than this is slow to compile, and no faster
 
 def nanoseconds(work: Work, programs: Numbers, arrays: Mapping[str, int]) -> Numbers:
     """Estimated time of a launch; see gpu_model.cycles."""
-    threads = os.cpu_count() or 1
-    each = np.ceil(np.maximum(programs, 1) / threads)
+    each = np.ceil(np.maximum(programs, 1) / thread_count())
     moved = sum((_moved(task) * work.times(task) for task in work.of("load", "store")), 0.0)
     computed = sum((task.elements * work.times(task) for task in work.of("compute", "exchange")),
                    0.0)

@@ -1,0 +1,90 @@
+"""First launches on the CPU, each in a process of its own: python perf/bench_first_launch.py
+
+    compiled          softmax, nothing on disk; numba and llvmlite are imported before the clock starts
+    compiled, warm    the same after another kernel, so that our own modules are imported too
+    from disk         from the disk cache, after another kernel
+    import and first  import blocknumba, and a first launch from the disk cache; a process that
+                      only imports numpy is subtracted
+
+Medians of rounds in turns, ms.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROUNDS = 5
+FOLDER = Path(__file__).resolve().parents[1]
+_BEFORE = """
+import sys, time
+sys.path.insert(0, {examples!r})
+import numpy as np
+x = np.ones((64, 1000), np.float32)
+"""
+_IMPORTED = """
+import numba, llvmlite.binding
+import blocknumba as bn
+import softmax, vector_add
+"""
+_OTHER = """
+vector_add.add[1](x[0], x[1], x[2], BLOCK=1024)
+"""
+_FIRST = """
+start = time.perf_counter()
+softmax.softmax[64](x, np.empty_like(x), BLOCK=1024)
+print(time.perf_counter() - start)
+"""
+_WHOLE = """
+import softmax
+softmax.softmax[64](x, np.empty_like(x), BLOCK=1024)
+"""
+COMPILED, WARM, DISK = "compiled", "compiled, warm", "from disk"
+WHOLE, EMPTY = "import and first launch", "numpy"
+
+
+def clocked(program: str, cache: str) -> float:
+    """What a program prints; cache: the folder of the disk cache, empty for none."""
+    environment = dict(os.environ, BLOCKNUMBA_CACHE="1" if cache else "0",
+                       BLOCKNUMBA_CACHE_DIR=cache, CUDA_VISIBLE_DEVICES="")
+    text = _BEFORE.format(examples=str(FOLDER / "examples")) + program
+    found = subprocess.run([sys.executable, "-c", text], env=environment, check=True,
+                           capture_output=True, text=True, cwd=FOLDER)
+    return float(found.stdout.split()[-1])
+
+
+def whole(program: str, cache: str) -> float:
+    """Seconds of a whole process."""
+    before = "import time\nstart = time.perf_counter()\n"
+    after = "\nprint(time.perf_counter() - start)"
+    environment = dict(os.environ, BLOCKNUMBA_CACHE_DIR=cache, CUDA_VISIBLE_DEVICES="")
+    text = before + _BEFORE.format(examples=str(FOLDER / "examples")) + program + after
+    found = subprocess.run([sys.executable, "-c", text], env=environment, check=True,
+                           capture_output=True, text=True, cwd=FOLDER)
+    return float(found.stdout.split()[-1])
+
+
+def main() -> None:
+    """Print the medians."""
+    with tempfile.TemporaryDirectory() as cache:
+        whole(_IMPORTED + _OTHER + _WHOLE, cache)  # fills it
+        runs = {COMPILED: lambda: clocked(_IMPORTED + _FIRST, ""),
+                WARM: lambda: clocked(_IMPORTED + _OTHER + _FIRST, ""),
+                DISK: lambda: clocked(_IMPORTED + _OTHER + _FIRST, cache),
+                WHOLE: lambda: whole(_WHOLE, cache), EMPTY: lambda: whole("", cache)}
+        samples = {name: [] for name in runs}
+        for _ in range(ROUNDS):
+            for name, run in runs.items():
+                samples[name].append(run())
+    found = {name: statistics.median(taken) * 1e3 for name, taken in samples.items()}
+    found[WHOLE] -= found.pop(EMPTY)
+    for name, milliseconds in found.items():
+        print(f"{name:24} {milliseconds:7.1f} ms")
+
+
+if __name__ == "__main__":
+    main()
