@@ -62,7 +62,8 @@ def row_sum(x, sums, BLOCK: bn.constexpr):
 class Case:
     """A kernel and arrays for it.
 
-    options: of both.   of_function: further options of the block function.   programs: of the launch, along one or two axes.
+    options: of both.   of_function: further options of the block function.
+    programs: of the launch, along one or two axes.
     expected: the last array, of all arrays as they are before.   tolerance: of it.
     """
 
@@ -85,8 +86,7 @@ class Case:
                                          **self.options | self.of_function)
             caller = cuda.jit(CALLERS[len(arrays), len(self.programs)](function),
                               lto=link == "ltoir")
-            launch = caller[self.programs, function.threads, 0,
-                            self.of_function.get("shared_bytes", 0)]
+            launch = caller[self.programs, function.threads]
             runs[who] = lambda launch=launch: launch(*arrays)
         return runs, arrays[-1]
 
@@ -117,7 +117,7 @@ CALLERS = {(2, 1): _by_rows, (3, 2): _by_tiles}
 
 
 def product_case(rows: int, columns: int, depth: int, k: int, size: int = SIZE,
-                 of_function: dict[str, object] = PROMISED, **options: int) -> Case:
+                 of_function: dict[str, object] = NOTHING, **options: int) -> Case:
     """float16 (size, k) @ (k, size) in float32."""
     random = np.random.default_rng(0)
     a, b = (random.standard_normal(shape, np.float32).astype(np.float16)
@@ -129,7 +129,7 @@ def product_case(rows: int, columns: int, depth: int, k: int, size: int = SIZE,
 
 
 def rows_case(kernel: bn.Kernel, columns: int, block: int, of_rows: Callable, rows: int = ROWS,
-              scalar: bool = False, of_function: dict[str, object] = PROMISED) -> Case:
+              scalar: bool = False, of_function: dict[str, object] = NOTHING) -> Case:
     """Rows of float32, one block each."""
     x = np.random.default_rng(1).standard_normal((rows, columns), np.float32)
     result = np.zeros(rows if scalar else x.shape, np.float32)
@@ -142,37 +142,22 @@ def _softmax(x: np.ndarray, _: np.ndarray) -> np.ndarray:
     return powers / powers.sum(1, keepdims=True)
 
 
-def _granted(kib: int, stages: int) -> dict[str, object]:
-    """A promise of arrays and of dynamic shared memory."""
-    return PROMISED | {"shared_bytes": kib * 1024, "num_stages": stages}
-
-
 CASES = {
     "product, tiles 64 x 64, one step of 64": lambda: product_case(64, 64, 64, 64, WIDE,
                                                                    num_warps=4),
-    "product, tiles 64 x 64, any arrays": lambda: product_case(64, 64, 64, 4096, num_warps=4,
-                                                               of_function=NOTHING),
     "product, tiles 64 x 64": lambda: product_case(64, 64, 64, 4096, num_warps=4),
-    "the same, 50 KiB granted": lambda: product_case(
-        64, 64, 64, 4096, num_warps=4, of_function=_granted(50, 3)),
+    "product, tiles 64 x 64, global": lambda: product_case(64, 64, 64, 4096, num_warps=4,
+                                                           of_function=PROMISED),
     "product, tiles 128 x 64": lambda: product_case(128, 64, 64, 4096, num_warps=4),
-    "the same, 2 stages, 50 KiB granted": lambda: product_case(
-        128, 64, 64, 4096, num_warps=4, of_function=_granted(50, 2)),
-    "the same, 3 stages, 74 KiB granted": lambda: product_case(
-        128, 64, 64, 4096, num_warps=4, of_function=_granted(74, 3)),
     "product, tiles 128 x 128": lambda: product_case(128, 128, 64, 4096, num_warps=8),
-    "the same, 3 stages, 98 KiB granted": lambda: product_case(
-        128, 128, 64, 4096, num_warps=8, of_function=_granted(98, 3)),
-    "the same, any arrays": lambda: product_case(
-        128, 128, 64, 4096, num_warps=8,
-        of_function={"shared_bytes": 98 * 1024, "num_stages": 3}),
-    "product, tiles 128 x 256, 4 stages, 194 KiB granted": lambda: product_case(
-        128, 256, 64, 4096, num_warps=8, of_function=_granted(194, 4)),
+    "product, tiles 128 x 128, global": lambda: product_case(128, 128, 64, 4096, num_warps=8,
+                                                             of_function=PROMISED),
+    "product, tiles 128 x 128, 4 warps": lambda: product_case(128, 128, 64, 4096, num_warps=4),
+    "product, tiles 128 x 256": lambda: product_case(128, 256, 64, 4096, num_warps=8),
     "softmax of 1000 columns": lambda: rows_case(softmax, 1000, 1024, _softmax),
-    "softmax of 1000 columns, any arrays": lambda: rows_case(softmax, 1000, 1024, _softmax,
-                                                             of_function=NOTHING),
-    "softmax of 1001 columns, any arrays": lambda: rows_case(softmax, 1001, 1024, _softmax,
-                                                             of_function=NOTHING),
+    "softmax of 1000 columns, global": lambda: rows_case(softmax, 1000, 1024, _softmax,
+                                                         of_function=PROMISED),
+    "softmax of 1001 columns": lambda: rows_case(softmax, 1001, 1024, _softmax),
     "sum of 4096 columns": lambda: rows_case(
         row_sum, 4096, 1024, lambda x, _: x.sum(1, dtype=np.float64).astype(np.float32),
         scalar=True),

@@ -1,6 +1,6 @@
 """First launches on the CPU, each in a process of its own: python perf/bench_first_launch.py
 
-    compiled          softmax, nothing on disk; numba and llvmlite are imported before the clock starts
+    compiled          softmax, nothing on disk; numba and llvmlite are imported before
     compiled, warm    the same after another kernel, so that our own modules are imported too
     from disk         from the disk cache, after another kernel
     import and first  import blocknumba, and a first launch from the disk cache; a process that

@@ -23,7 +23,9 @@ from blocknumba.nvvm_lower.assumptions import (
     GENERIC_POINTER, Arguments, Assumptions, Version, field_name,
 )
 from blocknumba.nvvm_lower.elements import memory_type, register_type
-from blocknumba.nvvm_lower.emitter import Callee, CodeOptions, DebugInfo, Emitter
+from blocknumba.nvvm_lower.emitter import (
+    SHARED_ALIGNMENT, SHARED_START, Callee, CodeOptions, DebugInfo, Emitter,
+)
 from blocknumba.nvvm_lower.kernel import bind_parameter, is_map, symbol
 from blocknumba.nvvm_lower.llvm import GLOBAL, I1, I32, I64, I8, VOID, Body, Module, pointer
 from blocknumba.nvvm_lower.ops.debug import fail_unless
@@ -140,16 +142,20 @@ class _Callee:
         _forget_mbarriers(emitter, fn)
         body.do("ret void")
         self._inputs = maps.inputs
-        declared = [*(f"{I32} {id_}" for id_ in self._ids),
+        declared = [*(f"{I32} {id_}" for id_ in self._ids), f"{I32} {SHARED_START}",
                     *(f"{type_} %p{number}" for number, type_ in enumerate(self._types)),
                     *(f"{I64} {register}" for register in maps.inputs.values())]
         attributes = "alwaysinline "
         attributes += f"!dbg {debug_info.subprogram} " if debug_info else ""
         body.define(self._name, declared, linkage="internal", suffix=attributes)
 
-    def call(self, body: Body, registers: dict[str, str]) -> None:
-        """Call the function.  registers: of the outer function, by the names of signature."""
-        given = [f"{I32} {id_}" for id_ in self._ids]
+    def call(self, body: Body, registers: dict[str, str], shared_start: str) -> None:
+        """Call the function.
+
+        registers: of the outer function, by the names of signature.
+        shared_start: the first byte of dynamic shared memory that it has.
+        """
+        given = [*(f"{I32} {id_}" for id_ in self._ids), f"{I32} {shared_start}"]
         passed = (each for each in self._version.fn.parameters if not is_map(each))
         for parameter, type_ in zip(passed, self._types, strict=True):
             outer = registers[field_name(parameter.argument, parameter.kind, parameter.axis)]
@@ -210,13 +216,14 @@ class _Outer:
         self._registers = {field: f"%a{number}" for number, (field, _) in enumerate(parameters)}
         self._declared = [f"{I32} %i{axis}" for axis in range(len(GRID_AXES))]
         self._declared += [f"{type_} {self._registers[field]}" for field, type_ in parameters]
+        self._shared_start = "0"
 
     def define(self, name: str, versions: Sequence[_Callee], target: Target,
                dynamic_bytes: int) -> None:
         """Write the function.  dynamic_bytes: shared memory that the launch has to give."""
         body = self._body
         self._check_threads(self._options.num_warps * target.warp_size)
-        self._check_dynamic_shared_memory(dynamic_bytes)
+        self._find_shared_memory(dynamic_bytes)
         for argument, attributes in self._arguments:
             if isinstance(attributes, ArrayArgument):
                 self._count_strides_in_elements(argument, attributes)
@@ -227,7 +234,7 @@ class _Outer:
         for version in versions[:-1]:
             self._try(version, done)
         self._require(self._fit(versions[-1]), self._refusal(versions[-1]))
-        versions[-1].call(body, self._registers)
+        versions[-1].call(body, self._registers, self._shared_start)
         body.branch(done)
         body.begin_block(done)
         body.assembly(BARRIER)
@@ -244,7 +251,7 @@ class _Outer:
         body.branch_if(self._fit(version), fits, otherwise)
         body.begin_block(fits)
         with body.scope():
-            version.call(body, self._registers)
+            version.call(body, self._registers, self._shared_start)
             body.branch(done)
         body.begin_block(otherwise)
 
@@ -254,13 +261,19 @@ class _Outer:
             return "given an array of 2**31 elements or more, which needs wide=True"
         return "given an array that arrays= leaves out, or one of 2**31 elements or more"
 
-    def _check_dynamic_shared_memory(self, needed: int) -> None:
-        """Stop where the launch gives less."""
-        if needed:
-            body = self._body
-            (given,) = body.assembly(DYNAMIC_SHARED_BYTES)
-            self._require(body.compare("icmp uge", I32, given, str(needed)),
-                          f"given less than {needed} bytes of dynamic shared memory")
+    def _find_shared_memory(self, needed: int) -> None:
+        """Take the end of the launch's dynamic shared memory: before it are arrays of the caller.
+
+        Stop where the launch gives less.
+        """
+        if not needed:
+            return
+        body = self._body
+        (given,) = body.assembly(DYNAMIC_SHARED_BYTES)
+        self._require(body.compare("icmp uge", I32, given, str(needed)),
+                      f"given less than {needed} bytes of dynamic shared memory")
+        before = body.binary("sub", I32, given, str(needed))
+        self._shared_start = body.binary("and", I32, before, str(-SHARED_ALIGNMENT))
 
     def _check_threads(self, threads: int) -> None:
         """Stop unless the block has so many threads, all along x."""

@@ -11,7 +11,7 @@ from blocknumba.errors import UNKNOWN, Loc, ResourceError
 from blocknumba.gpu_layout.async_copies.ops import shared_slice
 from blocknumba.gpu_layout.layouts.registers import register_count
 from blocknumba.nvvm_lower.elements import register_type
-from blocknumba.nvvm_lower.llvm import SHARED, Body, Module, pointer
+from blocknumba.nvvm_lower.llvm import I8, SHARED, Body, Module, pointer
 from blocknumba.nvvm_lower.ptx import warp as ptx
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
 from blocknumba.nvvm_lower.services.address import GRID_AXES, Threads, special_register
@@ -104,6 +104,7 @@ Registers = list[str]
 Code = Callable[..., Registers | tuple[Registers, ...] | None]
 
 CODE: dict[str, Code] = {}
+SHARED_START = "%shared"  # register of a callee
 SHARED_ALIGNMENT = 1024  # what TMA's 128-byte swizzle needs.  Source: PTX ISA, "Swizzling Modes"
 
 
@@ -153,7 +154,7 @@ class Callee:
     program_ids: registers along the axes of the grid.
     space: the state space of arrays, "global" or "generic" (any).
     shared_memory: the name of its array of static shared memory.   shared_bytes: its size; None
-        where it has the dynamic shared memory of the launch.
+        where it has dynamic shared memory, from the byte in SHARED_START on.
     """
 
     program_ids: tuple[str, str, str]
@@ -239,9 +240,15 @@ class Emitter:
                 name, f"internal addrspace({SHARED}) global {array} undef, "
                       f"align {SHARED_ALIGNMENT}")
             return f"bitcast ({pointer(array, SHARED)} @{name} to {pointer('[0 x i8]', SHARED)})"
-        return self.body.module.global_variable(
+        whole = self.body.module.global_variable(
             "shared_memory", f"external addrspace({SHARED}) global [0 x i8], "
                              f"align {SHARED_ALIGNMENT}")
+        if self.callee is None:
+            return whole
+        array = pointer("[0 x i8]", SHARED)
+        start = self.body.pure(f"getelementptr [0 x i8], {array} {whole}, i32 0, "
+                               f"i32 {SHARED_START}")
+        return self.body.convert("bitcast", pointer(I8, SHARED), start, array)
 
     def block_id(self, axis: int) -> str:
         """The index of this block along an axis of the grid; in a callee, the given program id."""

@@ -237,6 +237,18 @@ EXPORT int cuKernelSetAttribute(int attribute, int value, void *kernel, int devi
     shared_limit = value;
     return 0;
 }
+EXPORT int cuKernelGetAttribute(int *value, int attribute, void *kernel, int device) {
+    *value = 0;
+    return 0;
+}
+EXPORT int cuLibraryGetKernelCount(unsigned *count, void *library) {
+    *count = 1;
+    return 0;
+}
+EXPORT int cuLibraryEnumerateKernels(void **kernels, unsigned count, void *library) {
+    *kernels = library;  /* each library has one; only stub_shared_limit sees which */
+    return 0;
+}
 /* CUlaunchAttribute and CUlaunchConfig. */
 struct attribute { int id, padding; unsigned value[16]; };
 struct config {

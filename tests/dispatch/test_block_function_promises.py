@@ -11,6 +11,7 @@ from blocknumba.emulator.errors import KernelAssertionError
 from blocknumba.errors import BlockTypeError, BlockValueError, ResourceError
 
 cuda = pytest.importorskip("numba.cuda")
+from numba import float32  # noqa: E402
 from numba.cuda.compiler import compile_cuda  # noqa: E402
 from numba.cuda.typing.typeof import typeof  # noqa: E402
 
@@ -135,18 +136,42 @@ def test_a_promise_of_more_than_the_gpu_has():
         Machine(EMULATED).ptx(caller_of(multiply), matrices)
 
 
-def test_a_kernel_that_asks_for_shared_memory_is_not_in_numbas_cache():
-    """Nothing would ask for it where it is read again."""
-    filled = bn.block_function(copy, {"R": 8, "C": 32}, num_warps=1, shared_bytes=GRANTED)
+def test_what_a_kernel_of_numbas_cache_needs_is_known():
+    """Launches of it give that, where it is read again."""
+    filled = bn.block_function(product, {"DEPTH": 64}, num_warps=4, shared_bytes=GRANTED)
+    half, single = (typeof(np.zeros((64, 64), dtype)) for dtype in (np.float16, np.float32))
+    library = compile_cuda(caller_of(filled), None, (half, half, single), cc=(9, 0, "a")).library
 
-    def kernel(x):
-        filled(x, x)
+    again = pickle.loads(pickle.dumps(library))
 
-    array = typeof(np.zeros((8, 32), np.float32))
-    library = compile_cuda(kernel, None, (array,), cc=(9, 0)).library
+    (known,) = (text.dynamic_bytes for text in again.llvm_strs if hasattr(text, "dynamic_bytes"))
+    assert 48 * 1024 < known <= GRANTED
 
-    with pytest.raises(pickle.PicklingError, match="copy: a block function with shared_bytes="):
-        pickle.dumps(library)
+
+def test_dynamic_arrays_of_the_caller_are_its_own(emulated):
+    """Block functions have the end of the launch's shared memory, whatever else there is."""
+    multiply = bn.block_function(product, {"DEPTH": 64}, num_warps=4, arrays="global",
+                                 shared_bytes=GRANTED, link=emulated.link)
+    own = 300  # floats; what is left of the first 2 KiB is nobody's
+
+    def kernel(a, b, c, kept):
+        mine = cuda.shared.array(0, float32)
+        for i in range(cuda.threadIdx.x, own, cuda.blockDim.x):
+            mine[i] = kept[i]
+        multiply(0, 0, a, b, c)
+        for i in range(cuda.threadIdx.x, own, cuda.blockDim.x):
+            kept[i] = mine[i] + 1
+
+    a, b = (FRESH.standard_normal((64, 192)).astype(np.float16) for _ in range(2))
+    b, c, kept = np.ascontiguousarray(b.T), np.full((64, 64), np.nan, np.float32), np.arange(
+        own, dtype=np.float32)
+
+    emulated.run(kernel, 1, multiply.threads, a, b, c, kept, shared_bytes=2048 + GRANTED)
+
+    np.testing.assert_array_equal(kept, np.arange(1, own + 1))
+    exact, bound = (np.matmul(*(f(x.astype(np.float64)) for x in (a, b)))
+                    for f in (np.asarray, np.abs))
+    assert (np.abs(c - exact) <= 2e-6 * bound).all()
 
 
 @pytest.mark.parametrize("options, error, message", [

@@ -29,12 +29,14 @@ class Caller:
     compute_capability: (9, 0) or (9, 0, "a").
     fastmath: whether its arithmetic, and with it that of what it calls, is approximate.
     block: threads along x, y and z of the launch that it is compiled for; None if that is unknown.
+    is_launched: whether its launches give block functions their shared memory, without the user.
     loc: of the call.
     """
 
     compute_capability: tuple
     fastmath: bool
     block: tuple[int, int, int] | None
+    is_launched: bool
     loc: Loc
 
     @property
@@ -132,7 +134,7 @@ class CallableKernel:
                     "{}: program id {}: given {}, accepted an int", self.__name__, number,
                     _named(type_))
         arguments = tuple((name, self._argument(name, type_)) for name, type_ in given.items())
-        code = self._code_for(arguments, caller.target)
+        code = self._code_for(arguments, caller)
         self._check_ids(code, len(ids))
         for name, type_ in given.items():
             require(name not in code.stored or getattr(type_, "mutable", True),
@@ -140,13 +142,13 @@ class CallableKernel:
                     self.__name__, name)
         return code
 
-    def _code_for(self, arguments: tuple[tuple[str, Argument], ...], target: Target) -> BlockCode:
+    def _code_for(self, arguments: tuple[tuple[str, Argument], ...], caller: Caller) -> BlockCode:
         captured = self.kernel.captures(self.constants).values
-        key = arguments, target, captured
+        key = arguments, caller.target, caller.is_launched, captured
         if key not in self._compiled:  # two threads at once would make the same code
             self._compiled[key] = compile_block_function(Origin(
-                self.kernel, tuple(self.constants.items()), self.options, arguments, target,
-                self.promise))
+                self.kernel, tuple(self.constants.items()), self.options, arguments,
+                caller.target, self.promise, caller.is_launched))
         return self._compiled[key]
 
     def _check_caller(self, caller: Caller) -> None:

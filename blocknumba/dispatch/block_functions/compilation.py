@@ -77,7 +77,7 @@ def compile_block_function(origin: Origin) -> BlockCode:
         code = CodeOptions(options.num_warps, options.fastmath, lineinfo=options.lineinfo,
                            debug=options.debug)
         function = lower_device_function(versions, target, code, arguments=origin.arguments,
-                                         dynamic=origin.promise.shared_bytes is not None)
+                                         dynamic=origin.is_dynamic)
     tile = compilation.tile
     return BlockCode(origin, function, _axes(tile), effects(tile).stored)
 
@@ -122,13 +122,16 @@ def _without(target: Target, capabilities: frozenset[Capability], shared_bytes: 
 
 
 def _shared_bytes(origin: Origin) -> int:
-    """Shared memory that a block function may have: dynamic, else what is static.
+    """Shared memory that a block function may have.
 
+    What was granted; else, where launches give what it needs, all but what static arrays of the
+    caller may take; else what is static.
     Errors: ResourceError for more than the target has.
     """
     granted, target = origin.promise.shared_bytes, origin.target
     if granted is None:
-        return target.static_shared_bytes
+        return (target.shared_bytes_per_block - target.static_shared_bytes if origin.is_launched
+                else target.static_shared_bytes)
     require(granted <= target.shared_bytes_per_block, "{}: shared_bytes: given {}, accepted {} on "
             "{}", origin.kernel.signature.kernel, granted, target.shared_bytes_per_block, target,
             error=ResourceError)

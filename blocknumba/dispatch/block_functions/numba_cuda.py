@@ -5,20 +5,20 @@ from __future__ import annotations
 import functools
 import inspect
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 from llvmlite import ir
-from numba.cuda import LTOIR, cgutils, launchconfig, types
+from numba.cuda import cgutils, launchconfig, types
 from numba.cuda.codegen import ExternalCodeLibrary
 from numba.cuda.core.targetconfig import ConfigStack
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.dispatcher import _Kernel
 from numba.cuda.typing.templates import AbstractTemplate, signature
 
-from blocknumba.dispatch.block_functions.cached_text import CachedText, Origin
+from blocknumba.dispatch.block_functions.cached_text import CachedText
 from blocknumba.dispatch.block_functions.call import Caller, CallableKernel, called_from
 from blocknumba.dispatch.block_functions.compilation import BlockCode
-from blocknumba.dispatch.launch.driver import require_driver
+from blocknumba.dispatch.block_functions.launched_memory import LinkedCode, give_at_launches
 from blocknumba.dispatch.launch.structured import Part, structured
 from blocknumba.errors import BlockValueError, Loc, ResourceError, require
 from blocknumba.nvvm_lower.llvm import MODULE_END, SHARED
@@ -88,6 +88,8 @@ class _Call:
     def _link(self, code: BlockCode) -> None:
         """Add the code to the library that is being made."""
         library = self._context.active_code_library
+        if self._caller.is_launched and code.function.dynamic_bytes:
+            give_at_launches()
         if self._function.link == "ltoir":
             require(_is_linked_by_lto(), "{}: linked as LTO IR into a kernel without lto=True",
                     self._function.__name__, error=BlockValueError,
@@ -179,11 +181,11 @@ def _compiles_for_the_device() -> bool:
 
 def _caller(context: object, loc: object) -> Caller:
     flags, launch = _flags(), launchconfig.current_launch_config()
-    capability = flags.compute_capability
-    if _compiles_for_the_device():
+    capability, is_launched = flags.compute_capability, _compiles_for_the_device()
+    if is_launched:
         capability = context.active_code_library._ensure_cc(None)
     return Caller(capability, bool(flags.fastmath),
-                  None if launch is None else tuple(launch.blockdim),
+                  None if launch is None else tuple(launch.blockdim), is_launched,
                   Loc(loc.filename, loc.line))
 
 
@@ -204,16 +206,16 @@ class _BlockFunctionText(_Text):
 
     is_declaration = False
 
-    def __init__(self, text: str, name: str, origin: Origin):
+    def __init__(self, text: str, code: BlockCode):
         super().__init__(text)
-        self._name, self._origin = name, origin
+        self._name, self._code = code.function.name, code
         self.functions = (self,)
         self.linkage = "linkonce_odr"  # numba-cuda sets that of each function
 
     def __str__(self) -> str:
         name = f"void @{self._name}("
         text = self._text.replace(f"define {name}", f"define {self.linkage} {name}")
-        return CachedText(text, self._origin)
+        return CachedText(text, self._code.origin, self._code.function.dynamic_bytes)
 
 
 class _TextLibrary(ExternalCodeLibrary):
@@ -223,10 +225,9 @@ class _TextLibrary(ExternalCodeLibrary):
         function = code.function
         super().__init__(codegen, function.name)
         own, *scalar_functions = function.nvvm_ir.split(MODULE_END)
-        self._texts = {_BlockFunctionText(own, function.name, code.origin),
+        self._texts = {_BlockFunctionText(own, code),
                        *map(_scalar_function, scalar_functions)}
         self.shared_bytes = function.shared_bytes
-        self._setup_functions += _setup(code)
         self.finalize()
 
     @property
@@ -247,15 +248,10 @@ def _library(codegen: object, code: BlockCode) -> _TextLibrary:
 
 
 @functools.cache
-def _ltoir(code: BlockCode, target: Target) -> LTOIR:
+def _ltoir(code: BlockCode, target: Target) -> LinkedCode:
     function = code.function
     data = compile_to_ltoir(function.nvvm_ir, target, AssembleOptions())
-    return LTOIR(data, name=f"{function.name}.ltoir", setup_callback=next(_setup(code), None))
-
-
-def _setup(code: BlockCode) -> Iterator[Callable[[object], None]]:
-    """Functions that numba-cuda calls with the module of a kernel that it has loaded."""
-    granted = code.origin.promise.shared_bytes or 0
-    if granted > Target.static_shared_bytes:
-        yield lambda module: require_driver("block_function").allow_dynamic_shared_in(
-            int(module.handle), granted)
+    linked = LinkedCode(data, name=f"{function.name}.ltoir")
+    linked.dynamic_bytes = function.dynamic_bytes
+    linked.is_granted = code.origin.promise.shared_bytes is not None
+    return linked

@@ -97,7 +97,7 @@ def _caller(options: Mapping[str, object], loc: object) -> Caller:
     target = Target.parse(options["chip"])
     suffix = target.name[-1:] if target.name[-1:].isalpha() else ""
     return Caller((*target.compute_capability, suffix), bool(options.get("fastmath")), None,
-                  Loc(loc.filename, loc.line))
+                  False, Loc(loc.filename, loc.line))
 
 
 @functools.cache

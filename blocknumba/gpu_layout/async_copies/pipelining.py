@@ -387,7 +387,8 @@ class _Planning:
         registers if they lose no more than one slot.
         """
         requested = self._requested_stages(loop)
-        is_large = self._options.shared_bytes >= LARGE_SHARED_BYTES
+        is_large = (self._options.shared_bytes >= LARGE_SHARED_BYTES
+                    and self._options.producers)  # else as where TMA fetches: schedule.OWN_COPIES
         wanted = requested or (LARGE_SHARED_STAGES if is_large else STAGES)
         early = {op for load_ in loads for op in load_.stages}
         others = sum(_staged_bytes(op) for op in walk(loop.regions[0]) if op not in early)
