@@ -7,7 +7,7 @@ versions of the code, and each call takes the first that fits:
                TMA fetches, by tensor maps that the first warp makes (where there are products, on
                targets that can)
     global     all arrays in global memory, rows at multiples of 16 bytes: asynchronous copies
-    aligned    in any memory, rows at multiples of 16 bytes: accesses of up to 16 bytes
+    aligned    in any memory, rows at multiples of 16 bytes: the same copies through registers
     any        as their elements are aligned: an access for each element
 
 `arrays=` of the block function leaves out the last ones, whose registers the first would not need:
@@ -46,7 +46,6 @@ _OF_LAUNCHES = frozenset((
     Capability.CLUSTER, Capability.MULTICAST, Capability.LAUNCH_DEPENDENTS,
     Capability.SET_MAX_REGISTERS))
 _OF_MAPS = frozenset((Capability.TMA,))
-_OF_GLOBAL_MEMORY = frozenset((Capability.CP_ASYNC,))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -148,10 +147,8 @@ class _Compilation:
         self._kernel, self._options = origin.kernel, origin.options
         self._constants = dict(origin.constants)
         shared_bytes = _shared_bytes(origin)
-        self._everywhere = _without(
-            origin.target, _OF_LAUNCHES | _OF_MAPS | _OF_GLOBAL_MEMORY, shared_bytes)
-        self._in_global_memory = _without(origin.target, _OF_LAUNCHES | _OF_MAPS, shared_bytes)
-        self._with_maps = self._in_global_memory
+        self._by_threads = _without(origin.target, _OF_LAUNCHES | _OF_MAPS, shared_bytes)
+        self._with_maps = self._by_threads
         if origin.target.has(Capability.TENSOR_MAP_REPLACE):
             self._with_maps = _without(origin.target, _OF_LAUNCHES, shared_bytes)
         self._arrays = origin.promise.arrays
@@ -161,20 +158,19 @@ class _Compilation:
         aligned = tuple((name, _aligned(argument)) for name, argument in arguments)
         tile = self._tile(aligned)
         yield from self._described(tile, aligned)
+        fn = self._laid_out(tile, aligned, self._by_threads)
         if aligned != arguments:
-            yield Version(self._laid_out(tile, aligned, self._in_global_memory), aligned, "global",
-                          NARROW_OFFSETS)
+            yield Version(fn, aligned, "global", NARROW_OFFSETS)
             if self._arrays == "global":
                 return
-        generic = self._laid_out(tile, aligned, self._everywhere)
-        yield Version(generic, aligned, "generic", NARROW_OFFSETS)
+        yield Version(fn, aligned, "generic", NARROW_OFFSETS)
         if aligned == arguments or self._arrays == "aligned":
             return
         if not _multiplies(tile) or any(
                 _strides(argument) != _strides(other)
                 for (_, argument), (_, other) in zip(arguments, aligned)):
-            generic = self._laid_out(self._tile(arguments), arguments, self._everywhere)
-        yield Version(_unaligned(generic, arguments), arguments, "generic", NARROW_OFFSETS)
+            fn = self._laid_out(self._tile(arguments), arguments, self._by_threads)
+        yield Version(_unaligned(fn, arguments), arguments, "generic", NARROW_OFFSETS)
 
     def _described(self, tile: Function, aligned: Arguments) -> Iterator[Version]:
         """The version that TMA fetches for, if there are products and the target can.
@@ -200,7 +196,7 @@ class _Compilation:
                                        disjoint=disjoint)[0]
 
     def _tile(self, arguments: Arguments, disjoint: bool = False) -> Function:
-        specialization = self._specialization(arguments, self._everywhere, disjoint)
+        specialization = self._specialization(arguments, self._by_threads, disjoint)
         self.tile = tile_function(self._kernel.python_function, specialization, self._constants,
                                   {})
         _require_no_grid(self.tile)

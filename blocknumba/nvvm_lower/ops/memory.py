@@ -148,7 +148,9 @@ def _(emitter: Emitter, op: Op, pointers: Registers, counts: Registers) -> Regis
     element = memory_type(op.result.type.dtype.pointee)
     pairs = zip(pointers, counts, strict=True)
     if dtype == int32:
-        return [moved_pointer(body, emitter.threads, pointer, element, address, distance)
+        # registers of all versions matter more than how often one of them widens
+        split = emitter.space != "global" and attribute(op, "narrow")
+        return [moved_pointer(body, emitter.threads, pointer, element, address, distance, split)
                 for address, distance in pairs]
     widen = "sext" if dtype.is_signed else "zext"
     return [element_pointer(body, pointer, element, address,

@@ -188,10 +188,13 @@ def added(body: Body, threads: Threads, x: str, y: str, bounds: Range) -> str:
 
 
 def moved_pointer(body: Body, threads: Threads, pointer: str, element: str, address: str,
-                  distance: str) -> str:
-    """address, of LLVM type pointer to element, moved by distance, an int32, of elements."""
+                  distance: str, is_narrow: bool = False) -> str:
+    """address, of LLVM type pointer to element, moved by distance, an int32, of elements.
+
+    is_narrow: as of the op offset.
+    """
     known = threads.sums.get(distance)
-    if known is None or not known.exact:
+    if known is None or not (known.exact or is_narrow):
         wide = body.convert("sext", I32, distance, I64)
         return element_pointer(body, pointer, element, address, wide)
     base = body.convert("sext", I32, known.base, I64)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.shared import SharedAccess, access
@@ -15,6 +16,10 @@ from blocknumba.nvvm_lower.services import global_memory, shared_memory
 from blocknumba.nvvm_lower.services.address import indices
 from blocknumba.nvvm_lower.services.global_memory import ALWAYS, NEVER, Hints
 from blocknumba.tile_ir.ir.types import DType
+
+# Loads of arrays that may be in any memory, before what they loaded is written: their registers
+# are those of the versions for other arrays too
+IN_FLIGHT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +42,18 @@ def copy(emitter: Emitter, dtype: DType, source: Source, buffer: str,
          shared: LinearLayout) -> int:
     """Begin to copy to the buffer at a byte offset; where a mask is false, zeros.
 
-    Returns the bytes of one copy; 0 for elements that are too narrow for cp.async, which go
-    through registers at once.
+    Returns the bytes of one copy; 0 for elements that are too narrow for cp.async, or may be in
+    any memory, which go through registers at once.
     """
     bits = element_bits(dtype)
     plan = access(source.layout, shared, bits)
     width = copied_at_once(plan, source.width)
     size_bytes = width * bits // 8
-    if size_bytes not in ptx.SIZES:
-        _through_registers(emitter, dtype, source, buffer, shared)
+    masks = source.masks or global_memory.always(len(source.pointers))
+    if size_bytes not in ptx.SIZES or emitter.space != "global":
+        _through_registers(emitter, dtype, replace(source, masks=masks, width=width), buffer, plan)
         return 0
     offsets = indices(emitter.body, emitter.threads, plan.offsets, held=True)
-    masks = source.masks or global_memory.always(len(source.pointers))
     for run in _runs(plan.groups, width):
         to = shared_memory.element_address(emitter, buffer, offsets[run[0]], dtype)
         origin = global_memory.byte_address(emitter, dtype, source.pointers[run[0]])
@@ -88,9 +93,18 @@ def _copy(emitter: Emitter, size_bytes: int, to: str, origin: str, mask: str,
 
 
 def _through_registers(emitter: Emitter, dtype: DType, source: Source, buffer: str,
-                       shared: LinearLayout) -> None:
-    count = len(source.pointers)
-    masks = source.masks or global_memory.always(count)
-    values = global_memory.load(emitter, dtype, source.pointers, masks,
-                                global_memory.zeros(dtype, count), source.width, Hints())
-    shared_memory.write(emitter, dtype, values, source.layout, buffer, shared)
+                       plan: SharedAccess) -> None:
+    """Load and write, so many at a time; source.width: as of copied_at_once."""
+    width, vectors = source.width, plan.vector // source.width
+    at_once = len(plan.groups) if emitter.space == "global" else max(1, IN_FLIGHT // vectors)
+    written = list(zip(plan.groups, shared_memory.leaders(emitter, plan), strict=True))
+    for first in range(0, len(written), at_once):
+        some = written[first:first + at_once]
+        registers = [register for group, _ in some for register in group]
+        pointers, masks = ([each[register] for register in registers]
+                           for each in (source.pointers, source.masks))
+        loaded = iter(global_memory.load(emitter, dtype, pointers, masks, global_memory.zeros(
+            dtype, len(registers)), width, Hints()))
+        for group, index in some:
+            shared_memory.write_vector(emitter, dtype, buffer, index,
+                                       list(islice(loaded, len(group))), source.predicate)

@@ -30,10 +30,9 @@ def write(emitter: Emitter, dtype: Dtype, values: Registers, layout: LinearLayou
     """
     plan = access(layout, shared, element_bits(dtype))
     predicate = emitter.threads.keeps(replication(layout))
-    for group, index in zip(plan.groups, _leaders(emitter, plan), strict=True):
-        packed = pack(emitter, dtype, [values[register] for register in group])
-        words = words_of(dtype, plan.vector)
-        _write_words(emitter, _address(emitter, buffer, index, dtype), packed, words, predicate)
+    for group, index in zip(plan.groups, leaders(emitter, plan), strict=True):
+        write_vector(emitter, dtype, buffer, index, [values[register] for register in group],
+                     predicate)
 
 
 def read(emitter: Emitter, dtype: Dtype, layout: LinearLayout, buffer: str,
@@ -41,7 +40,7 @@ def read(emitter: Emitter, dtype: Dtype, layout: LinearLayout, buffer: str,
     """The tile in the buffer at a byte offset, in a register layout."""
     plan = access(layout, shared, element_bits(dtype))
     values: dict[int, str] = {}
-    for group, index in zip(plan.groups, _leaders(emitter, plan), strict=True):
+    for group, index in zip(plan.groups, leaders(emitter, plan), strict=True):
         loaded = read_vector(emitter, dtype, buffer, index, plan.vector)
         values.update(zip(group, loaded, strict=True))
     return [values[register] for register in range(len(values))]
@@ -54,11 +53,17 @@ def read_vector(emitter: Emitter, dtype: Dtype, buffer: str, index: str, count: 
     return unpack(emitter, dtype, loaded, count)
 
 
+def write_vector(emitter: Emitter, dtype: Dtype, buffer: str, index: str, values: Registers,
+                 predicate: str) -> None:
+    """Write elements side by side where predicate, "" or an i1, holds; buffer, index: as above."""
+    packed = pack(emitter, dtype, values)
+    _write_words(emitter, _address(emitter, buffer, index, dtype), packed,
+                 words_of(dtype, len(values)), predicate)
+
+
 def write_scalar(emitter: Emitter, dtype: Dtype, value: str, buffer: str, predicate: str) -> None:
     """Write one element where predicate, "" or an i1, holds."""
-    packed = pack(emitter, dtype, [value])
-    _write_words(emitter, _address(emitter, buffer, "0", dtype), packed, words_of(dtype, 1),
-                 predicate)
+    write_vector(emitter, dtype, buffer, "0", [value], predicate)
 
 
 def read_scalar(emitter: Emitter, dtype: Dtype, buffer: str) -> str:
@@ -80,7 +85,7 @@ def element_address(emitter: Emitter, buffer: str, index: str, dtype: Dtype) -> 
     return emitter.body.convert("ptrtoint", pointer(I8, SHARED), address, I32)
 
 
-def _leaders(emitter: Emitter, plan: SharedAccess) -> Registers:
+def leaders(emitter: Emitter, plan: SharedAccess) -> Registers:
     """Per group the offset of its first element, in elements."""
     return [index_at(emitter.body, emitter.threads, plan.offsets, group[0])
             for group in plan.groups]

@@ -27,10 +27,12 @@ def require_access(name: str, pointer: TileType, mask: TileType | None) -> None:
 
 
 @op(PURE | ELEMENTWISE)
-def offset(pointer, count) -> TileType:
+def offset(pointer, count, *, narrow=False) -> TileType:
     """pointer moved by count elements.
 
     pointer: pointer or tile of pointers; count: its shape, an integer dtype of 32 or 64 bits.
+    narrow: counts of elements that are accessed are at least 2**20 away from the ends of int32, so
+        that a constant in a count may be added after the rest was widened.
     The result may point outside the array as long as nothing there is accessed.
     """
     require(pointer.is_pointer, "offset: given {}, accepted pointers", pointer)
@@ -42,7 +44,7 @@ def offset(pointer, count) -> TileType:
 
 
 @offset.numpy
-def _(pointer, count):
+def _(pointer, count, narrow=False):
     # the interpreter's addresses count elements
     return pointer + count.astype(np.int64)
 

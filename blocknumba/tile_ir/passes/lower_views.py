@@ -180,7 +180,7 @@ class _Access:
         if not self._offsets:
             return pointer
         offset = _repeated(builder, self._all("add", self._offsets), shape)
-        return builder.emit(OPS["offset"], pointer, offset)
+        return builder.emit(OPS["offset"], pointer, offset, narrow=not self._view.wide)
 
     def mask(self, shape: tuple[int, ...]) -> Value:
         """Whether the elements are in bounds."""
