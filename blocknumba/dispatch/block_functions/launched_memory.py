@@ -18,7 +18,6 @@ from weakref import WeakKeyDictionary
 from numba.cuda import LTOIR
 from numba.cuda.dispatcher import _Kernel
 
-from blocknumba.dispatch.block_functions.cached_text import CachedText
 from blocknumba.dispatch.launch.call import target_of
 from blocknumba.dispatch.launch.driver import require_driver
 from blocknumba.errors import ResourceError, require
@@ -34,7 +33,7 @@ class LinkedCode(LTOIR):
 
 @dataclass(eq=False, slots=True)
 class _Needs:
-    """What the block functions of one kernel need; each has the same memory in its turn.
+    """Needs of the block functions of one kernel; each has the same memory in its turn.
 
     own_bytes: of the greatest.
     is_granted: the caller promised what its launches give, and has no dynamic arrays of its own.
@@ -77,8 +76,9 @@ _NEEDS: WeakKeyDictionary[_Kernel, _Needs | None] = WeakKeyDictionary()
 def _needs(kernel: _Kernel) -> _Needs | None:
     if kernel not in _NEEDS:
         library = kernel._codelibrary
+        # texts of block functions (CachedText) and LinkedCode say so, what else is there does not
         codes = [each for each in (*library.llvm_strs, *library._linking_files)
-                 if isinstance(each, CachedText | LinkedCode) and each.dynamic_bytes]
+                 if getattr(each, "dynamic_bytes", 0)]
         _NEEDS[kernel] = _Needs(max(each.dynamic_bytes for each in codes), any(
             each.is_granted for each in codes)) if codes else None
     return _NEEDS[kernel]
