@@ -70,8 +70,8 @@ def block_function(kernel: Kernel, constants: Mapping[str, object] | None = None
     arrays: which arrays callers may give: "any"; "aligned", in any memory, whose rows are
         contiguous and at multiples of 16 bytes; "global", such ones in global memory.  Others stop
         the kernel.  Code for fewer kinds needs fewer registers.
-    shared_bytes: dynamic shared memory that launches of the caller give, for it alone; without, it
-        has static shared memory, at most 48 KiB of it.
+    shared_bytes: dynamic shared memory that it may take, where the caller has none of its own;
+        without, launches give what it needs, and text for other launches has static shared memory.
     wide: whether arrays may have 2**31 elements and more; without, a call with one stops the
         kernel (with debug, by a message).
     num_warps: of the block, which has 32 times as many threads, along x; as of the kernel if it
