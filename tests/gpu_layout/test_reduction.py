@@ -58,6 +58,18 @@ def test_gathered_partial_results_reduce_within_threads_to_the_layout_of_the_res
         assert all(len(group) == plan.warps for group in again.groups)
 
 
+@pytest.mark.parametrize("warp_bits, registers, lanes", [(3, 8, 0), (4, 4, 2), (5, 4, 3)])
+def test_lanes_hold_what_is_beyond_a_vector_of_many_partial_results(warp_bits, registers, lanes):
+    shape = (32 << warp_bits,)
+    plan = reduction_plan(blocked(shape, (0,), 1, 1 << warp_bits), 0)
+
+    again = reduction_plan(plan.gathered, 0)
+
+    assert plan.warps == 1 << warp_bits
+    assert [len(group) for group in again.groups] == [registers]
+    assert len(again.lane_masks) == lanes
+
+
 def test_an_axis_within_threads_needs_no_lanes_and_no_warps():
     plan = reduction_plan(blocked((64, 4), (1, 0), 4, 2), 1)
 

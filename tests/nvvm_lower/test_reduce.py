@@ -88,6 +88,20 @@ def test_every_axis_of_every_shape_sums_exactly(shape, num_warps):
         np.testing.assert_array_equal(reduced(x, axis, "sum", num_warps=num_warps), x.sum(axis))
 
 
+@pytest.mark.parametrize("num_warps", [16, 32])
+@pytest.mark.parametrize("op, kind", [("reduce", "sum"), ("reduce", "max"), ("arg_reduce", "max")])
+def test_many_warps_combine_their_results_by_lanes(op, kind, num_warps):
+    """Of a row, of columns whose sums lie in lanes, and of rows with warps of their own."""
+    reference = {"sum": np.sum, "max": np.argmax if op == "arg_reduce" else np.max}[kind]
+    for seed, (shape, axis) in enumerate([((8192,), 0), ((512, 4), 0), ((2, 4096), 1),
+                                          ((32, 64), 1)]):
+        x = np.random.default_rng(seed).permutation(np.prod(shape)).astype(np.int32).reshape(shape)
+
+        found = reduced(x, axis, kind, op, num_warps)
+
+        np.testing.assert_array_equal(found, reference(x, axis))
+
+
 @pytest.mark.parametrize("index", [0, 1, 77, 255])
 @pytest.mark.parametrize("kind", ["max", "min"])
 def test_a_nan_anywhere_makes_the_extremum_nan(kind, index):

@@ -18,6 +18,10 @@ from blocknumba.gpu_layout.layouts.registers import (
     LANE, REGISTER, WARP, dims_of, drop_axis, log2, shape_of,
 )
 
+# A thread that combines the partial results of 16 warps reads four vectors; with shuffles it reads
+# one, and there are half as many instructions.
+MANY_WARP_BITS, VECTOR_BITS = 4, 2
+
 
 @dataclass(frozen=True, slots=True)
 class ReductionPlan:
@@ -30,8 +34,9 @@ class ReductionPlan:
     warps: partial results that are left, in different warps; 1 if the reduction is complete.
     partial: the layout of the partial results: the operand's shape with extent `warps` along the
         axis.
-    gathered: the layout of the same shape in which every thread that keeps a result holds all its
-        partial results in registers (equal to partial if warps is 1).
+    gathered: the layout of the same shape in which every warp that keeps a result holds all its
+        partial results (equal to partial if warps is 1): few in registers, one vector of many,
+        where lanes that would hold copies can hold the others.
     result: the layout of the complete result, without the axis.
     """
 
@@ -142,8 +147,11 @@ def _partial_layouts(
     along = tuple(1 << step_bits + bit for bit in range(warp_bits))
     outs = dims_of(extended)
 
-    def of(register: gf2.Matrix, warp: gf2.Matrix) -> LinearLayout:
+    def of(register: gf2.Matrix, lane: gf2.Matrix, warp: gf2.Matrix) -> LinearLayout:
         ins = ((REGISTER, len(register)), (LANE, len(lane)), (WARP, len(warp)))
         return LinearLayout(ins, outs, register + lane + warp)
 
-    return of(register, placed), of(along + register, warp)
+    held = warp_bits if warp_bits < MANY_WARP_BITS or lane.count(0) < warp_bits else VECTOR_BITS
+    others = iter(along[held:])
+    spread = tuple(column or next(others, 0) for column in lane)
+    return of(register, lane, placed), of(along[:held] + register, spread, warp)
