@@ -97,3 +97,33 @@ def test_images_are_indexed_by_few_divisions():
 
     np.testing.assert_array_equal(out, x[:, ::-1])
     assert ptx.count("div.s32") + ptx.count("rem.s32") <= 8 + 4
+
+
+@bn.triton.jit
+def masked_copy(x_ptr, out_ptr, n, N: bn.constexpr):
+    at = tl.arange(0, N)
+    x = tl.where(at < n, tl.load(x_ptr + at).to(tl.float32), 1.0)
+    tl.store(out_ptr + at, x.to(tl.float16), mask=at < n)
+
+
+@pytest.mark.parametrize("size, comparisons", [("i32:16", 1), ("i32", 8)])
+def test_a_run_that_lies_within_a_bound_or_beyond_is_compared_once(size, comparisons):
+    compiled = bn.compile(masked_copy, f"*fp16:16, *fp16:16, {size}", {"N": 1024},
+                          target="sm_90a", num_warps=4)
+
+    assert compiled.asm["ptx"].count("setp.lt.s32") == comparisons
+
+
+@bn.triton.jit
+def mask_of_each_image(x_ptr, mask_ptr, out_ptr, heads, squared, N: bn.constexpr):
+    at = tl.program_id(0).to(tl.int64) * N + tl.arange(0, N)
+    of = at // (heads * squared) * squared + at % squared
+    tl.store(out_ptr + at, tl.load(x_ptr + at) + tl.load(mask_ptr + of))
+
+
+def test_wide_indices_that_do_not_fall_below_zero_have_one_quotient_for_a_run():
+    compiled = bn.compile(mask_of_each_image, "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16",
+                          {"N": 1024}, target="sm_90a", num_warps=4)
+
+    assert compiled.asm["ptx"].count("div.s64") == 2  # of all images, and of one
+    assert compiled.asm["ptx"].count("ld.global.v4") == 2

@@ -10,6 +10,7 @@ from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
 from blocknumba.nvvm_lower.services import division, floats, integers, narrow_pairs, run_division
 from blocknumba.nvvm_lower.services.address import added
 from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
+from blocknumba.nvvm_lower.services.runs import equal_registers
 from blocknumba.tile_ir.analysis.ranges import Range
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import OPS, attribute
@@ -165,7 +166,12 @@ def _code(emitter: Emitter, op: Op, *operands: Registers) -> Registers:
         return narrow_pairs.combine(emitter, op.name, dtype, *operands)
     is_free = dtype.is_float and any(op.attrs.get(name) for name in op.opdef.attributes)
     function = (_free_code if is_free else element_code)(op.name, dtype)
-    return [function(emitter, dtype, *values) for values in zip(*operands, strict=True)]
+    equal = equal_registers(emitter, op.result)
+    made: Registers = []
+    for register, values in enumerate(zip(*operands, strict=True)):
+        is_copy = register & equal
+        made.append(made[register & ~equal] if is_copy else function(emitter, dtype, *values))
+    return made
 
 
 _ROUNDED_QUOTIENT = {

@@ -12,26 +12,14 @@ then it is divided by itself.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.nvvm_lower.elements import is_literal, memory_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers
+from blocknumba.nvvm_lower.services.runs import Runs, held
 from blocknumba.tile_ir.analysis.axis import Axis
 from blocknumba.tile_ir.ir.function import Op
 
 Divide = Callable[..., str]  # (emitter, dtype, x, y) -> their quotient; 0 where y is 0
-
-
-@dataclass(frozen=True, slots=True)
-class Runs:
-    """Runs that the registers of a thread hold.
-
-    length: elements of a run.   within: bits of a register's index that are its place in its run.
-    """
-
-    length: int
-    within: int
 
 
 def quotients(emitter: Emitter, op: Op, x: Registers, y: Registers,
@@ -77,11 +65,9 @@ def _source(runs: Runs, register: int, rounds_up: bool) -> int:
 
 
 def _rounds_down(emitter: Emitter, op: Op) -> bool:
-    """Whether quotients of signed integers are known to round down."""
+    """Whether quotients of signed integers, or their magnitudes, are known to round down."""
     ranges = emitter.axis_infos.ranges
-    if op.name in ("floordiv", "mod"):
-        return ranges[op.y].low > 0
-    return ranges[op.x].low >= 0 and ranges[op.y].low > 0
+    return ranges[op.y].low > 0 if op.name in ("floordiv", "mod") else ranges[op.x].low >= 0
 
 
 def _runs(emitter: Emitter, op: Op) -> Runs | None:
@@ -93,7 +79,7 @@ def _runs(emitter: Emitter, op: Op) -> Runs | None:
     found, first_bit = [], 0
     for axis, (_, bits) in enumerate(type_.layout.outs):
         length = _length(x.axes[axis], y.axes[axis])
-        found.append(_held(type_.layout, first_bit, min(length.bit_length() - 1, bits)))
+        found.append(held(type_.layout, first_bit, min(length.bit_length() - 1, bits)))
         first_bit += bits
     longest = max(found, key=lambda runs: runs.length)
     return longest if longest.length > 1 else None
@@ -102,14 +88,3 @@ def _runs(emitter: Emitter, op: Op) -> Runs | None:
 def _length(x: Axis, y: Axis) -> int:
     """Length of aligned runs that rise by 1 from a multiple of it, as is a constant divisor."""
     return min(x.certain, y.start(1), y.constancy)
-
-
-def _held(layout: LinearLayout, first_bit: int, bits: int) -> Runs:
-    """The part of runs of 2 ** bits elements whose places registers alone decide."""
-    registers, within = layout["register"], 0
-    for bit in range(bits):
-        place = 1 << first_bit + bit
-        if place not in registers or sum(bool(column & place) for column in layout.columns) > 1:
-            return Runs(1 << bit, within)
-        within |= 1 << registers.index(place)
-    return Runs(1 << bits, within)

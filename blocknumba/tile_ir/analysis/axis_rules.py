@@ -145,19 +145,22 @@ def _block(x: Axis, y: Axis) -> int:
     return min(x.certain, _each(y), y.constancy)
 
 
-@rule("floordiv")
+@rule("floordiv", "truncdiv")
 def _(infos: Infos, op: Op) -> AxisInfo:
     x, y = infos[op.x], infos[op.y]
     if y.value == 1:
         return x
-    # x // -y rounds in the other direction, and x // 0 is 0
-    positive = op.result.type.dtype.is_integer and infos.ranges[op.y].low > 0
+    # x // -y rounds in the other direction, and x // 0 is 0; towards zero, of x below 0, the first
+    # of a run may be a multiple of y, and has a quotient of its own
+    of = op.y if op.name == "floordiv" else op.x
+    lowest = 1 if op.name == "floordiv" else 0
+    constant = op.result.type.dtype.is_integer and infos.ranges[of].low >= lowest
     exact = power_of_two_in(y.value) if y.value else 0
     exact = exact if exact == y.value else 0
 
     def combine(a: Axis, b: Axis) -> Axis:
         constancy = min(a.constancy, b.constancy)
-        if positive:
+        if constant:
             constancy = max(constancy, _block(a, b))
         return Axis(1, max(1, _each(a) // exact) if exact else 1, constancy)
 

@@ -10,10 +10,12 @@ from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import Function, Parameter
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import PointerType, TileType, float32, int32, int64
+from blocknumba.tile_ir.text.parser import parse
 from blocknumba.tile_ir.ops import memory  # noqa: F401  registers the ops
 
 SHAPES = ((), (16,), (1,), (4, 8), (8, 1), (1, 4), (2, 4, 4))
-BINARY = ("add", "sub", "mul", "floordiv", "mod", "minimum", "and", "or", "xor", "shl", "shr")
+BINARY = ("add", "sub", "mul", "floordiv", "truncdiv", "mod", "minimum", "and", "or", "xor", "shl",
+          "shr")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 CONSTANTS = (0, 1, 2, 3, 4, 7, 8, 16, 15, -1, -4, -8, 12, 2**31 - 1, -(2**31))
 
@@ -183,3 +185,28 @@ def test_ranges_hold_the_computed_values(seed):
     for value, array in known:
         if not value.type.is_pointer:
             assert ranges[value].low <= int(array.min()) <= int(array.max()) <= ranges[value].high
+
+
+@pytest.mark.parametrize("dtype, constancy", [("int64", 16), ("int32", 1)])
+def test_quotients_towards_zero_are_equal_along_runs_that_do_not_fall_below_zero(dtype, constancy):
+    cast = "cast %pid : int64" if dtype == "int64" else "add %pid, %n : int32"
+    fn = parse(f"""kernel k(
+  %n: int32 = value(n) {{divisibility=16}}
+) {{
+  %pid = program_id {{axis=0}} : int32
+  %p = {cast}
+  %c = constant {{value=1024}} : {dtype}
+  %start = mul %p, %c : {dtype}
+  %s = splat %start : tile<1024x{dtype}>
+  %i = arange {{start=0, size=1024}} : tile<1024xint32>
+  %w = cast %i : tile<1024x{dtype}>
+  %at = add %s, %w : tile<1024x{dtype}>
+  %m = cast %n : {dtype}
+  %d = splat %m : tile<1024x{dtype}>
+  %q = truncdiv %at, %d : tile<1024x{dtype}>
+  return
+}}
+""")
+    quotients = fn.body.ops[-2].result
+
+    assert axis_info(fn)[quotients].axes[0].constancy == constancy
