@@ -22,13 +22,15 @@ from blocknumba.gpu_layout.dots.operands import is_ieee_float32
 from blocknumba.gpu_layout.layouts.registers import WARP_SIZE
 from blocknumba.tile_ir.analysis.live_tiles import WORD_BITS, live_tiles, words
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
-from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, attribute
 from blocknumba.tile_ir.ir.uses import carried, is_loop
+from blocknumba.tile_ir.ops.cast import cast
 from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.map import map_
 from blocknumba.tile_ir.ops.memory import load, store
 from blocknumba.tile_ir.ops.order import sort
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
+from blocknumba.tile_ir.ops.scan import reduce_with
 
 # Small programs: a thread loads 8 words, but no less than 4 of a tile, a vector of 16 bytes; that
 # also compiles fast.  Elements of 16 bits and less need more of them for a vector.
@@ -43,11 +45,17 @@ MAX_WARPS = 16
 # Narrow elements in few warps: 64 words, as many bytes as 32; 18 warps are then resident in so many
 # programs that they are as fast as 32.
 NARROW_WORDS_PER_WARP, NARROW_MAX_WARPS = 2048, 4
-# What a program that reduces holds elsewhere than at exchanges: few warps meet the sooner.
+# What a program that reduces holds elsewhere than at exchanges: few warps meet the sooner.  A row
+# of 8192 with two of float16 loaded after its sums: 3969 GB/s with 4 warps, 3468 with 8.
 UNEXCHANGED_WORDS_PER_WARP = 2048
 # Sorts: steps between warps go through shared memory, those within a lane cost least.  The few
 # greatest of many are kept by each warp first.
 SORTED_WORDS_PER_WARP, KEPT_WORDS_PER_WARP = 512, 2048
+# Many ops for each element (Philox has 80) take registers for their intermediate values, and issue
+# slots: 8 elements a thread.  A row of 4096: 152 us with 4 warps, 134 with 8.
+MANY_OPS, MANY_OPS_WORDS_PER_WARP = 64, 256
+# Windows: so many times the largest tile is loaded, at addresses that are no vectors.
+LOADS_OF_A_WINDOW = 6
 LOADS_IN_FLIGHT = 3  # loaded tiles that fit in the registers of a largest tile, one after the other
 # Of a multiprocessor: fewer threads do not keep memory busy, more have too few registers each.
 RESIDENT_THREADS = 1024
@@ -57,6 +65,7 @@ LARGE_WORDS_PER_THREAD = 32  # beyond this a thread needs twice the registers
 ACCUMULATOR_WORDS_PER_WARP = 2048
 WARPGROUP_SUMS = 16384  # of one warpgroup: 128 words a thread
 ROWS_PER_WARP = 16  # of an instruction; wgmma takes 64 rows from 4 warps
+REDUCTIONS = frozenset((reduce, arg_reduce, reduce_with))
 LARGE_ACCUMULATOR = 64  # words of a thread; beyond this it needs all the registers it can have
 
 
@@ -106,20 +115,21 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
     warps = max(_large_warps(fn), min(_mapped_elements(fn) // WARP_SIZE, MEDIUM_MAX_WARPS))
     if not (_is_narrow(fn) and _reduces(fn)):
         warps = max(warps, _small_warps(fn))
+    if _ops_of_an_element(fn) >= MANY_OPS:
+        warps = max(warps, _largest_tile_size(fn) // MANY_OPS_WORDS_PER_WARP)
     return min(_power_of_two_below(warps), MAX_WARPS)
 
 
 def _large_warps(fn: Function) -> int:
     """Warps whose threads hold what is alive at once: at exchanges, if there are any."""
     live, largest = live_tiles(fn), _largest_tile_words(fn)
-    held = max(live.held, largest)
     if not _reduces(fn):
-        return _warps_for(held, _is_narrow(fn))
+        return _warps_for(max(live.held, largest), _is_narrow(fn))
     exchanged = live.exchanged or largest
-    few = _warps_for(exchanged, _is_narrow(fn))
+    few = _warps_for(exchanged, _is_narrow(fn) and not _reduces_rows(fn, exchanged))
     if few == MEDIUM_MAX_WARPS and 2 * exchanged >= 3 * few * WORDS_PER_WARP:
         few = MAX_WARPS  # registers across an exchange cost more than warps
-    return max(few, _power_of_two_below(held // UNEXCHANGED_WORDS_PER_WARP))
+    return max(few, _power_of_two_below(live.packed // UNEXCHANGED_WORDS_PER_WARP))
 
 
 def _warps_for(held: int, is_narrow: bool) -> int:
@@ -226,6 +236,19 @@ def _sorted_words(op: Op) -> int:
     return sum(words(tile.type) for tile in op.tiles)
 
 
+def _largest_tile_size(fn: Function) -> int:
+    """Elements of the largest tile."""
+    return max((value.type.size for op in walk(fn.body) for value in op.results), default=1)
+
+
+def _ops_of_an_element(fn: Function) -> int:
+    """Operations that compute numbers as large as the largest tile, those of fewer left out."""
+    size = _largest_tile_size(fn)
+    return sum(op.opdef.has(ELEMENTWISE) and op.opdef is not cast
+               and op.results[0].type.size == size and not op.results[0].type.is_pointer
+               for op in walk(fn.body))
+
+
 def _largest_tile_words(fn: Function) -> int:
     """Words of the largest tile."""
     return max((words(value.type) for op in walk(fn.body) for value in op.results), default=1)
@@ -249,13 +272,20 @@ def _mapped_elements(fn: Function) -> int:
 
 def _reduces(fn: Function) -> bool:
     """Whether a function reduces, so that threads need each other's elements."""
-    return any(op.opdef in (reduce, arg_reduce) for op in walk(fn.body))
+    return any(op.opdef in REDUCTIONS for op in walk(fn.body))
+
+
+def _reduces_rows(fn: Function, exchanged: int) -> bool:
+    """Whether each warp can reduce rows of its own, with so many words: none waits for another."""
+    warps = _power_of_two_below(exchanged // WORDS_PER_WARP)
+    return all(op.results[0].type.size >= warps for op in walk(fn.body) if op.opdef in REDUCTIONS)
 
 
 def _is_narrow(fn: Function) -> bool:
-    """Whether all loaded tiles have elements smaller than a word."""
+    """Whether all loaded tiles have elements smaller than a word, of which vectors are loaded."""
     loaded = [op.result.type for op in walk(fn.body) if op.opdef is load and op.result.type.shape]
-    return bool(loaded) and all(tile.dtype.bits < WORD_BITS for tile in loaded)
+    is_window = _loaded_words(fn) >= LOADS_OF_A_WINDOW * _largest_tile_size(fn)
+    return bool(loaded) and not is_window and all(tile.dtype.bits < WORD_BITS for tile in loaded)
 
 
 def _power_of_two_below(number: int) -> int:

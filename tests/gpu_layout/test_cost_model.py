@@ -68,6 +68,57 @@ def test_tiles_that_a_loop_carries_stay_in_registers(carried, warps):
     assert compiled.stats.spills == 0
 
 
+@bn.jit
+def layernorm_of_a_row(x, w, b, out, N: bn.constexpr):
+    i, c = bn.program_id(0), bn.span(0, N)
+    row = x[i, c].to(bn.float32)
+    centred = row - bn.sum(row) / N
+    out[i, c] = centred * bn.rsqrt(bn.sum(centred * centred) / N) * w[c] + b[c]
+
+
+@pytest.mark.parametrize("dtype, warps", [("f16", 4), ("f32", 8)])
+def test_what_is_loaded_after_the_sums_is_packed(dtype, warps):
+    row, vector = f"{dtype}[:,::1]:16", f"{dtype}[::1]:16"
+    compiled = bn.compile(layernorm_of_a_row, (row, vector, vector, row), {"N": 8192},
+                          target="sm_90a")
+
+    assert compiled.machine.threads == 32 * warps
+    assert compiled.stats.spills == 0
+
+
+@bn.jit
+def noise(x, out, seed, N: bn.constexpr):
+    i, c = bn.program_id(0), bn.arange(N)
+    out[i, c] = x[i, c] * bn.rand(seed, i * N + c)
+
+
+@pytest.mark.parametrize("size, warps", [(1024, 4), (2048, 8), (8192, 16)])
+def test_threads_compute_few_elements_that_take_many_ops(size, warps):
+    compiled = bn.compile(noise, ("f16[:,::1]:16", "f16[:,::1]:16", "i32"), {"N": size},
+                          target="sm_90a")
+
+    assert compiled.machine.threads == 32 * warps
+
+
+def test_windows_are_not_vectors():
+    """Of nine loads of one tile's size."""
+    assert default_num_warps(kernel(1024, 9, "float16"), MIN_FEATURES) == 8
+    assert default_num_warps(kernel(1024, 3, "float16"), MIN_FEATURES) == 2
+
+
+@pytest.mark.parametrize("rows, warps", [(16, 8), (4, 4)])
+def test_warps_with_rows_of_their_own_do_not_meet(rows, warps):
+    columns = 8192 // rows
+    fn = parse("\n".join([
+        "kernel k(", "  %x: ptr<float16> = pointer(x)", ") {",
+        f"  %p = splat %x : tile<{rows}x{columns}xptr<float16>>",
+        f"  %v = load %p : tile<{rows}x{columns}xfloat16>",
+        f"  %w = cast %v : tile<{rows}x{columns}xfloat32>",
+        f"  %r = reduce %w {{axis=1, kind=\"sum\"}} : tile<{rows}xfloat32>", "  return", "}", ""]))
+
+    assert default_num_warps(fn, MIN_FEATURES) == warps
+
+
 def sorting(size, kept, loaded):
     """A kernel that loads one tile, and sorts another or keeps its least elements."""
     return parse("\n".join([

@@ -32,10 +32,12 @@ class LiveTiles:
     """The most words that are alive at once.
 
     held: at loads, exchanges and in loops.  exchanged: at exchanges alone; 0 without any.
+    packed: as held, but that outside of loops narrow elements share words as a load brought them.
     """
 
     held: int
     exchanged: int
+    packed: int
 
 
 def words(tile: TileType) -> int:
@@ -50,7 +52,7 @@ def live_tiles(fn: Function) -> LiveTiles:
     walk = _Walk()
     walk.note(fn.body)
     walk.region(fn.body, set())
-    return LiveTiles(walk.held, walk.exchanged)
+    return LiveTiles(walk.held, walk.exchanged, walk.packed)
 
 
 class _Walk:
@@ -61,7 +63,7 @@ class _Walk:
 
     def __init__(self):
         self.kept: set[Value] = set()
-        self.held = self.exchanged = 0
+        self.held = self.exchanged = self.packed = self.loops = 0
 
     def note(self, region: Region) -> None:
         """Note the tiles of a region that come from memory, from exchanges, or from such tiles."""
@@ -93,10 +95,15 @@ class _Walk:
         whole = [value for value in op.operands if value.owner is None or value.owner.regions
                  or value.owner.opdef.has(READS)] if is_exchange else op.results
         present = alive | self.kept.intersection(whole)
+        self._hold(present)
+        if is_exchange:
+            self.exchanged = max(self.exchanged, sum(words(value.type) for value in present))
+
+    def _hold(self, present: set[Value]) -> None:
         count = sum(words(value.type) for value in present)
         self.held = max(self.held, count)
-        if is_exchange:
-            self.exchanged = max(self.exchanged, count)
+        packed = count if self.loops else sum(map(_packed_words, present))
+        self.packed = max(self.packed, packed)
 
     def _control(self, op: Op, alive: set[Value]) -> set[Value]:
         """The tiles that are alive before a loop or a branch.
@@ -109,8 +116,10 @@ class _Walk:
                                self.kept.intersection(op.operands))
         (region,) = op.regions
         read = self._read(region).difference(region.args)
+        self.loops += 1
         inside = self.region(region, after | read)
-        self.held = max(self.held, sum(words(value.type) for value in inside))
+        self._hold(inside)
+        self.loops -= 1
         return (inside | self.kept.intersection(op.operands)).difference(region.args)
 
     def _read(self, region: Region) -> set[Value]:
@@ -123,6 +132,14 @@ class _Walk:
             for inner in op.regions:
                 used |= self._read(inner).difference(inner.args)
         return used - made
+
+
+def _packed_words(value: Value) -> int:
+    """Words of a tile; narrow elements share them where a load brought the tile."""
+    is_loaded = value.owner is not None and value.owner.opdef.has(READS)
+    if not is_loaded or value.type.is_scalar or value.type.is_pointer:
+        return words(value.type)
+    return value.type.size * value.type.dtype.bits // WORD_BITS
 
 
 def _tiles(values: Iterable[Value]) -> list[Value]:

@@ -69,7 +69,14 @@ def indices(x, y, z, out, N: bn.constexpr):
 def test_what_a_program_holds(kernel, held, exchanged):
     compiled = bn.compile(kernel, ("f32[::1]",) * 4, {"N": N}, target="sm_90a")
 
-    assert live_tiles(compiled.tile) == LiveTiles(held * N, exchanged * N)
+    assert live_tiles(compiled.tile) == LiveTiles(held * N, exchanged * N, held * N)
+
+
+@pytest.mark.parametrize("kernel, packed", [(indices, 0.5), (carried, 3)])
+def test_loaded_halves_share_words_outside_of_loops(kernel, packed):
+    compiled = bn.compile(kernel, ("f16[::1]",) * 4, {"N": N}, target="sm_90a")
+
+    assert live_tiles(compiled.tile).packed == packed * N
 
 
 def test_doubles_take_two_words_and_halves_one():
