@@ -51,13 +51,13 @@ class Printer:
         op, (x, y, _) = self.ops[number], self.grid
         ids = program % x, program // x % y, program // (x * y)
         if not op.operands:
-            return print_line(ids, (), op.prefix)
+            return print_line(ids, op.prefix)
         name, shape = op.operands[operand]
         dtype = DTYPES[name]
         element = np.frombuffer((bits & (1 << 64) - 1).to_bytes(8, "little")[:dtype.bytes],
                                 dtype.numpy)[0]
         position = tuple(map(int, np.unravel_index(index, shape))) if shape else ()
-        return print_line(ids, position, op.prefix, element,
+        return print_line(ids, op.prefix, position, shape, element,
                           operand if len(op.operands) > 1 else None, op.hexadecimal)
 
 

@@ -114,6 +114,8 @@ def talkative(x, n, HEX: bn.constexpr):
     bn.device_print("start, 100 %")
     bn.device_print("n", n, hex=HEX)
     bn.device_print("both", tile, tile > 1, hex=HEX)
+    bn.device_print("", tile)
+    bn.device_print("wide: ", bn.arange(0, 16))
 
 
 @pytest.mark.parametrize("hexadecimal", [False, True])
@@ -126,7 +128,21 @@ def test_the_emulated_gpu_prints_what_the_cpu_device_prints(dtype, hexadecimal, 
     launch(talkative, 2, (x, -5, hexadecimal), {})
 
     assert sorted(capsys.readouterr().out.splitlines()) == sorted(expected)
-    assert len(expected) == 2 * (1 + 1 + 8)
+    assert len(expected) == 2 * (1 + 1 + 8 + 4 + 16)
+    assert {"pid (1, 0, 0) start, 100 %", "pid (0, 0, 0) idx ( 9) wide: 9"} < set(expected)
+
+
+def test_pointers_are_printed_as_addresses(capsys):
+    @bn.jit
+    def show(x):
+        bn.device_print("x", x + bn.arange(0, 2))
+
+    x = np.zeros(2, np.float32)
+    launch(show, 1, (x,), {})
+    first, second = (line.split(" x: 0x") for line in capsys.readouterr().out.splitlines())
+
+    assert (first[0], second[0]) == ("pid (0, 0, 0) idx (0)", "pid (0, 0, 0) idx (1)")
+    assert int(second[1], 16) - int(first[1], 16) == 4
 
 
 @bn.jit

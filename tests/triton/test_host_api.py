@@ -245,11 +245,13 @@ def test_hooks_see_the_arguments_of_each_run(arrays):
         tl.store(x + tl.arange(0, B), n)
 
     kernel, seen = triton.jit(fresh), []
-    kernel.add_pre_run_hook(lambda *args, **kwargs: seen.append(kwargs))
+    kernel.add_pre_run_hook(lambda *args, **kwargs: seen.append((*args, kwargs)))
 
     kernel[(1,)](arrays[0], 3.0, B=4)
+    kernel.run(arrays[0], 4.0, B=4, grid=(1,))
 
-    assert [call["n"] for call in seen] == [3.0]
+    assert [call[0] is arrays[0] for call in seen] == [True, True]
+    assert [call[1:] for call in seen] == [(3.0, {"B": 4}), (4.0, {"B": 4})]
 
 
 def test_a_subclass_with_its_own_run_is_launched_through_it(arrays):

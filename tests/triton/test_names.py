@@ -173,3 +173,25 @@ def shallow(x):
 def test_products_are_deep_enough_for_the_instructions():
     with pytest.raises(triton.CompilationError, match="given K = 8 of float16, accepted 16 or"):
         shallow[1](np.zeros((16, 8), np.float16))
+
+
+@pytest.mark.parametrize("interpret", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_floats_are_rounded_towards_zero_to_float8_e5m2(dtype, interpret):
+    @triton.jit
+    def truncated(x, out, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        tl.store(out + i, tl.load(x + i).to(tl.float8e5, fp_downcast_rounding="rtz"))
+
+    every = np.arange(1 << 16, dtype=np.uint16)
+    x = (every.view(np.float16) if dtype == "float16" else every.view(ml_dtypes.bfloat16))
+    with np.errstate(invalid="ignore"):
+        x = x.astype(getattr(ml_dtypes, dtype, dtype))
+    out = np.full(x.size, 1, np.uint8).view(ml_dtypes.float8_e5m2)
+    truncated[(x.size // 1024,)](x, out, B=1024, interpret=interpret)
+
+    wide, got = x.astype(np.float64), out.astype(np.float64)
+    finite = np.arange(0x7C, dtype=np.uint8).view(ml_dtypes.float8_e5m2).astype(np.float64)
+    below = np.searchsorted(finite, np.abs(wide), side="right") - 1
+    expected = np.copysign(np.where(np.isinf(wide), np.inf, finite[below]), wide)
+    np.testing.assert_array_equal(got, np.where(np.isnan(wide), np.nan, expected))

@@ -22,7 +22,7 @@ from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.types import (
     DTYPES, DType, PointerType, bool_, float64, int32, int64, uint32, uint64,
 )
-from blocknumba.tile_ir.ops.debug import assert_, assume, check_index, hint, print_
+from blocknumba.tile_ir.ops.debug import assert_, assume, check_index, hint, index_widths, print_
 
 SLOT_BYTES = 8  # of an argument of vprintf, which finds each at its natural alignment
 _GENERIC = f"{I8}*"
@@ -125,8 +125,9 @@ def _(emitter: Emitter, op: Op, indices: Registers, extents: Registers,
 def _(emitter: Emitter, op: Op, *values: Registers) -> None:
     """One line per element in the format of print_line, by the one thread that acts for it."""
     prefix = str(op.attrs["prefix"]).replace("%", "%%")
+    prefix = f" {prefix}" if prefix else ""
     if not values:
-        _print_by(emitter, emitter.threads.is_first, partial(_print_row, emitter, [], prefix, []))
+        _print_by(emitter, emitter.threads.is_first, partial(_print_row, emitter, prefix, [], []))
     for position, (value, registers) in enumerate(zip(op.operands, values, strict=True)):
         number = f"(operand {position}) " if len(values) > 1 else ""
         _print_by(emitter, does_work(emitter, value),
@@ -150,17 +151,21 @@ def _print_tile(emitter: Emitter, op: Op, value: Value, registers: Registers,
     type_ = value.type
     axes = [coordinates(emitter.body, emitter.threads, type_.layout, axis)
             for axis in range(len(type_.shape))]
+    where = ", ".join(f"%{width}d" for width in index_widths(type_.shape))
     for register, element in enumerate(registers):
         conversion, argument = printable(emitter, type_.dtype, element,
                                          attribute(op, "hexadecimal"))
-        _print_row(emitter, [axis[register] for axis in axes], prefix + conversion, [argument])
+        _print_row(emitter, f" idx ({where}){prefix}{conversion}",
+                   [axis[register] for axis in axes], [argument])
 
 
-def _print_row(emitter: Emitter, index: list[str], format_: str, arguments: list[str]) -> None:
-    """Print one line.  index: of the element; format_: what follows; arguments: typed, of it."""
+def _print_row(emitter: Emitter, format_: str, index: list[str], arguments: list[str]) -> None:
+    """Print one line.
+
+    format_: what follows the program; index: of the element, i32; arguments: typed.
+    """
     program = [emitter.block_id(axis) for axis, _ in enumerate(GRID_AXES)]
-    where = ", ".join(["%d"] * len(index))
-    print_line(emitter, f"pid (%d, %d, %d) idx ({where}) {format_}\n",
+    print_line(emitter, f"pid (%d, %d, %d){format_}\n",
                [*(f"i32 {number}" for number in program + index), *arguments])
 
 

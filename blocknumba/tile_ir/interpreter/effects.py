@@ -50,11 +50,12 @@ def _printed(program: tuple[int, int, int], prefix: str, hexadecimal: bool,
              tiles: list[np.ndarray]) -> Iterator[str]:
     """The lines that one program prints."""
     if not tiles:
-        yield debug.print_line(program, (), prefix)
+        yield debug.print_line(program, prefix)
     for number, tile in enumerate(tiles):
         operand = number if len(tiles) > 1 else None
         for index in np.ndindex(tile.shape):
-            yield debug.print_line(program, index, prefix, tile[index], operand, hexadecimal)
+            yield debug.print_line(program, prefix, index, tile.shape, tile[index], operand,
+                                   hexadecimal)
 
 
 @scalar.map_.interpreted

@@ -18,16 +18,20 @@ def print_(*values, prefix, hexadecimal=False) -> None:
     """
 
 
-def print_line(program: tuple[int, int, int], index: tuple[int, ...], prefix: str,
-               element: np.generic | None = None, operand: int | None = None,
-               hexadecimal: bool = False) -> str:
+def print_line(program: tuple[int, int, int], prefix: str, index: tuple[int, ...] = (),
+               shape: tuple[int, ...] = (), element: np.generic | None = None,
+               operand: int | None = None, hexadecimal: bool = False) -> str:
     """The line that the op `print` prints for one element; the GPU prints the same.
 
+    shape: of the tile; the numbers of an axis are as wide as its last.
     operand: its number when there are several.  Floats have six decimals, as C's %f.
     """
-    where = f"pid ({', '.join(map(str, program))}) idx ({', '.join(map(str, index))}) {prefix}"
+    told = f"pid ({', '.join(map(str, program))})"
+    name = f" {prefix}" if prefix else ""
     if element is None:
-        return where
+        return told + name
+    numbers = ", ".join(f"{i:{width}}" for i, width in zip(index, index_widths(shape)))
+    where = f"{told} idx ({numbers}){name}"
     number = "" if operand is None else f"(operand {operand}) "
     if hexadecimal:
         digits = element.dtype.itemsize * 2
@@ -35,6 +39,11 @@ def print_line(program: tuple[int, int, int], index: tuple[int, ...], prefix: st
     if element.dtype.kind in "biu":
         return f"{where}: {number}{int(element)}"
     return f"{where}: {number}{float(element):f}"
+
+
+def index_widths(shape: tuple[int, ...]) -> list[int]:
+    """Characters of the last index of each axis."""
+    return [len(str(extent - 1)) for extent in shape]
 
 
 @op(EFFECT)

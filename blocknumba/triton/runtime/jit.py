@@ -211,14 +211,17 @@ class JITFunction(Kernel, KernelInterface):
         return made
 
     def add_pre_run_hook(self, hook: Callable[..., object]) -> None:
-        """Call hook(**arguments) before every launch, with all arguments by name."""
+        """Call hook(*arguments, **constants) before every launch, however they were given."""
         if not self.pre_run_hooks:
             self.add_launch_hook(self._call_pre_run_hooks)
         self.pre_run_hooks.append(hook)
 
     def _call_pre_run_hooks(self, event: LaunchEvent) -> None:
+        named = {param.name: event.arguments[param.name] for param in self.params}
+        constants = {param.name: named.pop(param.name) for param in self.params
+                     if param.is_constexpr}
         for hook in tuple(self.pre_run_hooks):
-            hook(**event.arguments)
+            hook(*named.values(), **constants)
 
     @functools.cached_property
     def cache_key(self) -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.function import Value
-from blocknumba.tile_ir.ir.types import DTYPES, DType, bool_, float32
+from blocknumba.tile_ir.ir.types import (
+    DTYPES, DType, bfloat16, bool_, float8_e5m2, float16, float32, uint8, uint16,
+)
 from blocknumba.tile_ir.ops.create import require_shape
 from blocknumba.typing import promotion
 from blocknumba.typing.context import describe, require_numbers
@@ -164,7 +168,7 @@ def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
     """x converted to dtype.
 
     fp_downcast_rounding: "rtne" (ties to even, the default) or "rtz" (towards zero), of a float
-    to a narrower float.  bitcast: take the bits as dtype, of the same size; of a Python number
+    to a narrower float of 16 bits, or float8_e5m2.  bitcast: take the bits as dtype, of the same size; of a Python number
     of run time, the bits that it has as a float, or an int, of that size.
     Source: numpy.ndarray.astype, numpy.ndarray.view.
 
@@ -187,7 +191,24 @@ def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
                                         tuple(_ROUNDINGS))]
     if rounding == "nearest":
         return context.cast(value, to)
+    if to == float8_e5m2 and value.type.dtype.is_float and value.type.dtype.bits > to.bits:
+        return _truncated(context, value)
     return context.emit("cast", value, dtype=to.name, rounding=rounding)
+
+
+def _truncated(context, value) -> Value:
+    """A float of 16 bits or more rounded towards zero to float8_e5m2, float16's first byte."""
+    if value.type.dtype == bfloat16:
+        value = context.cast(value, float32)
+    if value.type.dtype != float16:
+        value = context.emit("cast", value, dtype="float16", rounding="zero")
+    # the first byte of some NaNs is that of infinity
+    nan = context.broadcast_to(context.constant(math.nan, float16), value.type.shape)
+    value = context.emit("select", context.emit("ne", value, value), nan, value)
+    bits = context.emit("bitcast", value, dtype="uint16")
+    eight = context.broadcast_to(context.constant(8, uint16), bits.type.shape)
+    byte = context.cast(context.emit("shr", bits, eight), uint8)
+    return context.emit("bitcast", byte, dtype=float8_e5m2.name)
 
 
 def _dtype_of(name: str, dtype: object) -> DType:

@@ -17,7 +17,8 @@ from blocknumba.typing.values import Array, Number, is_constant, leaves, unwrapp
 def device_print(context, prefix, *values, hex=False):
     """Print prefix and every element of values, from each program.
 
-    prefix: a compile-time string.  hex: print integers in base 16.
+    prefix: a compile-time string, after which a colon is written.  hex: print integers in base 16; so are
+    pointers, as addresses, and what is printed with them.
 
     Example:
     >>> bn.evaluate(lambda x: bn.device_print("x", x), [1, 2])
@@ -27,9 +28,11 @@ def device_print(context, prefix, *values, hex=False):
     text = static("device_print: prefix", prefix)
     if not isinstance(text, str):
         values, text = (prefix, *values), ""
-    hexadecimal = {"hexadecimal": True} if static("device_print: hex", hex) else {}
     shown = [context.value(unwrapped(v), what="device_print") for v in values]
-    context.emit("print", *shown, prefix=text, **hexadecimal)
+    has_pointers = any(value.type.is_pointer for value in shown)
+    hexadecimal = {"hexadecimal": True} if static("device_print: hex", hex) or has_pointers else {}
+    shown = [context.emit("address", v) if v.type.is_pointer else v for v in shown]
+    context.emit("print", *shown, prefix=_label(text), **hexadecimal)
 
 
 @function
@@ -41,7 +44,12 @@ def print_(context, *values, sep=" "):
                 describe(value), hint=loading_hint(value))
     text = separator.join(_printed(v) for v in values if is_constant(v))
     shown = [leaf for v in values if not is_constant(v) for leaf in leaves(v)]
-    context.emit("print", *shown, prefix=text)
+    context.emit("print", *shown, prefix=_label(text))
+
+
+def _label(text: str) -> str:
+    """A text before values, which a colon of its own follows."""
+    return text.rstrip().removesuffix(":")
 
 
 @function

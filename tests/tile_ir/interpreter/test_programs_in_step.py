@@ -334,8 +334,8 @@ def test_print_writes_one_line_per_element():
         "pid (1, 0, 0) idx (0) v: (operand 0) 1.500000",
         "pid (1, 0, 0) idx (1) v: (operand 0) -2.000000",
         "pid (1, 0, 0) idx () v: (operand 1) 1",
-        "pid (0, 0, 0) idx () end",
-        "pid (1, 0, 0) idx () end"]
+        "pid (0, 0, 0) end",
+        "pid (1, 0, 0) end"]
 
 
 def test_hexadecimal_printing_shows_the_bits():
