@@ -168,8 +168,8 @@ def cast(context, x, dtype, fp_downcast_rounding=None, bitcast=False):
     """x converted to dtype.
 
     fp_downcast_rounding: "rtne" (ties to even, the default) or "rtz" (towards zero), of a float
-    to a narrower float of 16 bits, or float8_e5m2.  bitcast: take the bits as dtype, of the same size; of a Python number
-    of run time, the bits that it has as a float, or an int, of that size.
+    to a narrower float of 16 bits, or float8_e5m2.  bitcast: take the bits as dtype, of the same
+    size; of a Python number of run time, the bits that it has as a float, or an int, of that size.
     Source: numpy.ndarray.astype, numpy.ndarray.view.
 
     Example:

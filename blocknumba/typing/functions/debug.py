@@ -17,8 +17,8 @@ from blocknumba.typing.values import Array, Number, is_constant, leaves, unwrapp
 def device_print(context, prefix, *values, hex=False):
     """Print prefix and every element of values, from each program.
 
-    prefix: a compile-time string, after which a colon is written.  hex: print integers in base 16; so are
-    pointers, as addresses, and what is printed with them.
+    prefix: a compile-time string, after which a colon is written.  hex: print integers in base 16;
+    so are pointers, as addresses, and what is printed with them.
 
     Example:
     >>> bn.evaluate(lambda x: bn.device_print("x", x), [1, 2])
