@@ -15,7 +15,7 @@ release = version = __version__
 extensions = ["myst_parser", "sphinx_gallery.gen_gallery", "directive", "outside"]
 root_doc = "index"
 # README.md is the map for those who read the folder; `extensions` is no page
-exclude_patterns = ["README.md", "extensions", "_build", "**/sg_execution_times.rst"]
+exclude_patterns = ["README.md", "extensions", "static", "_build", "**/sg_execution_times.rst"]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
@@ -37,6 +37,8 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "blocknumba"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_theme_options = {
     "navigation_with_keys": False,

@@ -28,6 +28,8 @@ _MADE_BY_USERS = ("dispatch.tune.key", "testing.report", "triton.runtime.autotun
                   "triton.runtime.tensors", "typing.loops", "typing.static_values")
 # a line of a docstring that begins with names and a colon describes them
 _ITEM = re.compile(r"^(?P<names>\w+(?:, \w+)*): ")
+# and so does what follows a sentence and two blanks
+_INLINE_ITEM = re.compile(r"(?<=[.;])  (?=\w+(?:, \w+)*: )")
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,7 @@ def markdown(entry: Entry) -> str:
 def _body(doc: str) -> Iterator[str]:
     """The lines of a docstring as Markdown: items as lists, examples as code."""
     text, _, example = doc.partition("\nExample:\n")
+    text = _INLINE_ITEM.sub("\n", text)
     is_item = False
     for line in text.splitlines():
         item = _ITEM.match(line)
