@@ -102,7 +102,7 @@ def test_threads_compute_few_elements_that_take_many_ops(size, warps):
 
 def test_windows_are_not_vectors():
     """Of nine loads of one tile's size."""
-    assert default_num_warps(kernel(1024, 9, "float16"), MIN_FEATURES) == 8
+    assert default_num_warps(kernel(1024, 9, "float16"), MIN_FEATURES) == 4
     assert default_num_warps(kernel(1024, 3, "float16"), MIN_FEATURES) == 2
 
 
@@ -154,7 +154,7 @@ def test_doubles_take_two_words():
     assert default_num_warps(kernel(4096, dtype="float64"), MIN_FEATURES) == 8
 
 
-@pytest.mark.parametrize("loads, warps", [(1, 4), (2, 8), (3, 8), (24, 8)])
+@pytest.mark.parametrize("loads, warps", [(1, 4), (2, 8), (3, 8), (24, 4)])
 def test_a_thread_loads_a_vector_of_every_tile(loads, warps):
     assert default_num_warps(kernel(1024, loads), MIN_FEATURES) == warps
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from blocknumba.nvvm_lower.elements import is_literal, memory_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers
-from blocknumba.nvvm_lower.services.runs import Runs, held
+from blocknumba.nvvm_lower.services.runs import Runs, axes_of, held
 from blocknumba.tile_ir.analysis.axis import Axis
 from blocknumba.tile_ir.ir.function import Op
 
@@ -72,16 +72,10 @@ def _rounds_down(emitter: Emitter, op: Op) -> bool:
 
 def _runs(emitter: Emitter, op: Op) -> Runs | None:
     """The longest runs that threads hold along one axis."""
-    type_ = op.result.type
-    if not type_.shape:
-        return None
-    x, y = emitter.axis_infos[op.x], emitter.axis_infos[op.y]
-    found, first_bit = [], 0
-    for axis, (_, bits) in enumerate(type_.layout.outs):
-        length = _length(x.axes[axis], y.axes[axis])
-        found.append(held(type_.layout, first_bit, min(length.bit_length() - 1, bits)))
-        first_bit += bits
-    longest = max(found, key=lambda runs: runs.length)
+    x, y = emitter.axis_infos[op.x].axes, emitter.axis_infos[op.y].axes
+    found = (held(axis, _length(x[axis.number], y[axis.number]))
+             for axis in axes_of(op.result.type))
+    longest = max(found, key=lambda runs: runs.length, default=Runs(1, 0))
     return longest if longest.length > 1 else None
 
 

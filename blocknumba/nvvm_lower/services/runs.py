@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.nvvm_lower.emitter import Emitter
 from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import TileType
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,22 +26,36 @@ class Runs:
 
 def equal_registers(emitter: Emitter, value: Value) -> int:
     """Bits of a register's index that choose among registers of a tile with equal elements."""
-    type_, within, first_bit = value.type, 0, 0
-    if not type_.shape:
-        return 0
-    for axis, (_, bits) in zip(emitter.axis_infos[value].axes, type_.layout.outs, strict=True):
-        length = min(axis.constancy.bit_length() - 1, bits)
-        within |= held(type_.layout, first_bit, length).within
+    axes = emitter.axis_infos[value].axes
+    return sum(held(axis, axes[axis.number].constancy).within for axis in axes_of(value.type))
+
+
+@dataclass(frozen=True, slots=True)
+class AxisBits:
+    """An axis of a tile: its number, and the bits of a place in the layout that are its own."""
+
+    layout: LinearLayout
+    number: int
+    first_bit: int
+    bits: int
+
+
+def axes_of(tile: TileType) -> list[AxisBits]:
+    """The axes of a tile, in the order of its layout; of a scalar none."""
+    found, first_bit = [], 0
+    for name, bits in tile.layout.outs if tile.shape else ():
+        found.append(AxisBits(tile.layout, int(name.removeprefix("dim")), first_bit, bits))
         first_bit += bits
-    return within
+    return found
 
 
-def held(layout: LinearLayout, first_bit: int, bits: int) -> Runs:
-    """The part of runs of 2 ** bits elements whose places registers alone decide."""
-    registers, within = layout["register"], 0
+def held(axis: AxisBits, length: int) -> Runs:
+    """The part of aligned runs of that length along an axis whose places registers alone decide."""
+    registers, columns, within = axis.layout["register"], axis.layout.columns, 0
+    bits = min(length.bit_length() - 1, axis.bits)
     for bit in range(bits):
-        place = 1 << first_bit + bit
-        if place not in registers or sum(bool(column & place) for column in layout.columns) > 1:
+        place = 1 << axis.first_bit + bit
+        if place not in registers or sum(bool(column & place) for column in columns) > 1:
             return Runs(1 << bit, within)
         within |= 1 << registers.index(place)
     return Runs(1 << bits, within)
