@@ -54,8 +54,8 @@ SORTED_WORDS_PER_WARP, KEPT_WORDS_PER_WARP = 512, 2048
 # Many ops for each element (Philox has 80) take registers for their intermediate values, and issue
 # slots: 8 elements a thread.  A row of 4096: 152 us with 4 warps, 134 with 8.
 MANY_OPS, MANY_OPS_WORDS_PER_WARP = 64, 256
-# Windows: so many times the largest tile is loaded, at addresses that are no vectors.  A convolution
-# of 3 x 3: 133, 136, 172 us with 2, 4, 8 warps.
+# Windows: so many times the largest tile is loaded, at addresses that are no vectors.  A 3 x 3
+# convolution: 133, 136, 172 us with 2, 4, 8 warps.
 LOADS_OF_A_WINDOW = 6
 LOADS_IN_FLIGHT = 3  # loaded tiles that fit in the registers of a largest tile, one after the other
 # Of a multiprocessor: fewer threads do not keep memory busy, more have too few registers each.
