@@ -7,8 +7,10 @@
 
 from __future__ import annotations
 
+from blocknumba.tile_ir.analysis.affine import is_index
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.ir.function import Op, Value
+from blocknumba.tile_ir.ir.opdef import attribute
 
 Corner = tuple[Value, bool]  # the last element of a tile, or its first one
 
@@ -80,7 +82,22 @@ def rises(value: Value, depth: int = MAX_DEPTH) -> bool:
         return is_wide and rises(owner.x, depth - 1)
     if owner.name in ("add", *CLAMPS):
         return rises(owner.x, depth - 1) and rises(owner.y, depth - 1)
+    if owner.name == "mul":
+        return is_index(value.type.dtype) and any(_constant(factor) >= 0 and rises(x, depth - 1)
+                   for x, factor in ((owner.x, owner.y), (owner.y, owner.x)))
+    if owner.name == "floordiv":
+        return _constant(owner.y) > 0 and rises(owner.x, depth - 1)
+    if owner.name == "shr":
+        return _is_one_number(owner.y) and rises(owner.x, depth - 1)
     return owner.name == "sub" and _is_one_number(owner.y) and rises(owner.x, depth - 1)
+
+
+def _constant(value: Value) -> int:
+    """A constant of a whole tile; -1 for other values."""
+    while value.owner is not None and value.owner.name in (*SAME_ELEMENTS, "splat", "hint"):
+        value = value.owner.x
+    is_constant = value.owner is not None and value.owner.name == "constant"
+    return attribute(value.owner, "value") if is_constant else -1
 
 
 def _is_one_number(value: Value) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from blocknumba.cpu_lower.writer import Writer, suffix, vector
 
-MAX_STRIDE = 4  # what is farther apart fills less than a quarter of each vector
+MAX_STRIDE = 16  # up to here no slower than a gather, of whatever dtype
 
 
 def is_small(step: int | str | None) -> bool:
@@ -23,9 +23,9 @@ def is_small(step: int | str | None) -> bool:
     return isinstance(step, int) and step not in (0, 1) and abs(step) <= MAX_STRIDE
 
 
-def cost(step: int) -> int:
+def cost(step: int, lanes: int) -> int:
     """Loads and shuffles of one vector of lanes."""
-    return 2 * abs(step) - (step > 0)
+    return 2 * min(abs(step), lanes) - (step > 0)
 
 
 def load(writer: Writer, scalar: str, size: int, lanes: int, address: str, step: int) -> str:

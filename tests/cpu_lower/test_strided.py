@@ -7,7 +7,7 @@ from memory_pages import before_a_forbidden_page
 import blocknumba as bn
 
 GENERATOR = np.random.default_rng()
-STRIDES = [2, 3, 4, -1, -2, -3, -4]
+STRIDES = [2, 3, 4, 5, 7, 8, 9, 12, 16, -1, -2, -3, -4]
 SIZE = 300  # of which 256 are whole blocks
 
 
@@ -29,6 +29,27 @@ def products(a, b, out, B: bn.constexpr):
     r = bn.block(0, B)
     out[r, 0] = a[r, 0] * b[r, 0] - a[r, 1] * b[r, 1]
     out[r, 1] = a[r, 0] * b[r, 1] + a[r, 1] * b[r, 0]
+
+
+@bn.jit(device="cpu")
+def of_pairs(x, out, B: bn.constexpr):
+    """Each pair's sum, twice: indices are computed, not an array's axes."""
+    r = bn.block(0, B)
+    out[r] = x[2 * (r.index // 2)] + x[(r.index >> 1) * 2 + 1]
+
+
+@bn.jit(device="cpu")
+def of_records(x, out, S: bn.constexpr, B: bn.constexpr):
+    r = bn.block(0, B)
+    first = S * r.index
+    out[r] = x[first] + x[first + (S - 1)]
+
+
+@bn.jit(device="cpu")
+def at_narrow_indices(x, out, B: bn.constexpr):
+    """64 * 4 wraps around in 8 bits: these indices do not rise."""
+    r = bn.span(0, B)
+    out[r] = x[(r.index.to(bn.uint8) * 4).to(bn.int32)]
 
 
 @pytest.mark.parametrize("stride", STRIDES)
@@ -77,3 +98,39 @@ def test_pairs_are_complex_numbers(dtype):
     exact = a.astype(np.clongdouble) * b
     bound = 4 * np.finfo(dtype).eps * (abs(a) * abs(b))
     assert (abs(out - exact) <= bound).all()
+
+
+@pytest.mark.parametrize("size", [64, 65, 300])
+@pytest.mark.parametrize("stride", [2, 4, 9, 16])
+@pytest.mark.parametrize("dtype", ["uint8", "float64"])
+def test_computed_indices_are_read_by_whole_vectors(dtype, stride, size):
+    x = before_a_forbidden_page(size * stride, np.dtype(dtype))
+    x[...] = GENERATOR.integers(0, 60, x.size)
+    out = np.full(size, 99, dtype)
+
+    compiled = of_records[bn.cdiv(size, 64)](x, out, S=stride, B=64)
+
+    np.testing.assert_array_equal(out, x[::stride] + x[stride - 1::stride])
+    assert compiled.native.stats.gathers == 2  # of the version with masks
+
+
+@pytest.mark.parametrize("size", [2, 64, 130])
+def test_indices_that_are_divided_rise_too(size):
+    x = before_a_forbidden_page(size, np.dtype(np.float32))
+    x[...] = GENERATOR.integers(0, 60, size)
+    out = np.full(size, np.nan, np.float32)
+
+    of_pairs[bn.cdiv(size, 64)](x, out, B=64)
+
+    np.testing.assert_array_equal(out, np.repeat(x.reshape(-1, 2).sum(1), 2))
+
+
+def test_indices_that_wrap_around_keep_their_masks():
+    x = before_a_forbidden_page(100, np.dtype(np.float32))
+    x[...] = GENERATOR.integers(1, 60, 100)
+    out = np.full(128, np.nan, np.float32)
+
+    at_narrow_indices[1](x, out, B=128)
+
+    index = np.arange(128) * 4 % 256
+    np.testing.assert_array_equal(out, np.where(index < 100, x[index % 100], 0))

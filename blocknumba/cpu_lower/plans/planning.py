@@ -58,7 +58,7 @@ class Along:
         """The cost of one element, by vectors of lanes."""
         if self.run >= lanes:
             return 1 / lanes
-        return strided.cost(self.step) / lanes if self.step else GATHER
+        return min(GATHER, strided.cost(self.step, lanes) / lanes) if self.step else GATHER
 
 
 EVERYWHERE = Along(1 << 30)  # along an axis that an access does not have

@@ -28,8 +28,8 @@ ALIGNMENT = 16  # bytes: the widest access of one thread that every target has
 DIVISIBILITY = 16  # elements: enough for a 16-byte access of any dtype; smaller powers count too
 TILE_DIVISIBILITY = 256  # of what remainders are taken by: enough for the extents of most tiles
 STRIDES = 0, 1  # that code is made for, on every device
-# on the CPU also those of interleaved and reversed arrays: whole vectors and shuffles
-CLOSE_STRIDES = 2, 3, 4, -1, -2, -3, -4
+# on the CPU also those of records and of reversed arrays: whole vectors and shuffles
+CLOSE_STRIDES = *range(2, 10), 12, 16, -1, -2, -3, -4
 # int32 offsets are exact up to 2**31 - 1; a tile may reach past the last element
 NARROW_OFFSETS = 2**31 - 2**20
 _MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE, which few classes of C have

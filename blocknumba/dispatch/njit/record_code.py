@@ -5,7 +5,7 @@ specialization (`specialize.argument_of`):
 
     array   bit 0 aligned | 1 wide | 2 irregular | 3 mappable | from 8, a byte an axis:
             stride is 0 | is 1 | its powers of two (3 bits) | if it is 1, those of the extent, else
-            its place in CLOSE_STRIDES, from 1, or 0 (3 bits)
+            its place among the CLOSE_STRIDES of as many powers of two, from 1, or 0 (3 bits)
     int     bits 0-3 powers of two | 4 is 1 | 5 fits 32 bits | 6 positive | 7 out of range
     others  7 out of range
     then    a bit for each pair of arrays: they share memory
@@ -31,6 +31,9 @@ from blocknumba.tile_ir.ir.types import DType, float32, int32
 
 I32, I64 = ir.IntType(32), ir.IntType(64)
 _WORD_BITS = 64
+_PLACES = {stride: [other for other in CLOSE_STRIDES if other & -other == stride & -stride].index(
+    stride) + 1 for stride in CLOSE_STRIDES}
+assert max(_PLACES.values()) < 8, "a place has 3 bits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +221,7 @@ def _axis_bits(code: _Words, shape: Sequence[ir.Value], strides: Sequence[ir.Val
     for axis, (extent, stride) in enumerate(zip(shape, strides)):
         is_one = code.compare("==", stride, 1)
         close = code.joined([builder.select(code.compare("==", stride, known), I64(place), I64(0))
-                             for place, known in enumerate(CLOSE_STRIDES, 1)])
+                             for known, place in _PLACES.items()])
         rest = builder.select(is_one, code.powers(extent, DIVISIBILITY), close)
         own = code.joined([
             code.bit(code.compare("==", stride, 0)), code.bit(is_one, 1),
