@@ -138,6 +138,17 @@ def _identity(function: Callable, x: object, y: object) -> bool:
 
 
 _FLOATS = elementwise.FLOAT_FUNCTIONS
+_WHAT_CAN_BE_CALLED = ("call functions of bn, NumPy's where bn has one of the same name, or your "
+                       "own")
+# what to write instead of functions of NumPy and Python, by their names
+_INSTEAD = {
+    **dict.fromkeys(("rand", "random", "random_sample", "uniform"), "use bn.rand(seed, offsets)"),
+    **dict.fromkeys(("randn", "normal", "standard_normal"), "use bn.randn(seed, offsets)"),
+    **dict.fromkeys(("randint", "integers"), "use bn.randint(seed, offsets)"),
+    **dict.fromkeys(("array", "asarray"), "write a tuple, or make a tile: bn.arange, bn.full"),
+    "sorted": "use bn.sort(x)", "norm": "use bn.sqrt(bn.sum(x * x))",
+    "at": "use bn.atomic_add(x.at[indices], value)",
+}
 
 def call(context: Context, callee: object, arguments: tuple, keywords: dict[str, object]) -> object:
     """The value of a call.
@@ -170,8 +181,7 @@ def call(context: Context, callee: object, arguments: tuple, keywords: dict[str,
         raise UnsupportedError(f"raise {callee.__name__}: not supported in a kernel",
                                hint="use assert, which is checked with debug=True")
     raise UnsupportedError(f"{describe(callee)} cannot be called in a kernel",
-                           hint="call functions of bn, NumPy's where bn has one of the same name, "
-                                "or your own")
+                           hint=_INSTEAD.get(getattr(callee, "__name__", ""), _WHAT_CAN_BE_CALLED))
 
 def _in_order(callee: object, arguments: tuple, keywords: dict[str, object]) -> tuple:
     """All arguments of a call of a scalar function by position, defaults between them too.

@@ -69,16 +69,27 @@ class Entry:
         return _escaped(re.split(r"\s+Source: ", first)[0])
 
     @property
-    def signature(self) -> str:
-        """Its parameters, in parentheses; "" of a module or of what has none."""
+    def parameters(self) -> list[inspect.Parameter] | None:
+        """Its parameters without annotations; None of a module or of what has none."""
         if isinstance(self.value, ModuleType):
-            return ""
+            return None
         try:
             found = inspect.signature(self.value)
         except (TypeError, ValueError):
-            return ""
-        bare = [p.replace(annotation=p.empty) for p in found.parameters.values()]
-        return signature_text(inspect.Signature(bare))
+            return None
+        return [p.replace(annotation=p.empty) for p in found.parameters.values()]
+
+    @property
+    def signature(self) -> str:
+        """Its parameters, in parentheses; "" of a module or of what has none."""
+        found = self.parameters
+        return "" if found is None else signature_text(inspect.Signature(found))
+
+    def describes(self, names: list[str]) -> bool:
+        """Whether names before a colon are of what its docstring describes, and no sentence."""
+        if isinstance(self.value, type) or self.parameters is None:
+            return True
+        return {*names} <= {p.name for p in self.parameters} | {"Errors", "Returns", "Source"}
 
 
 def entries() -> dict[str, Entry]:
@@ -164,18 +175,18 @@ def markdown(entry: Entry) -> str:
     # how classes are made that users do not make themselves is nobody's business
     signature = "" if kind in ("data", "class") and entry.module not in _MADE_BY_USERS else (
         re.sub(r"^\(self(, )?", "(", entry.signature))
-    body = "\n".join(_body(entry.doc))
+    body = "\n".join(_body(entry))
     return f"````{{py:{kind}}} {entry.name}{signature}\n\n{body}\n````\n"
 
 
-def _body(doc: str) -> Iterator[str]:
-    """The lines of a docstring as Markdown: items as lists, examples as code."""
-    text, _, example = doc.partition("\nExample:\n")
+def _body(entry: Entry) -> Iterator[str]:
+    """The lines of its docstring as Markdown: items as lists, examples as code."""
+    text, _, example = entry.doc.partition("\nExample:\n")
     text = _INLINE_ITEM.sub("\n", text)
     is_item = False
     for line in text.splitlines():
         item = _ITEM.match(line)
-        if item is not None:
+        if item is not None and entry.describes(item["names"].split(", ")):
             if not is_item:
                 yield ""
             yield f"- **{item['names']}**: {_escaped(line[item.end():])}"

@@ -505,7 +505,7 @@ MISTAKES = [
      "accepted numbers, strings, tuples, dtypes, functions and modules",
      "pass it as an argument that is no constexpr"),
     (unknown_function, UnsupportedError, "the function norm cannot be called in a kernel",
-     "call functions of bn, NumPy's where bn has one of the same name, or your own"),
+     "use bn.sqrt(bn.sum(x * x))"),
     (double_star, UnsupportedError, "a call with **: not supported in a kernel", ""),
     (returns_a_value, BlockTypeError, "return: given an int of run time, accepted nothing: a kernel "
      "returns no value", "store it to an array"),

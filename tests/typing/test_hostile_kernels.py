@@ -232,7 +232,7 @@ HOSTILE = [
      "len: given an int of run time, accepted a tuple, a tile or an array", ""),
     ("x[0] = sorted((n, 1))", UnsupportedError,
      "the built-in function sorted cannot be called in a kernel",
-     "call functions of bn, NumPy's where bn has one of the same name, or your own"),
+     "use bn.sort(x)"),
     ("x[0] = isinstance(n, int)", UnsupportedError,
      "the built-in function isinstance cannot be called in a kernel",
      "call functions of bn, NumPy's where bn has one of the same name, or your own"),
