@@ -1,5 +1,6 @@
 """Pointers as values in Triton's dialect: addresses in memory, conditions, casts."""
 
+import emulated_gpu
 import numpy as np
 import pytest
 
@@ -174,3 +175,28 @@ def test_numbers_that_are_cast_to_the_dtype_of_a_pointer_are_told_of_element_ty(
     with pytest.raises(BlockError, match=r"accepted int64, uint64 and pointers") as raised:
         as_a_pointer[1](np.ones(8, np.float32), np.zeros(8, np.float16))
     assert "x_ptr.dtype.element_ty" in str(raised.value)
+
+
+@triton.jit
+def beyond(x, out, rows, CHECK: tl.constexpr):
+    start = tl.program_id(0) * 4
+    source = tl.make_block_ptr(x, (rows, 8), (8, 1), (start, 0), (4, 16), (1, 0))
+    target = tl.make_block_ptr(out, (rows, 8), (16, 1), (start, 0), (4, 16), (1, 0))
+    tl.store(target, tl.load(source, boundary_check=CHECK))
+
+
+@pytest.mark.parametrize("on", ["cpu", "interpreter", "emulator"])
+@pytest.mark.parametrize("check", [(), (0,), (1,), [0, 1]])
+def test_a_block_pointer_ends_on_the_axes_that_boundary_check_names(check, on):
+    x = np.random.default_rng().integers(1, 100, (9, 8)).astype(np.int32)
+    out = np.full((8, 16), -1, np.int32)
+    named = {"rows": 5, "CHECK": tuple(check)}
+    if on == "emulator":
+        emulated_gpu.launch(beyond, (2,), (x, out), named)
+    else:
+        beyond[(2,)](x, out, **named, interpret=on == "interpreter")
+
+    expected = np.concatenate([x[:8], x[1:9]], axis=1)  # a row goes on in the next
+    expected[5:] *= 0 not in check
+    expected[:, 8:] *= 1 not in check
+    np.testing.assert_array_equal(out, expected)

@@ -23,6 +23,7 @@ from blocknumba.typing.functions import (
 from blocknumba.typing.functions.elementwise import computed
 from blocknumba.typing.static_values import static, static_choice, static_dtype, static_int
 from blocknumba.typing.triton import promotion
+from blocknumba.typing.triton.descriptors import checked_on
 from blocknumba.typing.triton.operators import (
     as_value, binary, cast as cast_value, converted, divide, saturates, unary,
 )
@@ -250,7 +251,11 @@ def full(context, shape, value, dtype):
 @function
 def load(context, pointer, mask=None, other=None, boundary_check=(), padding_option="",
          cache_modifier="", eviction_policy="", volatile=False):
-    """As of blocknumba; pointers broadcast with mask, and other is converted as by cast."""
+    """As of blocknumba; pointers broadcast with mask, and other is converted as by cast.
+
+    Block pointers are checked on the axes that boundary_check names.
+    """
+    pointer = checked_on("load", pointer, boundary_check)
     target, to = memory.as_pointer(context, pointer), element_dtype(pointer)
     if target is not None and isinstance(mask, Value) and target.type.shape and mask.type.shape:
         pointer, mask = context.broadcast_together([target, mask], "load: mask")
@@ -264,7 +269,8 @@ def load(context, pointer, mask=None, other=None, boundary_check=(), padding_opt
 @function
 def store(context, pointer, value, mask=None, boundary_check=(), cache_modifier="",
           eviction_policy=""):
-    """Write value, converted as by cast, to pointer where mask is true."""
+    """Write value, converted as by cast, to pointer where mask is true; as load."""
+    pointer = checked_on("store", pointer, boundary_check)
     return memory.store.rule(context, pointer, _element(context, pointer, value), mask,
                              boundary_check, cache_modifier, eviction_policy)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -11,6 +12,21 @@ from functools import cache
 from pathlib import Path
 
 LIST = Path(__file__).parent / "left_out.txt"
+# family of a function of test_core -> what its name has, the first that fits
+FAMILIES = {
+    "products": r"dot|mma",
+    "atomics": r"atomic|load_scope",
+    "reductions, scans, histograms": r"reduc|scan|hist|cumsum|argmax|chained|max_min_with|max_ret|"
+                                     r"sum_dtype|thread_locality|propagate_nan",
+    "loads, stores, pointers": r"load|store|strided|indirect|addptr|alias|_ptr|zero_strided|const$",
+    "shapes of tiles": r"cat|join|interleav|split|permute|trans|reshape|expand|broadcast|index1d|"
+                       r"arange|full|slice|gather|shape|unsplat",
+    "casts and dtypes": r"cast|convert|dtype|overflow|mangling",
+    "inline assembly, functions of elements": r"inline_asm|map_elementwise|libdevice|num_threads|"
+                                              r"globaltimer|smid",
+    "operators and math": r"_op\b|bin_op|math|abs|floordiv|clamp|where|umulhi|fdiv|neg|precise|ashr",
+    "control flow, calls, constants": "",
+}
 
 
 @cache
@@ -54,6 +70,11 @@ def share(records: Iterable[dict]) -> str:
     return f"{passed:5} {failed:5} {counted['text']:5} {counted['skipped']:5}  {percent}"
 
 
+def family(function: str) -> str:
+    """The family of a function of test_core."""
+    return next(name for name, pattern in FAMILIES.items() if re.search(pattern, function))
+
+
 def printed(records: list[dict]) -> str:
     """The table: files, cases that expect an error, and each failure with its reason."""
     rows = defaultdict(list)
@@ -61,10 +82,16 @@ def printed(records: list[dict]) -> str:
         rows[record["file"]].append(record)
     plain = [record for record in records if not record["expects_error"]]
     errors = [record for record in records if record["expects_error"]]
-    lines = [f"{'':34} {'pass':>5} {'fail':>5} {'text':>5} {'skip':>5}"]
-    lines += [f"{file:34} {share(found)}" for file, found in sorted(rows.items())]
-    lines += [f"{'all':34} {share(records)}", f"{'expect an error':34} {share(errors)}",
-              f"{'the others':34} {share(plain)}"]
+    lines = [f"{'':44} {'pass':>5} {'fail':>5} {'text':>5} {'skip':>5}"]
+    for file, found in sorted(rows.items()):
+        lines.append(f"{file:44} {share(found)}")
+        families = defaultdict(list)
+        for record in found if file == "test_core.py" else ():
+            families[family(record["function"])].append(record)
+        lines += [f"  {name:42} {share(families[name])}" for name in FAMILIES
+                  if name in families]
+    lines += [f"{'all':44} {share(records)}", f"{'expect an error':44} {share(errors)}",
+              f"{'the others':44} {share(plain)}"]
     launches = sum((Counter(record.get("emulated", {})) for record in records), Counter())
     if launches:
         lines.append(f"launches emulated: {dict(launches)}")
