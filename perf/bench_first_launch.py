@@ -47,39 +47,44 @@ COMPILED, WARM, DISK = "compiled", "compiled, warm", "from disk"
 WHOLE, EMPTY = "import and first launch", "numpy"
 
 
-def clocked(program: str, cache: str) -> float:
-    """What a program prints; cache: the folder of the disk cache, empty for none."""
+def clocked(program: str, cache: str, byte_code: str) -> float:
+    """What a program prints last.
+
+    cache: the folder of the disk cache, empty for none.   byte_code: where Python keeps that.
+    """
     environment = dict(os.environ, BLOCKNUMBA_CACHE="1" if cache else "0",
-                       BLOCKNUMBA_CACHE_DIR=cache, CUDA_VISIBLE_DEVICES="")
-    text = _BEFORE.format(examples=str(FOLDER / "examples")) + program
-    found = subprocess.run([sys.executable, "-c", text], env=environment, check=True,
+                       BLOCKNUMBA_CACHE_DIR=cache, CUDA_VISIBLE_DEVICES="",
+                       PYTHONPYCACHEPREFIX=byte_code)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    found = subprocess.run([sys.executable, "-c", program], env=environment, check=True,
                            capture_output=True, text=True, cwd=FOLDER)
     return float(found.stdout.split()[-1])
 
 
-def whole(program: str, cache: str) -> float:
-    """Seconds of a whole process."""
-    before = "import time\nstart = time.perf_counter()\n"
-    after = "\nprint(time.perf_counter() - start)"
-    environment = dict(os.environ, BLOCKNUMBA_CACHE_DIR=cache, CUDA_VISIBLE_DEVICES="")
-    text = before + _BEFORE.format(examples=str(FOLDER / "examples")) + program + after
-    found = subprocess.run([sys.executable, "-c", text], env=environment, check=True,
-                           capture_output=True, text=True, cwd=FOLDER)
-    return float(found.stdout.split()[-1])
+def started(program: str) -> str:
+    """A program with what it needs before."""
+    return _BEFORE.format(examples=str(FOLDER / "examples")) + program
+
+
+def whole(program: str) -> str:
+    """A program that prints how long all of it took."""
+    return (f"import time\nstart = time.perf_counter()\n{started(program)}\n"
+            "print(time.perf_counter() - start)")
 
 
 def main() -> None:
     """Print the medians."""
-    with tempfile.TemporaryDirectory() as cache:
-        whole(_IMPORTED + _OTHER + _WHOLE, cache)  # fills it
-        runs = {COMPILED: lambda: clocked(_IMPORTED + _FIRST, ""),
-                WARM: lambda: clocked(_IMPORTED + _OTHER + _FIRST, ""),
-                DISK: lambda: clocked(_IMPORTED + _OTHER + _FIRST, cache),
-                WHOLE: lambda: whole(_WHOLE, cache), EMPTY: lambda: whole("", cache)}
-        samples = {name: [] for name in runs}
-        for _ in range(ROUNDS):
-            for name, run in runs.items():
-                samples[name].append(run())
+    programs = {COMPILED: (started(_IMPORTED + _FIRST), False),
+                WARM: (started(_IMPORTED + _OTHER + _FIRST), False),
+                DISK: (started(_IMPORTED + _OTHER + _FIRST), True),
+                WHOLE: (whole(_WHOLE), True), EMPTY: (whole(""), True)}
+    with tempfile.TemporaryDirectory() as folder:
+        cache, byte_code = f"{folder}/kernels", f"{folder}/modules"
+        samples = {name: [] for name in programs}
+        for number in range(ROUNDS + 1):  # the first one fills both folders
+            for name, (program, reads) in programs.items():
+                seconds = clocked(program, cache if reads else "", byte_code)
+                samples[name] += [seconds] * bool(number)
     found = {name: statistics.median(taken) * 1e3 for name, taken in samples.items()}
     found[WHOLE] -= found.pop(EMPTY)
     for name, milliseconds in found.items():
