@@ -1,7 +1,7 @@
 """Estimated time of a kernel on the CPU, from the work of a program: a model to rank tiles by.
 
-A program costs a call, and what its tiles cost: loops over elements are fused, so that extents matter
-little beyond cache lines, the caches, and the threads that have something to do.
+A program costs a call, and what its tiles cost: loops over elements are fused, so that extents
+matter little beyond cache lines, the caches, and the threads that have something to do.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _turned(work: Work) -> Numbers:
 
 
 def _multiplied(task: Task) -> Numbers:
-    """Nanoseconds of a product; its sums are read and written once for each tile along the depth."""
+    """Nanoseconds of a product; its sums are read and written for each tile along the depth."""
     batches, rows, columns, depth = task.shape
     rate = PRODUCTS.get(task.dtype.split()[0], OTHER_PRODUCTS)
     size = task.bits / 8

@@ -32,20 +32,22 @@ def _assembly(name: str, section: str, text: str, results: tuple[str, ...], *ope
 
 
 @cache
-def take_slot(slots: int) -> Assembly:
+def take_slot(slots: int, num_warps: int) -> Assembly:
     """A whole warp takes one of the slots of its multiprocessor; waits while there is none.
 
+    It tries one first that few others try: by where its block of num_warps warps is there.
     Result: the number of the slot, below WORDS * slots.   Operand: the words, which are 0 at first.
     """
-    return _assembly(f"tensor_map.take.{slots}", "atom", (
+    return _assembly(f"tensor_map.take.{slots}.{num_warps}", "atom", (
         "{ .reg .pred p; .reg .b32 lane, word, busy, bit, mask; .reg .b64 at; "
         f"mov.u32 word, %smid; and.b32 word, word, {WORDS - 1}; "
-        f"mad.wide.u32 at, word, {WORD_BYTES}, $1; mov.u32 lane, %laneid; mov.u32 bit, 0; "
-        "setp.ne.u32 p, lane, 0; @p bra taken; bra look; "
+        f"mad.wide.u32 at, word, {WORD_BYTES}, $1; mov.u32 lane, %laneid; mov.u32 bit, %warpid; "
+        f"shr.u32 bit, bit, {num_warps.bit_length() - 1}; min.u32 bit, bit, {slots - 1}; "
+        "setp.ne.u32 p, lane, 0; @p bra taken; bra try; "
         f"again: nanosleep.u32 {_WAIT_NS}; "
-        "look: ld.relaxed.gpu.global.b32 busy, [at]; not.b32 bit, busy; brev.b32 bit, bit; "
+        "ld.relaxed.gpu.global.b32 busy, [at]; not.b32 bit, busy; brev.b32 bit, bit; "
         f"clz.b32 bit, bit; setp.ge.u32 p, bit, {slots}; @p bra again; "
-        "mov.u32 mask, 1; shl.b32 mask, mask, bit; "
+        "try: mov.u32 mask, 1; shl.b32 mask, mask, bit; "
         "atom.acquire.gpu.global.or.b32 busy, [at], mask; and.b32 busy, busy, mask; "
         "setp.ne.u32 p, busy, 0; @p bra again; "
         f"taken: bar.warp.sync {ALL_LANES}; shfl.sync.idx.b32 bit, bit, 0, 31, {ALL_LANES}; "
@@ -117,6 +119,6 @@ FENCE_ALL = Assembly("fence.async.all", "fence.proxy.async;", (), (), "membar, f
 
 def rows() -> list[Assembly]:
     """Every row of this module, for tests."""
-    return [take_slot(16), give_slot(16), write_fields("f16", (64, 64), 128),
+    return [take_slot(16, 4), give_slot(16), write_fields("f16", (64, 64), 128),
             write_fields("f32", (32, 16, 1, 1, 1), 0), write_fields("u8", (16,), 32), PUBLISH,
             FENCE_DEVICE, FENCE_ALL]

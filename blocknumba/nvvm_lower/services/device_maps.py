@@ -68,7 +68,8 @@ class DeviceMaps:
         body.branch_if(first, making, made)
         body.begin_block(making)
         with body.scope():
-            (slot,) = self._emitter.assembly(tensor_map_ptx.take_slot(self._slots), self._words())
+            take = tensor_map_ptx.take_slot(self._slots, self._emitter.options.num_warps)
+            (slot,) = self._emitter.assembly(take, self._words())
             self._renew(slot)
             last = body.block
             body.branch(made)
