@@ -44,6 +44,35 @@ def later_cases(generator: np.random.Generator) -> Iterator[tuple[str, Case]]:
     yield "upper case, uint8", Case(
         lambda out: ours.upper_case[bn.cdiv(text.size, 8192)](text, out, B=8192),
         peers.upper_case, (text,), upper_case, upper_case, (np.empty_like(text),), 0)
+    yield from record_cases(generator)
+
+
+def record_cases(generator: np.random.Generator) -> Iterator[tuple[str, Case]]:
+    """Elements that lie a few apart."""
+    flags = generator.integers(0, 2, (LENGTH // 2, 8), np.uint8)
+
+    def packed() -> np.ndarray:
+        return np.packbits(flags, axis=1)[:, 0]
+    yield "packed bits", Case(
+        lambda out: ours.packed_bits[bn.cdiv(len(flags), 1024)](flags, out, B=1024),
+        peers.packed_bits, (flags,), packed, packed, (np.empty(len(flags), np.uint8),), 0)
+    x = generator.standard_normal(1 << 21, np.float32)
+    yield "Haar's wavelet", Case(
+        lambda out: ours.haar[x.size // 4096](x, out, B=2048), peers.haar, (x,),
+        lambda: haar(x), lambda: haar(*wide(x)), (np.empty_like(x),))
+    factors = generator.standard_normal((LENGTH // 40, 4, 4))
+    squares = factors @ factors.transpose(0, 2, 1) + np.eye(4)
+
+    def cholesky() -> np.ndarray:
+        return np.linalg.cholesky(squares)
+    yield "4x4 Cholesky, float64", Case(
+        lambda out: ours.cholesky[bn.cdiv(len(squares), 64)](squares, out, B=64), peers.cholesky,
+        (squares,), cholesky, cholesky, (np.empty_like(squares),), 1e-9)
+
+
+def haar(x: np.ndarray) -> np.ndarray:
+    """Means of pairs, then half their differences."""
+    return np.concatenate([x[::2] + x[1::2], x[::2] - x[1::2]]) / 2
 
 
 def edges(x: np.ndarray) -> np.ndarray:

@@ -63,3 +63,42 @@ def upper_case(text, out, B: bn.constexpr):
     r = bn.block(0, B)
     letter = text[r]
     out[r] = bn.where((letter >= 97) & (letter <= 122), letter - 32, letter)
+
+
+@bn.jit(device="cpu")
+def packed_bits(x, out, B: bn.constexpr):
+    """(N, 8) of 0 and 1, uint8; the first is a byte's highest bit."""
+    r = bn.block(0, B)
+    byte = bn.zeros(B, bn.uint8)
+    for k in bn.static_range(8):
+        byte = byte | (x[r, k] << (7 - k))
+    out[r] = byte
+
+
+@bn.jit(device="cpu")
+def haar(x, out, B: bn.constexpr):
+    """Means and half the differences of N pairs, N a multiple of B: a half of the result each."""
+    r, half = bn.block(0, B), x.shape[0] // 2
+    a, b = x[2 * r.index], x[2 * r.index + 1]
+    out[r] = (a + b) * 0.5
+    out[r + half] = (a - b) * 0.5
+
+
+@bn.jit(device="cpu")
+def cholesky(a, out, B: bn.constexpr):
+    """Of (N, 4, 4), float64."""
+    r = bn.block(0, B)
+    for j in bn.static_range(4):
+        for i in bn.static_range(4):
+            if i < j:
+                out[r, i, j] = 0.0
+    p = bn.sqrt(a[r, 0, 0])
+    q, s, t = a[r, 1, 0] / p, a[r, 2, 0] / p, a[r, 3, 0] / p
+    u = bn.sqrt(a[r, 1, 1] - q * q)
+    v, w = (a[r, 2, 1] - s * q) / u, (a[r, 3, 1] - t * q) / u
+    x = bn.sqrt(a[r, 2, 2] - s * s - v * v)
+    y = (a[r, 3, 2] - t * s - w * v) / x
+    out[r, 0, 0], out[r, 1, 0], out[r, 2, 0], out[r, 3, 0] = p, q, s, t
+    out[r, 1, 1], out[r, 2, 1], out[r, 3, 1] = u, v, w
+    out[r, 2, 2], out[r, 3, 2] = x, y
+    out[r, 3, 3] = bn.sqrt(a[r, 3, 3] - t * t - w * w - y * y)

@@ -62,3 +62,30 @@ def upper_case(text, out):
     for i in prange(text.size):
         letter = text[i]
         out[i] = letter - 32 if 97 <= letter <= 122 else letter
+
+
+def packed_bits(x, out):
+    for i in prange(x.shape[0]):
+        byte = np.uint8(0)
+        for k in range(8):
+            byte |= x[i, k] << (7 - k)
+        out[i] = byte
+
+
+def haar(x, out):
+    half = x.size // 2
+    for i in prange(half):
+        out[i] = (x[2 * i] + x[2 * i + 1]) * f32(0.5)
+        out[i + half] = (x[2 * i] - x[2 * i + 1]) * f32(0.5)
+
+
+def cholesky(a, out):
+    for n in prange(a.shape[0]):
+        for i in range(4):
+            for j in range(i + 1):
+                rest = a[n, i, j]
+                for k in range(j):
+                    rest -= out[n, i, k] * out[n, j, k]
+                out[n, i, j] = math.sqrt(rest) if i == j else rest / out[n, j, j]
+            for j in range(i + 1, 4):
+                out[n, i, j] = 0.0
