@@ -52,6 +52,7 @@ class Races:
         self.write_clock = np.zeros(size, np.uint32)
         self.write_pc = np.zeros(size, np.uint32)
         self.write_is_atomic = np.zeros(size, bool)
+        self.is_mbarrier = np.zeros(size, bool)
         self.warp_reads = np.zeros((self.warps, size), np.uint32)
         self.agent_reads: dict[int, np.ndarray] = {}
         self.agent_clocks = np.zeros((self.clusters, self.agents), np.uint32)
@@ -142,6 +143,7 @@ class Races:
     def _write(self, clusters: np.ndarray, warps: np.ndarray, offsets: np.ndarray, size: int,
                strong: bool, pc: int, values: Values | None) -> None:
         rows = offsets // size
+        self._refuse_in_mbarriers(self.is_mbarrier.reshape(-1, size)[rows].any(1), offsets, warps)
         agents = self.write_agent.reshape(-1, size)[rows]
         clocks = self.write_clock.reshape(-1, size)[rows]
         late = clocks > self.seen[clusters[:, None], warps[:, None], GENERIC, agents]
@@ -204,6 +206,7 @@ class Races:
 
         Errors: as async_read, and RaceError behind a read that nothing orders.
         """
+        self._refuse_in_mbarriers(self.is_mbarrier[offsets], offsets, np.full(len(offsets), warp))
         self._check_async(cluster, warp, offsets, proxy, "writes")
         seen = self.seen[cluster, warp]
         rows = [*enumerate(self.warp_reads), *self.agent_reads.items()]
@@ -283,6 +286,17 @@ class Races:
     def _address(self, offset: int) -> str:
         block, address = divmod(offset, self.launch.shared_stride)
         return f"{address:#x} of block {self.launch.block_name(block)}"
+
+    def _refuse_in_mbarriers(self, found: np.ndarray, offsets: np.ndarray,
+                             warps: np.ndarray) -> None:
+        """Refuse writes to bytes of mbarriers, which are for their instructions only."""
+        if not found.any():
+            return
+        index = int(found.argmax())
+        raise RaceError(
+            f"race: {self._name(int(warps[index]))} writes shared byte "
+            f"{self._address(int(offsets[index]))}, an mbarrier, where an arrival may come later",
+            hint="mbarrier.inval first, or other bytes")
 
     def _refuse_after_write(self, late: np.ndarray, offsets: np.ndarray, warps: np.ndarray,
                             agents: np.ndarray, verb: str) -> None:

@@ -102,6 +102,19 @@ def test_an_mbarrier_orders_accesses():
             variables=_SHARED, uninitialized=False)
 
 
+@pytest.mark.parametrize("write", [
+    "st.shared.b32 [%r20+4], %r1;", "@%p1 cp.async.ca.shared.global [%r20], [%rd1], 8;"])
+def test_an_mbarrier_is_overwritten_after_its_end_only(write):
+    body = f"""{_INIT} mbarrier.arrive.shared::cta.b64 _, [%r20]; {wait(0)} bar.sync 0;
+        END bar.sync 0; {write} cp.async.wait_all;"""
+    arrays = np.zeros(64, np.int32), np.zeros(64, np.int32)
+    run(body.replace("END", "@%p1 mbarrier.inval.shared::cta.b64 [%r20];"), *arrays, block=1,
+        variables=_SHARED)
+
+    with pytest.raises(RaceError, match="an mbarrier, where an arrival may come later"):
+        run(body.replace("END", ""), *arrays, block=1, variables=_SHARED)
+
+
 def test_the_wrong_parity_is_a_deadlock_that_names_the_mbarrier():
     with pytest.raises(DeadlockError, match="parity 0.*phase 0 is under way: 1 of 1 arrivals"):
         run(f"{_INIT} {wait(0)}", block=64, variables=_SHARED)

@@ -12,11 +12,13 @@ from test_specialize_warps import OPTIONS
 
 import blocknumba as bn
 
-from blocknumba.gpu_layout.async_copies.ops import tma_load, warp_roles
+from blocknumba.gpu_layout.async_copies.ops import mbarrier_allocate, tma_load, warp_roles
 from blocknumba.gpu_layout.async_copies.residency import programs_to_share
 from blocknumba.gpu_layout.async_copies.specialize_warps import specialize_warps
 from blocknumba.gpu_layout.dots.map_wgmma import map_wgmma
 from blocknumba.gpu_layout.dots.rotate_dots import rotate_dots
+from blocknumba.gpu_layout.memory.allocate_shared import ALLOCATIONS, size_bytes
+from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.gpu_layout.spec import MAPPED
 from blocknumba.tile_ir.ir.function import walk
 from blocknumba.tile_ir.ir.verifier import verify
@@ -87,6 +89,20 @@ def test_an_iteration_fetches_for_the_next_one_while_its_first_dot_is_under_way(
     inside = Counter(op.name for op in walk(loop.regions[0]))
     assert inside["tma_load"] == 2
     assert before["tma_load"] == 2 + 2 + 1  # keys and values of the first iteration, the queries
+
+
+@pytest.mark.parametrize("out", ["f16[:,::1]:16", "f32[:,::1]:16"])  # as large as the queries, larger
+def test_no_buffer_has_bytes_of_an_mbarrier_that_is_no_longer_waited_for(out):
+    fn = lay_out(tile_of(softmax_products, (*HEADS[:3], out), BLOCKS), WARPGROUP)
+
+    bytes_of = {op: range(op.attrs["offset"], op.attrs["offset"] + size_bytes(op))
+                for op in walk(fn.body) if op.opdef in ALLOCATIONS}
+    mbarriers = [op for op in bytes_of if op.opdef is mbarrier_allocate]
+    assert len(mbarriers) == 6
+    for mbarrier in mbarriers:
+        for op in bytes_of.keys() - {mbarrier}:
+            first, second = bytes_of[op], bytes_of[mbarrier]
+            assert first.stop <= second.start or second.stop <= first.start, (op, mbarrier)
 
 
 def test_the_check_of_rings_finds_a_fetch_that_is_missing():

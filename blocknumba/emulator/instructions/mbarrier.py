@@ -50,7 +50,10 @@ def initialize(site: Site) -> Step:
         for offset, number in zip(offsets, cohort.chosen(count(cohort))):
             launch.mbarriers.create(int(offset), int(number))
         if launch.races is not None:
+            mbarriers = launch.races.is_mbarrier.reshape(-1, SIZE)
+            mbarriers[offsets // SIZE] = False
             launch.races.write(cohort, offsets, SIZE, False, pc, None)
+            mbarriers[offsets // SIZE] = True
         if launch.shared_written is not None:
             launch.shared_written.scatter(offsets, SIZE, np.uint64(2**64 - 1))
     return step
@@ -64,6 +67,8 @@ def invalidate(site: Site) -> Step:
         offsets = offsets_in_shared(cohort, address(cohort), SIZE, "mbarrier.inval")
         for offset in offsets:
             cohort.launch.mbarriers.remove(int(offset))
+        if cohort.launch.races is not None:
+            cohort.launch.races.is_mbarrier.reshape(-1, SIZE)[offsets // SIZE] = False
     return step
 
 

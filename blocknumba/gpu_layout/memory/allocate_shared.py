@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_copies.ops import (
-    blocks_done, buffer_shard, buffer_view, mbarrier_allocate, slot, tma_load, tma_store,
+    buffer_shard, buffer_view, mbarrier_allocate, slot, tma_load, tma_store,
     tma_store_wait, wgmma, wgmma_wait,
 )
 from blocknumba.gpu_layout.layouts.shared import is_buffer
@@ -54,7 +54,7 @@ class Lifetime:
 def allocate_shared(fn: Function, _options: LayoutOptions) -> Function:
     """Assign an offset to every allocation; buffers that are in use together do not overlap.
 
-    What the async proxy reads is in use until the wait for it.  Buffers that are not in use
+    What the async proxy reads is in use until the wait for it, an mbarrier until the end.  Buffers that are not in use
     together share bytes, but only once NO_REUSE_BYTES are taken: two buffers that do not share
     bytes need no barrier between them.
     """
@@ -135,8 +135,13 @@ class _Numbering:
                                   for a in begun if self.first[a] > start)
 
     def finish(self) -> None:
-        """Extend the lifetimes of buffers that are still being read to the end."""
-        for begun in self._being_read.values():
+        """Extend the lifetimes of mbarriers, and of buffers that are still being read, to the end.
+
+        An mbarrier's bytes may hold nothing else before mbarrier.inval (PTX ISA), which needs a
+        barrier; an arrival may reach them after a barrier that follows it.
+        """
+        mbarriers = {a for a in self.first if a.opdef is mbarrier_allocate}
+        for begun in (mbarriers, *self._being_read.values()):
             self.last.update(dict.fromkeys(begun, self._index + 1))
 
     def _use(self, op: Op) -> None:
@@ -144,9 +149,6 @@ class _Numbering:
         self.last.update(dict.fromkeys(buffers, self._index))
         if op.opdef in ASYNC_PROXY_OPS:
             self.of_async_proxy.update(a for a in buffers if a.opdef is shared_allocate)
-        if op.opdef is blocks_done:  # until here other blocks arrive at barriers
-            barriers = [a for a in self.first if a.opdef is mbarrier_allocate]
-            self.last.update(dict.fromkeys(barriers, self._index))
         if op.opdef in READ_UNTIL:
             self._being_read[READ_UNTIL[op.opdef]].update(buffers)
         elif op.opdef in self._being_read and not op.attrs.get("pending"):
