@@ -238,6 +238,7 @@ class _Pipeliner(Rebuilder):
             for wait in pipeline.late_waits:
                 index = loop.results.index(result_of(wait, loop))
                 made[index] = emit(wgmma_wait, made[index], pending=0)
+            emit(async_copy_wait, pending=0)  # zeros, beyond the last iteration
             emit(OPS["yield"], *made)
         with self.builder.region() as (nothing, _):
             emit(OPS["yield"], *values[:number])
@@ -391,10 +392,11 @@ class _Pipeliner(Rebuilder):
     def _begin_next_iteration(self, pipeline: Pipeline) -> None:
         """Begin the loads of the iteration ahead, into the free slot."""
         state = self._state
-        ahead = self._begin(pipeline, state.ahead, state.slots[-1])
+        ahead = self._begin(pipeline, state.ahead, state.slots[-1], bool(pipeline.late_waits))
         self._state = replace(state, ahead=ahead)
 
-    def _begin(self, pipeline: Pipeline, iteration: _Iteration, index: Value) -> _Iteration:
+    def _begin(self, pipeline: Pipeline, iteration: _Iteration, index: Value,
+               in_line: bool = False) -> _Iteration:
         """Begin the loads of an iteration, into a slot; return the iteration after it."""
         loop, addresses, advance = pipeline.loop, pipeline.addresses, pipeline.advance
         own, emit = carried(loop), self.builder.emit
@@ -404,8 +406,11 @@ class _Pipeliner(Rebuilder):
             self[loop.regions[0].args[0]] = iteration.counter
             for old, new in zip(sources, iteration.sources, strict=True):
                 self[old] = new
-            self.ops(advance.ops)
-            self._copies(pipeline, iteration.exists, index)
+            if in_line:
+                self._copies_in_line(pipeline, iteration.exists, index)
+            else:
+                self.ops(advance.ops)
+                self._copies(pipeline, iteration.exists, index)
             following = (
                 *(self[own.following[number]] for number in addresses.carried),
                 *(emit(OPS["offset"], self[pointer], increment)
@@ -427,10 +432,30 @@ class _Pipeliner(Rebuilder):
         emit(OPS["if"], exists, regions=(begins, nothing), result_types=())
         emit(async_copy_commit)
 
-    def _copy(self, early: EarlyLoad, index: Value) -> None:
-        """Begin the copies of one load."""
+    def _copies_in_line(self, pipeline: Pipeline, exists: Value, index: Value) -> None:
+        """As _copies, without a branch; an iteration that does not exist copies zeros.
+
+        So ptxas computes addresses and masks while it waits for tensor cores, and the next ones
+        after the copies, in the same registers.
+        """
+        known = {pointer.owner for pointer in self._increments}
+        read = [value for early in pipeline.loads for value in early.pointer_and_mask]
+        first = [op for op in ops_for(pipeline.loop.regions[0], read, lambda _: True)
+                 if op not in known]
+        self.ops(first)
+        for early in pipeline.loads:
+            self._copy(early, index, exists)
+        self.builder.loc = pipeline.loop.loc
+        self.builder.emit(async_copy_commit)
+        self.ops([op for op in pipeline.advance.ops if op not in first])
+
+    def _copy(self, early: EarlyLoad, index: Value, exists: Value | None = None) -> None:
+        """Begin the copies of one load; exists: whether it copies, else zeros."""
         self.builder.loc = early.load.loc
         pointer, *mask = (self[value] for value in early.pointer_and_mask)
+        if exists is not None:
+            all_of_it = self.builder.emit(OPS["splat"], exists, shape=pointer.type.shape)
+            mask = [self.builder.emit(OPS["and"], *mask, all_of_it) if mask else all_of_it]
         for ring in self._rings[early]:
             buffer = self.builder.emit(slot, ring, index)
             self.builder.emit(async_copy, pointer, buffer, *mask)

@@ -54,9 +54,13 @@ def slice_of(loop: Op, values: Iterable[Value],
     return Slice(ops, tuple(index for index, arg in enumerate(own.args) if arg in args))
 
 
-def ops_for(region: Region, values: Iterable[Value]) -> tuple[Op, ...] | None:
-    """The ops of a region that compute values, in order; None if one of them is not pure."""
-    reached = _reached(region, values, {})
+def ops_for(region: Region, values: Iterable[Value],
+            movable: Callable[[Op], bool] = lambda _: False) -> tuple[Op, ...] | None:
+    """The ops of a region that compute values, in order.
+
+    None if one of them is neither pure nor movable.
+    """
+    reached = _reached(region, values, {}, movable)
     return None if reached is None else reached[0]
 
 
