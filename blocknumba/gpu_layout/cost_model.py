@@ -107,9 +107,7 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
     """
     dots = [op for op in walk(fn.body) if op.opdef is dot]
     if dots:
-        warps = max(_warps_of_dot(op, features) for op in dots)
-        is_one_enough = _fit_one_warpgroup(fn, features) or _are_few_sums(fn, dots, features)
-        return min(warps, WARPGROUP) if is_one_enough else warps
+        return _warps_of_dots(fn, dots, features)
     sorts = [op for op in walk(fn.body) if op.opdef is sort]
     if max(map(_sorted_words, sorts), default=0) >= _largest_tile_words(fn):
         return max(map(_warps_of_sort, sorts))
@@ -119,6 +117,41 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
     if _ops_of_an_element(fn) >= MANY_OPS:
         warps = max(warps, _largest_tile_size(fn) // MANY_OPS_WORDS_PER_WARP)
     return min(_power_of_two_below(warps), MAX_WARPS)
+
+
+def _warps_of_dots(fn: Function, dots: list[Op], features: frozenset[str]) -> int:
+    """Warps for the dots of a function, and for what operands of dots are computed from."""
+    warps = max(_warps_of_dot(op, features) for op in dots)
+    computed = _power_of_two_below(_computed_words(dots) // WORDS_PER_WARP)
+    if computed > WARPGROUP:
+        return max(warps, min(computed, MEDIUM_MAX_WARPS))
+    if _fit_one_warpgroup(fn, features) or _are_few_sums(fn, dots, features):
+        return min(warps, WARPGROUP)
+    return warps
+
+
+def _computed_words(dots: list[Op]) -> int:
+    """Words of the largest operand that a program computes from several loaded tiles.
+
+    Such as weights of few bits with their scales: threads have more to do with them than tensor
+    cores have with the sums.
+    """
+    loaded = {value: _loaded(value) for op in dots for value in (op.a, op.b)}
+    return max((words(value.type) for value, loads in loaded.items() if len(loads) > 1), default=0)
+
+
+def _loaded(value: Value) -> set[Op]:
+    """The loads of tiles that a value is computed from, in its region; none if a dot is among it."""
+    waiting, seen = [value], set()
+    while waiting:
+        op = waiting.pop().owner
+        if op is None or op in seen:
+            continue
+        if op.opdef is dot:
+            return set()
+        seen.add(op)
+        waiting += () if op.opdef is load or op.regions else op.operands
+    return {op for op in seen if op.opdef is load and op.result.type.shape}
 
 
 def _large_warps(fn: Function) -> int:
