@@ -141,7 +141,7 @@ def _computed_words(dots: list[Op]) -> int:
 
 
 def _loaded(value: Value) -> set[Op]:
-    """The loads of tiles that a value is computed from, in its region; none if a dot is among it."""
+    """The loads of tiles that a value is computed from in its region; none if from a dot too."""
     waiting, seen = [value], set()
     while waiting:
         op = waiting.pop().owner

@@ -1,5 +1,6 @@
 """Pipelined loops: what they compute, how many tiles are under way, and which loads stay."""
 
+import re
 from dataclasses import replace
 
 import emulated_gpu
@@ -61,9 +62,31 @@ def test_the_tensor_cores_of_hopper_read_what_threads_copied(case, iterations):
     compiled = emulated_gpu.launch(case.kernel, case.grid, arguments, case.constants, "sm_90a")
 
     code = compiled.asm["gpu"]
+    overlapping = len(re.findall(r"wgmma_wait .*pending=1", code))
     # of an iteration, and of the copies of zeros beyond the last one
-    assert code.count("async_copy_wait") == 2 and " wgmma " in code
+    assert code.count("async_copy_wait") == 1 + overlapping and " wgmma " in code
     np.testing.assert_allclose(arguments[-1], expected, case.tolerance, case.tolerance)
+
+
+@bn.jit
+def product_with_transposed(a, b, out, BM: bn.constexpr, BN: bn.constexpr, BK: bn.constexpr):
+    rows, columns, sums = bn.block(0, BM), bn.block(1, BN), bn.zeros((BM, BN))
+    for k in bn.spans(a.shape[1], BK):
+        sums += a[rows, k] @ b[columns, k].T
+    out[rows, columns] = sums
+
+
+@pytest.mark.parametrize("depth, way", [(32, "asynchronous"), (64, "TMA")])
+def test_threads_copy_short_rows_where_wgmma_of_iterations_overlaps(depth, way):
+    generator = np.random.default_rng()
+    a, b = (generator.standard_normal((size, 96)).astype(np.float16) for size in (64, 128))
+    out = np.full((64, 128), np.nan, np.float32)
+
+    compiled = emulated_gpu.launch(product_with_transposed, (1, 2), (a, b, out), {
+        "BM": 64, "BN": 64, "BK": depth, "num_warps": 4})
+
+    assert {load.way for load in compiled.stats.accesses if load.kind == "load"} == {way}
+    np.testing.assert_allclose(out, a.astype(np.float64) @ b.T.astype(np.float64), 1e-4, 1e-4)
 
 
 def test_without_the_barrier_of_a_iteration_there_is_a_race(monkeypatch):

@@ -57,6 +57,11 @@ class BoxCopy:
     shard: Shard | None = None
 
     @property
+    def row_bytes(self) -> int:
+        """The bytes that lie together in the array."""
+        return self.map.tensor_map.box[0] * element_bits(self.buffer) // 8
+
+    @property
     def blocks(self) -> int:
         """The number of blocks that a fetch is multicast to."""
         return 1 if self.shard is None else self.shard.blocks

@@ -51,6 +51,8 @@ from blocknumba.tile_ir.passes.pipeline import lower_accesses
 MAX_COPIES = 6  # of a ring: more do not hide more latency
 OWN_COPIES = 3  # where the program's warps fetch: more cost a resident block.  perf/NOTES.md
 HALF = "TMA cannot fetch the other operand of its dot, and threads can copy both"
+NARROW = "its dot has tiles of short rows, which threads copy faster"
+NARROW_ROW_BYTES = 64  # TMA moves 0.6 rows a cycle.  Measured on an H200: perf/NOTES.md
 STORED_BYTES = 64 * 1024  # of a chunk of a stored tile: 128 x 256 of 16-bit results
 
 
@@ -232,9 +234,31 @@ class _Planning:
                 self.schedule.reasons[source] = copy
             else:
                 found[op] = Fetch(op, self._divided(source, copy))
+        narrow = self._narrow(found)
+        self.schedule.reasons.update((op.x.owner, NARROW) for op in narrow)
+        found = {op: fetch for op, fetch in found.items() if op not in narrow}
         while halves := self._halves(found):  # the other operand of one may be that of another
             self.schedule.reasons.update((op.x.owner, HALF) for op in halves)
             found = {op: fetch for op, fetch in found.items() if op not in halves}
+        return found
+
+    def _narrow(self, fetches: dict[Op, Fetch]) -> set[Op]:
+        """The fetches of both operands of a wgmma that threads can copy so that it overlaps, where
+        rows have NARROW_ROW_BYTES or less on average.
+        """
+        if self._blocks > 1 or not self._options.producers:
+            return set()
+        found = set()
+        for op in walk(self._fn.body):
+            own = [_stage_of(value) for value in (op.a, op.b)] if op.opdef is wgmma else ()
+            if not own or not fetches.keys() >= set(own):
+                continue
+            copies = [fetches[stage].copy for stage in own]
+            sizes = [tile_bytes(copy.buffer) for copy in copies]
+            rows = sum(size // copy.row_bytes for size, copy in zip(sizes, copies, strict=True))
+            if sum(sizes) <= NARROW_ROW_BYTES * rows and (
+                    {stage.x.owner.loc for stage in own} <= self._overlapping):
+                found.update(own)
         return found
 
     def _halves(self, fetches: dict[Op, Fetch]) -> set[Op]:

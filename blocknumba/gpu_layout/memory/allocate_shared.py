@@ -54,9 +54,9 @@ class Lifetime:
 def allocate_shared(fn: Function, _options: LayoutOptions) -> Function:
     """Assign an offset to every allocation; buffers that are in use together do not overlap.
 
-    What the async proxy reads is in use until the wait for it, an mbarrier until the end.  Buffers that are not in use
-    together share bytes, but only once NO_REUSE_BYTES are taken: two buffers that do not share
-    bytes need no barrier between them.
+    What the async proxy reads is in use until the wait for it, an mbarrier until the end.  Buffers
+    that are not in use together share bytes, but only once NO_REUSE_BYTES are taken: two buffers
+    that do not share bytes need no barrier between them.
     """
     offsets = _offsets(lifetimes(fn))
     if not offsets:
