@@ -1,4 +1,4 @@
-"""Scans and random numbers next to Triton, on one GPU.
+"""Scans, random numbers and gathers within tiles next to Triton, on one GPU.
 
     python perf/bench_scans.py [--output FILE]
 
@@ -9,7 +9,7 @@ ratio is Triton's time divided by ours, the median over rounds.  Results are com
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -22,7 +22,10 @@ import blocknumba as bn
 ROUNDS, REPEATS = 20, 10
 WARPS = (4, 8, 16)
 ELEMENTS = 1 << 26  # of a matrix: five times the L2 cache
-COLUMNS = (1024, 4096, 16384, 32768)
+COLUMNS = (1024, 4096, 16384, 32768, 65536)
+GATHERED = (512, 2048)  # elements of a row
+MAX_HELD = 128  # elements of a tile in one thread, where more warps can have them
+DROPPED = 0.1  # of the elements
 RANDOM_BLOCK = 1024
 SUBJECT, PEER = "blocknumba", "Triton"
 
@@ -51,6 +54,31 @@ def our_random(y, seed, BLOCK: bn.constexpr):
     y[r] = bn.rand(seed, r.index)
 
 
+@triton.jit
+def their_dropout(x, y, p, seed, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    kept = tl.rand(seed, offsets) > p
+    tl.store(y + offsets, tl.where(kept, tl.load(x + offsets) / (1 - p), 0.0))
+
+
+@bn.jit
+def our_dropout(x, y, p, seed, BLOCK: bn.constexpr):
+    r = bn.block(0, BLOCK)
+    y[r] = bn.where(bn.rand(seed, r.index) > p, x[r] / (1 - p), 0)
+
+
+@triton.jit
+def their_gather(x, places, y, COLUMNS: tl.constexpr):
+    offsets = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    tl.store(y + offsets, tl.gather(tl.load(x + offsets), tl.load(places + offsets), 0))
+
+
+@bn.jit
+def our_gather(x, places, y, COLUMNS: bn.constexpr):
+    row, columns = bn.program_id(0), bn.span(0, COLUMNS)
+    y[row, columns] = bn.gather(x[row, columns], places[row, columns], 0)
+
+
 def cumsum_runs(columns: int) -> Mapping[str, Run]:
     """Cumulative sums of the rows of a float32 matrix.
 
@@ -60,13 +88,12 @@ def cumsum_runs(columns: int) -> Mapping[str, Run]:
     x = torch.randn(rows, columns, device="cuda")
     ours, theirs = torch.full((2, rows, columns), torch.nan, device="cuda")
 
-    def with_warps(kernel: Callable, y: torch.Tensor) -> Run:
-        return _fastest(lambda warps: kernel(y, warps))
+    warps_of_row = [warps for warps in WARPS if columns <= MAX_HELD * 32 * warps]
     runs = {
-        SUBJECT: with_warps(lambda y, warps: our_cumsum[rows](
-            x, y, COLUMNS=columns, num_warps=warps), ours),
-        PEER: with_warps(lambda y, warps: their_cumsum[(rows,)](
-            x, y, COLUMNS=columns, num_warps=warps), theirs)}
+        SUBJECT: _fastest(lambda warps: our_cumsum[rows](
+            x, ours, COLUMNS=columns, num_warps=warps), warps_of_row),
+        PEER: _fastest(lambda warps: their_cumsum[(rows,)](
+            x, theirs, COLUMNS=columns, num_warps=warps), warps_of_row)}
     expected = torch.cumsum(x.double(), 1)
     for y in (ours, theirs):
         torch.testing.assert_close(y.double(), expected, rtol=1e-4, atol=1e-3)
@@ -86,8 +113,39 @@ def random_runs() -> Mapping[str, Run]:
     return runs
 
 
-def _fastest(run: Callable[[int], object]) -> Run:
-    return fastest([lambda warps=warps: run(warps) for warps in WARPS], gpu_timer())
+def dropout_runs() -> Mapping[str, Run]:
+    """Elements dropped at random.   Errors: AssertionError where others are, or quotients differ."""
+    x = torch.randn(ELEMENTS, device="cuda")
+    ours, theirs = torch.full((2, ELEMENTS), torch.nan, device="cuda")
+    programs = ELEMENTS // RANDOM_BLOCK
+    runs = {
+        SUBJECT: _fastest(lambda warps: our_dropout[programs](
+            x, ours, DROPPED, 7, BLOCK=RANDOM_BLOCK, num_warps=warps)),
+        PEER: _fastest(lambda warps: their_dropout[(programs,)](
+            x, theirs, DROPPED, 7, BLOCK=RANDOM_BLOCK, num_warps=warps))}
+    assert torch.equal(ours == 0, theirs == 0), "other elements are dropped"
+    torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=0)
+    return runs
+
+
+def gather_runs(columns: int) -> Mapping[str, Run]:
+    """Elements of each row by places in it.   Errors: AssertionError where they are others."""
+    rows = ELEMENTS // columns
+    x = torch.randn(rows, columns, device="cuda")
+    places = torch.randint(0, columns, (rows, columns), device="cuda", dtype=torch.int32)
+    ours, theirs = torch.full((2, rows, columns), torch.nan, device="cuda")
+    runs = {
+        SUBJECT: _fastest(lambda warps: our_gather[rows](
+            x, places, ours, COLUMNS=columns, num_warps=warps)),
+        PEER: _fastest(lambda warps: their_gather[(rows,)](
+            x, places, theirs, COLUMNS=columns, num_warps=warps))}
+    expected = torch.gather(x, 1, places.long())
+    assert torch.equal(ours, expected) and torch.equal(theirs, expected), "other elements"
+    return runs
+
+
+def _fastest(run: Callable[[int], object], choices: Sequence[int] = WARPS) -> Run:
+    return fastest([lambda warps=warps: run(warps) for warps in choices], gpu_timer())
 
 
 def cases() -> Iterator[tuple[str, Mapping[str, Run]]]:
@@ -95,6 +153,9 @@ def cases() -> Iterator[tuple[str, Mapping[str, Run]]]:
     for columns in COLUMNS:
         yield f"cumsum f32 {columns}", cumsum_runs(columns)
     yield "rand f32", random_runs()
+    yield "dropout f32", dropout_runs()
+    for columns in GATHERED:
+        yield f"gather f32 {columns}", gather_runs(columns)
 
 
 def main() -> None:
