@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 # of the axes in memory, from outside: "c" and "offset" by one element are contiguous; "permuted"
-# has any order, "pitched" gaps between rows, "broadcast" one row for all of axis 0
+# has any order, "pitched" gaps between rows, "broadcast" one row for all of axis 0; axes of one
+# element of a "far" one have strides of 64 bits
 LAYOUTS = ("c", "f", "permuted", "strided", "pitched", "reversed", "flipped", "offset", "readonly",
-           "broadcast")
+           "broadcast", "far")
+FAR_BYTES = 1 << 40
 READ_ONLY = ("readonly", "broadcast")
 ROOM = 64  # elements before and after, so that an aligned array stays aligned
 
@@ -79,6 +81,12 @@ def _cut(view: np.ndarray, shape: tuple[int, ...], layout: str) -> np.ndarray:
         return view[::-1]
     if layout == "pitched":
         return view[tuple(slice(extent) for extent in shape)]
+    if layout == "far":
+        strides = [FAR_BYTES if extent == 1 else stride
+                   for extent, stride in zip(view.shape, view.strides)]
+        # as_strided does not know the dtypes of ml_dtypes
+        number = np.dtype(f"u{view.itemsize}")
+        return np.lib.stride_tricks.as_strided(view.view(number), strides=strides).view(view.dtype)
     return view
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from kernel_recipes import ANY, EXACT, Facts, Made, Variable, bn, bounded, converted, recipe
-from numpy_tiles import BOOL, FLOATS, HALVES, INTS
+from numpy_tiles import BOOL, BYTE_FLOATS, FLOATS, HALVES, INTS
 
 from blocknumba.tile_ir.ops.elementwise import ERROR_ULPS
 
@@ -15,6 +15,7 @@ NEAR_FUNCTIONS = {"exp": 1, "exp2": 1, "expm1": 1, "sin": 1, "cos": 1, "tanh": 1
                   "cbrt": 1, "sinh": 1, "asinh": 1, "log": 0, "log2": 0, "log1p": 0, "rsqrt": 0,
                   "sigmoid": 1}  # 1: of any number, 0: of positive ones
 SIGMOID_ULPS = 6  # those of exp, of a sum and of a quotient
+WHOLE_IN_A_BYTE = 8  # whole numbers that float8_e5m2 holds
 EDGES = (0, 1, 2, 3, 7)
 
 
@@ -221,6 +222,26 @@ def conversion(m):
     if made and m.chance(0.3):
         return Made(f"bn.cast({x.name}, {bn(to)})", made.facts)
     return made
+
+
+@recipe(2)
+def through_a_byte(m):
+    x = m.any_of(lambda v: v.is_float)
+    if x is None:
+        return None
+    dtype = m.pick(BYTE_FLOATS)
+    facts = x.facts if x.is_whole and x.facts.size <= WHOLE_IN_A_BYTE else ANY
+    return Made(f"{x.name}.to({bn(dtype)}).to({bn(m.pick(FLOATS))})", facts)
+
+
+@recipe(2)
+def function_of_the_other_dialect(m):
+    x, y = m.pair(lambda v: v.is_int)
+    if x is None or x.dtype != y.dtype:
+        return None
+    if m.chance(0.4):
+        return Made(f"larger_by_choice({x.name}, {y.name})")
+    return Made(f"scaled({x.name}, {y.name}, {m.pick([2, 3])})", (ANY, ANY))
 
 
 @recipe(2)

@@ -34,10 +34,11 @@ from array_layouts import placed, repeated  # noqa: E402
 from kernel_maker import SPACE, KernelMaker  # noqa: E402
 from kernel_parts import Input, Output, Parameter  # noqa: E402
 from numpy_functions import FUNCTIONS  # noqa: E402
-from numpy_tiles import BOOL, FLOATS, Array, is_float, tile  # noqa: E402
+from numpy_tiles import BOOL, BYTE_FLOATS, FLOATS, Array, is_float, tile  # noqa: E402
 from shortening import shortened  # noqa: E402
 
 import blocknumba as bn  # noqa: E402
+import blocknumba.triton  # noqa: E402
 
 DEVICES = ("interpreter", "cpu", "emulator", "gpu")
 SHOWN_EVERY = 100  # kernels
@@ -51,6 +52,8 @@ def _values(array: Input, random: np.random.Generator) -> np.ndarray:
         low = 0 if array.dtype.kind == "u" else -array.largest
         return random.integers(low, array.largest + 1, array.shape).astype(array.dtype)
     size = int(np.prod(array.shape))
+    if array.dtype in BYTE_FLOATS:
+        return random.integers(0, 256, array.shape, np.uint8).view(array.dtype)
     if not is_float(array.dtype):
         limits = np.iinfo(array.dtype)
         found = random.integers(limits.min, limits.max, size, array.dtype, endpoint=True)
@@ -103,7 +106,9 @@ class GeneratedKernel:
     def _function(self, language: object) -> object:
         name = f"<generated kernel {self.seed}>"
         linecache.cache[name] = (len(self.source), None, self.source.splitlines(True), name)
-        space = {"bn": language, **SPACE}
+        space = {"bn": language, "tl": language, "triton_jit": lambda function: function, **SPACE}
+        if language is bn:
+            space |= {"tl": bn.triton.language, "triton_jit": bn.triton.jit}
         exec(compile(self.source, name, "exec"), space)
         return space["kernel"]
 
@@ -154,7 +159,7 @@ class GeneratedKernel:
 
 def _compared(out: Output, found: np.ndarray, expected: np.ndarray) -> str:
     same = found == expected
-    if out.dtype in FLOATS:
+    if out.dtype in (*FLOATS, *BYTE_FLOATS):
         a, b = (x.astype(np.float64 if x.dtype.itemsize < 8 else np.longdouble)
                 for x in (found, expected))
         with np.errstate(all="ignore"):

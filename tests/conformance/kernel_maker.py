@@ -44,6 +44,16 @@ def larger(a, b):
 def right(a, b):
     return b
 
+@triton_jit
+def larger_by_choice(a, b):
+    return tl.where(a > b, a, b)
+
+@triton_jit
+def scaled(a, b, SCALE: tl.constexpr):
+    if SCALE > 2:
+        return a * SCALE + b, b
+    return a - b, a * b
+
 def halvings(v):
     count = 0
     while v > 1 and count < 9:
@@ -53,22 +63,23 @@ def halvings(v):
 
 """
 SPACE = {"Pair": Pair, "Group": Group}  # what kernels know besides the language
-_SAMPLES: dict[str, object] = {"bn": SimpleNamespace(**FUNCTIONS), **SPACE}
+_IN_NUMPY = SimpleNamespace(**FUNCTIONS)
+_SAMPLES: dict[str, object] = {"bn": _IN_NUMPY, "tl": _IN_NUMPY, "triton_jit": lambda f: f, **SPACE}
 exec(PRELUDE, _SAMPLES)
 
 
 class KernelMaker:
     """The source of `kernel(...)` and its arrays, from a seed.
 
-    inputs, outputs: the arrays.   parameters: of the kernel, which hold them.   aliases: names of
-    parameters that are given an output besides, and its name.   grid, options: of the launch.
+    inputs, outputs: the arrays.   parameters: of the kernel, which hold them.   aliases: parameters
+    that are given an output besides, or a part of it.   grid, options: of the launch.
     """
 
     def __init__(self, seed: int):
         self.random = random.Random(seed)
         self.inputs: list[Input] = []
         self.outputs: list[Output] = []
-        self.aliases: dict[str, str] = {}
+        self.aliases: dict[str, Parameter] = {}
         self.values: dict[str, object] = {}
         self.grid = self.pick([(1,), (2,), (3,), (1,), (2,), (3,), (2, 2), (1, 3), (2, 1, 2)])
         self.programs = math.prod(self.grid)
@@ -160,7 +171,7 @@ class KernelMaker:
         """An expression of tiles of ones, by NumPy: its dtypes and shapes."""
         names = {v.name: Tile(np.ones(v.shape, v.dtype)) for v in self.scope.variables}
         names |= {i.name: Array(np.ones(i.shape, i.dtype)) for i in (*self.inputs, *self.outputs)}
-        names |= {alias: names[of] for alias, of in self.aliases.items()}
+        names |= {alias.name: alias.argument(names) for alias in self.aliases.values()}
         names |= {name: Tile(np.asarray(value)) for name, value in self.values.items()}
         return eval(text, _SAMPLES, names | dict.fromkeys(self.scope.numbers, 1))
 
@@ -246,7 +257,7 @@ class KernelMaker:
             name = self.new_name("both") if kind else held[0]
             parameters.append(Parameter(name, tuple(held), kind))
             lines += [f"{own} = {name}{field}" for own, field in zip(held, FIELDS.get(kind, ()))]
-        parameters += [Parameter(name, (of,)) for name, of in self.aliases.items()]
+        parameters += self.aliases.values()
         self.random.shuffle(parameters)
         parameters.append(Parameter("n", value=self.n, 
                                     annotation="bn.constexpr" * self.n_is_constant))

@@ -70,12 +70,14 @@ class Parameter:
     """A parameter of a kernel.
 
     arrays: the names of those that it holds.   kind: tuple, Pair or Group of them, None of one.
+    cut: of one, the slices of it that are given.
     value: of a number or a constant.   annotation: its text.
     """
 
     name: str
     arrays: tuple[str, ...] = ()
     kind: type | None = None
+    cut: tuple[slice, ...] = ()
     value: object = None
     annotation: str = ""
 
@@ -85,7 +87,7 @@ class Parameter:
             return self.value
         given = [arrays[name] for name in self.arrays]
         if self.kind is None:
-            return given[0]
+            return given[0][self.cut] if self.cut else given[0]
         return tuple(given) if self.kind is tuple else self.kind(*given)
 
 

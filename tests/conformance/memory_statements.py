@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from kernel_parts import Input, Output, statement
-from kernel_recipes import ANY, Facts, Made, Variable, places, with_zero
-from numpy_tiles import BOOL
+from kernel_parts import Input, Output, Parameter, statement
+from kernel_recipes import ANY, Facts, Made, Variable, bn, places, with_zero
+from numpy_tiles import BOOL, BYTE_FLOATS, FLOATS
 
 MAX_AXES = 6  # of an array
 
@@ -36,10 +36,30 @@ def load(m):
     return m.bound(Made(m.pick(texts), facts))
 
 
-def _around(m, shape: tuple[int, ...]) -> Input:
+def _around(m, shape: tuple[int, ...], **options: object) -> Input:
     """A new array of about the extents of a tile, with an axis of programs."""
     extents = [max(n + m.pick([0, 0, 0, 3, -1, -n // 2]), m.pick([1, 1, 1, 0])) for n in shape]
-    return m.new_input((m.pick([1, 3, 5]), *extents))
+    return m.new_input((m.pick([1, 3, 5]), *extents), **options)
+
+
+@statement(2)
+def load_of_bytes(m):
+    """A tile of 8-bit floats, as wider ones."""
+    shape = m.pick([s for s in m.shapes if s] or [(16,)])
+    array = _around(m, shape, dtype=m.pick(BYTE_FLOATS), largest=m.pick([0, 3, 8]))
+    view, index = _place(m, array, shape)
+    return m.bound(Made(f"{view}[{index}].to({bn(m.pick(FLOATS))})", array.facts))
+
+
+@statement(1)
+def store_of_bytes(m):
+    """A tile as 8-bit floats in an array of its own."""
+    x = m.any_of(lambda v: v.shape and v.is_float)
+    if x is None or m.scope.depth or m.scope.in_function:
+        return None
+    dtype = m.pick(BYTE_FLOATS)
+    out = m.new_output(dtype, (m.programs, *x.shape))
+    return [f"{out.name}[{', '.join(['p', *m.spans(x.shape)])}] = {x.name}.to({bn(dtype)})"]
 
 
 def _place(m, array: Input | Output, shape: tuple[int, ...]) -> tuple[str, str]:
@@ -149,9 +169,9 @@ def store_and_load(m):
     if x.is_whole:  # what is not written is a small number
         facts = Facts(min(facts.low, 0), max(facts.high, 9))
     name = out.name
-    if m.chance(0.3):
+    if m.chance(0.4):
         name = m.new_name("again")
-        m.aliases[name] = out.name
+        m.aliases[name] = Parameter(name, (out.name,), cut=_cut(m, x))
     spans = m.spans(x.shape)
     moved = m.spans(x.shape, ["0", "0", "1", *m.numbers])
     mask = m.any_of(lambda v: v.dtype == BOOL and v.shape == x.shape)
@@ -163,6 +183,15 @@ def store_and_load(m):
         before = m.bound(Made(f"{name}[{', '.join(['p', *spans])}]", replace(
             ANY, ulps=facts.ulps, absolute=facts.absolute)))
     return [*before, write, *m.bound(Made(f"{name}[{', '.join(['p', *moved])}]", facts))]
+
+
+def _cut(m, x: Variable) -> tuple[slice, ...]:
+    """The slices of an output of x that make another array of it; () for all of it."""
+    every = slice(None)
+    if m.chance(0.4):
+        return ()
+    cuts = [every, every, slice(None, None, -1), slice(1, None), slice(None, None, 2)]
+    return (every, *(m.pick(cuts) for _ in x.shape))
 
 
 @statement(2)

@@ -10,13 +10,14 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy_tiles import (
-    BOOL, DTYPES, HALVES, Span, Tile, as_dtype, computed, converted, float_dtype, result_dtype,
-    tile,
+    BOOL, BYTE_FLOATS, DTYPES, HALVES, Span, Tile, as_dtype, computed, converted, float_dtype,
+    result_dtype, tile,
 )
 
 FLOAT32 = DTYPES["float32"]
 FUNCTIONS: dict[str, object] = {name if name != "bool" else "bool_": dtype
-                                for name, dtype in DTYPES.items()} | {"span": Span}
+                                for name, dtype in DTYPES.items()} | {
+    "span": Span, **{dtype.name: dtype for dtype in BYTE_FLOATS}}
 
 
 def language(function: Callable) -> Callable:

@@ -16,6 +16,7 @@ import numpy as np
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 HALVES = (np.dtype(np.float16), BFLOAT16)
 FLOATS = (*HALVES, np.dtype(np.float32), np.dtype(np.float64))
+BYTE_FLOATS = (np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8_e5m2))
 INTS = tuple(np.dtype(f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32, 64))
 BOOL = np.dtype(bool)
 DTYPES = {dtype.name: dtype for dtype in (BOOL, *INTS, *FLOATS)}
@@ -43,11 +44,12 @@ def converted(values: np.ndarray, to: np.dtype) -> np.ndarray:
     if to == BOOL:
         return values != 0
     with np.errstate(all="ignore"):
-        if not is_float(to):
+        if not is_float(to) and to not in BYTE_FLOATS:
             return _as_ints(values, to) if is_float(values.dtype) else values.astype(to)
-        if to in HALVES and values.dtype.itemsize == 8:
+        if to in (*HALVES, *BYTE_FLOATS) and values.dtype.itemsize == 8:
             return _rounded_to_odd(values.astype(np.float64)).astype(to)
-        return (values.astype(np.float32) if BFLOAT16 in (to, values.dtype) else values).astype(to)
+        through = {BFLOAT16, *BYTE_FLOATS} & {to, values.dtype}
+        return (values.astype(np.float32) if through else values).astype(to)
 
 
 def _as_ints(values: np.ndarray, to: np.dtype) -> np.ndarray:
