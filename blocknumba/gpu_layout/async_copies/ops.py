@@ -19,7 +19,7 @@ from __future__ import annotations
 from blocknumba.errors import require
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.shared import OFFSET, is_buffer
-from blocknumba.tile_ir.ir.opdef import CONTROL, EFFECT, PURE, READS, op
+from blocknumba.tile_ir.ir.opdef import CONTROL, EFFECT, PLACED, PURE, READS, op
 from blocknumba.tile_ir.ir.types import TileType, bool_, float32, int32, int64
 from blocknumba.tile_ir.ir.verifier import REGIONS, RegionSpec
 
@@ -276,7 +276,7 @@ def pin(value, scratch) -> None:
             "pin: given {} and {}, accepted float32 and a buffer of int32", value, scratch)
 
 
-@op(EFFECT)
+@op(PLACED)
 def uniform(value) -> TileType:
     """A scalar int32, computed here and not later, that the assembler knows to be warp-uniform.
 

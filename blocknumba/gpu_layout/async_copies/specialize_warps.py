@@ -18,15 +18,18 @@ from blocknumba.gpu_layout.async_copies.schedule import (
 from blocknumba.gpu_layout.async_copies.single_role import (
     FetchingLoop, SingleRole, fetching_loops,
 )
+from blocknumba.gpu_layout.layouts.shared import in_registers
 from blocknumba.gpu_layout.ops import shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.tile_ir.analysis.provenance import origins, stored
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.function import Function, Op, walk
-from blocknumba.tile_ir.ir.opdef import OPS
+from blocknumba.tile_ir.ir.opdef import OPS, attribute
 from blocknumba.tile_ir.ir.remarks import (
     NOT_IN_ORDER, NOT_PARTITIONED, NOT_TMA, PRODUCERS, TMA, Remark,
 )
 from blocknumba.tile_ir.ir.uses import Uses
+from blocknumba.tile_ir.ops.create import undefined
 from blocknumba.tile_ir.ops.memory import load, store
 from blocknumba.tile_ir.passes.contract import declared
 from blocknumba.tile_ir.passes.dce import dce
@@ -63,10 +66,33 @@ def specialize_warps(fn: Function, options: LayoutOptions) -> Function:
     loops = fetching_loops(fn, schedule, uses) if is_single else None
     if loops is None and not options.producers:
         schedule.drop(NO_PRODUCER)
-    fn = fn.remarked(_remarks(fn, schedule, options))
-    if not schedule.rings:
-        return fn.with_body(fn.body, resident_programs=None)
-    return dce(_Specializer(fn, schedule, options, uses, loops).function())
+    if schedule.rings:
+        specialized = dce(_Specializer(fn, schedule, options, uses, loops).function())
+        reason = _unknown_to_producer(specialized, stored(fn)) if loops is None else ""
+        if not reason:
+            return specialized.remarked(_remarks(fn, schedule, options))
+        schedule.drop(reason)
+    return fn.remarked(_remarks(fn, schedule, options)).with_body(fn.body, resident_programs=None)
+
+
+def _unknown_to_producer(fn: Function, written: frozenset[str]) -> str:
+    """Reason why a specialised kernel's producer cannot decide what it fetches; "" if it can.
+
+    One warp has no tiles, which are spread over those that compute, nor what their effects return;
+    what they write it might read too early.
+    written: names of the arrays that the kernel may write.
+    """
+    (roles,) = (op for op in walk(fn.body) if op.opdef is warp_roles)
+    _, producer = roles.regions
+    found = origins(fn)
+    for op in walk(producer):
+        if any(in_registers(value.type) for value in op.results):
+            return "elements of tiles decide what is fetched"
+        if op.opdef is undefined:
+            return "the result of an atomic or another effect decides what is fetched"
+        if op.opdef is load and (attribute(op, "volatile") or found[op.pointer] & written):
+            return "what is fetched depends on an array that is written or volatile"
+    return ""
 
 
 def _remarks(fn: Function, schedule: Schedule, options: LayoutOptions) -> Iterator[Remark]:

@@ -22,6 +22,8 @@ TERMINATOR: Traits = frozenset(("terminator",))  # ends a region
 READS: Traits = frozenset(("reads",))  # reads global memory
 WRITES: Traits = frozenset(("writes",))  # writes global memory
 EFFECT: Traits = frozenset(("effect",))  # must happen, in order with other effects (print, assert)
+# pure, but done where it is written, if at all: it is not moved, merged or computed again
+PLACED: Traits = frozenset(("placed",))
 CONTROL: Traits = frozenset(("control",))  # runs its regions
 
 OPS: dict[str, OpDef] = {}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import compress
 
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
-from blocknumba.tile_ir.ir.opdef import EFFECT, PURE, READS, TERMINATOR, WRITES
+from blocknumba.tile_ir.ir.opdef import EFFECT, PLACED, PURE, READS, TERMINATOR, WRITES
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values
 from blocknumba.tile_ir.ir.uses import carried, controls, is_loop, keep
 from blocknumba.tile_ir.passes.contract import declared
@@ -17,7 +17,7 @@ def must_run(op: Op) -> bool:
 
     A load has no effect unless it is volatile.
     """
-    if op.opdef.has(PURE):
+    if op.opdef.has(PURE | PLACED):
         return False
     return op.opdef.traits != READS or bool(op.attrs.get("volatile"))
 
