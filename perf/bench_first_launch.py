@@ -1,7 +1,8 @@
 """First launches on the CPU, each in a process of its own: python perf/bench_first_launch.py
 
     compiled          softmax, nothing on disk; numba and llvmlite are imported before
-    compiled, warm    the same after another kernel, so that our own modules are imported too
+    compiled, warm    the same after another kernel, so that our own modules are imported too, and
+                      the threads of launches wait for work
     from disk         from the disk cache, after another kernel
     import and first  import blocknumba, and a first launch from the disk cache; a process that
                       only imports numpy is subtracted
@@ -32,7 +33,8 @@ import blocknumba as bn
 import softmax, vector_add
 """
 _OTHER = """
-vector_add.add[1](x[0], x[1], x[2], BLOCK=1024)
+flat = x.reshape(-1)
+vector_add.add[63](flat, flat, np.empty_like(flat), BLOCK=1024)
 """
 _FIRST = """
 start = time.perf_counter()
