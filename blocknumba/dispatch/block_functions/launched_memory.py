@@ -84,11 +84,15 @@ def _needs(kernel: _Kernel) -> _Needs | None:
     return _NEEDS[kernel]
 
 
+# numba-cuda's own
+_LAUNCH, _BLOCKS = _Kernel.launch, _Kernel.max_cooperative_grid_blocks
+
+
 @functools.cache
 def give_at_launches() -> None:
     """From now on launches of kernels give the block functions in them what they need."""
-    _Kernel.launch = _giving(_Kernel.launch)
-    _Kernel.max_cooperative_grid_blocks = _counting(_Kernel.max_cooperative_grid_blocks)
+    _Kernel.launch = _giving(_LAUNCH)
+    _Kernel.max_cooperative_grid_blocks = _counting(_BLOCKS)
 
 
 def _giving(launch: Callable[..., None]) -> Callable[..., None]:
