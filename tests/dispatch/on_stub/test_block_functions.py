@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
-from blocknumba.errors import BlockValueError
+from blocknumba.errors import BlockValueError, ResourceError
 
 cuda = pytest.importorskip("numba.cuda")
 
@@ -120,3 +120,20 @@ def test_a_granted_launch_gives_no_more_than_it_says(stub):
 
     assert given_by(stub, (1, multiply.threads, 0, 70 * 1024), blocks, *arrays) == 70 * 1024
     assert 48 * 1024 < given_by(stub, (1, multiply.threads), blocks, *arrays) <= 70 * 1024
+
+
+def test_a_launch_with_more_than_the_gpu_has(stub):
+    multiply = bn.block_function(product, {"DEPTH": 64}, num_warps=4)
+
+    @cuda.jit
+    def blocks(a, b, c):
+        multiply(cuda.blockIdx.x, cuda.blockIdx.y, a, b, c)
+
+    a, b = (cuda.to_device(np.zeros((64, 64), np.float16)) for _ in range(2))
+    arrays = a, b, cuda.to_device(np.zeros((64, 64), np.float32))
+
+    with pytest.raises(ResourceError, match=(
+            "block function: needs 49208 bytes of shared memory, beside 204800 of arrays of the "
+            "kernel that calls it, accepted 232448 together")):
+        blocks[1, multiply.threads, 0, 200 * 1024](*arrays)
+    assert not stub.launches
