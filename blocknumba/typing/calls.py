@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-import math
 import operator
 from collections.abc import Callable
 from types import BuiltinFunctionType
@@ -15,20 +13,19 @@ from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import (
     DType, dtype_of, float32, float64, int32, int64, uint32, uint64,
 )
+from blocknumba.typing.numpy_functions.parts import rounded
 from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import (
     BlockFunction, is_of_numba, keyword_hint, own_signature, python_function, signature_text,
 )
-from blocknumba.typing.functions import (
-    concatenate, create, debug, dot, elementwise, order, parts, reduce, scan, search, shape,
-    spans, statistics,
-)
+from blocknumba.typing.functions import create, elementwise, reduce, spans
 from blocknumba.typing.functions.dot import matmul
 from blocknumba.typing.functions.map import map_
 from blocknumba.typing.functions.memory import as_pointer, move_pointer
 from blocknumba.typing.functions.spans import shift_span
 from blocknumba.typing.numba_ir import folding
 from blocknumba.typing.records import made_record, record_of
+from blocknumba.typing.spellings import spelled
 from blocknumba.typing.values import (
     BoundMethod, Number, Span, is_constant, number, parts_of, unwrapped,
 )
@@ -95,6 +92,9 @@ def _apply_binary(context: Context, function: Callable, x: object, y: object) ->
             return shift_span(context, y, x)
     if isinstance(x, tuple) or isinstance(y, tuple):
         return _apply_to_tuples(context, function, x, y)
+    if function is operator.pow and is_constant(y) and y == 0.5 and _is_tile(x) \
+            and x.type.dtype.is_float:
+        return elementwise.FLOAT_FUNCTIONS["sqrt"].rule(context, x)  # NumPy's operator does so
     return context.dialect.binary(context, BINARY[function], x, y)
 
 
@@ -137,7 +137,6 @@ def _identity(function: Callable, x: object, y: object) -> bool:
     return function is operator.is_not
 
 
-_FLOATS = elementwise.FLOAT_FUNCTIONS
 _WHAT_CAN_BE_CALLED = ("call functions of bn, NumPy's where bn has one of the same name, or your "
                        "own")
 # what to write instead of functions of NumPy and Python, by their names
@@ -146,7 +145,7 @@ _INSTEAD = {
     **dict.fromkeys(("randn", "normal", "standard_normal"), "use bn.randn(seed, offsets)"),
     **dict.fromkeys(("randint", "integers"), "use bn.randint(seed, offsets)"),
     **dict.fromkeys(("array", "asarray"), "write a tuple, or make a tile: bn.arange, bn.full"),
-    "sorted": "use bn.sort(x)", "norm": "use bn.sqrt(bn.sum(x * x))",
+    "sorted": "use bn.sort(x)",
     "at": "use bn.atomic_add(x.at[indices], value)",
 }
 
@@ -165,8 +164,8 @@ def call(context: Context, callee: object, arguments: tuple, keywords: dict[str,
         value = folding.fold_call(callee, arguments, keywords)
         if value is not folding.UNKNOWN:
             return value
-    if (spelled := _lookup(callee)) is not None:
-        return _call_function(context, spelled, arguments, keywords)
+    if isinstance(function := spelled(callee), BlockFunction):
+        return _call_function(context, function, arguments, keywords)
     if is_operator(callee) and not keywords:
         return apply_operator(context, callee, arguments)
     if (builtin := _lookup_builtin(context, callee)) is not None:
@@ -280,12 +279,19 @@ def _pow(context: Context, x: object, y: object) -> object:
 def _divmod(context: Context, x: object, y: object) -> tuple:
     return tuple(elementwise.binary(context, name, x, y) for name in ("floordiv", "mod"))
 
+def _round(context: Context, x: object, ndigits: object = None) -> object:
+    if ndigits is None:
+        return elementwise.round.rule(context, x)
+    return rounded.rule(context, x, ndigits)
+
 def _sum(context: Context, x: object, *start: object, **keywords: object) -> object:
     if isinstance(x, tuple) and len(start) < 2 and not keywords:
         total: object = start[0] if start else 0
         for item in x:
             total = elementwise.binary(context, "add", total, item)
         return total
+    if not start and not keywords and _is_tile(x) and len(x.type.shape) > 1:
+        return reduce.sum.rule(context, x, 0)  # as Python adds the rows
     require(not start, "sum: given {}, accepted a tile, or a tuple and a number to start with",
             " and ".join(map(describe, (x, *start))),
             hint="bn.sum(x, axis=...) adds along an axis")
@@ -314,55 +320,11 @@ def _truths(name: str, join: str):
 
 _BUILTINS = {made: BlockFunction(rule, made.__name__) for made, rule in (
     (bool, _bool), (int, _int), (float, _float), (len, _len), (slice, _slice),
-    (round, elementwise.round.rule),
+    (round, _round),
     (pow, _pow), (divmod, _divmod), (min, _extreme("min")), (max, _extreme("max")), (sum, _sum),
     (any, _truths("any", "or")), (all, _truths("all", "and")),
     (range, _range), *((function, _text) for function in (str, repr, format)),
     *((function, _of_tuples(function)) for function in (enumerate, zip, reversed, tuple)))}
-
-# Python's and NumPy's names for functions of the language.
-_SPELLINGS: dict[object, BlockFunction] = {
-    abs: elementwise.absolute, builtins.print: debug.print_,
-    np.matmul: dot.matmul, np.dot: dot.numpy_dot, np.roll: parts.roll,
-    np.take_along_axis: parts.take_along_axis,
-}
-
-def _collect_spellings() -> None:
-    modules = (concatenate, create, elementwise, order, reduce, scan, search, shape,
-               statistics)
-    functions = {f.__name__: f for m in modules for f in vars(m).values()
-                 if isinstance(f, BlockFunction)}
-    functions |= _FLOATS
-    renamed = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh",
-               "arccosh": "acosh", "arctanh": "atanh", "arctan2": "atan2", "divide": "div",
-               "true_divide": "div", "clip": "clamp", "transpose": "permute"}
-    for name in (*functions, *renamed):
-        function = functions[renamed.get(name, name)]
-        for module in (np, math):
-            spelled = getattr(module, name, None)
-            if callable(spelled) and not isinstance(spelled, type):
-                _SPELLINGS[spelled] = function
-    for name, op in (("add", "add"), ("subtract", "sub"), ("multiply", "mul"),
-                     ("floor_divide", "floordiv"), ("remainder", "mod"), ("mod", "mod"),
-                     ("power", "power"), ("bitwise_and", "and"), ("bitwise_or", "or"),
-                     ("bitwise_xor", "xor"), ("left_shift", "shl"), ("right_shift", "shr"),
-                     ("equal", "eq"), ("not_equal", "ne"), ("less", "lt"), ("less_equal", "le"),
-                     ("greater", "gt"), ("greater_equal", "ge")):
-        _SPELLINGS[getattr(np, name)] = elementwise.two_operands(name, op, "")
-    for name, op in (("negative", "neg"), ("invert", "invert")):
-        _SPELLINGS[getattr(np, name)] = elementwise.one_operand(name, op, "")
-    for name, op in (("and", "and"), ("or", "or"), ("xor", "xor"), ("not", "invert")):
-        name = f"logical_{name}"
-        _SPELLINGS[getattr(np, name)] = elementwise.of_truths(name, op)
-
-_collect_spellings()
-_SPELLINGS[np.flip] = shape.numpy_flip
-
-def _lookup(callee: object) -> BlockFunction | None:
-    try:
-        return _SPELLINGS.get(callee)
-    except TypeError:  # unhashable
-        return None
 
 def _lookup_builtin(context: Context, callee: object) -> BlockFunction | None:
     try:

@@ -8,6 +8,7 @@ import numpy as np
 from numba.core import ir
 
 from blocknumba.errors import BlockNameError, BlockTypeError, UnsupportedError
+from blocknumba.typing.numpy_functions import parts as parts_of_numpy, shapes
 from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import DType, PointerType, dtype_of
@@ -15,8 +16,8 @@ from blocknumba.typing.arrays import size_of, transposed
 from blocknumba.typing.calls import apply_operator, call
 from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.functions import (
-    concatenate, create, debug, descriptors, elementwise, memory, order, parts, reduce, scan,
-    shape, spans, statistics,
+    concatenate, create, debug, descriptors, dot, elementwise, memory, order, parts, reduce,
+    scan, shape, spans, statistics,
 )
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.spans import make_span
@@ -37,7 +38,7 @@ _OF_POINTERS = ("to", "cast")  # methods that a dialect may have of an array, as
 
 _METHODS = {
     **dict.fromkeys(("to", "astype", "cast"), create.cast), "item": shape.item,
-    "store": memory.store, "load": memory.load, "clip": elementwise.clamp,
+    "store": memory.store, "load": memory.load,
     "atomic_cas": memory.atomic_cas,
     **memory.ATOMICS,
     **{name: elementwise.FLOAT_FUNCTIONS[name] for name in (
@@ -47,7 +48,9 @@ _METHODS = {
         "reshape", "view", "ravel", "expand_dims", "squeeze", "broadcast_to", "trans", "permute",
         "swapaxes", "split", "flip")},
     "repeat": concatenate.repeat, "gather": parts.gather,
-    "transpose": shape.permute,
+    "transpose": shapes.transpose, "round": parts_of_numpy.rounded, "clip": parts_of_numpy.clipped,
+    "flatten": shape.ravel, "dot": dot.numpy_dot, "copy": parts_of_numpy.itself,
+    "conj": parts_of_numpy.itself,
     **{name: getattr(reduce, name) for name in (
         "sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "xor_sum")},
     **{name: getattr(statistics, name) for name in ("mean", "var", "std")},

@@ -342,7 +342,7 @@ def reads_array(x, y, n):
 
 
 def unknown_function(x, y, n):
-    x[0] = np.linalg.norm(n)
+    x[0] = np.linalg.det(n)
 
 
 def double_star(x, y, n):
@@ -504,8 +504,8 @@ MISTAKES = [
     (reads_array, UnsupportedError, "AN_ARRAY: given an array of shape (3,) as a constant, "
      "accepted numbers, strings, tuples, dtypes, functions and modules",
      "pass it as an argument that is no constexpr"),
-    (unknown_function, UnsupportedError, "the function norm cannot be called in a kernel",
-     "use bn.sqrt(bn.sum(x * x))"),
+    (unknown_function, UnsupportedError, "the function det cannot be called in a kernel",
+     "call functions of bn, NumPy's where bn has one of the same name, or your own"),
     (double_star, UnsupportedError, "a call with **: not supported in a kernel", ""),
     (returns_a_value, BlockTypeError, "return: given an int of run time, accepted nothing: a kernel "
      "returns no value", "store it to an array"),

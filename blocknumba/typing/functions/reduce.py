@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import DType, bool_, float32, int32, uint32
@@ -287,7 +289,10 @@ def _combined(context: Context, kind: str, tile: Value, initial: object, dtype: 
 def kept_axes(context: Context, tile: Value, shape: tuple[int, ...], dropped: tuple[int, ...],
               keep: object) -> Value:
     """tile with its dropped axes put back with extent 1 when that was asked for."""
-    if not static("keep_dims", keep) or not shape:
+    known = static("keep_dims", keep)
+    require(isinstance(known, (bool, int, np.bool_)), "keep_dims: given {}, accepted True and "
+            "False", describe(keep), hint="pass dtypes by name: dtype=...", error=BlockTypeError)
+    if not known or not shape:
         return tile
     kept = tuple(1 if i in dropped else n for i, n in enumerate(shape))
     if not tile.type.shape:

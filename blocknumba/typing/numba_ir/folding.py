@@ -182,7 +182,7 @@ def fold_operator(function: Callable, operands: Sequence[object]) -> object:
 
 def fold_call(function: object, arguments: Sequence[object], keywords: dict[str, object]) -> object:
     """function(*arguments, **keywords) when it is one that Python can answer now, else UNKNOWN."""
-    if not _is_folded(function):
+    if not is_folded(function):
         return UNKNOWN
     if function is isinstance and len(arguments) == 2 and not keywords and _names_constexpr(
             arguments[1]):
@@ -336,7 +336,7 @@ def _fold_call(expression: ir.Expr, values: dict[str, object]) -> object:
     if isinstance(function, Method):
         return _fold_method(function, expression, values)
     is_record = record_of(function) is not None
-    if not is_record and not _is_folded(function):
+    if not is_record and not is_folded(function):
         return UNKNOWN
     arguments = [values.get(item.name, UNKNOWN) for item in expression.args]
     keywords = {name: values.get(item.name, UNKNOWN) for name, item in expression.kws}
@@ -408,7 +408,7 @@ def _equal(a: object, b: object) -> bool:
     return bool(a == b)
 
 
-def _is_folded(function: object) -> bool:
+def is_folded(function: object) -> bool:
     if (getattr(function, "__compile_time__", False) or is_exception(function)
             or _gives_limits(function)):
         return True

@@ -29,13 +29,15 @@ from blocknumba.typing.numba_ir.nested import (
 from blocknumba.typing.numba_types import are_elements, method_among
 from blocknumba.typing.numba_ir.unrolling import OPEN, require_few_statements, statement_count
 from blocknumba.typing.records import METHOD_NAMES
+from blocknumba.typing.spellings import spelled
 
 MAX_DEPTH = 900  # of calls within calls; Python's own limit is of the same order
 MAX_RECURSION = 64  # of calls of a function within itself
 MAX_RECURSIVE_CALLS = 2048
 # a keyword as OPEN: the call of a scalar function on tiles, or of no user's method; not inlined
 MAPPED = "mapped"
-_LIBRARY = ("blocknumba.library", "blocknumba.libdevice", "blocknumba.random")
+_LIBRARY = ("blocknumba.library", "blocknumba.libdevice", "blocknumba.typing.numpy_functions",
+            "blocknumba.random")
 _NEVER_IN_KERNELS = ("blocknumba.dispatch.", "blocknumba.testing")  # bn.jit, bn.compile ...
 
 
@@ -157,6 +159,8 @@ class Inliner:
         callee = knowledge.callees.get(id(statement))
         if callee is None:
             return None
+        if (named := spelled(callee)) is not None:
+            return self._call_of_spelled(statement, callee, named, knowledge)
         self._require_used(statement,
                            callee.function if isinstance(callee, folding.Method) else callee)
         if getattr(callee, "__compile_time__", False):
@@ -178,6 +182,18 @@ class Inliner:
         if MAPPED in statement.value._kws:
             return None
         return Call(function, is_scalar=is_of_numba(callee), dialect=declared_dialect(callee))
+
+    def _call_of_spelled(self, statement: ir.Assign, callee: object, function: object,
+                         knowledge: Knowledge) -> Call | None:
+        """The call of a function that is written in the language under a name of others.
+
+        None where it is a function of the language, and where Python can answer the call.
+        """
+        given = knowledge.given.get(id(statement), ())
+        is_known = all(value is not folding.UNKNOWN for value in given)
+        if not isinstance(function, types.FunctionType) or is_known and folding.is_folded(callee):
+            return None
+        return Call(function, dialect=declared_dialect(function))
 
     def _require_used(self, statement: ir.Assign, function: object) -> None:
         """Raise where nothing reads the result of a function that is marked with MustUse."""
