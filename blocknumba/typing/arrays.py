@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from blocknumba.errors import BlockTypeError, UnsupportedError, require
@@ -65,11 +66,11 @@ def view(context: Context, array: Array, entries: tuple) -> Array:
 
     A bound of a slice may be known at run time, and then counts from the start; bounds outside
     of the array are moved to its edge, as NumPy does.
-    Errors: too many indices; a step other than 1 or -1.
+    Errors: too many indices; a step that is not known, or 0.
     """
     require_rank(array, len(entries), len(entries) <= array.rank)
     entries += (FULL,) * (array.rank - len(entries))
-    made, extents, strides = view_of(context, array), [], []
+    made, extents, strides, steps = view_of(context, array), [], [], []
     for entry, extent, stride in zip(entries, array.extents, array.strides):
         axis = len(extents)
         if not isinstance(entry, slice):
@@ -78,14 +79,25 @@ def view(context: Context, array: Array, entries: tuple) -> Array:
             continue
         first, length, step = _slice_axis(context, entry, extent)
         extents.append(length)
-        strides.append(stride if step == 1 else _negative(context, stride))
-        if step == -1:
+        strides.append(stride if step > 0 else _negative(context, stride))
+        steps.append(abs(step))
+        if step < 0:
             made = context.emit("view_reverse", made, axis=axis)
         elif length is not extent:
             made = context.emit("view_slice", made, context.value(first), context.value(length),
                                 axis=axis)
-    return replace(array, pointer=context.emit("view_pointer", made), extents=tuple(extents),
-                   strides=tuple(strides), view=made)
+    found = replace(array, pointer=context.emit("view_pointer", made), extents=tuple(extents),
+                    strides=tuple(strides), view=made)
+    return found if set(steps) <= {1} else _every(context, found, steps)
+
+
+def _every(context: Context, array: Array, steps: Sequence[int]) -> Array:
+    """The view of every so many elements of each axis; it is made of its extents and strides."""
+    extents = tuple(binary(context, "floordiv", _plus(context, extent, step - 1), step)
+                    for extent, step in zip(array.extents, steps))
+    strides = tuple(multiply(context, array, stride, step)
+                    for stride, step in zip(array.strides, steps))
+    return replace(array, extents=tuple(map(unwrapped, extents)), strides=strides, view=None)
 
 
 def reference(array: Array, entries: tuple) -> Reference:
@@ -181,12 +193,13 @@ def _entry(array: Array, entry: object, axis: int) -> object:
 def _slice_axis(context: Context, entry: slice, extent: object) -> tuple[object, object, int]:
     """First position, length and step of a slice of an axis."""
     step = 1 if entry.step is None else entry.step
-    if not is_constant(step) or step not in (1, -1):
-        raise UnsupportedError(f"a slice with step {describe(step)} of an array, accepted 1 and -1")
-    if step == -1:
+    if not isinstance(step, int) or step == 0:
+        raise UnsupportedError(f"a slice with step {describe(step)} of an array, accepted ints "
+                               "other than 0 that are known at compile time")
+    if step < 0:
         if entry.start is not None or entry.stop is not None:
-            raise UnsupportedError("a slice with step -1 and bounds, accepted x[::-1]",
-                                   hint="slice first, then reverse: x[a:b][::-1]")
+            raise UnsupportedError(f"a slice with step {step} and bounds, accepted x[::{step}]",
+                                   hint=f"slice first, then reverse: x[a:b][::{step}]")
         return _plus(context, extent, -1), extent, step
     first = _bound(context, entry.start, extent, 0)
     last = _bound(context, entry.stop, extent, extent)
