@@ -209,20 +209,20 @@ def _grouped(ops: Sequence[Op], needless: set[Op], broadcast: set[Op]) -> Iterat
     """ops one by one, but independent exchanges through shared memory in one group.
 
     Pure ops that depend on an exchange are held back, so that later ones join its group,
-    until an op comes that is not pure.  Pure ops that do not depend on it go before it, as do the
-    accesses of what is broadcast.
+    until an op comes that is not pure.  Pure ops that do not depend on it go before it, as do
+    volatile loads, which are broadcast; an atomic may acquire for all threads, so that what follows
+    it waits for its broadcast.
     needless: conversions that join no group; what reads them waits for what they read.
     """
     exchanges: list[Op] = []
     waiting: list[Op] = []
     dependent: set[Value] = set()
     for op in ops:
-        depends = any(value in dependent for value in op.operands)
-        is_access = op in broadcast and not depends
-        if not is_access and not op.opdef.has(PURE):
+        depends, is_access = any(value in dependent for value in op.operands), op in broadcast
+        joins = is_access and not depends and not op.opdef.has(WRITES)
+        if not joins and not op.opdef.has(PURE) or any(e.opdef.has(WRITES) for e in exchanges):
             yield from _released(exchanges, waiting, needless, broadcast)
             exchanges, waiting, dependent, depends = [], [], set(), False
-            is_access = op in broadcast
         if is_access or not depends and (op in needless or not _needs_shared(op)):
             yield _Step((op,))
             if not is_access:
