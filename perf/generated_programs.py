@@ -1,12 +1,13 @@
-"""Generated kernels with control flow, in Triton's spelling: Triton's interpreter and us.
+"""Generated kernels with control flow, in Triton's spelling, under Triton and under us.
 
-    python perf/generated_programs.py --count 200 [--seed 0] [--on cpu|interpreter|emulator|cuda]
+    python perf/generated_programs.py --count 200 [--seed 0] [--on cpu|interpreter|emulator]
+    python perf/generated_programs.py --count 200 --on cuda --processes 10
 
 Each kernel is a row of statements, nested to a depth of two: loops, branches, pointers that a loop
 carries, block pointers, descriptors, reductions and scans by functions, masked atomics, casts,
 products.  All numbers are whole and small, so that floats are exact in any order, and every
-difference counts.  Needs Torch and Triton, and no GPU but for --on cuda; NumPy below 2.4,
-which Triton 3.6 interprets with.  `and` of tiles is not among them: the interpreter takes Python's.
+difference counts.  Needs Torch and Triton.  On a GPU Triton compiles them; elsewhere it interprets
+them, for which Triton 3.6 needs NumPy below 2.4.
 """
 
 from __future__ import annotations
@@ -19,9 +20,13 @@ import sys
 import tempfile
 import textwrap
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
-os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
+if "cuda" not in sys.argv:
+    os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
@@ -109,7 +114,7 @@ PLAIN = (
     "v = tl.cumsum(v, 0) - tl.sum(v)",
     "s += tl.{arg}(u & 7, 0, tie_break_left=True)",
     "u = tl.where(u {compare} at * {small}, u // {divisor}, -u % {divisor})",
-    "u = tl.where((u > 0) & (at {compare} {edge}), u, at - u)",
+    "u = tl.where((u > 0) {both} (at {compare} {edge}), u, at - u)",
     "s = s // {divisor} + (-s) % {divisor} + m",
     "s = tl.cdiv(s, {divisor}) + min(s, n) * max(m, {small})",
     "u = tl.sum(tl.reshape(u, (4, SIZE // 4)), axis={axis_of_2}, keep_dims=True) + "
@@ -162,6 +167,21 @@ BLOCKS = (
     "if tl.max(v, 0) > {float}:\n    v = v - 1\n{body}",
 )
 
+# what stands in the place of a name, in all its places of one statement
+CHOICES = {
+    # interpreted, `and` is that of Python
+    "both": ("and", "or", "&") if "cuda" in sys.argv else ("&", "|"),
+    "row": (0, 1, 2, "m", "(s % 4)", "pid"), "edge": (0, 5, 17, 31, "n", "m"), "mod": (0, 1, 2),
+    "small": range(1, 10), "step": (1, 2, 3), "step2": (2, 4), "count": (3, 4, "m", "n"),
+    "divisor": (2, 3, 5, 7), "odd": (1, 3, 5, 7), "axis_of_2": (0, 1), "truth": (True, False),
+    "float": ("1.0", "2.0", "-3.0", "t"), "half": ("float16", "float32"),
+    "narrow": ("int8", "uint8", "int16", "uint16", "int64"),
+    "other": ("int8", "uint8", "int16", "uint32", "float32"), "float8": ("float8e5", "float8e4nv"),
+    "reducer": ("added", "mixed", "greater"), "float_reducer": ("added", "greater"),
+    "extreme": ("max", "min", "sum", "xor_sum"), "arg": ("argmax", "argmin"),
+    "compare": ("<", ">", "==", ">=", "!="), "atomic": ("max", "min", "and", "or", "xor"),
+}
+
 
 class Writer:
     """Texts of kernels, by a seed."""
@@ -184,23 +204,9 @@ class Writer:
         return self._filled(self._rng.choice(PLAIN), {}) + "\n" + KEPT.rstrip()
 
     def _filled(self, form: str, inner: dict[str, str]) -> str:
-        choose = self._rng.choice
         self._number += 1
-        return form.format(
-            **inner, new=self._number, row=choose((0, 1, 2, "m", "(s % 4)", "pid")), small=self._rng.randint(1, 9),
-            edge=choose((0, 5, 17, 31, "n", "m")), mod=choose((0, 1, 2)),
-            float=choose(("1.0", "2.0", "-3.0", "t")), narrow=choose(("int8", "uint8", "int16",
-                                                                      "uint16", "int64")),
-            other=choose(("int8", "uint8", "int16", "uint32", "float32")),
-            half=choose(("float16", "float32")),
-            float8=choose(("float8e5", "float8e4nv")),
-            reducer=choose(("added", "mixed", "greater")),
-            float_reducer=choose(("added", "greater")), truth=choose((True, False)),
-            extreme=choose(("max", "min", "sum", "xor_sum")), arg=choose(("argmax", "argmin")),
-            compare=choose(("<", ">", "==", ">=", "!=")), divisor=choose((2, 3, 5, 7)),
-            axis_of_2=choose((0, 1)), odd=choose((1, 3, 5, 7)),
-            atomic=choose(("max", "min", "and", "or", "xor")), count=choose((3, 4, "m", "n")),
-            step=choose((1, 2, 3)), step2=choose((2, 4)))
+        chosen = {name: self._rng.choice(values) for name, values in CHOICES.items()}
+        return form.format(**chosen, **inner, new=self._number)
 
 
 def loaded(text: str, ours: bool) -> object:
@@ -213,7 +219,7 @@ def loaded(text: str, ours: bool) -> object:
     return module.kernel
 
 
-def results(launch: object, seed: int, flag: int, device: str = "cpu") -> list[np.ndarray]:
+def results(launch: object, seed: int, flag: int, device: str) -> list[np.ndarray]:
     """What a kernel stores and counts.   launch: (grid, arguments, constants)."""
     rng = np.random.default_rng(seed)
     shape = 16 * SIZE
@@ -242,16 +248,15 @@ def checked(seed: int, on: str) -> tuple[str, str]:
     """"equal", "refused" by Triton, "error" or "differs", and what differs."""
     writer = Writer(seed)
     text = writer.text()
-    theirs = loaded(text, False)
+    theirs, device = loaded(text, False), "cuda" if on == "cuda" else "cpu"
     try:
         with np.errstate(all="ignore"):
             wanted = results(lambda grid, tensors, constants: theirs[grid](*tensors, **constants),
-                             seed, writer.flag)
+                             seed, writer.flag, device)
     except Exception as error:  # of Triton: this text is none of its language
         return "refused", f"{type(error).__name__}: {error}"[:300]
     try:
-        found = results(launcher(loaded(text, True), on), seed, writer.flag,
-                        "cuda" if on == "cuda" else "cpu")
+        found = results(launcher(loaded(text, True), on), seed, writer.flag, device)
     except Exception as error:
         return "error", f"{type(error).__name__}: {error}\n{text}"
     for name, one, other in zip(("counts", "out"), found, wanted):
@@ -267,13 +272,15 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--on", choices=("cpu", "interpreter", "emulator", "cuda"), default="cpu")
+    parser.add_argument("--processes", type=int, default=1)
     given = parser.parse_args()
     kinds: Counter[str] = Counter()
-    for seed in range(given.seed, given.seed + given.count):
-        kind, what = checked(seed, given.on)
-        kinds[kind] += 1
-        if what:
-            print(f"{seed}: {kind}: {what}", flush=True)
+    seeds = range(given.seed, given.seed + given.count)
+    with ProcessPoolExecutor(given.processes, get_context("spawn")) as pool:
+        for seed, (kind, what) in zip(seeds, pool.map(partial(checked, on=given.on), seeds)):
+            kinds[kind] += 1
+            if what:
+                print(f"{seed}: {kind}: {what}", flush=True)
     print(dict(kinds))
     return int(bool(kinds["error"] or kinds["differs"]))
 

@@ -212,9 +212,11 @@ def _caught(error: BaseException, file: str) -> object:
     """What a case caught by itself and asks, last, for words in the text of."""
     frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__)
               if frame.f_code.co_filename == file]
-    asked = frames and re.match(r"""\s*assert (\w+) is not None and f?(["']).+\2 in str\(""",
-                                linecache.getline(file, frames[-1][1]))
-    return frames[-1][0].f_locals.get(asked.group(1)) if asked else None
+    asked = frames and re.match(
+        r"""\s*assert (\w+) is not None and (f?(["']).+\3 in )?str\(""",
+        linecache.getline(file, frames[-1][1]))
+    # a name that `except` binds is gone after it
+    return frames[-1][0].f_locals.get(asked.group(1), error.__context__) if asked else None
 
 
 def _only_compiled_text_differs(error: BaseException, file: str) -> bool:

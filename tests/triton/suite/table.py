@@ -24,7 +24,8 @@ FAMILIES = {
     "casts and dtypes": r"cast|convert|dtype|overflow|mangling",
     "inline assembly, functions of elements": r"inline_asm|map_elementwise|libdevice|num_threads|"
                                               r"globaltimer|smid",
-    "operators and math": r"_op\b|bin_op|math|abs|floordiv|clamp|where|umulhi|fdiv|neg|precise|ashr",
+    "operators and math": r"_op\b|bin_op|math|abs|floordiv|clamp|where|umulhi|fdiv|neg|precise|"
+                          r"ashr",
     "control flow, calls, constants": "",
 }
 
