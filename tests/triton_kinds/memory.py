@@ -119,9 +119,17 @@ def paged(pages, table, out, PAGE: tl.constexpr, PAGES: tl.constexpr):
     i = tl.arange(0, PAGE)
     total = tl.zeros((PAGE,), tl.float32)
     for page in tl.static_range(PAGES):
-        start = tl.load(table + page).to(tl.pointer_type(tl.float32))
-        total += tl.load(start + i)
-    tl.store(out + i, total)
+        start = tl.load(table + tl.program_id(0) * PAGES + page).to(tl.int64)
+        if start >= 0:
+            total += tl.load(pages + start * PAGE + i, cache_modifier=".cg", eviction_policy=None)
+    tl.store(out + tl.program_id(0) * PAGE + i, total)
+
+
+@case(paged, (3,), error=1e-6, PAGE=32, PAGES=4)
+def pages_of_a_table(generator):
+    pages, table = floats(generator, 8, 32), generator.integers(-1, 8, (3, 4)).astype(np.int32)
+    kept = np.where((table >= 0)[..., None], pages.astype(np.float64)[table], 0)
+    return [pages, table, poison(3, 32)], {2: kept.sum(1)}
 
 
 @triton.jit

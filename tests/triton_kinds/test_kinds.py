@@ -6,7 +6,7 @@
 import os
 
 import emulated_gpu
-from triton_kinds import memory, rows, tiles  # noqa: F401  they declare cases
+from triton_kinds import memory, numbers, rows, tiles  # noqa: F401  they declare cases
 import pytest
 from triton_kinds.case import CASES
 
@@ -40,4 +40,4 @@ def test_on_a_gpu(name):
 
 
 def test_there_are_enough():
-    assert len(CASES) >= 30
+    assert len(CASES) >= 40

@@ -10,7 +10,8 @@ import blocknumba.triton.language as tl
 @triton.jit
 def product(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
             ACTIVATION: tl.constexpr):
-    rows, columns = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
     acc = tl.zeros([BM, BN], tl.float32)
     for start in range(0, K, BK):
         k = start + tl.arange(0, BK)

@@ -73,8 +73,11 @@ def _rewritten_code(code: CodeType, text: str) -> CodeType | None:
     # as a function within one whose variables are those that the code shares
     names = ast.arguments(posonlyargs=[], args=[ast.arg(name) for name in code.co_freevars],
                           kwonlyargs=[], kw_defaults=[], defaults=[])
-    around = ast.FunctionDef(name="around", args=names, decorator_list=[],
-                             body=[_Rewriter().visit(definition)], lineno=1, col_offset=0)
+    body: list[ast.stmt] = [_Rewriter().visit(definition)]
+    if code.co_name not in code.co_freevars:  # what calls itself calls the global of its name
+        body.insert(0, ast.Global(names=[code.co_name]))
+    around = ast.FunctionDef(name="around", args=names, decorator_list=[], body=body, lineno=1,
+                             col_offset=0)
     module = ast.fix_missing_locations(ast.Module(body=[around], type_ignores=[]))
     codes = all_codes(compile(module, code.co_filename, "exec", dont_inherit=True))
     found = next(each for each in codes if each.co_name == code.co_name
