@@ -17,6 +17,7 @@ from blocknumba.nvvm_lower.ptx.assembly import Assembly
 from blocknumba.nvvm_lower.services.address import GRID_AXES, Threads, special_register
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS, raises
+from blocknumba.tile_ir.analysis.awaited_loads import loads_to_await
 from blocknumba.tile_ir.analysis.axis_info import axis_info
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value, walk
@@ -204,6 +205,11 @@ class Emitter:
     @cached_property
     def _origins(self) -> dict[Value, Origins]:
         return origins(self._fn)
+
+    @cached_property
+    def awaited(self) -> dict[Op, Op]:
+        """Loads that stores wait for, by the store."""
+        return loads_to_await(self._fn.body)
 
     def arrays_of(self, pointer: Value) -> str:
         """The array arguments that a pointer may point into, for remarks."""

@@ -127,3 +127,45 @@ def test_wide_indices_that_do_not_fall_below_zero_have_one_quotient_for_a_run():
 
     assert compiled.asm["ptx"].count("div.s64") == 2  # of all images, and of one
     assert compiled.asm["ptx"].count("ld.global.v4") == 2
+
+
+@bn.triton.jit
+def image_rows(x_ptr, out_ptr, height, width, N: bn.constexpr):
+    at = tl.program_id(0) * N + tl.arange(0, N)
+    column, row = at % (width * 2) // 2, at // (width * 2) % height
+    tl.store(out_ptr + at, tl.load(x_ptr + row * width + column))
+
+
+def test_indices_of_programs_count_from_0_and_have_one_quotient_for_a_run():
+    compiled = bn.compile(image_rows, "*fp32:16, *fp32:16, i32:16, i32:16", {"N": 512},
+                          target="sm_90a", num_warps=4)
+    divisions = compiled.asm["ptx"].count("div.s32") + compiled.asm["ptx"].count("rem.s32")
+
+    x = np.random.default_rng(0).standard_normal((32, 48)).astype(np.float32)
+    out = np.full((32, 96), np.nan, np.float32)
+    emulated_gpu.launch(image_rows, 6, (x, out, 32, 48), {"N": 512, "num_warps": 4})
+
+    assert divisions <= 4  # of a row and of a column, for two elements that are loaded
+    np.testing.assert_array_equal(out, x.repeat(2, 1))
+
+
+@bn.triton.jit
+def beside_each_other(a_ptr, b_ptr, out_ptr, a_width, b_width, N: bn.constexpr):
+    at = tl.program_id(0) * N + tl.arange(0, N)
+    column, row = at % (a_width + b_width), at // (a_width + b_width)
+    a = tl.load(a_ptr + row * a_width + column, mask=column < a_width, other=0.0)
+    b = tl.load(b_ptr + row * b_width + column - a_width, mask=column >= a_width, other=0.0)
+    tl.store(out_ptr + at, a + b)
+
+
+def test_rows_that_are_put_together_are_read_in_vectors():
+    ptx = bn.compile(beside_each_other, "*fp32:16, *fp32:16, *fp32:16, i32:16, i32:16",
+                     {"N": 512}, target="sm_90a", num_warps=4).asm["ptx"]
+    a, b = (np.random.default_rng(i).standard_normal((16, n)).astype(np.float32)
+            for i, n in enumerate((48, 16)))
+    out = np.full((16, 64), np.nan, np.float32)
+
+    emulated_gpu.launch(beside_each_other, 2, (a, b, out, 48, 16), {"N": 512, "num_warps": 4})
+
+    assert ptx.count("ld.global.v4") == 2 and "ld.global.b32" not in ptx
+    np.testing.assert_array_equal(out, np.concatenate([a, b], 1))

@@ -11,6 +11,7 @@ from blocknumba.nvvm_lower.services import division, floats, integers, narrow_pa
 from blocknumba.nvvm_lower.services.address import added
 from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
 from blocknumba.nvvm_lower.services.runs import equal_registers
+from blocknumba.tile_ir.analysis.bounds import counts_from_zero
 from blocknumba.tile_ir.analysis.ranges import Range
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import OPS, attribute
@@ -177,6 +178,8 @@ def _code(emitter: Emitter, op: Op, *operands: Registers) -> Registers:
 _ROUNDED_QUOTIENT = {
     "floordiv": integers.floor_divide, "mod": integers.floor_divide,
     "truncdiv": integers.truncating_divide, "truncmod": integers.truncating_divide}
+# what an index that counts from 0 has by a power of two: a shift, or a mask, without a correction
+_ROUNDED_DOWN = {"truncdiv": integers.floor_divide, "truncmod": integers.remainder}
 _NAMES = {*LOGICAL, *INTEGRAL, *FLOATING, *EXACT} - {"add", "div", "sqrt", *_ROUNDED_QUOTIENT}
 code(*(OPS[name] for name in sorted(_NAMES)))(_code)
 
@@ -202,6 +205,10 @@ def _(emitter: Emitter, op: Op, x: Registers, y: Registers) -> Registers:
         is_rest = op.name in ("mod", "truncmod")
         of_runs = run_division.remainders if is_rest else run_division.quotients
         made = of_runs(emitter, op, x, y, _ROUNDED_QUOTIENT[op.name])
+        if made is None and op.name in _ROUNDED_DOWN and integers.is_power_of_two(y[0]) and (
+                counts_from_zero(op.x, emitter.axis_infos.ranges)):
+            function = _ROUNDED_DOWN[op.name]
+            made = [function(emitter, op.result.type.dtype, *pair) for pair in zip(x, y)]
     return _code(emitter, op, x, y) if made is None else made
 
 

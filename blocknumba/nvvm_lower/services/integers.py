@@ -115,6 +115,11 @@ def truncating_remainder(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
     return body.binary("srem", type_, x, _divisor(body, type_, y, "1", "-1"))
 
 
+def is_power_of_two(y: str) -> bool:
+    """Whether a value is the literal of a power of two."""
+    return _power_of_two(y) is not None
+
+
 def _power_of_two(y: str) -> int | None:
     """The exponent, if y is the literal of a power of two."""
     if not is_literal(y):

@@ -17,6 +17,7 @@ from blocknumba.nvvm_lower.elements import is_literal, memory_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers
 from blocknumba.nvvm_lower.services.runs import Runs, axes_of, held
 from blocknumba.tile_ir.analysis.axis import Axis
+from blocknumba.tile_ir.analysis.bounds import counts_from_zero
 from blocknumba.tile_ir.ir.function import Op
 
 Divide = Callable[..., str]  # (emitter, dtype, x, y) -> their quotient; 0 where y is 0
@@ -65,9 +66,14 @@ def _source(runs: Runs, register: int, rounds_up: bool) -> int:
 
 
 def _rounds_down(emitter: Emitter, op: Op) -> bool:
-    """Whether quotients of signed integers, or their magnitudes, are known to round down."""
+    """Whether quotients of signed integers, or their magnitudes, round down.
+
+    As of every quotient towards zero of an index that counts from 0.
+    """
     ranges = emitter.axis_infos.ranges
-    return ranges[op.y].low > 0 if op.name in ("floordiv", "mod") else ranges[op.x].low >= 0
+    if op.name in ("floordiv", "mod"):
+        return ranges[op.y].low > 0
+    return counts_from_zero(op.x, ranges)
 
 
 def _runs(emitter: Emitter, op: Op) -> Runs | None:

@@ -12,6 +12,7 @@ from typing import Protocol
 from blocknumba.tile_ir.analysis.axis import (
     MAX_DIVISIBILITY, Axis, AxisInfo, power_of_two_in, unit_of, unknown,
 )
+from blocknumba.tile_ir.analysis.bounds import counts_from_zero
 from blocknumba.tile_ir.analysis.ranges import Ranges
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, attribute
@@ -152,9 +153,9 @@ def _(infos: Infos, op: Op) -> AxisInfo:
         return x
     # x // -y rounds in the other direction, and x // 0 is 0; towards zero, of x below 0, the first
     # of a run may be a multiple of y, and has a quotient of its own
-    of = op.y if op.name == "floordiv" else op.x
-    lowest = 1 if op.name == "floordiv" else 0
-    constant = op.result.type.dtype.is_integer and infos.ranges[of].low >= lowest
+    constant = op.result.type.dtype.is_integer and (
+        infos.ranges[op.y].low > 0 if op.name == "floordiv"
+        else counts_from_zero(op.x, infos.ranges))
     exact = power_of_two_in(y.value) if y.value else 0
     exact = exact if exact == y.value else 0
 

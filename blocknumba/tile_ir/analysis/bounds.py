@@ -21,6 +21,7 @@ from blocknumba.tile_ir.ops.views import elements_of
 NO_BOUND = "the mask is more than bounds of indices"
 
 _REARRANGED = frozenset(("splat", "broadcast", "reshape", "transpose"))
+_COUNTING = _REARRANGED | {"add", "mul", "cast", "truncmod", "truncdiv", "floordiv", "mod"}
 _COMPARED = frozenset(("lt", "le", "gt", "ge"))
 
 
@@ -172,6 +173,26 @@ def fits_32_bits(number: Polynomial, ranges: Ranges) -> bool:
     """Whether a polynomial fits an int32 for all values of its atoms."""
     found = interval(number, ranges)
     return int32.minimum <= found.low and found.high <= int32.maximum
+
+
+def counts_from_zero(value: Value, ranges: Ranges) -> bool:
+    """Whether an index is never below 0, unless the arithmetic of indices overflows: sums and
+    products of indices of tiles, of programs, and of numbers that are not below 0."""
+    waiting, seen = [value], {value}
+    while waiting:
+        number = waiting.pop()
+        if number.type.is_pointer or not number.type.dtype.is_integer:
+            return False
+        if ranges[number].low >= 0:
+            continue
+        op = number.owner
+        if op is None or op.name not in _COUNTING:
+            return False
+        # a remainder towards zero has the sign of the dividend
+        needed = (op.x,) if op.name == "truncmod" else op.operands
+        waiting += [operand for operand in needed if operand not in seen]
+        seen.update(needed)
+    return True
 
 
 # lower bounds of the results of ops that are no sums or products ---------------------------------
