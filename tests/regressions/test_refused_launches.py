@@ -71,3 +71,20 @@ def test_list_is_not_an_array(device):
     """triton-lang/triton#174"""
     with pytest.raises(BlockError, match="x"):
         device.run(fill, 1, [0.0] * 8, 1.0, B=8)
+
+
+@bn.jit
+def speak():
+    bn.device_print("program", bn.program_id(0))
+
+
+def test_a_kernel_without_parameters_is_launched(capsys):
+    speak[2](device="cpu")
+
+    assert capsys.readouterr().out.splitlines() == [f"pid ({i}, 0, 0) idx () program: {i}"
+                                                    for i in range(2)]
+
+
+def test_an_argument_of_a_kernel_without_parameters_is_an_error():
+    with pytest.raises(BlockTypeError, match="given 1 positional arguments, accepted none"):
+        speak[1](3)

@@ -230,7 +230,7 @@ class Signature:
         require(not missing, "{}: missing {}", self.kernel, ", ".join(missing),
                 hint=f"it takes {', '.join(self.names)}" + (
                     "; a kernel is no method, define it outside of the class"
-                    if self.names[0] == "self" else ""))
+                    if self.names[:1] == ("self",) else ""))
         return bound, options
 
     def _require_known(self, name: str) -> None:
