@@ -8,6 +8,7 @@ inner axis. The data: 1,797 handwritten digits of 64 pixels each, whose products
 """
 
 import gzip
+import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -15,8 +16,10 @@ import numpy as np
 
 import blocknumba as bn
 
-folder = next(p for p in (Path.cwd(), *Path.cwd().parents) if (p / "examples" / "data").is_dir())
-with gzip.open(folder / "examples" / "data" / "digits.csv.gz", "rt") as file:
+# in a clone, or beside this program
+places = (Path.cwd(), *Path.cwd().parents, Path(sys.argv[0]).parent)
+files = [p / name / "digits.csv.gz" for p in places for name in ("examples/data", "data")]
+with gzip.open(next(filter(Path.exists, files), files[-1]), "rt") as file:
     table = np.loadtxt(file, np.float32, delimiter=",")
 table = table[np.argsort(table[:, -1], kind="stable")]
 digits, labels = table[:, :-1], table[:, -1]

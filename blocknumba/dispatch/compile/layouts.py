@@ -73,8 +73,8 @@ class Layouts(Sequence[KernelLayout]):
 
     def _repr_html_(self) -> str:
         """A table with the pictures."""
-        return html_table(("tiles", "layout", "made by", ""), (
-            (_listed(one.tiles), one.layout, ", ".join(one.ops), Html(one._repr_svg_()))
+        return html_table(("", "tiles", "made by", "layout"), (
+            (Html(one._repr_svg_()), _listed(one.tiles), ", ".join(one.ops), one.layout)
             for one in self))
 
 
