@@ -1,6 +1,7 @@
 """Kernels of public repositories under Triton and under us: what compiles, and equal numbers.
 
     python perf/public_kernels.py FOLDER ...              compile: every kernel of the folders
+    python perf/public_kernels.py --code FOLDER ...       to machine code: spills, seconds
     python perf/public_kernels.py --run --draw 100 FOLDER ...     run 100 on a GPU, drawn by a seed
 
 FOLDER: the sources of a repository, or kernels that torch.compile wrote, each in a file.
@@ -12,6 +13,7 @@ that Triton accepts compiles, and no number differs.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import itertools
 import json
 import random
@@ -27,7 +29,9 @@ from pathlib import Path
 from public_sources import files_of
 
 WORKER = Path(__file__).with_name("public_worker.py")
-COMPARED = ("equal", "DIFFERS", "Triton differs from itself")
+EXPLAINED = ("Triton differs from itself", "undefined", "more exact")
+COMPARED = ("equal", "DIFFERS", "more exact")
+SLOW = 5.0  # seconds of a compilation to machine code, which are shown
 SECONDS = 90  # for a kernel, after which it counts as stuck
 
 
@@ -91,6 +95,7 @@ def arguments() -> argparse.Namespace:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--run", action="store_true", help="on a GPU, too")
+    parser.add_argument("--code", action="store_true", help="to machine code, without a device")
     parser.add_argument("--draw", type=int, help="stop after so many whose numbers were compared")
     parser.add_argument("--kernels", type=int, help="of a file, at most, drawn by the seed")
     parser.add_argument("--seed", type=int, default=0)
@@ -109,7 +114,7 @@ def answers(folders: Sequence[Path], files: list[str], given: argparse.Namespace
     left = {file: None for file in files}
     while left and time.monotonic() < ends:
         task = {"folders": list(map(str, folders)), "runs": given.run, "seed": given.seed,
-                "count": given.kernels, "files": list(left.items())}
+                "count": given.kernels, "codes": given.code, "files": list(left.items())}
         begun, stage = None, "compilation, or Triton's run"
         for line in spoken(task, ends):
             if "begins" in line:
@@ -146,7 +151,8 @@ def spoken(task: dict, ends: float) -> Iterator[dict]:
         timer.cancel()
         timer = limited()
         if text.startswith("{"):
-            yield json.loads(text)
+            with contextlib.suppress(json.JSONDecodeError):  # what a kernel prints
+                yield json.loads(text)
     timer.cancel()
     process.wait()
 
@@ -166,6 +172,10 @@ def table(reports: Sequence[dict], folders: Sequence[Path]) -> int:
     coded = [report for report in ours if report["code"]]
     stopped = [report for report in coded if report["code"] not in ("ok", "not run: descriptors")]
     show("stopped on the way to machine code", stopped, "code")
+    show("spills", [r for r in coded if r["spills"]], "kernel")
+    slow = sorted((r for r in coded if r["seconds"] > SLOW), key=lambda r: -r["seconds"])
+    print("".join(f"{r['seconds']:6.1f} s  {Path(r['file']).name}:{r['kernel']}\n" for r in slow),
+          end="")
     ran = [report for report in good if report["run"]]
     kinds = Counter(kind(report["run"]) for report in ran)
     for name, count in kinds.most_common():
@@ -180,8 +190,8 @@ def kind(run: str) -> str:
     """The kind of a result of a run."""
     if run in ("equal", "nothing written") or run.startswith(("not run", "died")):
         return run
-    return next((start for start in ("Triton stops", "Triton differs from itself")
-                 if run.startswith(start)), "DIFFERS")
+    return next((start for start in ("Triton stops", *EXPLAINED) if run.startswith(start)),
+                "DIFFERS")
 
 
 def show(title: str, reports: Sequence[dict], key: str) -> None:

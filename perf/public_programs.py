@@ -39,7 +39,7 @@ from statistics import geometric_mean
 from types import ModuleType
 
 import torch
-from public_variants import is_explained, prepare
+from public_variants import circumstances, is_explained
 
 from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.triton.loading import with_our_imports
@@ -150,9 +150,9 @@ def run_file(file: Path, ours: bool, given: argparse.Namespace, variant: str,
     # torch.empty is filled, so that what no kernel writes is equal
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
-        prepare(variant, device)
         launches = last_launches(ours) if given.times and not variant else {}
-        module = loaded(file, ours, device)
+        with circumstances(variant, device):
+            module = loaded(file, ours, device)
         found = {}
         for name, value in vars(module).items():
             if not name.startswith("__") and isinstance(value, dict | list | tuple | torch.Tensor):

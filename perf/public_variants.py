@@ -7,7 +7,11 @@ memory that nothing wrote, or that lies outside of an array.  "ieee": float32 pr
 
 from __future__ import annotations
 
-import os
+import contextlib
+import gc
+import tempfile
+from collections.abc import Iterator
+
 import torch
 
 MiB = 1 << 20
@@ -16,15 +20,45 @@ _BLOCKS = 128 * [MiB // 2] + 32 * [20 * MiB]
 ILL = 4  # times Triton's own change under "ulp" is as far as ours may be
 
 
-def prepare(variant: str, device: str) -> None:
-    """Change this process so that Triton runs under a variant; before Triton compiles anything."""
+@contextlib.contextmanager
+def circumstances(variant: str, device: str) -> Iterator[None]:
+    """Triton runs under a variant; as usual without one."""
     if variant == "memory":
         blocks = [torch.empty(size // 4, device=device).uniform_(-100, 100) for size in _BLOCKS]
         del blocks
-    elif variant == "ieee":
-        os.environ["TRITON_F32_DEFAULT"] = "ieee"
     elif variant == "ulp":
         _move_inputs()
+    with ieee_products() if variant == "ieee" else contextlib.nullcontext():
+        yield
+
+
+@contextlib.contextmanager
+def ieee_products() -> Iterator[None]:
+    """Let Triton compile all products of float32 as "ieee", whatever a kernel asks for."""
+    import triton  # only this side's process needs Triton
+    from triton.language.semantic import TritonSemantic
+
+    dot, folder = TritonSemantic.dot, triton.knobs.cache.dir
+    compiled = [kernel for kernel in gc.get_objects()
+                if isinstance(kernel, triton.runtime.JITFunction)]
+
+    def exact(self: TritonSemantic, lhs: object, rhs: object, acc: object, precision: object,
+              *others: object) -> object:
+        is_wide = lhs.dtype.is_fp32() and rhs.dtype.is_fp32()
+        return dot(self, lhs, rhs, acc, "ieee" if is_wide else precision, *others)
+
+    def forget() -> None:
+        for kernel in compiled:
+            kernel.device_caches.clear()
+
+    with tempfile.TemporaryDirectory() as made:
+        TritonSemantic.dot, triton.knobs.cache.dir = exact, made
+        forget()
+        try:
+            yield
+        finally:
+            TritonSemantic.dot, triton.knobs.cache.dir = dot, folder
+            forget()
 
 
 def _move_inputs() -> None:

@@ -15,7 +15,7 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -23,12 +23,14 @@ import torch
 import triton as theirs
 import triton.language as their_language
 from public_sources import Sources, declared_types
+from public_variants import ieee_products, is_explained
 from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource, make_backend
 
-from blocknumba.dispatch.compile.ahead import parse_type
-from blocknumba.errors import BlockError
+from blocknumba.dispatch.compile.ahead import parse_type, specialized
+from blocknumba.dispatch.compile.options import OPTION_NAMES
+from blocknumba.errors import BlockError, RaceError
 from blocknumba.tile_ir.ir.types import DType
 from blocknumba.triton.porting.arguments import guessed, launched_values, uses_of
 from blocknumba.triton.porting.command import base_kernel, chosen_by_decorators, kernels_of
@@ -43,7 +45,7 @@ ELEMENTS = ("fp16", "fp32", "bf16", "i32")
 BEFORE, AFTER = 1 << 21, 1 << 23  # elements of an array before and after its address
 GRID = (3, 2, 2)  # along the axes that a kernel asks for; 1 along others
 STRIDES = (1, 64, 4096, 1 << 18)  # of the axes of one array, the last one first
-TARGET = GPUTarget("cuda", 90, 32)
+TARGET, TARGET_NAME = GPUTarget("cuda", 90, 32), "sm_90a"
 _TORCH = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32,
           "fp64": torch.float64, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32,
           "i64": torch.int64, "u8": torch.uint8, "i1": torch.bool,
@@ -61,6 +63,7 @@ class Report:
     ours, theirs: "ok", or the error of the front end.
     code: "ok", or the error of our compilation to machine code; empty where there is no device.
     run: "equal", "equal to Triton's own variation", or what differs; empty without a run.
+    seconds, spills: of our compilation to machine code.
     """
 
     file: str
@@ -71,6 +74,8 @@ class Report:
     run: str = ""
     types: dict[str, str] = field(default_factory=dict)
     constants: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    spills: int = 0
 
 
 def their_kernel(value: object) -> object:
@@ -214,11 +219,13 @@ class Worker:
     """Loads, guesses, compiles and runs.
 
     runs: on a device, too.  count: kernels of a file, at most, drawn by the seed.
+    codes: to machine code, too, which needs no device.
     """
 
-    def __init__(self, folders: list[Path], runs: bool, seed: int, count: int | None = None):
+    def __init__(self, folders: list[Path], runs: bool, seed: int, count: int | None = None,
+                 codes: bool = False):
         self._ours, self._theirs = Sources(folders, True), Sources(folders, False)
-        self._runs, self._seed, self._count = runs, seed, count
+        self._runs, self._seed, self._count, self._codes = runs, seed, count, codes
 
     def reports(self, file: Path, kernels: set[str] | None) -> Iterator[Report]:
         """The reports of the kernels of a file."""
@@ -256,6 +263,8 @@ class Worker:
             report.types = types
             report.constants = {name: str(value) for name, value in constants.items()}
             report.ours = self._typed(kernel, types, constants)
+            if self._codes and report.ours == "ok":
+                self._code(report, kernel, types, constants, chosen)
             if self._runs and report.ours == "ok":
                 self._run(report, kernel, original, types, constants)
             if declared is not None:
@@ -273,6 +282,20 @@ class Worker:
         except Exception as error:
             return said(error)
         return "ok"
+
+    def _code(self, report: Report, kernel: JITFunction, types: Mapping[str, str],
+              constants: Mapping[str, object], chosen: Mapping[str, object]) -> None:
+        """Compile to machine code, without a device."""
+        options = {key: value for key, value in chosen.items()
+                   if key in OPTION_NAMES and key not in kernel.arg_names}
+        begun = time.perf_counter()
+        try:
+            compiled = kernel.compile(*specialized(kernel, types, constants, TARGET_NAME, options))
+        except Exception as error:
+            report.code = said(error)
+            return
+        report.code, report.spills = "ok", compiled.stats.spills
+        report.seconds = time.perf_counter() - begun
 
     def _run(self, report: Report, kernel: JITFunction, original: object,
              types: Mapping[str, str], constants: Mapping[str, object]) -> None:
@@ -308,10 +331,39 @@ class Worker:
             report.code = said(error)
             return
         report.run = compared(found, wanted, start)
-        if report.run not in ("equal", NOTHING):
-            others = [ran(original, their_constant, num_warps=warps) for warps in (8, 4, 1)]
-            if any(compared(other, wanted, start) != "equal" for other in others):
-                report.run = f"Triton differs from itself; {report.run}"
+        if report.run in ("equal", NOTHING):
+            return
+        if any(compared(ran(original, their_constant, num_warps=warps), wanted, start) != "equal"
+               for warps in (8, 4, 1)):
+            report.run = f"Triton differs from itself; {report.run}"
+        elif race := race_of(kernel, grid, given | constants, start):
+            report.run = f"undefined: {race}; {report.run}"
+        elif is_more_exact(lambda: ran(original, their_constant, num_warps=4), found, wanted,
+                           start):
+            report.run = f"more exact; {report.run}"
+
+
+def race_of(kernel: JITFunction, grid: tuple[int, ...], given: Mapping[str, object],
+            start: Mapping[str, torch.Tensor]) -> str:
+    """The race of a launch, which our CPU device looks for with debug=True; empty without one."""
+    arrays = {name: array.cpu()[BEFORE:] for name, array in start.items()}
+    try:
+        kernel[grid](**given, **arrays, device="cpu", debug=True)
+    except RaceError as error:
+        return said(error)
+    except BlockError:
+        return ""  # an access outside of the arrays, which have room on the GPU
+    return ""
+
+
+def is_more_exact(run: Callable[[], Mapping[str, torch.Tensor]],
+                  found: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor],
+                  start: Mapping[str, torch.Tensor]) -> bool:
+    """Whether ours is no farther from Triton's products of float32 without tf32 than Triton's."""
+    with ieee_products():
+        exact = run()
+    return all(is_explained("ieee", found[name], wanted[name], exact[name]) for name in wanted
+               if difference(found[name], wanted[name], start[name]))
 
 
 def compared(found: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor],
@@ -339,7 +391,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     task = json.load(sys.stdin)
     worker = Worker([Path(folder) for folder in task["folders"]], task["runs"], task["seed"],
-                    task["count"])
+                    task["count"], task["codes"])
     for file, kernels in task["files"]:
         begun = time.perf_counter()
         try:
