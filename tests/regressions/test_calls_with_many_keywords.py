@@ -108,6 +108,23 @@ def test_a_condition_may_choose_a_keyword_next_to_a_tuple(second, chosen):
 
 
 @bn.jit
+def with_many_keywords_of_which_two_are_chosen(x, out, n):
+    t = x[0]
+    out[0] = weighted(a=t, b=(n if x[1] > 1 else t), c=2, d=t, e=4, f=5, g=6, h=7, i=8, j=9, k=10,
+                      l=11, m=12, n=13, o=t * 3, p=15, q=(None if n is None else 7 if t > n else n),
+                      SCALE=2)
+
+
+@pytest.mark.parametrize("first, second", [(5, 2), (50, 1)])
+def test_conditions_may_choose_among_many_keywords(first, second):
+    out = np.full(1, -1, np.int64)
+    with_many_keywords_of_which_two_are_chosen[1](np.array([first, second]), out, 9)
+    given = [first, 9 if second > 1 else first, 2, first, *range(4, 14), first * 3, 15,
+             7 if first > 9 else 9]
+    assert out[0] == 2 * sum(i * value for i, value in enumerate(given))
+
+
+@bn.jit
 def comprehension(out):
     made = {i: i for i in range(3)}
     out[0] = made[1]

@@ -297,15 +297,6 @@ def tries(x, y, n):
         n = 4
 
 
-def sixteen(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p):  # noqa: E741
-    return a + p
-
-
-def chosen_keywords(x, y, n, B):
-    x[0] = sixteen(a=1, b=2, c=3, d=4, e=5, f=6, g=7, h=8, i=9, j=10, k=11, l=12, m=13, n=14, o=15,
-                   p=(n if x[1] > 1 else None))
-
-
 def withs(x, y, n):
     with open("file"):
         n = 3
@@ -491,8 +482,6 @@ MISTAKES = [
      "run-time `if`; or add up in a for loop"),
     (tries, UnsupportedError, "try/except: not supported in a kernel", ""),
     (withs, UnsupportedError, "with: not supported in a kernel", ""),
-    (chosen_keywords, UnsupportedError, "a call with more than 15 keywords of which a condition "
-     "chooses one: not supported in a kernel", "assign the argument to a variable before the call"),
     (generators, UnsupportedError, "a generator or coroutine: not supported in a kernel", ""),
     (imports, UnsupportedError, "import: not supported in a kernel", ""),
     (raises, UnsupportedError, "raise: not supported in a kernel",

@@ -8,7 +8,7 @@ import inspect
 import operator
 import types
 import weakref
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
@@ -16,7 +16,7 @@ from types import CodeType
 from numba.core import bytecode, interpreter, ir
 from numba.core import errors as numba_errors
 
-from blocknumba.errors import Loc, UnsupportedError
+from blocknumba.errors import BlockError, Loc, UnsupportedError
 from blocknumba.typing.dialect import Dialect
 from blocknumba.typing.function import bare, own_signature
 from blocknumba.typing.numba_ir import renaming
@@ -43,8 +43,6 @@ _REFUSED = {
 _UNKNOWN = {"RAISE_VARARGS": "raise", "FORMAT_VALUE": "an f-string with a format",
             "FORMAT_WITH_SPEC": "an f-string with a format"}
 # Numba finds the keywords of such a call only where it is made in one piece.
-_KEYWORDS = "a call with more than 15 keywords of which a condition chooses one"
-_BEFORE_THE_CALL = "assign the argument to a variable before the call"
 _ASSERT = "use assert, which is checked with debug=True"
 _HINTS = dict.fromkeys(("SET_ADD", "MAP_ADD"), "make a tuple: tuple(... for ...)")
 _CODE_UNIT = 2  # bytes per instruction, and the length of the NOP that Numba puts before all
@@ -163,6 +161,9 @@ class _Interpreter(SequenceInterpreter):
     def __init__(self, identity: bytecode.FunctionIdentity):
         super().__init__(identity)
         self._locations = statement_locations(identity.func)
+        # by the identity of the dict that Python makes: its later keywords; those of calls
+        self._keywords: dict[int, list[tuple[str, ir.Var]]] = defaultdict(list)
+        self._called_with: set[int] = set()
         self.loc = self.first_loc = SourceLoc(Loc.of(identity.func))
 
     def _dispatch(self, inst, kws):
@@ -245,18 +246,29 @@ class _Interpreter(SequenceInterpreter):
         self.store(ir.Expr(SAVED, self.loc, value=variable), res)
 
     def op_CALL_FUNCTION_EX(self, inst, func, vararg, varkwarg, res):  # noqa: N802
-        """A call with * or with many arguments, which Python collects in a tuple and a dict.
+        """A call with * or with many arguments, which Python collects in a tuple and a dict."""
+        keywords = [] if varkwarg is None else self._keywords_of(varkwarg)
+        self.store(ir.Expr.call(self.get(func), [], keywords, self.loc, vararg=self.get(vararg)),
+                   res)
 
-        Numba rewrites the dict as keywords.  The tuple, which may grow item by item, is `target`
-        of the call meanwhile: that Numba keeps as it is.
+    def op_MAP_ADD(self, inst, target, key, value, setitemvar, res):  # noqa: N802 - Numba's name
+        """A keyword of a call that has more than 15, in whatever block its value was chosen."""
+        self.store(self.get(value), setitemvar)
+        self._keywords[id(self._definition(target))].append(
+            (self._definition(key).value, self.get(setitemvar)))
+
+    def _keywords_of(self, dict_: str) -> list[tuple[str, ir.Var]]:
+        """The keywords of a call, from the dict that Python makes of them.
+
+        Errors: UnsupportedError for a dict of the user's.
         """
-        function, starred = self.get(func), self.get(vararg)
-        if varkwarg is None:
-            call = ir.Expr.call(function, [], [], self.loc, vararg=starred)
-        else:
-            call = ir.Expr.call(function, [], [], self.loc, varkwarg=self.get(varkwarg),
-                                target=starred)
-        self.store(call, res)
+        made = self._definition(dict_)
+        if not isinstance(made, ir.Expr) or made.op != "build_map":
+            raise UnsupportedError("a call with **: not supported in a kernel",
+                                   loc=self.loc.location)
+        self._called_with.add(id(made))
+        return [(self._definition(key.name).value, value) for key, value in made.items] + (
+            self._keywords[id(made)])
 
     def op_MAKE_FUNCTION(self, inst, name, code, closure, annotations,  # noqa: N802
                          annotate, kwdefaults, defaults, res):
@@ -269,10 +281,6 @@ class _Interpreter(SequenceInterpreter):
         nested = Nested(inner, self.func_id.func.__globals__, len(given), keywords, (),
                         inner.co_freevars)
         self.store(make_function(nested, (*given, *named.values()), cells, self.loc), res)
-
-    def _keyword(self, name: str | ir.Var) -> str:
-        """The name of a keyword, which comes from another block where a condition chooses it."""
-        return self._definition(name.name).value if isinstance(name, ir.Var) else name
 
     def _items(self, defaults: str | tuple | None) -> tuple[ir.Var, ...]:
         """Variables for the defaults, read from the tuple that holds them."""
@@ -292,16 +300,16 @@ class _Interpreter(SequenceInterpreter):
         return made
 
     def post_process(self, peepholes, func_ir):
-        """Numba's rewrite of calls with *; those for with, try and dict have nothing to do."""
+        """Without the dicts of keywords; Numba's rewrites have nothing to do."""
         self.settle_lists()
-        made = interpreter.peep_hole_call_function_ex_to_call_function_kw(func_ir)
-        for block in made.blocks.values():
-            for statement in block.body:
-                node = statement.value if isinstance(statement, ir.Assign) else None
-                if isinstance(node, ir.Expr) and node.op == "call" and node.target is not None:
-                    node.vararg, node.target = node.target, None
-                    node.kws = [(self._keyword(name), value) for name, value in node.kws]
-        return made
+        for block in func_ir.blocks.values():
+            block.body = [statement for statement in block.body if not self._is_keywords(statement)]
+        return func_ir
+
+    def _is_keywords(self, statement: ir.Stmt) -> bool:
+        """Whether a statement makes or passes on the dict of a call's keywords."""
+        return (isinstance(statement, ir.Assign) and statement.target.name in self.definitions
+                and id(self._definition(statement.target.name)) in self._called_with)
 
 
 class _Copies:
@@ -426,6 +434,8 @@ def _translate(function: types.FunctionType, dialect: Dialect) -> Source:
     translator = _Interpreter(identity)
     try:
         function_ir = translator.interpret(bytecode.ByteCode(identity))
+    except BlockError:
+        raise
     except Exception as error:  # what Numba raises for Python it does not know varies
         raise _unknown_python(error, written, translator) from error
     blocks, code = function_ir.blocks, written.__code__
@@ -441,14 +451,10 @@ def _translate(function: types.FunctionType, dialect: Dialect) -> Source:
 def _unknown_python(error: Exception, function: types.FunctionType,
                     translator: _Interpreter) -> UnsupportedError:
     """The error for Python that Numba does not know, at the instruction where Numba met it."""
-    instruction, statement, traceback = None, None, error.__traceback__
+    instruction, traceback = None, error.__traceback__
     while traceback is not None:
         instruction = traceback.tb_frame.f_locals.get("inst", instruction)
-        statement = traceback.tb_frame.f_locals.get("stmt", statement)
         traceback = traceback.tb_next
-    if isinstance(statement, ir.Assign) and "**kwargs" in str(error):
-        return UnsupportedError(f"{_KEYWORDS}: not supported in a kernel",
-                                loc=statement.loc.location, hint=_BEFORE_THE_CALL)
     loc, what = translator.loc, "this Python"
     if instruction is not None:
         loc = statement_locations(function).get(instruction.offset - _CODE_UNIT, loc)
