@@ -14,7 +14,7 @@ from numba.core import interpreter, ir
 from blocknumba.errors import UnsupportedError
 from blocknumba.typing.numba_ir.graph import Graph, Label
 from blocknumba.typing.numba_ir.nested import is_made
-from blocknumba.typing.numba_ir.renaming import rename_expression
+from blocknumba.typing.numba_ir.renaming import rename_expression, uses
 
 YIELDED = ".yielded"  # the variable that holds the tuple so far begins with this
 _GENERATOR = "<genexpr>"
@@ -60,6 +60,29 @@ class SequenceInterpreter(interpreter.Interpreter):
             if any(_grows(s, names) for s in statements):
                 target = statement.target
                 _share(statements, names, ir.Var(target.scope, f"{YIELDED}{number}", target.loc))
+
+
+def drop_unread_dicts(blocks: dict[Label, ir.Block]) -> None:
+    """Leave out the dicts that Python makes of keywords: calls have the keywords themselves."""
+    is_left = any(_is_dict(s) for block in blocks.values() for s in block.body)
+    while is_left:
+        read = {v.name for block in blocks.values() for s in block.body for v in uses(s)}
+        is_left = False
+        for block in blocks.values():
+            kept = [s for s in block.body if not _may_pass_on_a_dict(s) or s.target.name in read]
+            is_left |= len(kept) < len(block.body)
+            block.body = kept
+
+
+def _may_pass_on_a_dict(statement: ir.Stmt) -> bool:
+    """Whether a temporary becomes a dict, or what another variable is."""
+    return isinstance(statement, ir.Assign) and statement.target.is_temp and (
+        _is_dict(statement) or isinstance(statement.value, ir.Var))
+
+
+def _is_dict(statement: ir.Stmt) -> bool:
+    return (isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Expr)
+            and statement.value.op == "build_map")
 
 
 def is_generator_expression(code: types.CodeType) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import CodeType
 
-from numba.core import bytecode, interpreter, ir
+from numba.core import bytecode, ir
 from numba.core import errors as numba_errors
 
 from blocknumba.errors import BlockError, Loc, UnsupportedError
@@ -22,7 +22,8 @@ from blocknumba.typing.function import bare, own_signature
 from blocknumba.typing.numba_ir import renaming
 from blocknumba.typing.numba_ir.nested import Nested, keep_settled_values, make_function
 from blocknumba.typing.sequences import (
-    SequenceInterpreter, is_generator_expression, require_consumed, yield_into_tuple,
+    SequenceInterpreter, drop_unread_dicts, is_generator_expression, require_consumed,
+    yield_into_tuple,
 )
 from blocknumba.typing.static_values import unwrapped
 
@@ -161,9 +162,8 @@ class _Interpreter(SequenceInterpreter):
     def __init__(self, identity: bytecode.FunctionIdentity):
         super().__init__(identity)
         self._locations = statement_locations(identity.func)
-        # by the identity of the dict that Python makes: its later keywords; those of calls
+        # by the identity of the dict that Python makes of keywords: those after the first 15
         self._keywords: dict[int, list[tuple[str, ir.Var]]] = defaultdict(list)
-        self._called_with: set[int] = set()
         self.loc = self.first_loc = SourceLoc(Loc.of(identity.func))
 
     def _dispatch(self, inst, kws):
@@ -266,7 +266,6 @@ class _Interpreter(SequenceInterpreter):
         if not isinstance(made, ir.Expr) or made.op != "build_map":
             raise UnsupportedError("a call with **: not supported in a kernel",
                                    loc=self.loc.location)
-        self._called_with.add(id(made))
         return [(self._definition(key.name).value, value) for key, value in made.items] + (
             self._keywords[id(made)])
 
@@ -302,14 +301,8 @@ class _Interpreter(SequenceInterpreter):
     def post_process(self, peepholes, func_ir):
         """Without the dicts of keywords; Numba's rewrites have nothing to do."""
         self.settle_lists()
-        for block in func_ir.blocks.values():
-            block.body = [statement for statement in block.body if not self._is_keywords(statement)]
+        drop_unread_dicts(func_ir.blocks)
         return func_ir
-
-    def _is_keywords(self, statement: ir.Stmt) -> bool:
-        """Whether a statement makes or passes on the dict of a call's keywords."""
-        return (isinstance(statement, ir.Assign) and statement.target.name in self.definitions
-                and id(self._definition(statement.target.name)) in self._called_with)
 
 
 class _Copies:
