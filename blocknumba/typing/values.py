@@ -383,8 +383,13 @@ class BlockType:
     def is_block(self) -> bool:
         return True
 
+    def get_block_shapes(self) -> tuple[int, ...]:
+        """The shape."""
+        return self.shape
+
 
 answer_no(BlockType)
+BlockType.get_block_shapes.__compile_time__ = True
 
 
 def number(scalar: Value | int) -> Number | int:

@@ -119,6 +119,20 @@ def test_a_helper_asks_a_dtype_for_its_value(dtype):
 
 
 @triton.jit
+def shape_of_a_type(x, out, SIZE: tl.constexpr):
+    tile = tl.load(x + tl.arange(0, SIZE)[:, None] * 4 + tl.arange(0, 4))
+    sevens = tl.full(tile.type.get_block_shapes(), 7, tl.int32)
+    tl.store(out + tl.arange(0, SIZE)[:, None] * 4 + tl.arange(0, 4), tile + sevens)
+
+
+def test_a_tile_type_gives_its_shape():
+    x = np.random.default_rng().integers(-90, 90, (8, 4)).astype(np.int32)
+    out = np.zeros_like(x)
+    shape_of_a_type[(1,)](x, out, SIZE=8)
+    np.testing.assert_array_equal(out, x + 7)
+
+
+@triton.jit
 def methods(x, out, SIZE: tl.constexpr):
     at = tl.arange(0, SIZE)
     gdc_wait()
