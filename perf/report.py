@@ -76,7 +76,7 @@ measured.
 ![The best configuration's time by that of bn.auto](performance/auto.svg)
 
 """
-SCANS = """## Cumulative sums and random numbers
+SCANS = """## Cumulative sums, random numbers, gathers
 
 {about}
 Rows of a matrix next to Triton; sums of whole arrays next to CuPy, to CUB alone, and to a copy of
