@@ -328,9 +328,27 @@ class Driver:
         return context
 
 
+def _may_have_a_gpu() -> bool:
+    """Whether the driver finds a GPU, where it can be asked before cuda-bindings are imported.
+
+    That takes some 30 ms, which first launches on the CPU need not wait for.
+    """
+    if not sys.platform.startswith("linux"):
+        return True
+    count = ctypes.c_int()
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        return not driver.cuInit(0) and not driver.cuDeviceGetCount(
+            ctypes.byref(count)) and count.value > 0
+    except (OSError, AttributeError):
+        return False
+
+
 @cache
 def find_driver() -> Driver | None:
     """The driver, or None on a machine without a GPU, a driver or cuda-bindings."""
+    if not _may_have_a_gpu():
+        return None
     try:
         # here and not above: blocknumba must import, and run on the CPU, without it
         from cuda.bindings import driver as api
