@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from blocknumba.dispatch.launch.driver import host_pointer, require_driver
-from blocknumba.errors import BlockError, BlockTypeError, BlockValueError, require
+from blocknumba.dispatch.launch.driver import find_driver, host_pointer, require_driver
+from blocknumba.errors import (
+    BlockError, BlockTypeError, BlockValueError, LaunchError, require,
+)
 from blocknumba.tile_ir.ir.types import DTYPES, MAX_RANK, Box, DType, dtype_of
 from blocknumba.wording import shortened, shown
 
@@ -176,6 +178,8 @@ def _protocol_of(value: object) -> Library | None:
         return _CUDA_ARRAY_INTERFACE
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _DLPACK
+    if all(hasattr(value, name) for name in ("data_ptr", "dtype", "shape")):
+        return _ADDRESS
     return None
 
 
@@ -241,6 +245,23 @@ def _read_wrapper(value: object, where: str) -> ArrayInfo:
         return replace(info, dtype=dtype)
     size = info.size * info.dtype.bytes // dtype.bytes
     return replace(info, dtype=dtype, shape=(size,), strides=(1,))
+
+
+def _read_address(value: object, where: str) -> ArrayInfo:
+    """An object that says where its elements are, as libraries' own views of tensors do."""
+    shape, pointer = tuple(map(int, value.shape)), int(value.data_ptr())
+    strides = tuple(map(int, value.stride())) if hasattr(value, "stride") else None
+    place, driver = getattr(value, "device", None), find_driver()
+    device = None
+    if driver is not None and getattr(place, "type", place) != "cpu":
+        try:
+            device = driver.pointer_device(pointer)
+        except LaunchError:  # no address that CUDA knows
+            require(place is None, "{}: given an address on device {}, which is none of CUDA's",
+                    where, place)
+    return ArrayInfo(_dtype_of_any(value.dtype, where), shape,
+                     contiguous_strides(shape) if strides is None else strides, pointer, device,
+                     False, value)
 
 
 def _read_descriptor(value: object, where: str) -> ArrayInfo:
@@ -354,7 +375,7 @@ _TORCH = Library("torch", _read_torch, "{0}.data_ptr()", strides="{0}.stride()",
                  key="{0}.dtype, {0}.shape, {0}.stride(), {0}.get_device(), "
                      "{0}.requires_grad and _is_grad_enabled()")
 _CUDA_ARRAY_INTERFACE = Library("cuda_array_interface", _read_cuda_array_interface)
-_DLPACK = Library("dlpack", _read_dlpack)
+_DLPACK, _ADDRESS = Library("dlpack", _read_dlpack), Library("data_ptr", _read_address)
 _WRAPPER, _MOCK = Library("wrapper", _read_wrapper), Library("mock", _read_mock)
 _DESCRIPTOR = Library("descriptor", _read_descriptor)
 

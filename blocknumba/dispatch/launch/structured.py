@@ -32,7 +32,7 @@ from blocknumba.typing.static_values import constexpr
 
 FILE = "<arguments of {} {}>"  # of the functions that are made here: name, digest of the text
 CONSTANT, VALUE = "constant", "value"  # kinds of parts
-_OF_ARRAYS = ("__cuda_array_interface__", "__array_interface__", "__dlpack__")
+_OF_ARRAYS = ("__cuda_array_interface__", "__array_interface__", "__dlpack__", "data_ptr")
 
 
 class Part:
