@@ -147,20 +147,17 @@ def test_a_block_that_does_not_wait_for_the_others_at_its_end_is_gone_when_they_
         leaving(ends_together=False).launch()
 
 
-@pytest.mark.parametrize("together", [True, False])
-def test_a_barrier_keeps_its_address_while_other_blocks_may_arrive_at_it(together):
+def test_a_barrier_keeps_its_bytes_to_the_end():
     def body(w):
         w.mbarrier_arrive(w.mbarrier_allocate(copies=1, arrivals=2), blocks=2)
         rows = w.rows((32, 64), 4)
         w.shared_write(w.buffer("float32", (32, 64), swizzled((32, 64), 1, 32, 0)),
                        w.zeros("float32", rows))
-        if together:
-            w.blocks_done()
 
     allocated = kernel(4, [], body).allocated
 
     offsets = [op.attrs["offset"] for op in allocated.body.ops if op.opdef in ALLOCATIONS]
-    assert offsets == ([0, 16] if together else [0, 0])
+    assert offsets == [0, 16]
 
 
 def test_the_machine_code_copies_to_all_blocks_and_is_uniform():
