@@ -16,7 +16,8 @@ MAX_AXES = 6  # of an array
 def load(m):
     """A tile of a new array, or of one that there is."""
     shape = m.pick([s for s in m.shapes if s or m.chance(0.3)] or m.shapes)
-    known = [i for i in m.inputs if len(i.shape) == len(shape) + 1]
+    known = [i for i in m.inputs
+             if len(i.shape) == len(shape) + 1 and i.dtype not in BYTE_FLOATS]
     array = m.pick(known) if known and m.chance(0.3) else _around(m, shape)
     view, index = _place(m, array, shape)
     reference = f"{view}.at[{index}]"
