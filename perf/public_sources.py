@@ -79,7 +79,9 @@ class Sources:
         outside = dict(sys.modules)
         before = list(sys.path)
         sys.modules.update(self._modules)
-        sys.path.insert(0, str(folder))
+        # some folder of a package may have no __init__.py: names begin at the repository's, too
+        sys.path[:0] = [str(folder), *(root for root in self._folders
+                                       if str(file).startswith(root))]
         sys.meta_path.insert(0, self)
         try:
             module = importlib.import_module(".".join(names))
