@@ -73,6 +73,23 @@ def test_registers_of_all_sizes(on_gpu):
     assert np.array_equal(halves, -x.astype(np.float16))
 
 
+@bn.jit
+def programs(out):
+    size = tl.inline_asm_elementwise("mov.u32 $0, %nctaid.x;", "=r", [], dtype=tl.int32,
+                                     is_pure=True, pack=1)
+    block = tl.inline_asm_elementwise("mov.u32 $0, %ctaid.x;", "=r,~{memory}", [], dtype=tl.int32,
+                                      is_pure=False, pack=1)
+    out[bn.program_id(0)] = block + 100 * size
+
+
+def test_a_text_without_operands_gives_a_scalar(on_gpu):
+    out = np.full(5, -1, np.int32)
+
+    on_gpu.run(programs, 5, out)
+
+    np.testing.assert_array_equal(out, np.arange(5) + 500)
+
+
 def test_the_cpu_says_why_it_cannot():
     x = np.zeros(N, np.float32)
     for interpret in ({}, {"debug": True}):

@@ -49,6 +49,9 @@ def _(emitter: Emitter, op: Op, *tiles: Registers) -> Registers:
             for values in zip(*tiles, strict=True)]
 
 
+_MEMORY = "~{memory}"  # a constraint: the text may read and write memory
+
+
 def _assembly(op: Op) -> Assembly:
     """The user's text as a row of assembly.
 
@@ -56,7 +59,11 @@ def _assembly(op: Op) -> Assembly:
     """
     results, operands = [], []
     text, constraints = op.attrs["assembly"], op.attrs["constraints"]
-    for item in filter(None, (part.strip() for part in constraints.split(","))):
+    items = [part for part in map(str.strip, constraints.split(",")) if part]
+    touches_memory = _MEMORY in items
+    for item in items:
+        if item == _MEMORY:
+            continue
         letter = item.lstrip("=&")
         if letter not in TYPES:
             raise BlockValueError(
@@ -69,7 +76,8 @@ def _assembly(op: Op) -> Assembly:
                              f"constraints, accepted {wanted}", loc=op.loc)
     escaped = text.replace("\\", "\\5C").replace('"', "\\22").replace("\n", "\\0A")
     return Assembly("inline_asm", escaped, tuple(results), tuple(operands), "",
-                    has_effect=not attribute(op, "pure"))
+                    has_effect=not attribute(op, "pure") or touches_memory,
+                    touches_memory=touches_memory)
 
 
 def _count(value: Value, pack: int) -> int:

@@ -17,9 +17,10 @@ def inline_asm_elementwise(context, asm, constraints, args, dtype, is_pure, pack
 
     asm: the text, $0, $1 ... being the results' registers and then the operands'.
     constraints: a letter for each, results first and with "=": "=r,r,f".  h, r and l are 16, 32
-    and 64 bits, f and d float and double.
+    and 64 bits, f and d float and double.  "~{memory}" at the end: memory, too.
     args: a tuple of tiles and scalars, broadcast together; pointers, and arrays, which are the
-    pointers to their first elements, are their addresses, 64 bits.
+    pointers to their first elements, are their addresses, 64 bits.  Without any the result is a
+    scalar, in each thread what the text gives there.
     dtype: of the result, or a tuple of them for several.   is_pure: whether the text has no effect
     but its results; else it runs as often as it is written, in order.
     pack: elements of each operand that one run of the text takes; elements of less than 32 bits are
@@ -43,7 +44,8 @@ def inline_asm_elementwise(context, asm, constraints, args, dtype, is_pure, pack
         require(isinstance(given, str), "{}: {}: given {}, accepted a text", name, what,
                 describe(given))
     operands = args if isinstance(args, tuple) else (args,)
-    require(operands, "{}: args: given (), accepted tiles", name)
+    if not operands:  # one of which the text knows nothing lets there be a scalar
+        operands, texts["constraints"] = (0,), _with_an_operand(texts["constraints"])
     values = [_operand(context, operand, name) for operand in operands]
     dtypes = dtype if isinstance(dtype, tuple) else (dtype,)
     count = static_int(f"{name}: pack", pack)
@@ -55,6 +57,13 @@ def inline_asm_elementwise(context, asm, constraints, args, dtype, is_pure, pack
         dtypes=tuple(static_dtype(name, each).name for each in dtypes), pack=count,
         pure=bool(static(f"{name}: is_pure", is_pure)))
     return made if isinstance(dtype, tuple) or not isinstance(made, tuple) else made[0]
+
+
+def _with_an_operand(constraints: str) -> str:
+    """Constraints of results alone, with an operand of 32 bits behind them."""
+    letters = [letter.strip() for letter in constraints.split(",")]
+    results = [letter for letter in letters if letter.startswith("=")]
+    return ",".join([*results, "r", *letters[len(results):]])
 
 
 def _operand(context: Context, given: object, name: str) -> Value:
