@@ -15,7 +15,7 @@ Such copies have no branch around them, so that their addresses are computed bef
 Beyond the last iteration they copy zeros.
 
 Scalar pointers of loads that grow by the same amount in every iteration are carried by the loop
-and incremented, not computed again (`increments.py`).
+and incremented, not computed again (`reads.py`).
 """
 
 from __future__ import annotations
@@ -27,12 +27,11 @@ from blocknumba.gpu_layout.async_copies.ops import (
     async_copy, async_copy_commit, async_copy_wait, buffer_view, fence_async, shared_slice,
     shared_tile, slot, wgmma_wait,
 )
-from blocknumba.gpu_layout.async_copies.increments import increments, scalar_pointers
 from blocknumba.gpu_layout.async_copies.overlap import result_of
 from blocknumba.gpu_layout.async_copies.pipelining import (
     EarlyLoad, Pipeline, Prefetch, pipelining_of,
 )
-from blocknumba.gpu_layout.async_copies.reads import ops_for
+from blocknumba.gpu_layout.async_copies.reads import increments, ops_for, scalar_pointers
 from blocknumba.gpu_layout.ops import barrier, shared_allocate
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.ir.function import Function, Op, Value

@@ -1,4 +1,7 @@
-"""Last reads of staged tiles, and backward slices: the ops that values are computed by."""
+"""Last reads of staged tiles; backward slices: the ops that values are computed by; increments.
+
+Like analysis/affine.py, increments assume that index arithmetic does not overflow.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,12 @@ from dataclasses import dataclass
 
 from blocknumba.gpu_layout.async_copies.ops import buffer_view, wgmma
 from blocknumba.tile_ir.ir.function import Op, Region, Value, walk
-from blocknumba.tile_ir.ir.opdef import CONTROL, PURE, TERMINATOR
+from blocknumba.tile_ir.ir.opdef import CONTROL, OPS, PURE, TERMINATOR
+from blocknumba.tile_ir.ir.rebuild import Rebuilder
+from blocknumba.tile_ir.ir.types import int32
 from blocknumba.tile_ir.ir.uses import Uses, carried
+
+_ADDITIVE = ("add", "sub", "offset")
 
 
 def last_reads(uses: Uses, stages: Iterable[Op]) -> list[Op]:
@@ -105,3 +112,62 @@ def _is_pure(op: Op) -> bool:
 def _operands(op: Op) -> Iterator[Value]:
     for inner in _within(op):
         yield from inner.operands
+
+
+# from one iteration to the next ----------------------------------------------------------------
+def scalar_pointers(ops: Iterable[Op]) -> tuple[Value, ...]:
+    """The scalar pointers that some of the ops compute and others make tiles of pointers from."""
+    ops = tuple(ops)
+    used = {value for op in ops if op.results[0].type.shape for value in op.operands}
+    return tuple(value for op in ops for value in op.results
+                 if value in used and value.type.is_pointer and value.type.is_scalar)
+
+
+def increments(rebuilder: Rebuilder, loop: Op, values: Iterable[Value]) -> Mapping[Value, Value]:
+    """Emit, before a `for`, the increments of its values from one iteration to the next.
+
+    Increments of pointers are in elements.  Values with varying increments are left out.
+    """
+    finder = _Increments(rebuilder, loop)
+    found = {value: finder.of(value) for value in values}
+    return {value: increment for value, increment in found.items() if increment is not None}
+
+
+class _Increments:
+    """Finds increments through the arithmetic of a loop's scalars."""
+
+    def __init__(self, rebuilder: Rebuilder, loop: Op):
+        self._rebuilder = rebuilder
+        self._inside = set(loop.regions[0].ops)
+        self._counter, *self._carried = loop.regions[0].args
+        self._step = rebuilder[loop.step]
+
+    def of(self, value: Value) -> Value | None:
+        """The increment of a value that varies in the loop; None if it is unknown or varies too."""
+        op, dtype = value.owner, value.type.dtype
+        if not value.type.is_pointer and not (dtype.is_signed and dtype.bits >= int32.bits):
+            return None  # these may wrap around
+        if value is self._counter:
+            return self._step
+        if op not in self._inside or not (op.name in _ADDITIVE or op.name == "mul"):
+            return None
+        left, right = (op.pointer, op.count) if op.name == "offset" else (op.x, op.y)
+        if self._varies(left) and self._varies(right):
+            return None if op.name == "mul" else self._sum(op, self.of(left), self.of(right))
+        varying, other = (left, right) if self._varies(left) else (right, left)
+        increment, emit = self.of(varying), self._rebuilder.builder.emit
+        if increment is None or op.name in ("add", "offset"):
+            return increment
+        if op.name == "mul":
+            return emit(OPS["mul"], increment, self._rebuilder[other])
+        zero = self._rebuilder.builder.constant(0, increment.type.dtype)
+        return increment if varying is left else emit(OPS["sub"], zero, increment)
+
+    def _sum(self, op: Op, left: Value | None, right: Value | None) -> Value | None:
+        """The increment of the sum or difference of two values that vary."""
+        if left is None or right is None or left.type != right.type:
+            return None
+        return self._rebuilder.builder.emit(OPS["sub" if op.name == "sub" else "add"], left, right)
+
+    def _varies(self, value: Value) -> bool:
+        return (value is self._counter or value in self._carried or value.owner in self._inside)
