@@ -218,7 +218,8 @@ def _grouped(ops: Sequence[Op], needless: set[Op], broadcast: set[Op]) -> Iterat
     waiting: list[Op] = []
     dependent: set[Value] = set()
     for op in ops:
-        depends, is_access = any(value in dependent for value in op.operands), op in broadcast
+        is_access = op in broadcast
+        depends = any(value in dependent for value in op.operands)
         joins = is_access and not depends and not op.opdef.has(WRITES)
         if not joins and not op.opdef.has(PURE) or any(e.opdef.has(WRITES) for e in exchanges):
             yield from _released(exchanges, waiting, needless, broadcast)
