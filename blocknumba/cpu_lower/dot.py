@@ -37,6 +37,7 @@ SCRATCH_ALIGNMENT = CACHE_LINE
 _FEW_BLOCKS = 2  # of rows, for which copying b costs more than it saves
 _MANY_PANELS = 8  # of b, for which copying a costs less than coming back to it as often in place
 _NEAR_BYTES = 1 << 19  # of a copy that stays in the second cache beside what is read and written
+_MAX_FETCHED = 4  # lines of a row by one block: each is an instruction
 _HALF_UNIT_OF_TF32, _BITS_OF_TF32, _EXPONENT = 0x1000, 0xFFFFE000, 0x7F800000  # of float32
 _PARAMETERS = ("ptr noalias readonly %a, i64 %a_batch, i64 %a_row, i64 %a_column, "
                "ptr noalias readonly %b, i64 %b_batch, i64 %b_row, i64 %b_column, "
@@ -240,11 +241,11 @@ class _Writer:
         """Fetch rows of a that come next: the share of a panel of b, so that all panels share.
 
         Where there are more panels than lines, the last ones fetch what is behind the tile: the
-        next tile along the depth.
+        next tile along the depth.  Where there are few panels, they fetch where the rows begin.
         """
         product, text = self._product, self.text
-        lines = product.depth * self._a.dtype.bytes // CACHE_LINE
-        share = max(1, lines * self._block.width // product.columns)
+        lines = product.depth * self._wide.bytes // CACHE_LINE
+        share = min(max(1, lines * self._block.width // product.columns), _MAX_FETCHED)
         start = text.product(number, share * CACHE_LINE)
         for row in range(count):
             line = text.address(a.row(text, text.sum(first, row)), start)

@@ -249,3 +249,13 @@ def test_the_register_block_is_multiply_adds_without_spills(machine, unit, multi
         frame += r"|\(%rbp\)"
     for loop in loops:
         assert not re.search(frame, loop), loop
+
+
+def test_fetches_ahead_are_few_however_long_a_row_is():
+    product = product_of(("float64",) * 3 + ("ieee",), (64, 1024, 16))
+    assert (product.depth, product.columns) == (1024, 16)
+
+    text = dot_function("dot", product, AVX512).text
+
+    lines_of_sums = 8 * 2
+    assert 0 < text.count("call void @llvm.prefetch") - lines_of_sums <= 8 * 4
