@@ -102,7 +102,7 @@ def _copied(value: object, found: list[tuple], dtype: str | None = None) -> obje
     dtype: of the array; None for the tensor's.
     """
     if isinstance(value, torch.Tensor):
-        clone = value.detach().clone(memory_format=torch.preserve_format)
+        clone = _clone(value, found)
         found.append((value.detach(), clone))
         name = dtype or str(value.dtype).removeprefix("torch.")
         bits = clone.view(_WORDS[value.element_size()]) if clone.dtype != torch.bool else clone
@@ -116,3 +116,13 @@ def _copied(value: object, found: list[tuple], dtype: str | None = None) -> obje
         return type(value)(_copied(value.base, found), value.shape, value.strides,
                            value.block_shape, value.padding)
     return value
+
+
+def _clone(tensor: torch.Tensor, found: list[tuple]) -> torch.Tensor:
+    """A copy with the same strides; copies share memory where their tensors do."""
+    storage = tensor.untyped_storage()
+    shared = next((other.untyped_storage() for one, other in found
+                   if one.untyped_storage().data_ptr() == storage.data_ptr()), None)
+    return torch.empty(0, dtype=tensor.dtype).set_(
+        storage.clone() if shared is None else shared, tensor.storage_offset(), tensor.size(),
+        tensor.stride())
