@@ -24,7 +24,6 @@ from blocknumba.nvvm_lower.llvm import I1, I64
 from blocknumba.nvvm_lower.services import global_memory
 from blocknumba.nvvm_lower.services.address import element_pointer, moved_pointer
 from blocknumba.nvvm_lower.services.global_memory import Hints
-from blocknumba.nvvm_lower.services.waiting_stores import awaiting
 from blocknumba.nvvm_lower.services.words import pack, unpack, words_of
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.ir.function import Op, Value
@@ -199,7 +198,7 @@ def _(emitter: Emitter, op: Op, pointers: Registers, values: Registers,
     _remark(emitter, op, width, guarded)
     if op in emitter.awaited:
         loaded = emitter.values[emitter.awaited[op].result]
-        values = awaiting(emitter, dtype, values, loaded, max(width, guarded))
+        values = global_memory.awaiting(emitter, dtype, values, loaded, max(width, guarded))
     if guarded <= width:
         global_memory.store(emitter, dtype, pointers, values, masks, width, hints)
         return
