@@ -77,7 +77,15 @@ def test_a_table_of_the_reference_says_what_its_calls_give(page, request):
         return
 
     assert [row.name for row in found] == sorted(TABLES[page], key=str.lower)
-    assert [*map(str, found)] == [*map(str, now)]
+    assert [shown_here(row) for row in found] == [*map(str, now)]
+
+
+def shown_here(row: Row) -> str:
+    """A row of a page with numbers as this release of NumPy writes them."""
+    result = row.result
+    if result.startswith("np.float32("):
+        result = repr(eval(result, names() | {"nan": np.nan, "inf": np.inf}))
+    return str(Row(row.name, row.arguments, result, row.meaning))
 
 
 def test_the_parameters_of_functions_are_shown_by_help():
