@@ -1,4 +1,4 @@
-"""Where Triton is not installed, `import triton` finds the folder tests/triton; here it does not."""
+"""Without Triton, `import triton` finds the folder tests/triton; here it finds nothing."""
 
 import importlib.util
 import sys
