@@ -92,9 +92,6 @@ def _apply_binary(context: Context, function: Callable, x: object, y: object) ->
             return shift_span(context, y, x)
     if isinstance(x, tuple) or isinstance(y, tuple):
         return _apply_to_tuples(context, function, x, y)
-    if function is operator.pow and is_constant(y) and y == 0.5 and _is_tile(x) \
-            and x.type.dtype.is_float:
-        return elementwise.FLOAT_FUNCTIONS["sqrt"].rule(context, x)  # NumPy's operator does so
     return context.dialect.binary(context, BINARY[function], x, y)
 
 

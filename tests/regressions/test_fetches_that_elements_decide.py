@@ -11,7 +11,8 @@ import pytest
 
 import blocknumba as bn
 
-M, N, K, DEPTH = 128, 32, 64, 16
+M, N, K, DEPTH = 128, 64, 128, 64
+MIDDLE = 288  # sums are above it as often as below
 
 
 def product(a, b, sums):
@@ -27,7 +28,7 @@ def store(out, sums):
 @bn.jit
 def by_sums(a, b, x, out):
     sums = product(a, b, bn.zeros((M, N), bn.float32))
-    if int(bn.count_nonzero(sums > 60)) % 2 == 1:
+    if int(bn.count_nonzero(sums > MIDDLE)) % 2 == 1:
         sums = product(a, b, sums)
     store(out, sums)
 
@@ -61,7 +62,7 @@ def by_written(a, b, x, out):
 def divided_later(a, b, x, out):
     sums = product(a, b, bn.zeros((M, N), bn.float32))
     corner = bn.extract(sums, (0, 0), (16, 16))
-    store(out, sums + int(bn.count_nonzero(corner > 60)) % 3)
+    store(out, sums + int(bn.count_nonzero(corner > MIDDLE)) % 3)
 
 
 KERNELS = {
@@ -75,9 +76,9 @@ KERNELS = {
 
 def expected_of(kernel, product, x):
     if kernel is divided_later:
-        return product + np.count_nonzero(product[:16, :16] > 60) % 3
+        return product + np.count_nonzero(product[:16, :16] > MIDDLE) % 3
     if kernel is by_sums:
-        return product * (1 + np.count_nonzero(product > 60) % 2)
+        return product * (1 + np.count_nonzero(product > MIDDLE) % 2)
     if kernel is by_tile:
         return product * (np.count_nonzero(x) % 2)
     return product * (x[0] % 2 if kernel is by_atomic else 1 + (x[0] + 1) % 2)
