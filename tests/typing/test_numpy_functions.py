@@ -85,6 +85,8 @@ def test_functions_of_two_arrays(function, dtype):
 def test_functions_of_ints(dtype):
     agree(lambda x, y: np.gcd(x, y), random(dtype), random(dtype))
     agree(lambda x, y: np.lcm(x, y), random(dtype), random(dtype))
+    agree(lambda x: np.gcd(x, 12), random(dtype))
+    agree(lambda x: np.lcm(x, x[0]), random(dtype))
     agree(lambda x: np.bitwise_count(x), random(dtype))
 
 

@@ -175,7 +175,7 @@ def array_equal(a1, a2):
 def gcd(x, y):
     """The greatest common divisor of ints, not negative."""
     x, y = integers("gcd", x, y)
-    x, y = absolute(x), absolute(y)
+    x, y = absolute(x + y * 0), absolute(y + x * 0)  # of one shape and dtype
     while any_along(y != 0):
         x, y = choose(y == 0, x, y), choose(y == 0, y, x % y)
     return x
