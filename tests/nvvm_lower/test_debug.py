@@ -43,8 +43,8 @@ def test_a_printed_element_comes_with_program_and_index():
     found = lowered(PRINTED).nvvm_ir
     start = 'c"pid (%d, %d, %d) idx '
 
-    assert start + '(%d) 100%% \\22x\\22 = : (operand 0) %d\\0A\\00"' in found
-    assert start + '(%d) 100%% \\22x\\22 = : (operand 1) %f\\0A\\00"' in found
+    assert start + '(%1d) 100%% \\22x\\22 = : (operand 0) %d\\0A\\00"' in found
+    assert start + '(%1d) 100%% \\22x\\22 = : (operand 1) %f\\0A\\00"' in found
     assert start + '() 100%% \\22x\\22 = : (operand 2) %d\\0A\\00"' in found
 
 

@@ -14,7 +14,7 @@ WIDTHS = (24, 29, 30, 31, 32)
 @bn.jit
 def product(a, b, out, SUMS: bn.constexpr):
     total = bn.zeros((64, 32), SUMS)
-    for k in bn.spans(a.shape[1], 16):
+    for k in bn.spans(a.shape[1], 64):
         total = bn.dot(a[bn.span(0, 64), k], b[k, bn.span(0, 32)], total)
     out[bn.span(0, 64), bn.span(0, 32)] = total
 
@@ -22,7 +22,7 @@ def product(a, b, out, SUMS: bn.constexpr):
 def stored(launch, given: str, sums: object, made: str, width: int) -> tuple[np.ndarray, bool]:
     """Memory with rows of 48 elements, of which a product takes the first; whether TMA stored."""
     random = np.random.default_rng(width)
-    a, b = (random.integers(0, 3, shape).astype(given) for shape in ((61, 48), (48, 32)))
+    a, b = (random.integers(0, 3, shape).astype(given) for shape in ((61, 128), (128, 32)))
     memory = np.full((70, 48), 7).astype(made)
     expected = memory.copy()
     expected[:61, :width] = (a.astype(int) @ b.astype(int))[:, :width]

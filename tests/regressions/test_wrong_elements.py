@@ -180,9 +180,20 @@ def every_other(x, out, B: bn.constexpr):
     out[bn.span(0, B)] = x[::2]
 
 
-def test_slice_with_another_step_is_a_named_error(device):
+@bn.jit
+def every_other_loaded(x, out, B: bn.constexpr):
+    out[bn.span(0, B)] = x[::2][bn.span(0, B)]
+
+
+def test_slice_with_another_step_is_a_view(device):
     """NVIDIA/numba-cuda-mlir#262"""
-    with pytest.raises(BlockError, match="step") as caught:
+    x, out = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    device.run(every_other_loaded, 1, x, out, B=4)
+    np.testing.assert_array_equal(out, [0, 2, 4, 6, 0, 0, 0, 0])
+
+
+def test_array_as_a_value_is_a_named_error(device):
+    with pytest.raises(BlockError, match="given an array, accepted a tile") as caught:
         device.run(every_other, 1, np.zeros(8, np.float32), np.zeros(8, np.float32), B=4)
     assert "x[::2]" in str(caught.value)
 
