@@ -8,12 +8,22 @@ from types import FunctionType
 
 import numpy as np
 
-from blocknumba.typing.numpy_functions import WRITTEN
 from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.functions import (
-    concatenate, create, debug, dot, elementwise, order, parts, reduce, scan, search, shape,
+    concatenate,
+    create,
+    debug,
+    dot,
+    elementwise,
+    order,
+    parts,
+    reduce,
+    scan,
+    search,
+    shape,
     statistics,
 )
+from blocknumba.typing.numpy_functions import WRITTEN
 
 _MODULES = (concatenate, create, elementwise, order, reduce, scan, search, shape, statistics)
 _RENAMED = {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh",

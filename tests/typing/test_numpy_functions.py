@@ -151,6 +151,8 @@ def test_what_is_not_a_number_is_replaced():
     agree(lambda x: np.nan_to_num(x, nan=1.5, posinf=9, neginf=-9), random("float32"))
     agree(lambda x: np.isclose(x, x + 1e-9, equal_nan=True), random("float64"))
     agree(lambda x: np.quantile(x, 0.5), random("float32"))
+    infinite = np.array([[np.inf, 1, 2, 4]], np.float32)
+    agree(lambda x: np.average(x, 1, np.arange(4) + 1.0), infinite)
 
 
 @pytest.mark.parametrize("function, message", [

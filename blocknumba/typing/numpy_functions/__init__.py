@@ -12,8 +12,8 @@ from types import FunctionType
 
 import numpy as np
 
-from blocknumba.typing.numpy_functions import elementwise, parts, shapes, statistics
 from blocknumba.typing.function import BlockFunction
+from blocknumba.typing.numpy_functions import elementwise, parts, shapes, statistics
 
 _NAMES = {
     elementwise: {name: name for name in """square sign signbit positive fabs reciprocal deg2rad

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ml_dtypes import finfo
 
 from blocknumba.errors import BlockTypeError, require
-from blocknumba.tile_ir.ir.types import bool_, float32, float64, int32, int8
+from blocknumba.tile_ir.ir.types import bool_, float32, float64, int8, int32
 from blocknumba.typing import promotion
 from blocknumba.typing.context import describe, require_numbers
 from blocknumba.typing.function import function

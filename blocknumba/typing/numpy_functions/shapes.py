@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from blocknumba.errors import BlockTypeError, require
-from blocknumba.typing.numpy_functions.parts import accept, extents, tile, whole
 from blocknumba.tile_ir.ir.types import float64, int64
 from blocknumba.typing.function import function
 from blocknumba.typing.functions import create, shape
@@ -13,6 +12,7 @@ from blocknumba.typing.functions.elementwise import where as choose
 from blocknumba.typing.functions.parts import gather
 from blocknumba.typing.functions.reduce import sum as sum_along
 from blocknumba.typing.functions.shape import broadcast_to, flip, ravel, reshape
+from blocknumba.typing.numpy_functions.parts import accept, extents, tile, whole
 from blocknumba.typing.static_values import static_axis
 
 _arange, _full, _zeros, _ones, _empty = (create.arange, create.full, create.zeros, create.ones,

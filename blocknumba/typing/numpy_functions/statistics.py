@@ -7,26 +7,45 @@ import math
 import numpy as np
 
 from blocknumba.errors import BlockTypeError, BlockValueError, require
-from blocknumba.typing.numpy_functions.parts import (
-    accept, floats, is_tuple, kind, tile, wide_floats,
-)
-from blocknumba.typing.numpy_functions.shapes import taken
 from blocknumba.typing.function import function
 from blocknumba.typing.functions.create import cast
 from blocknumba.typing.functions.elementwise import (
-    FLOAT_FUNCTIONS, absolute, floating, where as choose,
+    FLOAT_FUNCTIONS,
+    absolute,
+    floating,
+)
+from blocknumba.typing.functions.elementwise import (
+    where as choose,
 )
 from blocknumba.typing.functions.order import sort
 from blocknumba.typing.functions.parts import extract
 from blocknumba.typing.functions.reduce import (
-    max as max_along, min as min_along, prod as prod_along, sum as sum_along,
+    max as max_along,
+)
+from blocknumba.typing.functions.reduce import (
+    min as min_along,
+)
+from blocknumba.typing.functions.reduce import (
+    prod as prod_along,
+)
+from blocknumba.typing.functions.reduce import (
+    sum as sum_along,
 )
 from blocknumba.typing.functions.scan import cummax, cummin, cumprod, cumsum
 from blocknumba.typing.functions.search import searchsorted
-from blocknumba.typing.functions.shape import ravel, reshape
+from blocknumba.typing.functions.shape import broadcast_to, ravel, reshape
 from blocknumba.typing.functions.statistics import mean
-from blocknumba.typing.static_values import static
 from blocknumba.typing.loops import static_range
+from blocknumba.typing.numpy_functions.parts import (
+    accept,
+    floats,
+    is_tuple,
+    kind,
+    tile,
+    wide_floats,
+)
+from blocknumba.typing.numpy_functions.shapes import taken
+from blocknumba.typing.static_values import static
 
 _isnan, _sqrt = FLOAT_FUNCTIONS["isnan"], FLOAT_FUNCTIONS["sqrt"]
 
@@ -38,9 +57,9 @@ def average(a, axis=None, weights=None, *, keepdims=False):
     a, weights = floats(a, weights)
     if axis is not None and len(weights.shape) == 1 and len(a.shape) > 1:
         weights = reshape(weights, _along(a.shape, axis))
-    weighted, weights = a * weights, a * 0 + weights
-    return sum_along(weighted, axis, keepdims=keepdims) / sum_along(weights, axis,
-                                                                    keepdims=keepdims)
+    weights = broadcast_to(weights, a.shape)
+    total = sum_along(weights, axis, keepdims=keepdims)
+    return sum_along(a * weights, axis, keepdims=keepdims) / total
 
 
 @function
