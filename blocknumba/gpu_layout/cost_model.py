@@ -23,7 +23,7 @@ from blocknumba.gpu_layout.layouts.registers import WARP_SIZE
 from blocknumba.tile_ir.analysis.live_tiles import WORD_BITS, live_tiles, words
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, attribute
-from blocknumba.tile_ir.ir.uses import carried, is_loop
+from blocknumba.tile_ir.ir.uses import carried, is_computed_from, is_loop
 from blocknumba.tile_ir.ops.cast import cast
 from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.map import map_
@@ -226,23 +226,10 @@ def _fit_one_warpgroup(fn: Function, features: frozenset[str]) -> bool:
     """
     loops = [[op for op in op.regions[0].ops if op.opdef is dot]
              for op in walk(fn.body) if is_loop(op)]
-    chained = [dots for dots in loops if len(dots) == 2 and _reads(dots[1].a, dots[0])]
+    chained = [dots for dots in loops if len(dots) == 2 and is_computed_from(dots[1].a, dots[0])]
     return "wgmma" in features and bool(chained) and len(chained) == len(loops) and all(
         chained_dot_registers(first.result.type, second.result.type, WARPGROUP) <= MAX_REGISTERS
         for first, second in chained)
-
-
-def _reads(value: Value, op: Op) -> bool:
-    """Whether a value is computed from the result of an op, within a region."""
-    waiting, seen = [value], set()
-    while waiting:
-        found = waiting.pop().owner
-        if found is op:
-            return True
-        if found is not None and found not in seen and not found.regions:
-            seen.add(found)
-            waiting += found.operands
-    return False
 
 
 def _are_few_sums(fn: Function, dots: list[Op], features: frozenset[str]) -> bool:

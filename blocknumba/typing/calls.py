@@ -146,6 +146,7 @@ _INSTEAD = {
     "at": "use bn.atomic_add(x.at[indices], value)",
 }
 
+
 def call(context: Context, callee: object, arguments: tuple, keywords: dict[str, object]) -> object:
     """The value of a call.
 
@@ -179,6 +180,7 @@ def call(context: Context, callee: object, arguments: tuple, keywords: dict[str,
     raise UnsupportedError(f"{describe(callee)} cannot be called in a kernel",
                            hint=_INSTEAD.get(getattr(callee, "__name__", ""), _WHAT_CAN_BE_CALLED))
 
+
 def _in_order(callee: object, arguments: tuple, keywords: dict[str, object]) -> tuple:
     """All arguments of a call of a scalar function by position, defaults between them too.
 
@@ -204,10 +206,12 @@ def _call_function(context: Context, function: BlockFunction, arguments: tuple,
     bound = function.bind(arguments, keywords)
     return function.rule(context, *bound.args, **bound.kwargs)
 
+
 def _bool(context: Context, x: object = False) -> object:
     if isinstance(x, tuple) or x is None or isinstance(x, str):
         return bool(x)
     return context.dialect.truth(context, x, "a condition")
+
 
 def _int(context: Context, x: object = 0) -> object:
     """A scalar as a Python int; a tile in int32, or in int64 where its ints need it."""
@@ -220,6 +224,7 @@ def _int(context: Context, x: object = 0) -> object:
     result = context.cast(value, dtype)
     return Number(result) if is_scalar else result
 
+
 def _float(context: Context, x: object = 0.0) -> object:
     """A scalar as a Python float; a tile in float32, or in float64 where it is."""
     require_numbers("float", x)
@@ -229,6 +234,7 @@ def _float(context: Context, x: object = 0.0) -> object:
     is_wide = value.type.dtype.is_float and value.type.dtype.bits == 64
     return value if is_wide else context.cast(value, float32)
 
+
 def _len(context: Context, x: object) -> object:
     if isinstance(x, tuple):
         return len(x)
@@ -236,6 +242,7 @@ def _len(context: Context, x: object) -> object:
     if not extents:
         raise UnsupportedError(f"len: given {describe(x)}, accepted a tuple, a tile or an array")
     return number(extents[0])
+
 
 def _extreme(name: str):
     """min(...) and max(...): of several scalars or tiles, or of one tile's elements."""
@@ -256,30 +263,38 @@ def _extreme(name: str):
         return result
     return rule
 
+
 def _is_tile(operand: object) -> bool:
     return isinstance(operand, Value) and bool(operand.type.shape)
 
+
 def _range(context: Context, start: object, stop: object = None, step: object = 1, /) -> object:
     return spans.range_.rule(context, start, stop, step)
+
 
 def _text(context: Context, *values: object, **keywords: object) -> object:
     given = " and ".join(map(describe, (*values, *keywords.values())))
     raise UnsupportedError(f"text: given {given}, accepted values that are known at compile time",
                            hint="bn.device_print prints values of run time")
 
+
 def _slice(context: Context, *bounds: object) -> slice:
     return slice(*bounds)
+
 
 def _pow(context: Context, x: object, y: object) -> object:
     return elementwise.binary(context, "power", x, y)
 
+
 def _divmod(context: Context, x: object, y: object) -> tuple:
     return tuple(elementwise.binary(context, name, x, y) for name in ("floordiv", "mod"))
+
 
 def _round(context: Context, x: object, ndigits: object = None) -> object:
     if ndigits is None:
         return elementwise.round.rule(context, x)
     return rounded.rule(context, x, ndigits)
+
 
 def _sum(context: Context, x: object, *start: object, **keywords: object) -> object:
     if isinstance(x, tuple) and len(start) < 2 and not keywords:
@@ -294,6 +309,7 @@ def _sum(context: Context, x: object, *start: object, **keywords: object) -> obj
             hint="bn.sum(x, axis=...) adds along an axis")
     return _call_function(context, reduce.sum, (x,), keywords)
 
+
 def _of_tuples(function: type):
     """enumerate, zip, reversed and tuple, of tuples: a tuple."""
     def rule(context: Context, *tuples: object) -> tuple:
@@ -303,6 +319,7 @@ def _of_tuples(function: type):
                                        "tuples", hint="loop over range(...) and index the array")
         return tuple(function(*tuples))
     return rule
+
 
 def _truths(name: str, join: str):
     """any(...) and all(...): of a tuple of scalars, or of a tile's elements."""
@@ -315,6 +332,7 @@ def _truths(name: str, join: str):
         return result
     return rule
 
+
 _BUILTINS = {made: BlockFunction(rule, made.__name__) for made, rule in (
     (bool, _bool), (int, _int), (float, _float), (len, _len), (slice, _slice),
     (round, _round),
@@ -323,11 +341,13 @@ _BUILTINS = {made: BlockFunction(rule, made.__name__) for made, rule in (
     (range, _range), *((function, _text) for function in (str, repr, format)),
     *((function, _of_tuples(function)) for function in (enumerate, zip, reversed, tuple)))}
 
+
 def _lookup_builtin(context: Context, callee: object) -> BlockFunction | None:
     try:
         return context.dialect.builtins.get(callee) or _BUILTINS.get(callee)
     except TypeError:
         return None
+
 
 def _as_dtype(callee: object) -> DType | None:
     if not isinstance(callee, (type, DType, np.dtype)):

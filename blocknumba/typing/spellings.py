@@ -10,17 +10,7 @@ import numpy as np
 
 from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.functions import (
-    concatenate,
-    create,
-    debug,
-    dot,
-    elementwise,
-    order,
-    parts,
-    reduce,
-    scan,
-    search,
-    shape,
+    concatenate, create, debug, dot, elementwise, order, parts, reduce, scan, search, shape,
     statistics,
 )
 from blocknumba.typing.numpy_functions import WRITTEN

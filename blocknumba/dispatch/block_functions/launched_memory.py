@@ -60,8 +60,8 @@ class _Needs:
             return
         driver = require_driver("block_function")
         target = target_of(driver, driver.current_device())
-        others, present = function.attrs.shared + total - self.own_bytes, (
-            target.shared_bytes_per_block)
+        others = function.attrs.shared + total - self.own_bytes
+        present = target.shared_bytes_per_block
         require(others + self.own_bytes <= present, "block function: needs {} bytes of shared "
                 "memory, beside {} of arrays of the kernel that calls it, accepted {} together",
                 self.own_bytes, others, present, error=ResourceError,

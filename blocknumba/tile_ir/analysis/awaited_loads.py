@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from blocknumba.tile_ir.ir.function import Op, Region, Value
+from blocknumba.tile_ir.ir.uses import is_computed_from
 from blocknumba.tile_ir.ops.memory import load, store
 
 
@@ -20,19 +21,7 @@ def loads_to_await(region: Region) -> dict[Op, Op]:
             found |= loads_to_await(inner)
         if op.opdef is load and not op.pointer.type.is_scalar:
             loads[op.pointer] = op
-        elif op.opdef is store and op.pointer in loads and not _needs(op.value, loads[op.pointer]):
+        elif op.opdef is store and op.pointer in loads and not is_computed_from(
+                op.value, loads[op.pointer]):
             found[op] = loads[op.pointer]
     return found
-
-
-def _needs(value: Value, source: Op) -> bool:
-    """Whether a value is computed from the result of an op."""
-    waiting, seen = [value], set()
-    while waiting:
-        owner = waiting.pop().owner
-        if owner is source:
-            return True
-        if owner is not None and owner not in seen:
-            seen.add(owner)
-            waiting += owner.operands
-    return False

@@ -124,3 +124,16 @@ class Uses:
                 found[op] = regions
                 waiting += [(inner, *regions) for inner in op.regions]
         return found
+
+
+def is_computed_from(value: Value, source: Op) -> bool:
+    """Whether a value is computed from a result of an op, within a region."""
+    waiting, seen = [value], set()
+    while waiting:
+        owner = waiting.pop().owner
+        if owner is source:
+            return True
+        if owner is not None and owner not in seen:
+            seen.add(owner)
+            waiting += owner.operands
+    return False

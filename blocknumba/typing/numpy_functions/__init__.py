@@ -26,7 +26,7 @@ _NAMES = {
             "round": "rounded", "around": "rounded", "clip": "clipped"},
     shapes: {name: name for name in """zeros ones empty full zeros_like ones_like full_like arange
         linspace eye identity tri tril triu diag diagonal trace outer fliplr flipud rot90 hstack
-        vstack column_stack take transpose permute_dims matrix_transpose moveaxis atleast_1d
+        vstack column_stack take transpose matrix_transpose moveaxis atleast_1d
         atleast_2d ndim size asarray""".split()} | {
         "permute_dims": "transpose", "tile": "tiled", "shape": "shape_of"},
     statistics: {name: name for name in """average quantile percentile vecdot inner vdot polyval

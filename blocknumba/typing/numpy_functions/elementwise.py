@@ -5,32 +5,15 @@ from __future__ import annotations
 from blocknumba.tile_ir.ir.types import uint8
 from blocknumba.typing.functions.create import cast, zeros_like
 from blocknumba.typing.functions.elementwise import (
-    BIT_FUNCTIONS,
-    FLOAT_FUNCTIONS,
-    absolute,
-    floating,
-    maximum,
+    BIT_FUNCTIONS, FLOAT_FUNCTIONS, absolute, floating, maximum, where as choose,
 )
-from blocknumba.typing.functions.elementwise import (
-    where as choose,
-)
-from blocknumba.typing.functions.reduce import all as all_along
-from blocknumba.typing.functions.reduce import any as any_along
+from blocknumba.typing.functions.reduce import all as all_along, any as any_along
 from blocknumba.typing.numpy_functions.parts import (
-    accept,
-    double,
-    floats,
-    integers,
-    is_tuple,
-    kind,
-    largest,
-    number,
-    wide,
-    wide_floats,
+    accept, double, floats, integers, is_tuple, kind, largest, number, wide, wide_floats,
 )
 
-(_copysign, _exp, _exp2, _isfinite, _isinf, _isnan, _log1p, _rint, _sin, _trunc) = (
-    FLOAT_FUNCTIONS[name] for name in "copysign exp exp2 isfinite isinf isnan log1p rint sin "
+(_copysign, _exp, _exp2, _isfinite, _isinf, _isnan, _log1p, _sin, _trunc) = (
+    FLOAT_FUNCTIONS[name] for name in "copysign exp exp2 isfinite isinf isnan log1p sin "
     "trunc".split())
 _popc = BIT_FUNCTIONS["popc"]
 _PI, _LOG_2, _LOG2_E = 3.141592653589793, 0.6931471805599453, 1.4426950408889634

@@ -10,26 +10,12 @@ from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.typing.function import function
 from blocknumba.typing.functions.create import cast
 from blocknumba.typing.functions.elementwise import (
-    FLOAT_FUNCTIONS,
-    absolute,
-    floating,
-)
-from blocknumba.typing.functions.elementwise import (
-    where as choose,
+    FLOAT_FUNCTIONS, absolute, floating, where as choose,
 )
 from blocknumba.typing.functions.order import sort
 from blocknumba.typing.functions.parts import extract
 from blocknumba.typing.functions.reduce import (
-    max as max_along,
-)
-from blocknumba.typing.functions.reduce import (
-    min as min_along,
-)
-from blocknumba.typing.functions.reduce import (
-    prod as prod_along,
-)
-from blocknumba.typing.functions.reduce import (
-    sum as sum_along,
+    max as max_along, min as min_along, prod as prod_along, sum as sum_along,
 )
 from blocknumba.typing.functions.scan import cummax, cummin, cumprod, cumsum
 from blocknumba.typing.functions.search import searchsorted
@@ -37,12 +23,7 @@ from blocknumba.typing.functions.shape import broadcast_to, ravel, reshape
 from blocknumba.typing.functions.statistics import mean
 from blocknumba.typing.loops import static_range
 from blocknumba.typing.numpy_functions.parts import (
-    accept,
-    floats,
-    is_tuple,
-    kind,
-    tile,
-    wide_floats,
+    accept, floats, is_tuple, kind, tile, wide_floats,
 )
 from blocknumba.typing.numpy_functions.shapes import taken
 from blocknumba.typing.static_values import static
