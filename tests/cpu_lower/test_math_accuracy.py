@@ -128,6 +128,18 @@ def test_the_gamma_function_over_its_range(name, low, high):
 
 
 @WITH_LONG_DOUBLE
+def test_lgamma_is_finite_to_the_end_of_its_range():
+    last = np.float64(2.5599833278516383e305)
+    below = last - np.random.default_rng().uniform(0, 1e303, SAMPLES)
+    found = compute("lgamma", np.array([np.nextafter(last, np.inf), last]))
+
+    check("lgamma", np.append(below, last))
+
+    assert found[0] == np.inf
+    assert found[1] == np.finfo(np.float64).max
+
+
+@WITH_LONG_DOUBLE
 def test_the_complementary_error_function_keeps_its_digits_in_the_tail():
     rng = np.random.default_rng()
     for dtype, last in ((np.float32, 10.4), (np.float64, 27.5)):

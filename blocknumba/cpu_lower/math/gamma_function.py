@@ -21,8 +21,8 @@ from blocknumba.cpu_lower.vectors import (
 STIRLING = 8.0
 # gamma is infinite, and of negative numbers 0, from less than this on; the sine of it is not 0.
 GAMMA_LIMIT = 200.5
-# lgamma of larger numbers is infinite.
-LGAMMA_LIMIT = 2.5563481638716906e305
+# lgamma of larger float64 numbers rounds to infinity.
+LGAMMA_LIMIT = 2.5599833278516383e305
 
 
 def _small_gamma(x: Vector) -> Vector:
