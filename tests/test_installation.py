@@ -20,7 +20,7 @@ SOURCES = ("setup.cfg", "setup.py", "pyproject.toml", "README.md", "LICENSE", "M
            "examples", "perf", "tests")
 EXAMPLES = [path for pattern in ("*.py", "tutorial/*.py", "gallery/*.py")
             for path in (ROOT / "examples").glob(pattern)]
-NOT_IN_THE_SDIST = {".ci/more", ".ci/run", ".gitignore"}  # of the repository
+NOT_IN_THE_SDIST = {".ci/gpu", ".ci/more", ".ci/run", ".gitignore"}  # of the repository
 BUILD = """
 import sys
 from setuptools import build_meta
