@@ -10,6 +10,7 @@ import blocknumba as bn
 import blocknumba.triton as triton
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "docs" / "extensions"))
+from entries import entries  # noqa: E402
 from members import CLASSES, PAGE, Row, Section, meaning, members, public, sections  # noqa: E402
 
 MEMBERS = {title: names for title, names in members().items() if names}
@@ -19,7 +20,7 @@ SECTIONS = {section.title: section for section in sections()}
 def shown(value: object) -> str:
     """A value on one line; of floats of NumPy four decimals, which all devices share."""
     if isinstance(value, tuple):
-        return f"({', '.join(map(shown, value))})"
+        return f"({', '.join(map(shown, value))}{',' * (len(value) == 1)})"
     if isinstance(value, (np.ndarray, np.generic)):
         is_float = value.dtype.kind == "f"
         value = (value.astype(float).round(4) if is_float else value).tolist()
@@ -43,6 +44,16 @@ def test_every_public_member_has_a_row():
 
     assert {title: sorted(names) for title, names in MEMBERS.items()} == {
         title: sorted(names) for title, names in rows.items()}
+
+
+def test_a_public_class_has_a_section():
+    """Its own, or that of a base with the same members."""
+    described = {cls: public(cls) for cls, _ in CLASSES.values()}
+    missing = [name for name, entry in entries().items() if isinstance(entry.value, type)
+               and public(entry.value) and public(entry.value) not in
+               [names for cls, names in described.items() if issubclass(entry.value, cls)]]
+
+    assert missing == []
 
 
 def test_a_member_that_is_not_public_is_there():

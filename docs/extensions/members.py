@@ -15,6 +15,7 @@ from entries import REFERENCE, Entry
 
 import blocknumba as bn
 from blocknumba import errors, testing, triton
+from blocknumba.dispatch.block_functions.block_function import DeviceBlockFunction
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.layouts import KernelLayout, Layouts
 from blocknumba.dispatch.compile.native import NativeStats
@@ -23,10 +24,16 @@ from blocknumba.dispatch.compile.stats import Access, Dot, Ring, Stats
 from blocknumba.dispatch.launch.bound import LaunchEvent
 from blocknumba.dispatch.launch.device import Device
 from blocknumba.dispatch.tune.autotune import Autotuner
+from blocknumba.dispatch.tune.key import Pruning
+from blocknumba.dispatch.tune.layers import Heuristics
 from blocknumba.dispatch.tune.store import Row as TimedRow, Timing, Timings
 from blocknumba.errors import BlockError
 from blocknumba.testing.report import Results
 from blocknumba.tile_ir.ir.types import DType
+from blocknumba.triton.compiler.compiler import ASTSource
+from blocknumba.triton.runtime import autotuner as triton_tuning
+from blocknumba.triton.runtime.jit import KernelParam
+from blocknumba.triton.tools.tensor_descriptor import TensorDescriptor
 from blocknumba.typing import evaluate
 from blocknumba.typing.values import Array, BlockPointer, Descriptor, Span
 
@@ -44,6 +51,9 @@ _ITEM = re.compile(r"(?:^|\.\s\s+|\n)(?P<names>\w+(?:, \w+)*): (?P<text>.*?)"
 _OF_LAUNCHES = {"captures", "chosen", "compile", "execute", "last_choice", "launcher_of",
                 "new_code", "origin", "prepare", "prepare_read", "remake", "require_name",
                 "specialize"}
+# and so are those of tuners and heuristics
+_OF_LAYERS = {"all_chosen", "chosen", "complete", "last_choice", "named", "origin", "remake",
+              "require_free", "require_name"}
 CLASSES = {
     "Kernels": (bn.Kernel, _OF_LAUNCHES),
     "Compiled kernels": (Compiled, {"chosen", "effects", "handle", "interpreter", "is_for",
@@ -60,8 +70,10 @@ CLASSES = {
     "Devices": (Device, set()),
     "Launch events": (LaunchEvent, set()),
     "Configurations": (bn.Config, set()),
-    "Tuned kernels": (Autotuner, {"all_chosen", "chosen", "complete", "last_choice", "named",
-                                  "origin", "remake", "require_free", "require_name"}),
+    "Tuned kernels": (Autotuner, _OF_LAYERS),
+    "Pruning": (Pruning, {"keep"}),
+    "Kernels with heuristics": (Heuristics, _OF_LAYERS - {"all_chosen"}),
+    "Block functions": (DeviceBlockFunction, {"bind", "code", "promise", "taken_apart"}),
     "Timings": (Timings, set()),
     "A row of timings": (TimedRow, set()),
     "A timing": (Timing, {"failed"}),
@@ -74,6 +86,17 @@ CLASSES = {
     "Kernels of Triton's dialect": (triton.JITFunction, {
         *_OF_LAUNCHES, "inspect_asm", "inspect_llvm", "inspect_sass", "inspect_tile", "options",
         "python_function", "signature", *filter(str.isidentifier, vars(bn.Kernel))}),
+    "Parameters of kernels of Triton's dialect": (KernelParam, set()),
+    "Launchers of your own": (triton.KernelInterface, set()),
+    "Triton's configurations": (triton.Config, set()),
+    "Triton's tuned kernels": (triton_tuning.Autotuner, set()),
+    "Triton's heuristics": (triton_tuning.Heuristics, set()),
+    "Stand-ins for tensors": (triton.MockTensor, set()),
+    "Tensors read as others": (triton.TensorWrapper, set()),
+    "Tensor descriptors on the host": (TensorDescriptor, set()),
+    "Sources for compile": (ASTSource, set()),
+    "Errors of compilation, Triton's": (triton.CompilationError, set()),
+    "Errors of resources, Triton's": (triton.OutOfResources, set()),
 }
 """The classes of objects that users meet outside of kernels, by section; and their members that
 are not public."""

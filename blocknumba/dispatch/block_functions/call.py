@@ -60,10 +60,9 @@ class Caller:
 class CallableKernel:
     """A kernel with its constants and number of warps, callable in kernels of Numba.
 
-    kernel: of @bn.jit.   constants: values by name.   options: of its code.
+    kernel: what it runs.   constants: values by name.   options: of its code.
     link: how its code gets into the caller: "ir", by libNVVM; "ltoir", by nvJitLink.
     promise: of its callers.
-    num_warps, threads: of the blocks that may call it: (threads, 1, 1).
     """
 
     def __init__(self, kernel: Kernel, constants: Mapping[str, object], options: Options,
@@ -76,11 +75,12 @@ class CallableKernel:
 
     @property
     def num_warps(self) -> int:
+        """Warps of a block that calls it."""
         return self.options.num_warps
 
     @property
     def threads(self) -> int:
-        """Of a block that calls it, all along x."""
+        """Threads of a block that calls it, all along x."""
         return self.num_warps * Target.warp_size
 
     @property

@@ -19,6 +19,7 @@ _DIVISIBILITY = "tt.divisibility"
 class ASTSource:
     """A kernel with the types of its arguments.
 
+    fn: the kernel.  name: its name.
     signature: name -> "*fp32", "i32" and the like, or "constexpr".
     constants: name -> value of a constexpr, also under the position of the parameter.
     attrs: position -> [["tt.divisibility", 16]].
