@@ -50,7 +50,8 @@ class ParametersSignature(Signature):
 class KernelParam:
     """A parameter of a kernel.
 
-    num: its position.  parameter: as inspect describes it.  is_constexpr: a constant at compile time.
+    num: its position.  parameter: as inspect describes it.
+    is_constexpr: a constant at compile time.
     do_not_specialize, do_not_specialize_on_alignment: as jit was told.
     """
 
