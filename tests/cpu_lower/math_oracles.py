@@ -143,3 +143,24 @@ def special_numbers(dtype: type) -> np.ndarray:
         np.nextafter(one, dtype(2)), math.pi / 4, math.pi / 2, 1.5, 2, 2.5, 3, 7, 7.5, 8, 10, 22,
         33, 170, 171, 1e5, 2.0**30, 1e22, limits.max / 2, limits.max, np.inf, np.nan], dtype)
     return np.concatenate([positive, -positive])
+
+
+def limits(dtype: type) -> np.ndarray:
+    """Where values overflow, vanish, change their sign or their polynomial, in long double.
+
+    Multiples of pi / 4 and ln(2) / 2, the ends of exponents, integers and halves, zeros of
+    lgamma, numbers from which on a function is 1, x or infinite.
+    """
+    f, ln_two = np.finfo(dtype), np.log(Long(2))
+    ends = np.array([f.max, f.tiny, f.smallest_subnormal], Long)
+    points = np.concatenate([
+        ends, ends[:1] / 2, ends[:1] / 4, np.sqrt(ends), np.log(ends), np.log(ends) - ln_two,
+        np.log(ends[:1]) + ln_two, np.log2(ends), np.log10(ends),
+        Long(f.eps) ** np.array([1, Long(1) / 2, Long(1) / 3, -1]), PI / 4 * np.arange(1, 40),
+        ln_two / 2 * np.arange(1, 30), np.sqrt([Long(0.5), Long(2)]), np.arange(1, 26) / Long(2),
+        [20, 22, 26.5, 27.2, 9.2, 10.05, 35.04, 38, 42, 171.6243769563027, 177.5, 184, 0.25, 0.75,
+         2.0**17, 2.0**30, 2.0**-12, 2.0**-20, 2.0**-27, 2.0**-60, 2.5599833278516383e305],
+        [2.457024738220801, 2.747682646727412, 3.143580888349981, 3.955294284858598,
+         4.039361839740537, 4.991544640560048, 5.008218168440114]]).astype(Long)
+    points = points[points <= f.max]
+    return np.concatenate([points, -points])

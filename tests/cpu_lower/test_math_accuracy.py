@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from math_oracles import Long, exact_value, special_numbers
+from math_oracles import Long, exact_value, limits, special_numbers
 from vector_loops import compute, ulps
 
 from blocknumba.cpu_lower.math import FUNCTIONS
@@ -51,9 +51,20 @@ def near_one(rng, dtype, shape):
     return (1 + rng.standard_normal(shape) * 10.0 ** rng.uniform(-6, -1, shape)).astype(dtype)
 
 
+def near_limits(rng, dtype, shape):
+    """Some floats from a limit, and some share of it: nearer ones as often as far ones."""
+    points = rng.choice(limits(dtype), shape)
+    share = 10.0 ** rng.uniform(-18, -1, shape) * rng.choice([-1, 1], shape)
+    with np.errstate(over="ignore"):
+        beside = (points * (1 + share)).astype(dtype)
+    bits = np.dtype(f"i{beside.itemsize}")
+    moved = (points.astype(dtype).view(bits) + rng.integers(-40, 41, shape, bits)).view(dtype)
+    return np.where(rng.random(shape) < 0.5, beside, moved)
+
+
 @both_dtypes
 @every_function
-@pytest.mark.parametrize("draw", [of_any_bits, of_moderate_size, near_one])
+@pytest.mark.parametrize("draw", [of_any_bits, of_moderate_size, near_one, near_limits])
 def test_errors_are_as_small_as_stated(name, dtype, draw):
     rng = np.random.default_rng()
     operands = list(draw(rng, dtype, (FUNCTIONS[name].arity, SAMPLES)))
@@ -116,6 +127,22 @@ def test_a_power_has_the_digits_that_a_large_exponent_asks_for():
         x = np.where(x == 1, dtype(2), x)
         y = (rng.uniform(-most, most, SAMPLES) / np.log(x.astype(Long))).astype(dtype)
         check("power", x, y)
+
+
+@WITH_LONG_DOUBLE
+@both_dtypes
+def test_powers_are_right_where_they_overflow_and_vanish(dtype):
+    rng = np.random.default_rng()
+    f = np.finfo(dtype)
+    ends = np.log(np.array([f.max, f.tiny, f.smallest_subnormal], Long))
+    ends = np.append(ends, ends[-1] - np.log(Long(2)))
+    x = np.concatenate([rng.uniform(0.01, 4, SAMPLES), 10.0 ** rng.uniform(-30, 30, SAMPLES)])
+    x = x.astype(dtype)
+    x[x == 1] = 2
+    share = 10.0 ** rng.uniform(-17, -2, x.size) * rng.choice([-1, 1], x.size)
+
+    check("power", x, (rng.choice(ends, x.size) * (1 + share) / np.log(x.astype(Long))).astype(
+        dtype))
 
 
 @WITH_LONG_DOUBLE
