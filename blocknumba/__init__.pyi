@@ -386,7 +386,8 @@ def join(x: Any, y: Any) -> Any:
 
 def lgamma(x: Any) -> Any:
     """Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ...  Error: at
-    most 6 units in the last place, of 1 where the result is less."""
+    most 16 units in the last place, those of 1 where the result is less, and of lgamma(-x) below
+    0."""
 
 def load(pointer: Any, mask: Any = None, other: Any = None, boundary_check: Any = Ellipsis,
          padding_option: Any = "", cache_modifier: Any = "", eviction_policy: Any = "",

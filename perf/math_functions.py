@@ -22,7 +22,7 @@ import numba
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests/cpu_lower"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/cpu_lower")]
 from math_oracles import NUMPY_NAMES, exact_value  # noqa: E402
 from vector_loops import compute, native  # noqa: E402
 

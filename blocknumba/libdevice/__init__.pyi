@@ -685,7 +685,8 @@ def ldexpf(x: Any, n: Any) -> Any:
 
 def lgamma(x: Any) -> Any:
     """Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ...  Error: at
-    most 6 units in the last place, of 1 where the result is less."""
+    most 16 units in the last place, those of 1 where the result is less, and of lgamma(-x) below
+    0."""
 
 def lgammaf(x: Any) -> Any:
     """lgamma of float32."""

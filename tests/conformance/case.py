@@ -29,7 +29,7 @@ class Case:
     it apart from others of the op.   kernel: the function, or what makes it when it is asked for.
     arguments: arrays and scalars by name; arrays named in expected are written.
     expected: the arrays afterwards; ulps: how far floats may be off, in units in the last place;
-    absolute: how far they may be off besides.
+    absolute: how far they may be off besides, all of them or each.
     signed_zeros: whether 0.0 and -0.0 must be told apart.
     """
 
@@ -40,7 +40,7 @@ class Case:
     expected: Mapping[str, np.ndarray]
     grid: tuple[int, int, int] = (1, 1, 1)
     ulps: int = 0
-    absolute: float = 0.0
+    absolute: float | np.ndarray = 0.0
     signed_zeros: bool = field(default=True)
 
     def __str__(self) -> str:
@@ -144,7 +144,7 @@ def _case(name: str, title: str, emit: Emit, tiles: Sequence[np.ndarray],
 
 
 def one_op_case(name: str, title: str, tiles: list[np.ndarray], expected: list[np.ndarray], *,
-                ulps: int = 0, absolute: float = 0.0, signed_zeros: bool = True,
+                ulps: int = 0, absolute: float | np.ndarray = 0.0, signed_zeros: bool = True,
                 **attrs: object) -> Case:
     """A case of one op on arrays: expected are its results."""
     def emit(builder: Builder, values: list[Value]) -> Sequence[Value]:

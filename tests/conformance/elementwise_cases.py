@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 
@@ -11,7 +12,7 @@ import numpy as np
 from blocknumba.tile_ir.ir.function import OpDef
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import DTYPES, DType, TileType
-from blocknumba.tile_ir.ops.elementwise import ERROR_OF_ONE, ERROR_ULPS
+from blocknumba.tile_ir.ops.elementwise import ERROR_OF_TERMS, ERROR_ULPS
 
 from case import Case, covers, one_op_case
 from oracle import COMPARISON, EXACT, INTEGER, NEAR, near, wrapped
@@ -47,14 +48,17 @@ def element(name: str, dtype: DType, *values: bool | int | float) -> bool | int 
 
 def elementwise_case(name: str, title: str, dtype: DType, tiles: list[np.ndarray]) -> Case:
     """A case whose result is computed element by element."""
-    rows = zip(*(tile.ravel().tolist() for tile in tiles))
+    rows = [*zip(*(tile.ravel().tolist() for tile in tiles))]
     kind = np.dtype(bool) if name in COMPARISON else dtype.numpy
     results = [element(name, dtype, *row) for row in rows]
     results = np.array(results, kind if kind.kind in "biu" else np.float64).astype(kind)
     ulps = ERROR_ULPS.get(name, 0) if dtype.is_float else 0
-    of_one = ulps * float(ml_dtypes.finfo(kind).eps) if name in ERROR_OF_ONE else 0.0
+    absolute = np.zeros(tiles[0].size)
+    if name in ERROR_OF_TERMS:
+        terms = [max(1, near(name, (-x,), dtype)) if -math.inf < x < 0 else 1 for (x,) in rows]
+        absolute = ulps * float(ml_dtypes.finfo(kind).eps) * np.array(terms, np.float64)
     return one_op_case(name, title, tiles, [results.reshape(tiles[0].shape)],
-                       ulps=min(ulps, 1) if dtype.bits == 16 else ulps, absolute=of_one,
+                       ulps=min(ulps, 1) if dtype.bits == 16 else ulps, absolute=absolute,
                        signed_zeros=name not in _EITHER_ZERO)
 
 
@@ -75,8 +79,8 @@ def _drawn(whole: Case, dtype: DType, shape: tuple[int, ...]) -> Case:
     chosen = np.random.default_rng((len(shape), *shape)).integers(0, rows, shape)
     tiles = [value[chosen] for name, value in whole.arguments.items() if name.startswith("a")]
     return one_op_case(whole.op, f"{dtype}-{'x'.join(map(str, shape)) or 'scalar'}", tiles,
-                       [whole.expected["out0"][chosen]], ulps=whole.ulps, absolute=whole.absolute,
-                       signed_zeros=whole.signed_zeros)
+                       [whole.expected["out0"][chosen]], ulps=whole.ulps,
+                       absolute=whole.absolute[chosen.ravel()], signed_zeros=whole.signed_zeros)
 
 
 for _name in ELEMENTWISE:

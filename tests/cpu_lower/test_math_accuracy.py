@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from math_oracles import Long, exact_value, limits, special_numbers
-from vector_loops import compute, ulps
+from math_oracles import DRAWS, Long, exact_value, of_moderate_size, special_numbers, ulps
+from vector_loops import compute
 
 from blocknumba.cpu_lower.math import FUNCTIONS
 
@@ -37,34 +37,9 @@ def check(name: str, *operands: np.ndarray) -> None:
         f"exactly {exact[worst]!r}: {distance[worst]:.3f} ulps")
 
 
-def of_any_bits(rng, dtype, shape):
-    """Floats of all magnitudes, NaN too."""
-    size = np.dtype(dtype).itemsize
-    return rng.integers(0, 256, (*shape, size), dtype=np.uint8).view(dtype)[..., 0]
-
-
-def of_moderate_size(rng, dtype, shape):
-    return (rng.standard_normal(shape) * 10.0 ** rng.uniform(-4, 3, shape)).astype(dtype)
-
-
-def near_one(rng, dtype, shape):
-    return (1 + rng.standard_normal(shape) * 10.0 ** rng.uniform(-6, -1, shape)).astype(dtype)
-
-
-def near_limits(rng, dtype, shape):
-    """Some floats from a limit, and some share of it: nearer ones as often as far ones."""
-    points = rng.choice(limits(dtype), shape)
-    share = 10.0 ** rng.uniform(-18, -1, shape) * rng.choice([-1, 1], shape)
-    with np.errstate(over="ignore"):
-        beside = (points * (1 + share)).astype(dtype)
-    bits = np.dtype(f"i{beside.itemsize}")
-    moved = (points.astype(dtype).view(bits) + rng.integers(-40, 41, shape, bits)).view(dtype)
-    return np.where(rng.random(shape) < 0.5, beside, moved)
-
-
 @both_dtypes
 @every_function
-@pytest.mark.parametrize("draw", [of_any_bits, of_moderate_size, near_one, near_limits])
+@pytest.mark.parametrize("draw", DRAWS)
 def test_errors_are_as_small_as_stated(name, dtype, draw):
     rng = np.random.default_rng()
     operands = list(draw(rng, dtype, (FUNCTIONS[name].arity, SAMPLES)))

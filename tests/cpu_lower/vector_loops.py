@@ -1,4 +1,4 @@
-"""Native loops over arrays that call one vector function, and errors in units in the last place."""
+"""Native loops over arrays that call one vector function."""
 
 from __future__ import annotations
 
@@ -91,26 +91,3 @@ def compute(name: str, *operands: np.ndarray, lanes: int | None = None) -> np.nd
     native(name, dtype.name, lanes)(
         result.ctypes.data, *(x.ctypes.data for x in wide), padded // lanes)
     return result[:size].reshape(operands[0].shape)
-
-
-def ulps(found: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """The distance of floats to exact values, in units in the last place of the exact value.
-
-    exact: values of a wider format.  Where both are infinite, or both NaN, it is 0; where one of
-    them is, it is 1e300, but that a value which rounds to infinity counts as the number after
-    the largest.
-    """
-    limits = np.finfo(found.dtype)
-    with np.errstate(all="ignore"):
-        magnitude = np.abs(np.where(np.isfinite(exact), exact, 1))
-        # the exponent of the result's unit: that of a subnormal number is the least
-        exponent = np.maximum(np.frexp(magnitude)[1] - 1, limits.minexp) - limits.nmant
-        beyond = exact.dtype.type(2) ** limits.maxexp
-        given = found.astype(exact.dtype)
-        given = np.where(np.isinf(given) & np.isfinite(exact), np.copysign(beyond, given), given)
-        exact = np.where((np.abs(exact) > beyond) & np.isfinite(exact) & np.isinf(found),
-                         np.copysign(beyond, exact), exact)
-        distance = np.ldexp(np.abs(given - exact), -exponent)
-    same = (given == exact) | (np.isnan(given) & np.isnan(exact))
-    distance = np.where(same, 0, np.where(np.isnan(distance), np.inf, distance))
-    return np.minimum(distance, np.float64(1e300)).astype(np.float64)

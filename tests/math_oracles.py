@@ -1,4 +1,4 @@
-"""Values of the mathematical ops in a format wider than their operands."""
+"""Values of the mathematical ops in a format wider than their operands, and what to try them on."""
 
 from __future__ import annotations
 
@@ -164,3 +164,55 @@ def limits(dtype: type) -> np.ndarray:
          4.039361839740537, 4.991544640560048, 5.008218168440114]]).astype(Long)
     points = points[points <= f.max]
     return np.concatenate([points, -points])
+
+
+def ulps(found: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """The distance of floats to exact values, in units in the last place of the exact value.
+
+    exact: values of a wider format.  Where both are infinite, or both NaN, it is 0; where one of
+    them is, it is 1e300, but that a value which rounds to infinity counts as the number after
+    the largest.
+    """
+    info = np.finfo(found.dtype)
+    with np.errstate(all="ignore"):
+        magnitude = np.abs(np.where(np.isfinite(exact), exact, 1))
+        # the exponent of the result's unit: that of a subnormal number is the least
+        exponent = np.maximum(np.frexp(magnitude)[1] - 1, info.minexp) - info.nmant
+        beyond = exact.dtype.type(2) ** info.maxexp
+        given = found.astype(exact.dtype)
+        given = np.where(np.isinf(given) & np.isfinite(exact), np.copysign(beyond, given), given)
+        exact = np.where((np.abs(exact) > beyond) & np.isfinite(exact) & np.isinf(found),
+                         np.copysign(beyond, exact), exact)
+        distance = np.ldexp(np.abs(given - exact), -exponent)
+    same = (given == exact) | (np.isnan(given) & np.isnan(exact))
+    distance = np.where(same, 0, np.where(np.isnan(distance), np.inf, distance))
+    return np.minimum(distance, np.float64(1e300)).astype(np.float64)
+
+
+# draws: (generator, dtype, shape) -> floats -----------------------------------------------------
+def of_any_bits(rng: np.random.Generator, dtype: type, shape: tuple[int, ...]) -> np.ndarray:
+    """Floats of all magnitudes, NaN too."""
+    size = np.dtype(dtype).itemsize
+    return rng.integers(0, 256, (*shape, size), dtype=np.uint8).view(dtype)[..., 0]
+
+
+def of_moderate_size(rng, dtype, shape):
+    return (rng.standard_normal(shape) * 10.0 ** rng.uniform(-4, 3, shape)).astype(dtype)
+
+
+def near_one(rng, dtype, shape):
+    return (1 + rng.standard_normal(shape) * 10.0 ** rng.uniform(-6, -1, shape)).astype(dtype)
+
+
+def near_limits(rng, dtype, shape):
+    """Some floats from a limit, and some share of it: nearer ones as often as far ones."""
+    points = rng.choice(limits(dtype), shape)
+    share = 10.0 ** rng.uniform(-18, -1, shape) * rng.choice([-1, 1], shape)
+    with np.errstate(over="ignore"):
+        beside = (points * (1 + share)).astype(dtype)
+    bits = np.dtype(f"i{beside.itemsize}")
+    moved = (points.astype(dtype).view(bits) + rng.integers(-40, 41, shape, bits)).view(dtype)
+    return np.where(rng.random(shape) < 0.5, beside, moved)
+
+
+DRAWS = (of_any_bits, of_moderate_size, near_one, near_limits)
