@@ -16,18 +16,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from blocknumba.gpu_layout.async_copies.ops import WARPGROUP
-from blocknumba.gpu_layout.async_copies.residency import MAX_REGISTERS, chained_dot_registers
-from blocknumba.gpu_layout.dots.operands import is_ieee_float32
 from blocknumba.gpu_layout.layouts.registers import WARP_SIZE
+from blocknumba.gpu_layout.product_warps import MAX_WARPS, MEDIUM_MAX_WARPS, warps_of_products
 from blocknumba.tile_ir.analysis.live_tiles import WORD_BITS, live_tiles, words
-from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
+from blocknumba.tile_ir.analysis.products import products
+from blocknumba.tile_ir.ir.function import Function, Op, walk
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, attribute
-from blocknumba.tile_ir.ir.uses import carried, is_computed_from, is_loop
+from blocknumba.tile_ir.ir.uses import carried, is_loop
 from blocknumba.tile_ir.ops.cast import cast
 from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.map import map_
-from blocknumba.tile_ir.ops.memory import load, store
+from blocknumba.tile_ir.ops.memory import load
 from blocknumba.tile_ir.ops.order import sort
 from blocknumba.tile_ir.ops.reduce import arg_reduce, reduce
 from blocknumba.tile_ir.ops.scan import reduce_with
@@ -40,8 +39,6 @@ SMALL_MAX_WARPS, SMALL_NARROW_MAX_WARPS = 4, 2
 # Larger ones: 32 words that a thread holds at once are 64 registers, so that 32 warps are resident
 # in two programs or more.  One program alone (32 warps) waits at each exchange: 0.6 of the speed.
 WORDS_PER_WARP = 1024
-MEDIUM_MAX_WARPS = 8
-MAX_WARPS = 16
 # Narrow elements in few warps: 64 words, as many bytes as 32; 18 warps are then resident in so many
 # programs that they are as fast as 32.
 NARROW_WORDS_PER_WARP, NARROW_MAX_WARPS = 2048, 4
@@ -62,11 +59,6 @@ LOADS_IN_FLIGHT = 3  # loaded tiles that fit in the registers of a largest tile,
 # Of a multiprocessor: fewer threads do not keep memory busy, more have too few registers each.
 RESIDENT_THREADS = 1024
 LARGE_WORDS_PER_THREAD = 32  # beyond this a thread needs twice the registers
-# Dots: 64 accumulator words a thread, which leaves as many registers for operands; 128 where there
-# would be too many warps, and with mma.sync: a warp with 64 x 64 of them reads operands the least.
-ACCUMULATOR_WORDS_PER_WARP = 2048
-WARPGROUP_SUMS = 16384  # of one warpgroup: 128 words a thread
-ROWS_PER_WARP = 16  # of an instruction; wgmma takes 64 rows from 4 warps
 REDUCTIONS = frozenset((reduce, arg_reduce, reduce_with))
 LARGE_ACCUMULATOR = 64  # words of a thread; beyond this it needs all the registers it can have
 
@@ -106,9 +98,9 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
     what is alive at once; one that calls scalar functions has at least a thread for each element,
     up to MEDIUM_MAX_WARPS, as a thread calls them for one element after the other.
     """
-    dots = [op for op in walk(fn.body) if op.opdef is dot]
-    if dots:
-        return _warps_of_dots(fn, dots, features)
+    found = products(fn)
+    if found.dots:
+        return int(warps_of_products(found, features))
     sorts = [op for op in walk(fn.body) if op.opdef is sort]
     if max(map(_sorted_words, sorts), default=0) >= _largest_tile_words(fn):
         return max(map(_warps_of_sort, sorts))
@@ -118,41 +110,6 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
     if _ops_of_an_element(fn) >= MANY_OPS:
         warps = max(warps, _largest_tile_size(fn) // MANY_OPS_WORDS_PER_WARP)
     return min(_power_of_two_below(warps), MAX_WARPS)
-
-
-def _warps_of_dots(fn: Function, dots: list[Op], features: frozenset[str]) -> int:
-    """Warps for the dots of a function, and for what operands of dots are computed from."""
-    warps = max(_warps_of_dot(op, features) for op in dots)
-    computed = _power_of_two_below(_computed_words(dots) // WORDS_PER_WARP)
-    if computed > WARPGROUP:
-        return max(warps, min(computed, MEDIUM_MAX_WARPS))
-    if _fit_one_warpgroup(fn, features) or _are_few_sums(fn, dots, features):
-        return min(warps, WARPGROUP)
-    return warps
-
-
-def _computed_words(dots: list[Op]) -> int:
-    """Words of the largest operand that a program computes from several loaded tiles.
-
-    Such as weights of few bits with their scales: threads have more to do with them than tensor
-    cores have with the sums.
-    """
-    loaded = {value: _loaded(value) for op in dots for value in (op.a, op.b)}
-    return max((words(value.type) for value, loads in loaded.items() if len(loads) > 1), default=0)
-
-
-def _loaded(value: Value) -> set[Op]:
-    """The loads of tiles that a value is computed from in its region; none if from a dot too."""
-    waiting, seen = [value], set()
-    while waiting:
-        op = waiting.pop().owner
-        if op is None or op in seen:
-            continue
-        if op.opdef is dot:
-            return set()
-        seen.add(op)
-        waiting += () if op.opdef is load or op.regions else op.operands
-    return {op for op in seen if op.opdef is load and op.result.type.shape}
 
 
 def _large_warps(fn: Function) -> int:
@@ -204,46 +161,6 @@ def resident_threads(fn: Function, num_warps: int) -> int:
         return RESIDENT_THREADS // (2 if accumulator // threads <= LARGE_ACCUMULATOR else 4)
     words_of_thread = _largest_tile_words(fn) // threads
     return RESIDENT_THREADS if words_of_thread <= LARGE_WORDS_PER_THREAD else RESIDENT_THREADS // 2
-
-
-def _warps_of_dot(op: Op, features: frozenset[str]) -> int:
-    """Warps for a dot; beyond SMALL_MAX_WARPS at most one for every ROWS_PER_WARP rows."""
-    accumulator = op.result.type
-    sums, rows = words(accumulator), accumulator.shape[-2]
-    fewest = max(1, min(sums // SMALL_WORDS_PER_WARP, SMALL_MAX_WARPS))
-    by_mma = "wgmma" not in features and not is_ieee_float32(op)
-    small = sums // ACCUMULATOR_WORDS_PER_WARP // (2 if by_mma else 1)
-    large = max(min(small, MEDIUM_MAX_WARPS), sums // (2 * ACCUMULATOR_WORDS_PER_WARP))
-    batches = accumulator.size // (rows * accumulator.shape[-1])
-    limit = max(SMALL_MAX_WARPS, batches * rows // ROWS_PER_WARP)
-    return min(max(fewest, large), limit, MAX_WARPS)
-
-
-def _fit_one_warpgroup(fn: Function, features: frozenset[str]) -> bool:
-    """Whether every loop chains two dots, as attention does, and one warpgroup has the registers.
-
-    Two programs of one warpgroup overlap better than two warpgroups of one program.
-    """
-    loops = [[op for op in op.regions[0].ops if op.opdef is dot]
-             for op in walk(fn.body) if is_loop(op)]
-    chained = [dots for dots in loops if len(dots) == 2 and is_computed_from(dots[1].a, dots[0])]
-    return "wgmma" in features and bool(chained) and len(chained) == len(loops) and all(
-        chained_dot_registers(first.result.type, second.result.type, WARPGROUP) <= MAX_REGISTERS
-        for first, second in chained)
-
-
-def _are_few_sums(fn: Function, dots: list[Op], features: frozenset[str]) -> bool:
-    """Whether one warpgroup holds the sums of all dots in half of its registers, and programs are
-    as many as tiles: as fast as two warpgroups where TMA fetches, faster where threads copy.
-
-    A program that stores tile after tile is one of few, often one on a multiprocessor.
-    """
-    sums = sum(words(op.result.type) for op in dots)
-    are_wgmma = "wgmma" in features and not any(
-        is_ieee_float32(op) or op.result.type.dtype.bits > WORD_BITS for op in dots)
-    return are_wgmma and sums <= WARPGROUP_SUMS and not any(
-        {dot, store} <= {op.opdef for op in walk(around.regions[0])}
-        for around in walk(fn.body) if is_loop(around))
 
 
 def _warps_of_sort(op: Op) -> int:

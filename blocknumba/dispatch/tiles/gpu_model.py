@@ -19,10 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from blocknumba.gpu_layout.async_copies.ops import WARPGROUP
-from blocknumba.gpu_layout.cost_model import (
-    ACCUMULATOR_WORDS_PER_WARP, MEDIUM_MAX_WARPS, SMALL_MAX_WARPS,
-)
+from blocknumba.gpu_layout.async_copies.pipelining import LARGE_SHARED_STAGES
+from blocknumba.gpu_layout.async_copies.residency import MAX_REGISTERS, RESIDENT_COPIES, UNIT
+from blocknumba.gpu_layout.async_copies.schedule import MAX_COPIES
 from blocknumba.gpu_layout.layouts.registers import WARP_SIZE
+from blocknumba.gpu_layout.product_warps import warps_of_products
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.analysis.live_tiles import WORD_BITS
 from blocknumba.tile_ir.analysis.work import Numbers, Task, Work
@@ -50,7 +51,6 @@ HIDDEN = 0.1  # of the time that something else takes longer than
 STEP = 25  # from one iteration to the next
 BASE_REGISTERS, REGISTERS_OF_WORD = 28, 2.5  # of a thread, without products
 OPERAND_REGISTERS = 64  # of a thread beside its sums, with products
-MAX_STAGES, CHAINED_STAGES = 6, 2
 MIN_ROWS, MIN_COLUMNS, MIN_DEPTH = 16, 8, 16  # of a product
 # Words of products of a program: of wgmma; of mma.sync; where operands need many registers, or
 # warps that fetch have some
@@ -58,7 +58,9 @@ MAX_SUMS, MAX_MMA_SUMS, MAX_CRAMPED_SUMS = 170 * 256, 128 * 256, 64 * 256
 READERS = 2  # threads that read one word at the same time, where each multiplies for itself
 # Of a thread's loop, products whose instructions stay in the nearest cache; else it is slower
 FITTING_PRODUCTS, REFETCHED = 2048, 1.06
-BUSY_WARPS = 8  # that keep the units busy where each multiplies for itself
+# Warps that keep the units busy where each multiplies for itself: FMA units, and tensor cores,
+# which one warp with 64 x 64 sums keeps as busy as two with half of them (see product_warps.py)
+BUSY_WARPS, BUSY_TENSOR_WARPS = 8, 4
 MAX_WORDS = 128 * 256  # of the tiles of a program, beyond which registers spill
 NARROW_RUN = 32  # bytes of neighbours that cost as much as twice the bytes
 GATHERED = 8  # elements that are no neighbours: each costs as many
@@ -108,15 +110,19 @@ class _Residence:
     def of(work: Work, looped: list[Task], programs: Numbers, machine: Machine) -> _Residence:
         """looped: the loads of its loops, which are fetched ahead."""
         target, dots, words = machine.target, work.of("dot"), _sums(work)
-        largest = functools.reduce(np.maximum, map(_product_words, dots))
-        warps = 2.0 ** np.floor(np.log2(np.clip(largest / ACCUMULATOR_WORDS_PER_WARP,
-                                                SMALL_MAX_WARPS, MEDIUM_MAX_WARPS)))
+        warps = warps_of_products(work.products, target.capabilities)
         stage_bytes = _stage_bytes(looped)
-        most = np.where((warps <= SMALL_MAX_WARPS) & _is_chained(dots), CHAINED_STAGES, MAX_STAGES)
+        # as attention: programs of few warps share a multiprocessor
+        fetches_itself = (warps <= WARPGROUP) & (
+            target.has("wgmma") and bool(work.products.chains))
+        most = np.where(fetches_itself, RESIDENT_COPIES,
+                        MAX_COPIES if target.has("tma") else LARGE_SHARED_STAGES)
         stages = np.minimum(most, target.shared_bytes_per_block // stage_bytes)
+        threads = warps * WARP_SIZE
+        registers = np.minimum(words / threads + OPERAND_REGISTERS, MAX_REGISTERS)
         resident = np.minimum(
             target.shared_bytes_per_processor // (stage_bytes * np.maximum(stages, 1)),
-            target.registers_per_processor // (words + warps * WARP_SIZE * OPERAND_REGISTERS))
+            target.registers_per_processor // (threads * np.ceil(registers / UNIT) * UNIT))
         each = np.ceil(programs / machine.multiprocessors)
         is_cramped = target.has("tma") or any(
             task.dtype in ELEMENTWISE or task.bits == 64 for task in dots)
@@ -148,7 +154,8 @@ def _iterations(work: Work, looped: list[Task], there: _Residence, target: Targe
     """Cycles of the loops of a program, as its share of the multiprocessor's."""
     dots, resident = work.of("dot"), there.resident
     multiplied = sum(_multiplied(task, target, there.warps) * work.times(task) for task in dots)
-    alone = np.where(_all_wide(dots, target), 1, BUSY_WARPS / (resident * there.warps))
+    busy = BUSY_WARPS if any(task.dtype in ELEMENTWISE for task in dots) else BUSY_TENSOR_WARPS
+    alone = np.where(_all_wide(dots, target), 1, busy / (resident * there.warps))
     multiplied = multiplied * np.maximum(alone, 1)
     fetched = sum(_fetched(task) * work.times(task) for task in looped) / CACHE_BYTES
     computed = _computed(work) / BESIDE + WARP_EXCHANGE * sum(
@@ -170,12 +177,6 @@ def _iterations(work: Work, looped: list[Task], there: _Residence, target: Targe
 def _all_wide(dots: tuple[Task, ...], target: Target) -> np.ndarray:
     """Whether four warps multiply together, everywhere."""
     return functools.reduce(np.logical_and, (_is_wide(task, target) for task in dots))
-
-
-def _is_chained(dots: tuple[Task, ...]) -> bool:
-    """Whether a loop has two products, as attention: few warps then fetch for themselves."""
-    loops = [task.loop for task in dots]
-    return len(set(loops)) < len(loops)
 
 
 def _stage_bytes(loads: list[Task]) -> Numbers:

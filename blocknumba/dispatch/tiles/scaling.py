@@ -80,7 +80,7 @@ def _least_tiles(work: Work, powers: np.ndarray, found: np.ndarray) -> np.ndarra
 def _structure(work: Work) -> tuple:
     """All that is not a number."""
     blank = _rebuilt(work, lambda _: 0.0)
-    return blank.tasks, blank.loops
+    return blank.tasks, blank.loops, blank.products
 
 
 def _numbers(work: Work) -> Iterator[float]:
@@ -97,4 +97,5 @@ def _rebuilt(work: Work, function: Callable[[float], object]) -> Work:
                        limits=tuple(map(function, old.limits)))
 
     return Work(tuple(map(task, work.tasks)), tuple(
-        Loop(old.parent, function(old.trips), function(old.most)) for old in work.loops))
+        Loop(old.parent, function(old.trips), function(old.most)) for old in work.loops),
+        work.products.rebuilt(function))

@@ -18,8 +18,8 @@ from blocknumba.gpu_layout.layouts.shared import is_buffer
 from blocknumba.gpu_layout.options import RESERVED_BYTES, LayoutOptions
 from blocknumba.gpu_layout.placement.planner import tile_bytes
 from blocknumba.tile_ir.analysis.live_tiles import WORD_BITS
-from blocknumba.tile_ir.ir.function import Function, Op, walk
-from blocknumba.tile_ir.ir.types import TileType
+from blocknumba.tile_ir.analysis.products import Numbers, chained_dots
+from blocknumba.tile_ir.ir.function import Function, walk
 from blocknumba.tile_ir.ir.uses import is_loop
 
 REGISTERS = 65536  # of a multiprocessor.  Source: CUDA Programming Guide, compute capabilities
@@ -30,14 +30,14 @@ OTHER_REGISTERS = 30  # addresses, row maxima and sums, counters.  Measured: per
 PRODUCER_REGISTERS, CONSUMER_REGISTERS, CONSUMER_WARPS = 24, 240, 8
 
 
-def chained_dot_registers(first: TileType, second: TileType, num_warps: int) -> int:
+def chained_dot_registers(first: Numbers, second: Numbers, num_warps: int) -> Numbers:
     """Registers of a thread while two dots are under way, the second of the first one's result.
 
-    first, second: the results.  The first result is also held in half as many registers, as the
-    operand of the second dot.
+    first, second: elements of the results, which may be arrays.  The first result is also held in
+    half as many registers, as the operand of the second dot.
     """
     threads = num_warps * WARP_SIZE
-    scores, accumulator = first.size // threads, second.size // threads
+    scores, accumulator = first // threads, second // threads
     return scores + scores // 2 + accumulator + OTHER_REGISTERS
 
 
@@ -83,11 +83,13 @@ def programs_to_share(fn: Function, options: LayoutOptions) -> int:
             or not options.producers):  # then no choice is left, and memory is for one program
         return 0
     loops = [op for op in walk(fn.body) if is_loop(op)]
-    chains = [chain for loop in loops if (chain := _chained_dots(loop))]
-    if not chains or len(chains) < len(loops):
+    chains = [chain for loop in loops if (chain := chained_dots(
+        [op for op in walk(loop.regions[0]) if op.opdef is wgmma]))]
+    in_shared = any(is_buffer(second.a.type) for _, second in chains)
+    if not chains or len(chains) < len(loops) or in_shared:
         return 0
-    need = max(chained_dot_registers(first.result.type, second.result.type, options.num_warps)
-               for first, second in chains)
+    need = max(chained_dot_registers(first.result.type.size, second.result.type.size,
+                                     options.num_warps) for first, second in chains)
     for programs in RESIDENT_PROGRAMS:
         if programs == 2 and need <= registers_beside_producer(options.num_warps, programs):
             break  # they share the multiprocessor in any case, and overlap their dots
@@ -125,12 +127,3 @@ def _staged_bytes(fn: Function) -> int:
             if op.opdef is stage) * (RESIDENT_COPIES if is_loop(outer) else 1)
         for outer in fn.body.ops]
     return always + max(at_times, default=0)
-
-
-def _chained_dots(loop: Op) -> tuple[Op, Op] | None:
-    """The two dots of a loop of which the second reads the result of the first, if it has no other.
-    """
-    dots = [op for op in walk(loop.regions[0]) if op.opdef is wgmma]
-    if len(dots) != 2 or is_buffer(dots[1].a.type):
-        return None
-    return dots[0], dots[1]

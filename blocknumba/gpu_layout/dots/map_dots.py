@@ -33,7 +33,7 @@ from blocknumba.gpu_layout.dots.mma import (
     warp_grid,
 )
 from blocknumba.gpu_layout.dots.operands import (
-    Root, StagingRebuilder, computed_from, contiguous_axis, is_ieee_float32, root_of,
+    Root, StagingRebuilder, computed_from, contiguous_axis, root_of,
 )
 from blocknumba.gpu_layout.dots.ops import fma_dot, mma
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
@@ -49,7 +49,7 @@ from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
 from blocknumba.tile_ir.ir.types import float16
 from blocknumba.tile_ir.ops.cast import cast
-from blocknumba.tile_ir.ops.dot import dot
+from blocknumba.tile_ir.ops.dot import dot, is_ieee_float32
 from blocknumba.tile_ir.passes.contract import declared
 
 LANE_ROWS = 3  # bits of the index of a row that are lanes

@@ -14,7 +14,7 @@ from blocknumba.gpu_layout.layouts import registers
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.ir.function import Op, Region, Value
-from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, attribute
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Rewrite
 from blocknumba.tile_ir.ir.types import float32
 from blocknumba.tile_ir.ops.cast import bitcast, cast
@@ -39,11 +39,6 @@ class Root:
     def stored(self, layout: LinearLayout) -> LinearLayout:
         """The layout that the root needs for the operand to read it in this layout."""
         return registers.transpose(layout, registers.inverse_axes(self.axes))
-
-
-def is_ieee_float32(dot: Op) -> bool:
-    """Whether a dot is of IEEE float32, which tensor cores would round to tf32."""
-    return dot.a.type.dtype == float32 and attribute(dot, "precision") == "ieee"
 
 
 def root_of(value: Value) -> Root:

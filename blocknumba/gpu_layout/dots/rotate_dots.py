@@ -96,8 +96,8 @@ class _ChainedDots:
 
     def registers(self, options: LayoutOptions) -> int:
         """The registers of a thread that both accumulators and the operand between them need."""
-        results = self.first.result.type, self.second.result.type
-        return chained_dot_registers(*results, options.num_warps)
+        sums = self.first.result.type.size, self.second.result.type.size
+        return chained_dot_registers(*sums, options.num_warps)
 
 
 def _match(loop: Op, index: Uses) -> _ChainedDots | None:

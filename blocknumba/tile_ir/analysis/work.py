@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from blocknumba.tile_ir.analysis.products import Numbers, Products, products
 from blocknumba.tile_ir.analysis.provenance import origins
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, PURE, READS, WRITES
@@ -32,7 +33,6 @@ UNKNOWN_TRIPS = 16
 SAMPLES = 5  # programs for which loops are counted, from the first to the last
 _EXCHANGES = frozenset((arg_reduce, reduce, reduce_with, scan))
 _POINTER_BITS = 64
-Numbers = float | np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,11 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The tasks of a program, in order, and its loops."""
+    """The tasks of a program, in order, its loops, and what decides the warps of its dots."""
 
     tasks: tuple[Task, ...]
     loops: tuple[Loop, ...]
+    products: Products
 
     def times(self, task: Task) -> Numbers:
         """Number of times that a program does a task."""
@@ -133,7 +134,7 @@ def work_of(fn: Function, arguments: Mapping[tuple[str, str, int | None], int],
         elif key in arguments:
             reader.known[value] = np.array([arguments[key]], value.type.dtype.numpy)
     reader.region(fn.body, -1, 1.0)
-    return Work(tuple(reader.tasks), tuple(reader.loops))
+    return Work(tuple(reader.tasks), tuple(reader.loops), products(fn))
 
 
 class _Reader:

@@ -127,7 +127,7 @@ class Uses:
 
 
 def is_computed_from(value: Value, source: Op) -> bool:
-    """Whether a value is computed from a result of an op, within a region."""
+    """Whether a value is computed from a result of an op, within a region and branches in it."""
     waiting, seen = [value], set()
     while waiting:
         owner = waiting.pop().owner
@@ -136,4 +136,6 @@ def is_computed_from(value: Value, source: Op) -> bool:
         if owner is not None and owner not in seen:
             seen.add(owner)
             waiting += owner.operands
+            for region in owner.regions:
+                waiting += region.terminator.operands
     return False

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from blocknumba.errors import require
-from blocknumba.tile_ir.ir.opdef import PURE, op
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.opdef import PURE, attribute, op
 from blocknumba.tile_ir.ir.types import (
     DType, TileType, bfloat16, float16, float32, float64, float8_e4m3fn, float8_e5m2, int32, int8,
     uint8,
@@ -48,6 +49,11 @@ def sum_error(operand: DType, accumulator: DType) -> float:
     """Relative error of one addition in the accumulator."""
     is_float8 = operand.is_float and operand.bits == 8
     return FLOAT8_SUM_ERROR if is_float8 else SUM_ERROR[accumulator]
+
+
+def is_ieee_float32(of: Op) -> bool:
+    """Whether a dot is of IEEE float32, which tensor cores would round to tf32."""
+    return of.a.type.dtype == float32 and attribute(of, "precision") == "ieee"
 
 
 @op(PURE)

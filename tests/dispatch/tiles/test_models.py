@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import attention
 import matmul as example
 import ml_dtypes
 import numpy as np
@@ -19,8 +20,11 @@ from blocknumba.dispatch.tiles.choice import (
 )
 from blocknumba.dispatch.tiles.chooser import _numbers
 from blocknumba.dispatch.tiles.scaling import probes, scaled
+from blocknumba.gpu_layout.cost_model import default_num_warps
+from blocknumba.gpu_layout.product_warps import warps_of_products
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.analysis.work import Work, work_of
+from blocknumba.tile_ir.passes.pipeline import optimise
 
 HOPPER = Target.parse("sm_90a")
 H100 = gpu_model.Machine(HOPPER, 132)
@@ -60,6 +64,11 @@ class Problem:
 
     def work(self, extents) -> tuple[Work, int]:
         """Of a program, from its own tile IR; and the number of programs."""
+        fn, read, grid = self.typed(extents)
+        return work_of(fn, _numbers(read), grid), math.prod(grid)
+
+    def typed(self, extents):
+        """The tile IR, the arguments, and the grid."""
         kernel, signature = self.kernel, self.kernel.signature
         bound, _ = signature.bind(
             self.arguments, self.constants | dict(zip(self.names, map(int, extents))))
@@ -67,8 +76,7 @@ class Problem:
         specialization, _ = kernel.specialize(arguments_of(signature, read.infos), read.constants,
                                               kernel.options, HOPPER, True)
         fn = tile_function(kernel.python_function, specialization, read.constants, {})
-        grid = resolve_grid(self.grid, signature, bound, kernel.options)
-        return work_of(fn, _numbers(read), grid), math.prod(grid)
+        return fn, read, resolve_grid(self.grid, signature, bound, kernel.options)
 
     def best(self) -> dict[str, int]:
         """What the model of a GPU takes."""
@@ -106,6 +114,27 @@ def test_scaled_work_is_that_of_its_own_tile_ir(problem, extents):
         np.testing.assert_allclose(work.times(one), own.times(other))
         if one.kind in ("load", "store"):
             np.testing.assert_allclose(one.inside, other.inside)
+
+
+def attention_problem(length: int, depth: int) -> Problem:
+    arrays = (np.empty((1, 2, length, depth), np.float16) for _ in range(4))
+    return Problem(attention.attention, lambda a: (bn.cdiv(length, a["BM"]), 2, 1), ("BM", "BN"),
+                   *arrays, 1.0, D=depth, CAUSAL=False)
+
+
+@pytest.mark.parametrize("problem, chosen", [
+    (product(1000, 1500, 777), {(64, 128, 32): 4, (128, 128, 32): 4, (128, 256, 64): 8,
+                                (256, 256, 32): 16, (16, 16, 64): 1}),
+    (attention_problem(1024, 128), {(128, 64): 4, (128, 128): 8, (64, 128): 4})],
+    ids=["product", "attention"])
+def test_the_model_and_the_compiler_take_as_many_warps(problem, chosen):
+    first = [problem.work(probe)[0] for probe in probes(len(problem.names))]
+    work = scaled(first, np.array(list(chosen)))
+
+    assert [*warps_of_products(work.products, HOPPER.capabilities)] == [*chosen.values()]
+    for extents, warps in chosen.items():
+        fn, *_ = problem.typed(extents)
+        assert default_num_warps(optimise(fn), HOPPER.capabilities) == warps
 
 
 def test_loops_are_counted_for_programs_all_over_the_grid():
