@@ -18,8 +18,10 @@ from blocknumba.gpu_layout.layouts.registers import REGISTER, shape_of
 from blocknumba.gpu_layout.layouts.shared import OFFSET, chunk_layout
 from blocknumba.gpu_layout.placement.reductions import reduction_plan
 from blocknumba.gpu_layout.placement.scans import scan_plan
+from blocknumba.tile_ir.analysis.affine import rule as affine_rule
 from blocknumba.tile_ir.analysis.axis import AxisInfo
 from blocknumba.tile_ir.analysis.axis_rules import Infos, rule as axis_rule
+from blocknumba.tile_ir.analysis.polynomial import AffineExpression
 from blocknumba.tile_ir.analysis.ranges import RULES, Range
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import EFFECT, PURE, attribute, op
@@ -76,6 +78,11 @@ def convert_layout(x, *, layout) -> TileType:
 @axis_rule(convert_layout.name)
 def _(infos: Infos, op: Op) -> AxisInfo:
     return infos[op.x]
+
+
+@affine_rule(convert_layout.name)
+def _(_: Op, x: AffineExpression) -> AffineExpression:
+    return x
 
 
 @op(PURE)

@@ -288,7 +288,7 @@ class Plan:
                 continue
             seen.add((value, aligned))
             owner = value.owner
-            if owner is load and not (aligned and load.pointer is write.pointer):
+            if owner is load and not (aligned and self._grouping.is_same_place(load, write)):
                 return False
             if is_root(owner):
                 continue

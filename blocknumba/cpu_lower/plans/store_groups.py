@@ -69,9 +69,18 @@ class Grouping:
             self._distance(store, op) for store in group)
         return shares and all(
             not self._may_meet(load, store)
-            or self.number[load] < self.number[store] and load.pointer is store.pointer
+            or self.number[load] < self.number[store] and self.is_same_place(load, store)
             and all(needed.get(load, True) for needed in loads)
             for load in {load for needed in loads for load in needed} for store in stores)
+
+    def is_same_place(self, load: Op, write: Op) -> bool:
+        """Whether each element that is written is one of the load, at the same place of both.
+
+        Of elements that are written twice, the second would read what the first one wrote.
+        """
+        address = self.affine[write.pointer]
+        return (load.pointer is write.pointer and isinstance(address, AffineExpression)
+                and address.differs_everywhere(write.pointer.type.shape))
 
     def _loads(self, store: Op) -> Loads:
         """The loads that the nest of a store does."""
@@ -98,7 +107,7 @@ class Grouping:
         """Elements from each of one access to that of another; 0 if it is not known, or is none.
 
         The two interleave: what divides all constant steps along axes of the tile is greater.
-        Rows, whose step is not known, are those of an array: they do not overlap.
+        As in AffineExpression.differs_everywhere, steps that are not known are those of arrays.
         """
         first, second = self.affine[one.pointer], self.affine[other.pointer]
         if not (isinstance(first, AffineExpression) and isinstance(second, AffineExpression)

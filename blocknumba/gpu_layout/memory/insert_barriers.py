@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from blocknumba.gpu_layout.async_copies.ops import shared_slice, slot
 from blocknumba.gpu_layout.dots.ops import DOTS
@@ -22,8 +23,10 @@ from blocknumba.gpu_layout.ops import (
     barrier, shared_count, shared_gather, shared_read, shared_write,
 )
 from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.tile_ir.analysis.affine import AffineExpressions
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.analysis.iteration_step import iteration_step
+from blocknumba.tile_ir.analysis.polynomial import AffineExpression
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import READS, WRITES, attribute
@@ -94,7 +97,7 @@ class _Finder:
     """
 
     def __init__(self, fn: Function, options: LayoutOptions):
-        self._disjoint = options.arrays_are_disjoint
+        self._function, self._disjoint = fn, options.arrays_are_disjoint
         self._origins = origins(fn)
         self._rings = {
             allocation_of(op.ring) for op in walk(fn.body) if op.opdef is slot
@@ -284,9 +287,19 @@ class _Finder:
             return ""  # the first thread does both
         if same and earlier.layout is not None and earlier.layout == later.layout:
             masks = replication(earlier.layout)
-            if not masks.lane and not masks.warp:
+            if not masks.lane and not masks.warp and self._differ(later.buffer):
                 return ""
         return PROGRAM
+
+    @cached_property
+    def _affine(self) -> AffineExpressions:
+        return AffineExpressions(self._function)
+
+    def _differ(self, pointers: Value) -> bool:
+        """Whether each element of a tile is known to be another one in memory."""
+        found = self._affine[pointers]
+        return isinstance(found, AffineExpression) and found.differs_everywhere(
+            pointers.type.shape)
 
 
 def _arguments(region: Region) -> set[Value]:

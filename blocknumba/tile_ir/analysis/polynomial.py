@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 
@@ -141,6 +141,21 @@ class AffineExpression:
     def is_uniform(self) -> bool:
         """Whether all elements of the tile are equal."""
         return not any(self.steps)
+
+    def differs_everywhere(self, shape: Sequence[int]) -> bool:
+        """Whether no two elements of a tile of that shape are equal.
+
+        Steps that are not known are those of an array, whose rows do not overlap.
+        """
+        known = sorted((abs(step.number), extent) for step, extent
+                       in zip(self.steps, shape, strict=True)
+                       if extent > 1 and step.number is not None)
+        reached = 0
+        for step, extent in known:
+            if step <= reached:
+                return False
+            reached += step * (extent - 1)
+        return True
 
     def __add__(self, other: AffineExpression) -> AffineExpression:
         steps = tuple(a + b for a, b in zip(self.steps, other.steps, strict=True))
