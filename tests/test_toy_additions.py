@@ -15,7 +15,7 @@ from blocknumba.__main__ import main
 from blocknumba.emulator.decoding import Site, Step
 from blocknumba.emulator.instructions import TABLE
 from blocknumba.errors import BlockTypeError, BlockValueError, require
-from blocknumba.gpu_layout.placement.rule import PLACEMENTS, Placement, register_placement
+from blocknumba.gpu_layout.placement.rule import PLACEMENTS, Placement
 from blocknumba.nvvm_lower.emitter import CODE, Emitter, Registers, code
 from blocknumba.nvvm_lower.ops.memory import access_width
 from blocknumba.nvvm_lower.ptx.arithmetic import permute
@@ -225,7 +225,7 @@ def register_access():
     def _(machine, op, *operands):
         return load.execute(machine, op, *operands).byteswap()
 
-    register_placement(load_swapped, Placement())
+    PLACEMENTS.enter(load_swapped, Placement())
 
     @code(load_swapped)
     def _(emitter: Emitter, op: Op, pointers: Registers, masks: Registers | None = None,

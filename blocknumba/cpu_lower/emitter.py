@@ -27,7 +27,7 @@ from blocknumba.cpu_lower.plans.planning import Plan
 from blocknumba.cpu_lower.target import CpuTarget
 from blocknumba.cpu_lower.writer import UNLIKELY, Module
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value
-from blocknumba.tile_ir.ir.opdef import OPS, TERMINATOR
+from blocknumba.tile_ir.ir.opdef import TERMINATOR, OpTable
 from blocknumba.tile_ir.ops.map import HostCode
 
 Access = tuple[Value, Coordinates]
@@ -35,10 +35,11 @@ Element = Callable[..., Lanes]  # (emitter, op, access, operands) -> its element
 Operands = Callable[..., list[Access]]  # (emitter, op, access) -> what it needs
 Root = Callable[..., None]  # (emitter, op)
 
-ELEMENTS: dict[str, Element] = {}
+ELEMENTS = OpTable[Element]("code of an element for CPUs")
 OPERANDS: dict[str, Operands] = {}  # of ops that need other elements than their own coordinates
 MOVING: set[str] = set()  # ops whose operands' elements are not at the coordinates of the result
-ROOTS: dict[str, Root] = {}
+# ops that run where they stand, in order
+root = ROOTS = OpTable[Root]("code for CPUs")
 MAX_STACK_BYTES = 1 << 16  # of buffers; what is more lies on the heap
 
 
@@ -50,24 +51,11 @@ def element(*opdefs: OpDef, operands: Operands | None = None,
         coordinates of the result.  moves: whether their coordinates are others.
     """
     def register(function: Element) -> Element:
-        for opdef in opdefs:
-            assert OPS[opdef.name] is opdef and opdef.name not in ELEMENTS, f"{opdef.name} twice"
-            ELEMENTS[opdef.name] = function
-            if operands is not None:
-                OPERANDS[opdef.name] = operands
-                if moves:
-                    MOVING.add(opdef.name)
-        return function
-    return register
-
-
-def root(*opdefs: OpDef) -> Callable[[Root], Root]:
-    """Decorator: the code of ops that run where they stand, in order."""
-    def register(function: Root) -> Root:
-        for opdef in opdefs:
-            assert OPS[opdef.name] is opdef and opdef.name not in ROOTS, f"{opdef.name} twice"
-            ROOTS[opdef.name] = function
-        return function
+        if operands is not None:
+            OPERANDS.update((opdef.name, operands) for opdef in opdefs)
+            if moves:
+                MOVING.update(opdef.name for opdef in opdefs)
+        return ELEMENTS(*opdefs)(function)
     return register
 
 

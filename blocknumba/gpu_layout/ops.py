@@ -60,7 +60,7 @@ def cta_rank(*, blocks) -> TileType:
     return TileType(int32)
 
 
-RULES[cta_rank.name] = lambda _, op: Range(0, attribute(op, "blocks") - 1)
+RULES.enter(cta_rank, lambda _, op: Range(0, attribute(op, "blocks") - 1))
 
 
 @op(PURE)

@@ -20,8 +20,8 @@ from blocknumba.settings import SETTINGS, raises
 from blocknumba.tile_ir.analysis.awaited_loads import loads_to_await
 from blocknumba.tile_ir.analysis.axis_info import axis_info
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
-from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value, walk
-from blocknumba.tile_ir.ir.opdef import OPS, TERMINATOR
+from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
+from blocknumba.tile_ir.ir.opdef import TERMINATOR, OpTable
 from blocknumba.tile_ir.ir.remarks import Remark
 from blocknumba.tile_ir.ir.types import DType, TileType
 
@@ -104,25 +104,11 @@ def _quoted(text: str) -> str:
 Registers = list[str]
 Code = Callable[..., Registers | tuple[Registers, ...] | None]
 
-CODE: dict[str, Code] = {}
+# (emitter, op, registers of each operand) -> the registers of the only result, a tuple with those
+# of each, or None if there are no results
+code = CODE = OpTable[Code]("code for GPUs")
 SHARED_START = "%shared"  # register of a callee
 SHARED_ALIGNMENT = 1024  # what TMA's 128-byte swizzle needs.  Source: PTX ISA, "Swizzling Modes"
-
-
-def code(*opdefs: OpDef) -> Callable[[Code], Code]:
-    """Decorator: the code of ops.
-
-    The function takes the emitter, the op and, per operand, its registers.  It returns the
-    registers of the only result, a tuple with those of each, or None if there are no results.
-    """
-
-    def register(function: Code) -> Code:
-        for opdef in opdefs:
-            assert OPS[opdef.name] is opdef and opdef.name not in CODE, f"code of {opdef.name}"
-            CODE[opdef.name] = function
-        return function
-
-    return register
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from functools import cache
 
 from blocknumba.cpu_lower.vectors import Body, Vector
 from blocknumba.errors import require
+from blocknumba.tile_ir.ir.opdef import OpTable
 
 SCALARS = {"float32": "float", "float64": "double"}
 LANES = (1, 2, 4, 8, 16)
@@ -27,7 +28,7 @@ class Elementwise:
     ulps: dict[str, float]
 
 
-FUNCTIONS: dict[str, Elementwise] = {}  # by the op's name
+FUNCTIONS = OpTable[Elementwise]("vector function")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,7 @@ def elementwise(name: str, *, float32: float, float64: float,
     """
 
     def register(code: Code) -> Code:
-        assert name not in FUNCTIONS, f"two functions named {name}"
-        FUNCTIONS[name] = Elementwise(code, arity, {"float32": float32, "float64": float64})
+        FUNCTIONS.enter(name, Elementwise(code, arity, {"float32": float32, "float64": float64}))
         return code
 
     return register

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 
 from blocknumba.tile_ir.ir.function import Op
-from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, attribute
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, OpTable, attribute
 from blocknumba.tile_ir.ops.views import Placement, placements
 
 ROWS, COLUMNS = -2, -1  # of a dot
@@ -156,18 +156,18 @@ def _axes_before_dot(op: Op, axis: int) -> tuple[Axis, ...]:
     return axis, None, axis
 
 
-_FORWARD: dict[str, Forward] = {
+_FORWARD = OpTable[Forward]("partitioned axis of the result", {
     "load": _same, "store": _same, "atomic_rmw": _same, "atomic_cas": _same,
     "broadcast": _same, "reshape": _axis_after_reshape, "transpose": _axis_after_transpose,
     "join": _same, "split": _axis_after_split,
     "reduce": _axis_after_reduce, "arg_reduce": _axis_after_reduce,
     "dot": _axis_after_dot, "elements": _axis_after_elements,
-}
-_BACKWARD: dict[str, Backward] = {
+})
+_BACKWARD = OpTable[Backward]("partitioned axes of the operands", {
     "load": _each, "store": _each, "atomic_rmw": _each, "atomic_cas": _each,
     "splat": lambda _op, _axis: (None,), "broadcast": _repeated,
     "reshape": _axis_before_reshape, "transpose": _axis_before_transpose,
     "join": _each, "split": _each,
     "reduce": _axis_before_reduce, "arg_reduce": _axis_before_reduce,
     "dot": _axes_before_dot, "elements": _axes_before_elements,
-}
+})

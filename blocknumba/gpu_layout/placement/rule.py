@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.registers import in_rows, register_count
 from blocknumba.gpu_layout.layouts.shared import in_registers
-from blocknumba.tile_ir.ir.function import Op, OpDef
-from blocknumba.tile_ir.ir.opdef import ELEMENTWISE
+from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, OpTable
 
 Layouts = tuple[LinearLayout | None, ...]
 
@@ -95,14 +95,8 @@ class Placement:
         return self.slots * register_count(layout)
 
 
-PLACEMENTS: dict[str, Placement] = {}
+PLACEMENTS = OpTable[Placement]("placement (rules.py)")
 _ELEMENTWISE = Placement()
-
-
-def register_placement(opdef: OpDef, placement: Placement) -> None:
-    """Enter the placement of an op in the table."""
-    assert opdef.name not in PLACEMENTS, f"{opdef.name} has two placements"
-    PLACEMENTS[opdef.name] = placement
 
 
 def placement_of(op: Op) -> Placement:

@@ -18,7 +18,7 @@ from blocknumba.gpu_layout.placement.gathers import gather_plan
 from blocknumba.gpu_layout.placement.coalescing import VECTOR_BYTES
 from blocknumba.gpu_layout.placement.reductions import is_separable
 from blocknumba.gpu_layout.placement.rule import (
-    Layouts, Placement, in_rows_of_operand, no_preference, register_placement,
+    PLACEMENTS, Layouts, Placement, in_rows_of_operand, no_preference,
 )
 from blocknumba.gpu_layout.placement.scans import is_ordered, scan_plan, scan_slots
 from blocknumba.gpu_layout.placement.sorts import (
@@ -51,23 +51,23 @@ _SLOTS = {
 
 for _slots, _names in _SLOTS.items():
     for _name in _names.split():
-        register_placement(OPS[_name], Placement(slots=_slots))
+        PLACEMENTS.enter(OPS[_name], Placement(slots=_slots))
 
 
-register_placement(cast, Placement(slots=2))
-register_placement(bitcast, Placement(slots=0))
+PLACEMENTS.enter(cast, Placement(slots=2))
+PLACEMENTS.enter(bitcast, Placement(slots=0))
 
 
 for _opdef in (arange, cta_rank, constant, num_programs, program_id, undefined):
-    register_placement(_opdef, Placement(preferred=no_preference, slots=0))
+    PLACEMENTS.enter(_opdef, Placement(preferred=no_preference, slots=0))
 
 
 for _opdef in (load, store):
-    register_placement(_opdef, Placement())
+    PLACEMENTS.enter(_opdef, Placement())
 
 
 for _opdef in (atomic_cas, atomic_rmw):
-    register_placement(_opdef, Placement())
+    PLACEMENTS.enter(_opdef, Placement())
 
 
 def _print_operands(op: Op, layout: LinearLayout) -> Layouts:
@@ -85,8 +85,8 @@ def _print_operands(op: Op, layout: LinearLayout) -> Layouts:
 
 
 for _opdef in (assert_, assume, check_index):
-    register_placement(_opdef, Placement())
-register_placement(print_, Placement(operands=_print_operands))
+    PLACEMENTS.enter(_opdef, Placement())
+PLACEMENTS.enter(print_, Placement(operands=_print_operands))
 
 
 def _planned_layout(op: Op, _: Layouts | int) -> LinearLayout:
@@ -112,7 +112,7 @@ def _fma_operands(_op: Op, layout: LinearLayout) -> Layouts:
 
 
 for _opdef, _dot_operands in ((mma, _mma_operands), (fma_dot, _fma_operands)):
-    register_placement(
+    PLACEMENTS.enter(
         _opdef,
         Placement(operands=_dot_operands, preferred=_planned_layout, accepts=_accepts_planned,
                   fallback=_planned_layout),
@@ -131,7 +131,7 @@ def _reduce_accepts(op: Op, layout: LinearLayout) -> bool:
 
 
 for _opdef in (reduce, arg_reduce):
-    register_placement(
+    PLACEMENTS.enter(
         _opdef,
         Placement(
             result=_reduce_result,
@@ -158,9 +158,9 @@ def _scan_slots(op: Op, layout: LinearLayout) -> int:
                       max(words, len(steps)), op.opdef is scan)
 
 
-register_placement(scan, Placement(accepts=_is_ordered, fallback=_in_rows_of_tiles,
-                                   slots_in=_scan_slots))
-register_placement(
+PLACEMENTS.enter(scan, Placement(accepts=_is_ordered, fallback=_in_rows_of_tiles,
+                                 slots_in=_scan_slots))
+PLACEMENTS.enter(
     reduce_with,
     Placement(
         result=_reduce_result,
@@ -189,7 +189,7 @@ def _sort_fallback(op: Op, num_warps: int) -> LinearLayout:
     return sorting_layout(op.tiles[0].type.shape, op.attrs["axis"], num_warps)
 
 
-register_placement(
+PLACEMENTS.enter(
     sort,
     Placement(
         result=_sorted_result,
@@ -206,7 +206,7 @@ def _bins_in_rows(op: Op, layout: LinearLayout) -> LinearLayout:
     return in_rows(op.result.type.shape, warp_count(layout))
 
 
-register_placement(
+PLACEMENTS.enter(
     histogram,
     Placement(result=_bins_in_rows, fallback=in_rows_of_operand, follows_result=False, slots=8),
 )
@@ -246,15 +246,15 @@ def _in_vectors_of_buffer(op: Op, num_warps: int) -> LinearLayout:
     return registers.blocked(tile.shape, order, vector, num_warps)
 
 
-register_placement(
+PLACEMENTS.enter(
     stage,
     Placement(result=_in_shared, follows_result=False, fallback=_in_vectors_of_buffer),
 )
 for _opdef in (shared_tile, shared_slice):
-    register_placement(_opdef, Placement(preferred=no_preference))
+    PLACEMENTS.enter(_opdef, Placement(preferred=no_preference))
 for _opdef in (async_copy, pin):
-    register_placement(_opdef, Placement())
-register_placement(
+    PLACEMENTS.enter(_opdef, Placement())
+PLACEMENTS.enter(
     wgmma,
     Placement(
         operands=_wgmma_operands,
@@ -265,7 +265,7 @@ register_placement(
     ),
 )
 # registers of a dot in flight cannot be moved: it is waited for in the layout it was started in
-register_placement(wgmma_wait, Placement(accepts=_wgmma_accepts, fallback=_wgmma_fallback, slots=0))
+PLACEMENTS.enter(wgmma_wait, Placement(accepts=_wgmma_accepts, fallback=_wgmma_fallback, slots=0))
 
 
 def _no_tiles(op: Op, _layout: LinearLayout) -> Layouts:
@@ -396,20 +396,20 @@ def _flip_accepts(op: Op, layout: LinearLayout) -> bool:
     return flip_source(layout, op.attrs["axis"]) is not None
 
 
-register_placement(splat, Placement(operands=_no_tiles, preferred=no_preference, slots=0))
-register_placement(
+PLACEMENTS.enter(splat, Placement(operands=_no_tiles, preferred=no_preference, slots=0))
+PLACEMENTS.enter(
     broadcast, Placement(operands=_broadcast_operands, preferred=no_preference, slots=0)
 )
-register_placement(
+PLACEMENTS.enter(
     reshape,
     Placement(
         operands=_reshape_operands, result=_reshape_result, preferred=_reshape_preferred, slots=0
     ),
 )
-register_placement(
+PLACEMENTS.enter(
     transpose, Placement(operands=_transpose_operands, preferred=_transpose_preferred, slots=0)
 )
-register_placement(
+PLACEMENTS.enter(
     join,
     Placement(
         operands=_join_operands,
@@ -419,8 +419,8 @@ register_placement(
         slots=0,
     ),
 )
-register_placement(split, Placement(operands=_split_operands, preferred=_split_preferred, slots=0))
-register_placement(
+PLACEMENTS.enter(split, Placement(operands=_split_operands, preferred=_split_preferred, slots=0))
+PLACEMENTS.enter(
     extract,
     Placement(
         operands=_extract_operands,
@@ -429,7 +429,7 @@ register_placement(
         slots=0,
     ),
 )
-register_placement(flip, Placement(accepts=_flip_accepts, fallback=_flip_fallback, slots=2))
-register_placement(
+PLACEMENTS.enter(flip, Placement(accepts=_flip_accepts, fallback=_flip_fallback, slots=2))
+PLACEMENTS.enter(
     gather, Placement(operands=_gather_operands, preferred=_gather_preferred, slots=4)
 )

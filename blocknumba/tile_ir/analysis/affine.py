@@ -15,7 +15,7 @@ from collections.abc import Callable
 from blocknumba.tile_ir.analysis.accesses import Access, access
 from blocknumba.tile_ir.analysis.polynomial import ONE, AffineExpression, Atom, Polynomial
 from blocknumba.tile_ir.ir.function import Function, Op, Parameter, Region, Value, walk
-from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.opdef import OpTable, attribute
 from blocknumba.tile_ir.ir.tensor_map import Number
 from blocknumba.tile_ir.ir.types import DType, TileType, int32
 from blocknumba.tile_ir.ir.uses import carried, is_loop
@@ -216,19 +216,7 @@ def _reason(op: Op) -> str:
 # rules: (op, expressions of the operands) -> the expression of the result, or None ---------------
 
 Rule = Callable[..., AffineExpression | None]
-RULES: dict[str, Rule] = {}
-
-
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Decorator: the rule of the ops of these names."""
-
-    def declare(function: Rule) -> Rule:
-        for name in names:
-            assert name not in RULES, f"two rules for {name}"
-            RULES[name] = function
-        return function
-
-    return declare
+rule = RULES = OpTable[Rule]("affine expression")
 
 
 def _none(type_: TileType) -> tuple[Polynomial, ...]:

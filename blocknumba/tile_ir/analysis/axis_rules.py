@@ -15,7 +15,7 @@ from blocknumba.tile_ir.analysis.axis import (
 from blocknumba.tile_ir.analysis.bounds import counts_from_zero
 from blocknumba.tile_ir.analysis.ranges import Ranges
 from blocknumba.tile_ir.ir.function import Op, Value
-from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, attribute
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, OpTable, attribute
 from blocknumba.tile_ir.ir.types import BOOL
 from blocknumba.tile_ir.ops.views import known_stride, placements
 
@@ -29,19 +29,7 @@ class Infos(Protocol):
 
 
 Rule = Callable[[Infos, Op], AxisInfo]
-RULES: dict[str, Rule] = {}
-
-
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Decorator: the rule of the ops of these names."""
-
-    def declare(function: Rule) -> Rule:
-        for name in names:
-            assert name not in RULES, f"two rules for {name}"
-            RULES[name] = function
-        return function
-
-    return declare
+rule = RULES = OpTable[Rule]("axis info")
 
 
 def of_unknown_op(infos: Infos, op: Op) -> AxisInfo:

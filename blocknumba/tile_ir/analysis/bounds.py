@@ -15,6 +15,7 @@ from blocknumba.tile_ir.analysis.polynomial import (
 from blocknumba.tile_ir.analysis.ranges import Range, Ranges
 from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Op, Region, Value
+from blocknumba.tile_ir.ir.opdef import OpTable
 from blocknumba.tile_ir.ir.types import int32
 from blocknumba.tile_ir.ops.views import elements_of
 
@@ -233,8 +234,8 @@ def _masked(bounds: LowerBounds, op: Op) -> Bound:
     return 0 if _maximum(bounds, op) >= 0 else UNKNOWN
 
 
-_RULES: dict[str, Callable[[LowerBounds, Op], Bound]] = {
+_RULES = OpTable[Callable[[LowerBounds, Op], Bound]]("lower bound", {
     "minimum": _minimum, "maximum": _maximum, "select": _chosen, "hint": _same, "mod": _remainder,
     **dict.fromkeys(("floordiv", "truncdiv", "truncmod"), _quotient), "shr": _shifted,
     "and": _masked,
-}
+})

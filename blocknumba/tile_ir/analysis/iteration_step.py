@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from blocknumba.tile_ir.ir.function import Op, Value, walk
-from blocknumba.tile_ir.ir.opdef import PURE
+from blocknumba.tile_ir.ir.opdef import PURE, OpTable
 from blocknumba.tile_ir.ops.control import for_
 from blocknumba.tile_ir.ops.shape import splat
 
@@ -71,10 +71,10 @@ def _widened(op: Op, x: int) -> int | None:
 
 
 # of integers that wrap around a difference holds modulo a power of two, as every multiple of one
-_RULES: dict[str, Callable[..., int | None]] = {
+_RULES = OpTable[Callable[..., int | None]]("step of an iteration", {
     "add": lambda op, x, y: x + y, "sub": lambda op, x, y: x - y, "offset": lambda op, x, y: x + y,
     "mul": _product, "splat": _same, "broadcast": _same, "reshape": _same, "cast": _widened,
-}
+})
 
 
 def _constant(value: Value) -> int | None:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
+from blocknumba.tile_ir.ir.opdef import OpTable
 from blocknumba.tile_ir.ir.uses import carried, is_loop
 
 UNKNOWN = 64.0  # a size or a stride of which nothing is known
@@ -139,11 +140,11 @@ def _size(shape: tuple[int, ...]) -> int:
     return count
 
 
-_RULES: dict[str, Rule] = {
+_RULES = OpTable[Rule]("likely stride", {
     "arange": lambda *_: 1.0, "splat": lambda *_: 0.0, "constant": lambda *_: 0.0,
     "add": _sum, "sub": _sum, "offset": _sum, "mul": _product,
     **dict.fromkeys(("floordiv", "truncdiv"), _quotient),
     **dict.fromkeys(("mod", "truncmod", "cast", "broadcast"), _same),
     **dict.fromkeys(("minimum", "maximum", "select"), _greatest),
     "reshape": _reshaped, "transpose": _transposed,
-}
+})

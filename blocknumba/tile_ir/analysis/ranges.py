@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from blocknumba.tile_ir.ir.function import Function, Op, Parameter, Region, Value
-from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.opdef import OpTable, attribute
 from blocknumba.tile_ir.ir.types import BOOL, DType, TileType
 from blocknumba.tile_ir.ir.uses import Carried, carried, is_loop
 
@@ -338,8 +338,8 @@ def _always_or_never_equal(ranges: Ranges, op: Op) -> Range | None:
     return Range(int(holds), int(holds))
 
 
-# By the names of ops; other packages add the rules of their own ops.
-RULES: dict[str, Rule] = {
+# other packages add the rules of their own ops
+RULES = OpTable[Rule]("range", {
     "constant": _constant, "arange": _arange,
     "program_id": _program_id, "num_programs": _num_programs,
     "add": _corners(int.__add__), "sub": _sub, "mul": _corners(int.__mul__),
@@ -352,4 +352,4 @@ RULES: dict[str, Rule] = {
     "cast": _same, "splat": _same, "broadcast": _same, "reshape": _same, "transpose": _same,
     "flip": _same, "extract": _same, "hint": _same, "select": _select, "join": _join,
     "reduce": _reduce, "arg_reduce": _arg_reduce,
-}
+})

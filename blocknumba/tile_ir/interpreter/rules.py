@@ -10,23 +10,11 @@ from blocknumba.tile_ir.interpreter.affine import (
     EXACT, Affine, Bound, Box, Start, Tile, Uniform, as_affine, bounded, constant,
 )
 from blocknumba.tile_ir.ir.function import Op
+from blocknumba.tile_ir.ir.opdef import OpTable
 
+# (op, *tiles) -> a tile; None where the op has to be evaluated on arrays
 Rule = Callable[..., Tile | None]
-RULES: dict[str, Rule] = {}
-
-
-def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Decorator: the rule of the ops of these names for Affine, Box and Uniform operands.
-
-    The rule takes (op, *tiles); None says that the op has to be evaluated on arrays.
-    """
-
-    def declare(function: Rule) -> Rule:
-        for name in names:
-            RULES[name] = function
-        return function
-
-    return declare
+rule = RULES = OpTable[Rule]("interpretation of affine tiles")
 
 
 # integers -------------------------------------------------------------------------------------

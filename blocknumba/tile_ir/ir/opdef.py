@@ -1,9 +1,13 @@
-"""Declarations of ops: one OpDef per op in one registry, declared by its type rule."""
+"""Declarations of ops, and the tables of what each stage knows of them.
+
+One OpDef per op in one registry, OPS, declared by its type rule.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from blocknumba.errors import require
 from blocknumba.tile_ir.ir.function import Op, OpDef, Traits, Types
@@ -27,6 +31,43 @@ PLACED: Traits = frozenset(("placed",))
 CONTROL: Traits = frozenset(("control",))  # runs its regions
 
 OPS: dict[str, OpDef] = {}
+Entry = TypeVar("Entry")
+
+
+class OpTable(dict[str, Entry]):
+    """Table of what one stage knows of ops, by their names: at most one entry for each.
+
+    what: an entry, for people: "code for GPUs".  Called with ops it is a decorator:
+
+        code = OpTable("code for GPUs")
+        @code(load, store)
+        def _(...): ...
+    """
+
+    def __init__(self, what: str, entries: Mapping[str, Entry] = {}):
+        super().__init__(entries)
+        self.what = what
+        OP_TABLES.append(self)
+
+    def __call__(self, *ops: OpDef | str) -> Callable[[Entry], Entry]:
+        """Decorator: the entry of ops; names are for modules that the ops' own imports."""
+
+        def declare(entry: Entry) -> Entry:
+            for op_ in ops:
+                self.enter(op_, entry)
+            return entry
+
+        return declare
+
+    def enter(self, op_: OpDef | str, entry: Entry) -> None:
+        """Enter what is known of an op."""
+        name = op_ if isinstance(op_, str) else op_.name
+        assert name is op_ or OPS[name] is op_, f"{name} is another op"
+        assert name not in self, f"{self.what} of {name} twice"
+        self[name] = entry
+
+
+OP_TABLES: list[OpTable] = []  # all of them
 
 
 def op(traits: Traits = NO_TRAITS) -> Callable[[Callable[..., Types]], OpDef]:

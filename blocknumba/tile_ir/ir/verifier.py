@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from blocknumba.errors import BlockError
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
-from blocknumba.tile_ir.ir.opdef import TERMINATOR
+from blocknumba.tile_ir.ir.opdef import TERMINATOR, OpTable
 from blocknumba.tile_ir.ir.types import TileType, ViewType
 
 Problem = str
@@ -62,7 +62,8 @@ def _loop(op: Op) -> list[RegionSpec]:
 
 
 # The regions of each op that has some; other packages add those of their ops.
-REGIONS: dict[str, Callable[[Op], list[RegionSpec]]] = {"if": _if, "for": _for, "loop": _loop}
+REGIONS = OpTable[Callable[[Op], list[RegionSpec]]]("regions", {
+    "if": _if, "for": _for, "loop": _loop})
 
 
 def verify(fn: Function, level: Level = ANY_LEVEL) -> None:
