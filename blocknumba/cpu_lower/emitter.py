@@ -292,7 +292,7 @@ class Emitter(LaneWriter):
 
         Returns the values that the nest stores to their buffers as it meets them, once each.
         """
-        filled: set[Value] = set()
+        filled: dict[Value, None] = {}  # in an order that is the same each time
         order: list[Value] = []
         seen: dict[Value, bool] = {}
         waiting = [(value, True) for value in values]
@@ -304,17 +304,18 @@ class Emitter(LaneWriter):
                 continue
             seen[value] = aligned
             if self.plan.is_shared(value):
-                (filled.add if aligned else order.append)(value)
                 if not aligned:
+                    order.append(value)
                     continue
+                filled[value] = None
             inner = aligned and value.owner.name not in MOVING
             waiting += [(operand, inner) for operand in value.owner.operands]
         for value in reversed(order):
             self.materialise(value)
-        filled.difference_update(self.known.buffers)  # they, and what they needed, are there now
-        for value in filled:
-            self.known.buffers[value] = self.buffer(value.type, axis)
-        return frozenset(filled)
+        # what was materialised, and what it needed, is there now
+        missing = [value for value in filled if value not in self.known.buffers]
+        self.known.buffers |= {value: self.buffer(value.type, axis) for value in missing}
+        return frozenset(missing)
 
     @contextmanager
     def filled_by(self, values: Sequence[Value], shape: tuple[int, ...],
