@@ -159,7 +159,7 @@ class Emitter:
     used: the values that some op reads.
     rounded: (dtype, value) -> the float that was rounded to it.
     packed: narrow elements that were taken out of a word -> the word.
-    bytes: an 8-bit element that was taken out of an i32 -> the i32, and its index from the low end.
+    parts: a narrow element that was taken out of an i32 -> the i32, and its index from the low end.
     parameters: argument of the kernel -> its Parameter, with known attributes.
     blocks: of the cluster that a program is partitioned over; 1 without a cluster.
     program_barrier: the barrier of all threads of the program.
@@ -177,7 +177,7 @@ class Emitter:
         self.values: dict[Value, Registers] = {}
         self.rounded: dict[tuple[DType, str], Rounded] = {}
         self.packed: dict[tuple[str, ...], str] = {}
-        self.bytes: dict[str, tuple[str, int]] = {}
+        self.parts: dict[str, tuple[str, int]] = {}
         self.blocks = fn.attrs.get("cluster", 1)
         self.remarks: list[Remark] = []
         self._fn = fn

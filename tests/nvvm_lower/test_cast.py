@@ -5,7 +5,7 @@ import pytest
 from kernels import assembled, elementwise_kernel, emulated
 from test_elementwise import special_values
 
-from blocknumba.tile_ir.ir.types import ANY, DTYPES
+from blocknumba.tile_ir.ir.types import ANY, DTYPES, bool_
 from blocknumba.tile_ir.ops import numerics
 
 SIZE = 256
@@ -16,14 +16,14 @@ TARGETS_OF_FLOAT8 = ["sm_80", "sm_89"]  # without instructions for them, and wit
 
 def interesting(dtype):
     """Special values, and of floats also what is near the bounds of narrower dtypes."""
+    if dtype.bits == 8 and dtype != bool_:
+        return np.arange(256, dtype=np.uint8).view(dtype.numpy)
     values = special_values(dtype)
     if not dtype.is_float:
         # halfway between bfloat16s, and one off: rounding twice goes wrong here
         halves = [(257 << shift) + off for shift in (8, 20, 21, 40, 54) for off in (-1, 0, 1)]
         return np.concatenate([values, np.array(
             [half for half in halves if half <= dtype.maximum], dtype.numpy)])
-    if dtype.bits == 8:
-        return np.arange(256, dtype=np.uint8).view(dtype.numpy)
     edges = [65504, 65519, 65520, 70000, 448, 464, 465, 480, 500, 57344, 61439, 61440, 61441, 1e-8,
              127, 128, 129, 255, 256, 32767, 32768, 65535, 65536, 2.0 ** 31, 2.0 ** 31 - 128,
              2.0 ** 32, 2.0 ** 63, 2.0 ** 64, 1e30, 2.0 ** -7, 2.0 ** -9, 2.0 ** -10, 1.0625,
@@ -133,7 +133,9 @@ def test_every_8_bit_float_becomes_what_astype_makes_of_it(source, to, target):
 
 
 @pytest.mark.parametrize("size", [32, 64, 128, 512])
-@pytest.mark.parametrize("to, source", [("float32", "float8_e4m3fn"), ("float8_e5m2", "float32")])
+@pytest.mark.parametrize("to, source", [
+    ("float32", "float8_e4m3fn"), ("float8_e5m2", "float32"), ("float16", "int8"),
+    ("float32", "uint8"), ("bfloat16", "int8")])
 def test_any_number_of_registers_is_converted(to, source, size):
     """One at a time, in a pair, or in words of four."""
     x = np.resize(interesting(DTYPES[source]), size)

@@ -118,3 +118,26 @@ def test_small_ints_meet_halves_without_float64():
     found = instructions(scale_small_ints, ("*i32:16", "*fp16:16", "*fp16:16"), {"N": 1024})
 
     assert not [name for name in found if name.startswith("D") or "F64" in name]
+
+
+@triton.jit
+def widen(x, out, N: tl.constexpr):
+    c = tl.program_id(0) * N + tl.arange(0, N)
+    tl.store(out + c, tl.load(x + c).to(out.dtype.element_ty))
+
+
+def test_a_bfloat16_is_widened_by_one_instruction():
+    found = instructions(widen, ("*bf16:16", "*fp32:16"), {"N": 2048})
+
+    # a shift, which may be a product, or a mask; a few are of the addresses
+    assert starting(found, "PRMT", "IMAD.MOV") == 0
+    assert 16 <= starting(found, "IMAD.U32", "SHF", "LOP3") <= 16 + 3
+
+
+@pytest.mark.parametrize("source", ["i8", "u8"])
+@pytest.mark.parametrize("to, of_16", [("fp32", 32), ("fp16", 16), ("bf16", 40)])
+def test_8_bit_integers_become_floats_without_a_conversion(source, to, of_16):
+    found = instructions(widen, (f"*{source}:16", f"*{to}:16"), {"N": 2048})
+
+    assert starting(found, "I2F") == 0
+    assert starting(found, "PRMT", "FADD", "HADD2", "F2FP") == of_16

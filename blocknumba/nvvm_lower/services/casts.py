@@ -8,16 +8,28 @@ from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, I1, I32, I64
 from blocknumba.nvvm_lower.ptx import arithmetic as ptx
 from blocknumba.nvvm_lower.services import narrow_floats
 from blocknumba.nvvm_lower.services.narrow_floats import narrow, to_odd, widen
-from blocknumba.nvvm_lower.services.words import pack
-from blocknumba.tile_ir.ir.types import DType, bfloat16, bool_, float16, float32, float64
+from blocknumba.nvvm_lower.services.words import pack, unpack
+from blocknumba.tile_ir.ir.types import (
+    DType, bfloat16, bool_, float16, float32, float64, int8, uint8,
+)
 
+# The bits of 2^23 and of 2^10, whose last digit is 1 (IEEE 754): an 8-bit integer fits below
+_FLOAT_OF_LAST_DIGITS, _HALF_OF_LAST_DIGITS = 0x4B000000, 0x6400
+_BIAS = 128  # of signed ones
+_SIGNS = 0x80808080 - (1 << 32)  # of four, as the literal of an i32
 
 def cast_all(emitter: Emitter, values: list[str], source: DType, to: DType,
              rounding: str = "nearest") -> list[str]:
-    """Elements of dtype source as dtype to; 8-bit floats become halves two at a time first."""
+    """Elements of dtype source as dtype to.
+
+    8-bit floats become halves two at a time first; 8-bit integers that are parts of words become
+    the last digits of floats, without an instruction that converts.
+    """
     if (source != to and narrow_floats.is_float8(source) and len(values) > 1
             and narrow_floats.converts_pairs(emitter)):
         values, source = _halves(emitter, source, values), float16
+    if source in (int8, uint8) and to in (float16, bfloat16, float32):
+        return _floats_of_bytes(emitter, values, source, to)
     return [cast(emitter, value, source, to, rounding) for value in values]
 
 
@@ -51,6 +63,48 @@ def _halves(emitter: Emitter, source: DType, values: list[str]) -> list[str]:
     pairs = words if len(values) == 2 else [
         pair for word in words for pair in emitter.assembly(ptx.UNPACK_16, word)]
     return [half for pair in pairs for half in narrow_floats.halves_of_pair(emitter, source, pair)]
+
+
+def _floats_of_bytes(emitter: Emitter, values: list[str], source: DType, to: DType) -> list[str]:
+    """8-bit integers as floats; halves two at a time where the two are parts of one word."""
+    results: list[str] = []
+    while len(results) < len(values):
+        pair = values[len(results):len(results) + 2]
+        parts = [emitter.parts.get(value) for value in pair]
+        if to == float16 and len(pair) == 2 and all(parts) and parts[0][0] == parts[1][0]:
+            (word, first), (_, second) = parts
+            results += _halves_of_bytes(emitter, _biased(emitter, word, source), first, second,
+                                        source)
+        elif to == float16 or parts[0] is None:
+            results.append(cast(emitter, pair[0], source, to))
+        else:
+            word, index = parts[0]
+            value = _float_of_byte(emitter, _biased(emitter, word, source), index, source)
+            results.append(narrow(emitter, to, value) if to == bfloat16 else value)
+    return results
+
+
+def _biased(emitter: Emitter, word: str, source: DType) -> str:
+    """A word of four 8-bit integers, each 128 greater if they are signed: none is negative."""
+    return emitter.body.binary("xor", I32, word, str(_SIGNS)) if source.is_signed else word
+
+
+def _float_of_byte(emitter: Emitter, word: str, index: int, source: DType) -> str:
+    """A byte of a biased word as the last digits of 2^23, minus 2^23 and the bias; exact."""
+    body = emitter.body
+    (bits,) = emitter.assembly(ptx.permute(index, 4, 4, 7), word, str(_FLOAT_OF_LAST_DIGITS))
+    offset = _FLOAT_OF_LAST_DIGITS + (_BIAS if source.is_signed else 0)
+    return body.binary("fsub", FLOAT, body.convert("bitcast", I32, bits, FLOAT),
+                       body.convert("bitcast", I32, str(offset), FLOAT))
+
+
+def _halves_of_bytes(emitter: Emitter, word: str, first: int, second: int,
+                     source: DType) -> list[str]:
+    """Two bytes of a biased word as the last digits of 2^10, minus 2^10 and the bias; exact."""
+    (pair,) = emitter.assembly(ptx.permute(first, 5, second, 5), word, str(_HALF_OF_LAST_DIGITS))
+    offset = _HALF_OF_LAST_DIGITS + (_BIAS if source.is_signed else 0)
+    (pair,) = emitter.assembly(ptx.PAIRED["float16", "sub"], pair, str(offset << 16 | offset))
+    return unpack(emitter, float16, [pair], 2)
 
 
 def _is_not_zero(emitter: Emitter, x: str, source: DType) -> str:

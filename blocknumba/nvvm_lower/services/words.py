@@ -70,8 +70,8 @@ def unpack(emitter: Emitter, dtype: Dtype, words: list[str], vector: int) -> lis
         for i, word in enumerate(words):
             inside = values[i * shape.elements:(i + 1) * shape.elements]
             emitter.packed[tuple(inside)] = word
-            if shape.elements == BYTES_OF_WORD:
-                emitter.bytes.update(
+            if shape.type == I32:
+                emitter.parts.update(
                     (value, (word, index)) for index, value in enumerate(inside))
     return values
 
@@ -87,7 +87,7 @@ def _packed(emitter: Emitter, dtype: DType, type_: str, group: list[str]) -> str
         pairs = [narrow_floats.round_pair(emitter, dtype, *values[i:i + 2], sources[0].saturates)
                  for i in range(0, len(values), 2)]
         return pairs[0] if len(pairs) == 1 else emitter.assembly(ptx.PACK_16, *pairs)[0]
-    origins = [emitter.bytes.get(value) for value in group]
+    origins = [emitter.parts.get(value) for value in group]
     if len(group) == BYTES_OF_WORD and all(origins):
         return _gathered(emitter, origins)
     return _packed_bytes(emitter, type_, group)
