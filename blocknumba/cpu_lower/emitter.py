@@ -24,6 +24,7 @@ from blocknumba.cpu_lower.bounds import clamped
 from blocknumba.cpu_lower.elements import Lanes, uniform
 from blocknumba.cpu_lower.lane_writer import Buffer, Coordinates, LaneWriter
 from blocknumba.cpu_lower.plans.planning import Plan
+from blocknumba.cpu_lower.plans.private_copies import private_copies
 from blocknumba.cpu_lower.target import CpuTarget
 from blocknumba.cpu_lower.writer import UNLIKELY, Module
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value
@@ -91,6 +92,7 @@ class Failure:
 class Emitter(LaneWriter):
     """The state of the lowering of one function.
 
+    copies: of arrays, that atomic ops add to instead.
     filling: values that the present nest stores to their buffers as it computes them.
     linked: scalar functions that the code calls, by the symbols that it calls them by.
     """
@@ -100,6 +102,7 @@ class Emitter(LaneWriter):
         super().__init__(module)
         self.function, self.target, self.fastmath = fn, target, fastmath
         self.plan = Plan(fn, target, disjoint)
+        self.copies = private_copies(fn, disjoint)
         self.known = Known()
         self.filling: frozenset[Value] = frozenset()
         self.failures: list[Failure] = [Failure("memory", None)]

@@ -116,7 +116,9 @@ def _scratch(emitter: Emitter) -> list[str]:
 
 def _programs(emitter: Emitter) -> None:
     """The loop over programs, and what follows it."""
-    writer = emitter.writer
+    writer, copies = emitter.writer, list(dict.fromkeys(emitter.copies.values()))
+    for copy in copies:
+        copy.begin(writer, emitter.scalar)
     is_some = writer.assign("icmp slt i64 %first, %stop")
     writer.branch_if(is_some, "begin", "exit")
     writer.begin("begin")
@@ -135,6 +137,8 @@ def _programs(emitter: Emitter) -> None:
     more = writer.assign("icmp slt i64 %next, %stop")
     writer.branch_if(more, "each", "exit")
     writer.begin("exit")
+    for copy in copies:
+        copy.end(writer, emitter.scalar(copy.pointer))
     result = writer.assign("load i32, ptr %status")
     if emitter.most_buffer_bytes > MAX_STACK_BYTES:
         writer.do("call void @free(ptr %memory)")

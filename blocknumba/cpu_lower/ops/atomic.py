@@ -27,6 +27,11 @@ _UNSIGNED = _SIGNED | {"max": "umax", "min": "umin"}
 def _(emitter: Emitter, op: Op) -> None:
     dtype = op.value.type.dtype
     order = _ORDERS[attribute(op, "semantics")]
+    copy = emitter.copies.get(op)
+
+    def add(pointer: str, value: str) -> str:
+        copy.add(emitter.writer, emitter.scalar(copy.pointer), pointer, value)
+        return literal(0, dtype)
 
     def update(pointer: str, value: str) -> str:
         if is_narrow(dtype):
@@ -35,7 +40,7 @@ def _(emitter: Emitter, op: Op) -> None:
         return emitter.writer.assign(
             f"atomicrmw {table[op.attrs['kind']]} ptr {pointer}, {memory_type(dtype)} {value} "
             f"{order}, align {dtype.bytes}")
-    _each_element(emitter, op, (op.pointer, op.value), update)
+    _each_element(emitter, op, (op.pointer, op.value), update if copy is None else add)
 
 
 @root(memory.atomic_cas)
@@ -58,7 +63,8 @@ def _each_element(emitter: Emitter, op: Op, operands: tuple, update: Callable[..
     """Run update(*operands) on each element whose mask is true; its results are the op's."""
     dtype, shape = op.result.type.dtype, op.result.type.shape
     masks = [] if op.mask is None or op.mask in emitter.known.unmasked else [op.mask]
-    target = emitter.buffer(op.result.type) if shape else None
+    is_kept = bool(shape) and emitter.plan.is_used(op.result)
+    target = emitter.buffer(op.result.type) if is_kept else None
     found = ""
 
     def body(coordinates: Coordinates) -> None:
@@ -78,9 +84,9 @@ def _each_element(emitter: Emitter, op: Op, operands: tuple, update: Callable[..
     with emitter.filled_by(values, shape, None):
         emitter.nest(shape, None, 1, body,
                      lambda coordinates: [(value, coordinates) for value in values])
-    if target is None:
+    if not shape:
         emitter.known.scalars[op.result] = found
-    else:
+    elif is_kept:
         emitter.known.buffers[op.result] = target
 
 

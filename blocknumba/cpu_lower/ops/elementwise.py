@@ -43,9 +43,17 @@ def element_code(name: str, dtype: DType) -> Code:
     return through_float32(function, name in PREDICATES) if is_narrow(dtype) else function
 
 
-def combine(emitter: Emitter, name: str, dtype: DType, names: Sequence[str], lanes: int) -> str:
-    """The name of the result of an elementwise op on operands of one dtype."""
+def combine(emitter: Emitter, name: str, dtype: DType, names: Sequence[str], lanes: int,
+            is_count: bool = False) -> str:
+    """The name of the result of an elementwise op on operands of one dtype.
+
+    is_count: whether it counts elements (see Plan.is_count); then LLVM may extend the operands
+        instead, and sees constant distances between addresses.
+    """
     operands = vectors(emitter, dtype, names, lanes)
+    if is_count and name in RAMPS:
+        x, y = operands
+        return x.body.emit(f"{name} nsw {x.typed}, {y.name}", x.scalar).name
     if dtype.is_float and name in CALLED:
         return _called(emitter, name, dtype, operands, lanes).name
     if name in directed.NAMES:
@@ -86,41 +94,41 @@ def _own_function(emitter: Emitter, name: str, dtype: DType, operands: list[Vect
 
 def _elementwise(emitter: Emitter, op: Op, access: Access, operands: list[Lanes]) -> Lanes:
     dtype = op.x.type.dtype
-    if dtype.is_integer:
-        ramp = _RAMPS.get(op.name, _no_ramp)(emitter, dtype, *operands)
+    is_count = dtype.is_signed and emitter.plan.is_count(op.result)
+    if dtype.is_integer and op.name in RAMPS:
+        ramp = RAMPS[op.name](emitter, dtype, *operands, is_count)
         if ramp is not None:
             return ramp
     names, lanes = emitter.names(dtype, operands)
-    result = combine(emitter, op.name, dtype, names, lanes)
+    result = combine(emitter, op.name, dtype, names, lanes, is_count)
     return Lanes(result, 0 if all(x.is_uniform for x in operands) else None)
 
 
 # ramps: integers that rise by one step from lane to lane ---------------------------------------
 
-def _no_ramp(emitter: Emitter, dtype: DType, *operands: Lanes) -> Lanes | None:
-    return None
-
-
-def _ramp_sum(emitter: Emitter, dtype: DType, x: Lanes, y: Lanes) -> Lanes | None:
+def _ramp_sum(emitter: Emitter, dtype: DType, x: Lanes, y: Lanes,
+              is_count: bool) -> Lanes | None:
     if x.step is None or y.step is None or x.is_uniform and y.is_uniform:
         return None
     step = _step_sum(x.step, y.step)
     if step is None:
         return None
-    return Lanes(combine(emitter, "add", dtype, [x.name, y.name], 1), step)
+    return Lanes(combine(emitter, "add", dtype, [x.name, y.name], 1, is_count), step)
 
 
-def _ramp_difference(emitter: Emitter, dtype: DType, x: Lanes, y: Lanes) -> Lanes | None:
+def _ramp_difference(emitter: Emitter, dtype: DType, x: Lanes, y: Lanes,
+                     is_count: bool) -> Lanes | None:
     if not isinstance(x.step, int | str) or not isinstance(y.step, int) or (
             x.is_uniform and y.is_uniform):
         return None
     step = _step_sum(x.step, -y.step)
     if step is None:
         return None
-    return Lanes(combine(emitter, "sub", dtype, [x.name, y.name], 1), step)
+    return Lanes(combine(emitter, "sub", dtype, [x.name, y.name], 1, is_count), step)
 
 
-def _ramp_product(emitter: Emitter, dtype: DType, x: Lanes, y: Lanes) -> Lanes | None:
+def _ramp_product(emitter: Emitter, dtype: DType, x: Lanes, y: Lanes,
+                  is_count: bool) -> Lanes | None:
     if y.is_ramp and x.is_uniform:
         x, y = y, x
     if not x.is_ramp or not y.is_uniform:
@@ -131,7 +139,7 @@ def _ramp_product(emitter: Emitter, dtype: DType, x: Lanes, y: Lanes) -> Lanes |
         step = y.name
     else:
         step = combine(emitter, "mul", dtype, [str(x.step), y.name], 1)
-    return Lanes(combine(emitter, "mul", dtype, [x.name, y.name], 1), step)
+    return Lanes(combine(emitter, "mul", dtype, [x.name, y.name], 1, is_count), step)
 
 
 def _step_sum(x: int | str, y: int | str) -> int | str | None:
@@ -140,7 +148,7 @@ def _step_sum(x: int | str, y: int | str) -> int | str | None:
     return y if x == 0 else x if y == 0 else None
 
 
-_RAMPS = {"add": _ramp_sum, "sub": _ramp_difference, "mul": _ramp_product}
+RAMPS = {"add": _ramp_sum, "sub": _ramp_difference, "mul": _ramp_product}
 _NAMES = {*LOGICAL, *INTEGRAL, *FLOATING, *EXACT, *directed.NAMES}
 element(*(OPS[name] for name in sorted(_NAMES)))(_elementwise)
 

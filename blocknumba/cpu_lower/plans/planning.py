@@ -13,6 +13,7 @@ from functools import cached_property
 from blocknumba.cpu_lower import strided
 from blocknumba.cpu_lower.bounds import CLAMPS, clamped
 from blocknumba.cpu_lower.elements import is_narrow, size_bytes
+from blocknumba.cpu_lower.plans.indices import counts_of_elements, made_into
 from blocknumba.cpu_lower.plans.store_groups import Grouping
 from blocknumba.cpu_lower.target import CpuTarget
 from blocknumba.tile_ir.analysis.affine import AffineExpressions
@@ -134,28 +135,16 @@ class Plan:
 
     @cached_property
     def _indices(self) -> frozenset[Value]:
-        return self._made_into(frozenset())
+        return made_into(self.function)
 
     @cached_property
     def _clamped_indices(self) -> frozenset[Value]:
         """Indices, and what is one once it is clamped."""
-        return self._made_into(frozenset(CLAMPS))
+        return made_into(self.function, CLAMPS)
 
-    def _made_into(self, more: frozenset[str]) -> frozenset[Value]:
-        """Integers of which nothing is made but addresses, masks and other such integers.
-
-        more: names of ops by which integers are made into others.
-        """
-        keeps = frozenset(("offset", "lt", "le", "gt", "ge"))
-        takes = keeps | more | {"add", "sub", "mul", "cast", "splat", "broadcast", "reshape",
-                                "transpose"}
-        other: set[Value] = set()
-        for op in reversed(list(_backwards(self.function.body))):
-            if op.name not in takes or op.name not in keeps and any(
-                    v in other for v in op.results):
-                other.update(op.operands)
-        return frozenset(v for op in walk(self.function.body) for v in op.results
-                         if v not in other)
+    @cached_property
+    def _counts(self) -> frozenset[Value]:
+        return counts_of_elements(self.function)
 
     @cached_property
     def clamps(self) -> frozenset[Value]:
@@ -176,9 +165,17 @@ class Plan:
         """Whether an integer is only an index: its arithmetic is assumed not to overflow."""
         return value in self._indices
 
+    def is_count(self, value: Value) -> bool:
+        """Whether an integer only counts elements from an address: accesses need no wrapping."""
+        return value in self._counts
+
     def is_shared(self, value: Value) -> bool:
         """Whether a tile is kept in a buffer for several nests."""
         return value in self._shared
+
+    def is_used(self, value: Value) -> bool:
+        """Whether any op takes a value."""
+        return bool(self._uses[value])
 
     def is_last_use(self, value: Value, op: Op) -> bool:
         """Whether an op, which runs once for each time that the value is made, alone reads it."""
@@ -465,14 +462,6 @@ def _reshaped_axes(shape: tuple[int, ...], wide: tuple[int, ...],
     elif own and result:
         found[own[-1]] = axes[result[-1]]
     return tuple(found)
-
-
-def _backwards(region: Region) -> Iterator[Op]:
-    """All ops, each after those whose results it takes."""
-    for op in region.ops:
-        for inner in op.regions:
-            yield from _backwards(inner)
-        yield op
 
 
 def _enclosing(region: Region, around: tuple[Op, ...]) -> Iterator[tuple[Op, tuple[Op, ...]]]:
