@@ -9,7 +9,7 @@ from numba.core import ir, types
 from numba.core.typeinfer import ConstraintNetwork, TypeInferer
 from numba.core.typing.context import BaseContext
 
-from blocknumba.errors import BlockError, BlockNameError, BlockTypeError
+from blocknumba.errors import BlockError, BlockNameError, BlockTypeError, Loc
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.dialect import Dialect
 from blocknumba.typing.evaluate import UNDEFINED, evaluate, execute
@@ -232,7 +232,7 @@ class _LiveNetwork(ConstraintNetwork):
             part = inferer.typevars[value.name].type
             if part is None:
                 continue
-            together = part if whole is None else _joined(statement, inferer, whole, part)
+            together = part if whole is None else _joined(statement, inferer, whole, part, value)
             if together is None:
                 raise _type_change(statement, inferer, whole, part, value)
             whole = together
@@ -262,11 +262,19 @@ def _dialect(statement: ir.Stmt, inferer: Inferer) -> Dialect:
 
 
 def _joined(phi: ir.Assign, inferer: Inferer, whole: types.Type,
-            part: types.Type) -> types.Type | None:
-    """The type of a variable that has either, as its dialect has it; None if there is none."""
+            part: types.Type, value: ir.Var) -> types.Type | None:
+    """The type of a variable that has either, as its dialect has it; None if there is none.
+
+    value: what has the type `part`.
+    """
     named_dtype = _dialect(phi, inferer).named_dtype
     if named_dtype is None or whole == part:
         return joined(whole, part)
+    if _is_result(phi.target.name, _location(phi, value, inferer)):
+        returned = [of for of in (whole, part)
+                    if not (isinstance(of, ConstantType) and of.value is None)]
+        if len(returned) == 1:  # what a path without a return gives is undefined
+            return named(returned[0], named_dtype)
     together = joined(*(named(of, named_dtype) for of in (whole, part)))
     if isinstance(together, RuntimeType) and any(
             isinstance(of, RuntimeType) and of != together for of in (whole, part)):
@@ -277,12 +285,11 @@ def _joined(phi: ir.Assign, inferer: Inferer, whole: types.Type,
 def _type_change(phi: ir.Assign, inferer: Inferer, first: types.Type, second: types.Type,
                  value: ir.Var) -> BlockTypeError:
     """The error for a variable whose types on two paths have nothing in common."""
-    name = renaming.user_name(phi.target.name)
+    name, location = renaming.user_name(phi.target.name), _location(phi, value, inferer)
+    now = _assignment_line(value, inferer)
     lines = [_assignment_line(v, inferer) for v in phi.value.incoming_values
              if v is not ir.UNDEFINED and v.name != value.name]
-    now = _assignment_line(value, inferer)
     before = next((line for line in lines if line is not None and line != now), None)
-    location = phi.loc.location if now is None else now.location
     if name.startswith(YIELDED):
         return BlockTypeError(
             "a generator or list: the number of its items is not known at compile time",
@@ -292,13 +299,24 @@ def _type_change(phi: ir.Assign, inferer: Inferer, first: types.Type, second: ty
     later = "" if now is None else f" (line {now.location.line})"
     if not renaming.is_temporary(name):
         what = f"variable {name!r}"
-    elif "call" in name and location.caller is not None:
+    elif _is_result(name, location):
         what = f"the value that {location.function} returns"
     else:
         what = "a conditional expression"
     return BlockTypeError(
         f"{what}: given {_show(first)}{earlier} on one path and {_show(second)}{later} on another, "
         "accepted one type", loc=location, hint=_join_hint(first, second))
+
+
+def _is_result(name: str, location: Loc) -> bool:
+    """Whether a variable, assigned at a location, is the result of a call that was inlined."""
+    return renaming.is_temporary(name) and "call" in name and location.caller is not None
+
+
+def _location(phi: ir.Assign, value: ir.Var, inferer: Inferer) -> Loc:
+    """Where a value of a phi is assigned; that of the phi where nothing tells."""
+    line = _assignment_line(value, inferer)
+    return phi.loc.location if line is None else line.location
 
 
 def _assignment_line(value: ir.Var, inferer: Inferer) -> ir.Loc | None:

@@ -160,10 +160,12 @@ def joined(a: types.Type, b: types.Type) -> types.Type | None:
 def convert(context: Context, value: object, to: types.Type, what: str = "a value") -> object:
     """value as what a variable of type `to` holds; its type joins to `to`.
 
+    None, of a function of Triton's that ends without a return, is undefined.
+
     what: the variable, for messages.
     Errors: an int literal that does not fit.
     """
-    if value is UNDEFINED:
+    if value is UNDEFINED or value is None and not isinstance(to, ConstantType):
         return undefined(context, to)
     if isinstance(to, RuntimeType):
         if to.tile.is_pointer:

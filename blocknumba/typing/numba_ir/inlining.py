@@ -277,6 +277,10 @@ class Inliner:
                 inlined.body[-1:] = [ir.Assign(last.value, statement.target, last.loc),
                                      ir.Jump(after, last.loc)]
         rest = self._blocks[after] = ir.Block(block.scope, statement.loc)
+        if activation.dialect.named_dtype is not None:
+            # a variable keeps its dtype, and so does a result, though nobody reads it
+            read = ir.Var(block.scope, f"result of call@{activation.number}", statement.loc)
+            rest.append(ir.Assign(statement.target, read, statement.loc))
         return rest
 
     def _item(self, block: ir.Block, statement: ir.Assign, index: int) -> ir.Var:
