@@ -3,7 +3,8 @@
     python tests/triton/suite/tutorials.py CHECKOUT [--with blocknumba|triton] [--only 06]
 
 CHECKOUT: a folder with Triton's python/tutorials.  Needs Torch, pytest and a GPU.  Each runs in a
-process of its own; what they measure is left out, and the profiler that only measures too.
+process of its own; what they measure is left out, and the profiler that only measures too.  The
+products of Triton's private binding of cuBLAS, which 09 compares with, are Torch's then.
 """
 
 from __future__ import annotations
@@ -80,7 +81,29 @@ def _prepare(which: str, tools: Path) -> None:
     profiler.scope = lambda *_, **__: contextlib.nullcontext()
     sys.modules[f"{name}.profiler"] = triton.profiler = profiler
     if which == "blocknumba":
+        sys.modules.update(_products_of_torch(f"{name}._C"))
         triton.install(PACKAGE)
+
+
+def _products_of_torch(package: str) -> dict[str, types.ModuleType]:
+    """The modules of a stand-in for Triton's binding of cuBLAS, by their names."""
+    blas = types.SimpleNamespace(CublasLt=_Products)
+    binding = types.ModuleType(f"{package}.libtriton")
+    binding.nvidia = types.SimpleNamespace(cublas=blas)
+    around = types.ModuleType(package)
+    around.libtriton = binding
+    return {package: around, binding.__name__: binding}
+
+
+class _Products:
+    """CublasLt: c = a @ b.T, the workspace being of no use."""
+
+    def __init__(self, workspace: object):
+        pass
+
+    def matmul(self, a, b, c) -> None:
+        """Products of floats, of 8 bits too, by way of float32."""
+        c.copy_(a.float() @ b.float().T)
 
 
 def _unmeasured(function):
