@@ -75,7 +75,21 @@ def halves(x, KIND: tl.constexpr):
 
 
 @triton.jit
-def kernel(x_ptr, y_ptr, z_ptr, counts, out, n, m, FLAG: tl.constexpr, SIZE: tl.constexpr):
+def scaled(x, BY: tl.constexpr = 3, MORE: tl.constexpr = 1):
+    for k in tl.static_range(MORE):
+        x = x * BY + k
+    return x
+
+
+@triton.jit
+def chosen(x, y, c):
+    if c > 3:
+        return x + c
+    return y
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, z_ptr, counts, sums, out, n, m, FLAG: tl.constexpr, SIZE: tl.constexpr):
     at = tl.arange(0, SIZE)
     pid = tl.program_id(0)
     u = tl.load(x_ptr + at) + pid
@@ -146,6 +160,27 @@ PLAIN = (
     "u = tl.maximum(u, tl.minimum(at * m, {edge})) - tl.load(x_ptr + s % SIZE)",
     "u, s = u + s, s + {small}",
     "u = tl.clamp(v, -{small} * 1.0, 8.0).to(tl.int32) - u",
+    "u = scaled(u) - scaled(u, {step}, MORE={step2})\ns = scaled(s, BY={small})",
+    "u = chosen(u, at, s)\ns = chosen(s, {small}, {row})",
+    "g = (u, (s, v))\nu = g[0] + g[1][0]\nv = g[1][1] - t",
+    "u = (u.to(tl.uint32) // {divisor}).to(tl.int32) - (u.to(tl.{narrow}) >> {step}).to(tl.int32)",
+    "u = (u.to(tl.{narrow}) {sum} at.to(tl.{narrow})).to(tl.int32)",
+    "u = tl.where(u.to(tl.{narrow}) {compare} at.to(tl.{narrow}), u, s)",
+    "u = tl.{larger}(u.to(tl.{narrow}), at.to(tl.{narrow})).to(tl.int32)",
+    "s += tl.{extreme}(u.to(tl.{narrow}), 0).to(tl.int32)",
+    "v = (v.to(tl.bfloat16) + t.to(tl.bfloat16)).to(tl.float32) - tl.sum(v.to(tl.float16), 0)",
+    "s = s + {small} if s > {edge} else s - n\nt = -t if t > {float} else t + 1.0",
+    "tl.atomic_add(sums + (u & 7), v, mask=at {compare} {edge})",
+    "tl.atomic_{larger3}(sums + 8 + (at & 7), v, mask=(u & 3) != {mod})",
+    "w = tl.load(z_ptr + at[:, None] % ROWS * SIZE + at[None, :])\n"
+    "u += tl.{arg}(w, {axis_of_2}) + tl.{larger3}(w, {axis_of_2}, keep_dims=True).reshape(SIZE)",
+    "w = tl.load(x_ptr + at[:, None] % ROWS * SIZE + at[None, :])\n"
+    "w = tl.associative_scan(w & 7, {axis_of_2}, {reducer}, reverse={truth})\n"
+    "u ^= tl.sum(w, {axis_of_2})",
+    "box = tl.make_tensor_descriptor(counts + 192, [8, 16], [16, 1], [2, 16])\n"
+    "if pid == 0:\n    box.store([{mod} * 2, {small}], tl.reshape(u, (2, 16)))",
+    "box = tl.make_block_ptr(counts + 192 + pid * SIZE, (SIZE,), (1,), ({small},), (SIZE,), (0,))\n"
+    "tl.store(box, u, boundary_check=(0,))",
 )
 BLOCKS = (
     "for i in range({mod}, {count}):\n{body}\n    u += i",
@@ -165,6 +200,12 @@ BLOCKS = (
     "if FLAG == {mod}:\n{body}\nelse:\n{body2}",
     "if tl.sum(u & 1) > {small} or not (pid == 0):\n{body}",
     "if tl.max(v, 0) > {float}:\n    v = v - 1\n{body}",
+    "if s > {edge}:\n    p{new} = x_ptr + at\n{body}\nelse:\n"
+    "    p{new} = x_ptr + {row} * SIZE + at\nu = u + tl.load(p{new}, mask=at >= {edge}, other=s)",
+    "k{new} = {count} * 1\nwhile (k{new} > 0) & (s < 700):\n{body}\n"
+    "    k{new} -= 1\n    s += k{new}",
+    "for i in tl.static_range({step}, 0, -1):\n    if i == {mod}:\n        u = scaled(u, i)\n"
+    "{body}",
 )
 
 # what stands in the place of a name, in all its places of one statement
@@ -177,6 +218,8 @@ CHOICES = {
     "float": ("1.0", "2.0", "-3.0", "t"), "half": ("float16", "float32"),
     "narrow": ("int8", "uint8", "int16", "uint16", "int64"),
     "other": ("int8", "uint8", "int16", "uint32", "float32"), "float8": ("float8e5", "float8e4nv"),
+    "sum": ("+", "-", "*", "&", "|", "^"), "larger": ("maximum", "minimum"),
+    "larger3": ("max", "min"),
     "reducer": ("added", "mixed", "greater"), "float_reducer": ("added", "greater"),
     "extreme": ("max", "min", "sum", "xor_sum"), "arg": ("argmax", "argmin"),
     "compare": ("<", ">", "==", ">=", "!="), "atomic": ("max", "min", "and", "or", "xor"),
@@ -226,7 +269,8 @@ def results(launch: object, seed: int, flag: int, device: str) -> list[np.ndarra
     arrays = [rng.integers(-90, 100, shape).astype(np.int32),
               rng.integers(-8, 9, shape).astype(np.float32),
               rng.integers(-8, 9, shape).astype(np.int8),
-              np.zeros(192 + 4 * SIZE, np.int32), np.full(2 * 4 * SIZE, -77, np.int64)]
+              np.zeros(192 + 4 * SIZE, np.int32), np.zeros(16, np.float32),
+              np.full(2 * 4 * SIZE, -77, np.int64)]
     tensors = [torch.from_numpy(array).to(device) for array in arrays]
     launch((2,), (*tensors, 11, 3), {"FLAG": flag, "SIZE": SIZE})
     return [tensor.cpu().numpy() for tensor in tensors[3:]]
@@ -259,7 +303,7 @@ def checked(seed: int, on: str) -> tuple[str, str]:
         found = results(launcher(loaded(text, True), on), seed, writer.flag, device)
     except Exception as error:
         return "error", f"{type(error).__name__}: {error}\n{text}"
-    for name, one, other in zip(("counts", "out"), found, wanted):
+    for name, one, other in zip(("counts", "sums", "out"), found, wanted):
         if not np.array_equal(one, other):
             at = int(np.flatnonzero(one != other)[0])
             return "differs", f"{name}[{at}]: {one[at]}, {other[at]} in Triton\n{text}"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import FunctionType
 
+from blocknumba.errors import BlockError
 from blocknumba.tile_ir.ir.types import DType, PointerType
 from blocknumba.typing.numba_ir.written import as_written
 
@@ -32,6 +33,7 @@ class Dialect:
     methods, builtins: of tiles by name, and of Python by function: what is looked up first.
     written: function -> the same with the code that is translated.
     intrinsics: names that this code reads besides those of the user -> their values.
+    reword: an error of a rule that dialects share -> the same in the words of this one.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Dialect:
     builtins: Mapping[object, object] = field(default_factory=dict)
     written: Callable[[FunctionType], FunctionType] = as_written
     intrinsics: Mapping[str, object] = field(default_factory=dict)
+    reword: Callable[[BlockError], None] = lambda error: None
 
     def __repr__(self) -> str:
         return f"<dialect {self.name}>"

@@ -217,6 +217,7 @@ class _LiveNetwork(ConstraintNetwork):
                 value = evaluate(inferer.emission, node, inferer.read)
                 inferer.assign(statement.target.name, type_of(value), statement.loc)
         except BlockError as error:
+            _dialect(statement, inferer).reword(error)
             raise error.at(statement.loc.location) from None
         self._operands[id(statement)] = operands
 
@@ -237,6 +238,8 @@ class _LiveNetwork(ConstraintNetwork):
                 raise _type_change(statement, inferer, whole, part, value)
             whole = together
         if whole is not None:
+            if not is_assigned:
+                _require_assigned(statement, inferer)
             # a number that a loop starts with is hardly ever the one that it goes on with
             in_loop = label in inferer.graph.loops
             # a number that not all paths assign must not be there on the others
@@ -282,6 +285,17 @@ def _joined(phi: ir.Assign, inferer: Inferer, whole: types.Type,
     return together
 
 
+def _require_assigned(phi: ir.Assign, inferer: Inferer) -> None:
+    """Raise where a dialect whose variables keep their dtype reads one that a path leaves out."""
+    name = renaming.user_name(phi.target.name)
+    if _dialect(phi, inferer).named_dtype is None or renaming.is_temporary(name):
+        return
+    value = next(value for value in phi.value.incoming_values if value is not ir.UNDEFINED)
+    raise BlockNameError(f"variable {name!r}: assigned on one path and not on another",
+                         loc=_location(phi, value, inferer),
+                         hint="assign it before the branch or loop")
+
+
 def _type_change(phi: ir.Assign, inferer: Inferer, first: types.Type, second: types.Type,
                  value: ir.Var) -> BlockTypeError:
     """The error for a variable whose types on two paths have nothing in common."""
@@ -314,7 +328,7 @@ def _is_result(name: str, location: Loc) -> bool:
 
 
 def _location(phi: ir.Assign, value: ir.Var, inferer: Inferer) -> Loc:
-    """Where a value of a phi is assigned; that of the phi where nothing tells."""
+    """Location of the assignment of a phi's value; of the phi where nothing tells."""
     line = _assignment_line(value, inferer)
     return phi.loc.location if line is None else line.location
 

@@ -1,11 +1,11 @@
-"""Functions of Triton's dialect whose branches return different things, or nothing."""
+"""Triton's dialect: branches that return or assign different things, or nothing."""
 
 import numpy as np
 import pytest
 
 import blocknumba.triton as triton
 import blocknumba.triton.language as tl
-from blocknumba.errors import BlockTypeError
+from blocknumba.errors import BlockNameError, BlockTypeError
 
 
 @triton.jit
@@ -68,3 +68,36 @@ def test_a_variable_that_is_none_on_a_path_is_refused():
 
     with pytest.raises(BlockTypeError, match="variable 'x': given None"):
         kernel.warmup(np.zeros(1, np.int32), 4, grid=(1,))
+
+
+def test_a_variable_that_a_path_does_not_assign_is_refused():
+    @triton.jit
+    def kernel(out, n):
+        if n > 0:
+            x = n
+        tl.store(out, x)
+
+    with pytest.raises(BlockNameError, match="^variable 'x': assigned on one path and not on"):
+        kernel.warmup(np.zeros(1, np.int32), 4, grid=(1,))
+
+
+@pytest.mark.parametrize("interpret", [True, False])
+def test_what_constants_and_early_returns_decide_is_assigned(interpret):
+    @triton.jit
+    def kernel(out, n, KIND: tl.constexpr):
+        if KIND == 1:
+            x = n
+        elif out.dtype.element_ty == tl.int32:
+            x = n + 1
+        if n < 0:
+            return
+        else:
+            y = x * 2
+        for i in tl.static_range(2):
+            last = y + i
+        tl.store(out, last)
+
+    out = np.zeros(1, np.int32)
+    kernel[(1,)](out, 4, KIND=2, interpret=interpret)
+
+    assert out[0] == 11

@@ -468,6 +468,7 @@ def _refuse_unsupported(function: types.FunctionType) -> None:
              if i.opname in refused and not _collects_keywords(i)]
     if not found:
         return
+    found.sort(key=lambda i: i.opname == "RETURN_GENERATOR")  # it is at the `def`, `yield` is not
     locations = statement_locations(function)
     # cleaning up after a block has no line; what the user wrote has one
     shown = next((i for i in found if i.offset in locations), found[0])

@@ -93,8 +93,11 @@ def divide(context: Context, x: Value, y: Value, exact: bool = False) -> Value:
 def unary(context: Context, name: str, x: object) -> Value:
     """-x, ~x, and `not x`, which is ~x of bools."""
     if name == "not":
-        bools = isinstance(x, Value) and x.type.shape and x.type.dtype == bool_
-        return context.emit("invert", x if bools else truth(context, x, "not"))
+        if not isinstance(x, Value) or not x.type.shape or x.type.is_pointer:
+            return context.emit("invert", truth(context, x, "not"))
+        require(x.type.dtype == bool_, "not: given {}, accepted bools and scalars", x.type,
+                hint="compare it: x == 0")
+        return context.emit("invert", x)
     symbol = symbol_of(name)
     require_numbers(symbol, x)
     value = context.value(unwrapped(x))
