@@ -171,7 +171,8 @@ PLAIN = (
     "v = (v.to(tl.bfloat16) + t.to(tl.bfloat16)).to(tl.float32) - tl.sum(v.to(tl.float16), 0)",
     "s = s + {small} if s > {edge} else s - n\nt = -t if t > {float} else t + 1.0",
     "tl.atomic_add(sums + (u & 7), v, mask=at {compare} {edge})",
-    "tl.atomic_{larger3}(sums + 8 + (at & 7), v, mask=(u & 3) != {mod})",
+    # of what is not negative: interpreted, minima of negative floats are wrong
+    "tl.atomic_{larger3}(sums + 8 + (at & 7), tl.abs(v), mask=(u & 3) != {mod})",
     "w = tl.load(z_ptr + at[:, None] % ROWS * SIZE + at[None, :])\n"
     "u += tl.{arg}(w, {axis_of_2}) + tl.{larger3}(w, {axis_of_2}, keep_dims=True).reshape(SIZE)",
     "w = tl.load(x_ptr + at[:, None] % ROWS * SIZE + at[None, :])\n"
