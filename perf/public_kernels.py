@@ -2,7 +2,8 @@
 
     python perf/public_kernels.py FOLDER ...              compile: every kernel of the folders
     python perf/public_kernels.py --code FOLDER ...       to machine code: spills, seconds
-    python perf/public_kernels.py --run --draw 100 FOLDER ...     run 100 on a GPU, drawn by a seed
+    python perf/public_kernels.py --run cuda --draw 100 FOLDER ...   run 100, drawn by a seed
+    python perf/public_kernels.py --run cpu --draw 100 FOLDER ...    without a GPU
 
 FOLDER: the sources of a repository, or kernels that torch.compile wrote, each in a file.
 Arguments are guessed from launches in a kernel's file and from what it does with them; a guess
@@ -29,9 +30,10 @@ from pathlib import Path
 from public_sources import files_of
 
 WORKER = Path(__file__).with_name("public_worker.py")
-EXPLAINED = ("Triton differs from itself", "undefined", "more exact")
-COMPARED = ("equal", "DIFFERS", "more exact")
-SLOW = 5.0  # seconds of a compilation to machine code, which are shown
+EXPLAINED = ("Triton differs from itself", "undefined", "more exact", "tf32")
+COMPARED = ("equal", "DIFFERS", "more exact", "tf32")
+SLOW, NOTICED = 5.0, 1.0  # seconds of a compilation to machine code, shown alone or
+RATIO = 3  # if Triton compiles that many times as fast
 SECONDS = 90  # for a kernel, after which it counts as stuck
 
 
@@ -94,7 +96,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
-    parser.add_argument("--run", action="store_true", help="on a GPU, too")
+    parser.add_argument("--run", choices=("cuda", "cpu"), help="by Triton and by us, too")
     parser.add_argument("--code", action="store_true", help="to machine code, without a device")
     parser.add_argument("--draw", type=int, help="stop after so many whose numbers were compared")
     parser.add_argument("--kernels", type=int, help="of a file, at most, drawn by the seed")
@@ -172,10 +174,7 @@ def table(reports: Sequence[dict], folders: Sequence[Path]) -> int:
     coded = [report for report in ours if report["code"]]
     stopped = [report for report in coded if report["code"] not in ("ok", "not run: descriptors")]
     show("stopped on the way to machine code", stopped, "code")
-    show("spills", [r for r in coded if r["spills"]], "kernel")
-    slow = sorted((r for r in coded if r["seconds"] > SLOW), key=lambda r: -r["seconds"])
-    print("".join(f"{r['seconds']:6.1f} s  {Path(r['file']).name}:{r['kernel']}\n" for r in slow),
-          end="")
+    print_beside_triton(coded)
     ran = [report for report in good if report["run"]]
     kinds = Counter(kind(report["run"]) for report in ran)
     for name, count in kinds.most_common():
@@ -184,6 +183,20 @@ def table(reports: Sequence[dict], folders: Sequence[Path]) -> int:
     show("differ", differs, "run")
     show("died", [r for r in ran if r["run"].startswith("died")], "run")
     return int(len(ours) < len(good) or bool(stopped) or bool(differs))
+
+
+def print_beside_triton(reports: Sequence[dict]) -> None:
+    """What is slow to compile, alone or beside Triton, and what spills more than Triton's code."""
+    both = [r for r in reports if r["their_seconds"] and r["code"] == "ok"]
+    if both:
+        print(f"machine code: {sum(r['seconds'] for r in both):.1f} s of a processor, Triton "
+              f"{sum(r['their_seconds'] for r in both):.1f} s, {len(both)} kernels that both make")
+    for r in sorted(both, key=lambda r: -r["seconds"]):
+        is_slow = r["seconds"] > SLOW or (
+            r["seconds"] > NOTICED and r["seconds"] > RATIO * r["their_seconds"])
+        if is_slow or r["spills"] > r["their_spills"]:
+            print(f"{r['seconds']:6.1f} s, Triton {r['their_seconds']:.1f} s; {r['spills']} bytes "
+                  f"of spills, Triton {r['their_spills']}: {Path(r['file']).name}:{r['kernel']}")
 
 
 def kind(run: str) -> str:

@@ -2,36 +2,43 @@
 
 Each kernel is tried with several guesses of its arguments until Triton's front end accepts one;
 what it accepts must compile here.  Those that torch.compile wrote say their arguments themselves.
-With a device both are run on equal data: every array is filled, so that what a kernel does not
-write must stay.  Reports are lines of JSON on standard output.
+Both may be run on equal data (public_runs.py).  Reports are lines of JSON on standard output.
 """
 
 from __future__ import annotations
 
-import inspect
+import contextlib
+import io
 import json
+import os
 import random
 import re
 import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import torch
 import triton as theirs
-import triton.language as their_language
+from public_runs import (
+    NOTHING,
+    Launch,
+    TritonStops,
+    cpu_result,
+    gpu_result,
+    launch_of,
+    said,
+    their_constant,
+)
 from public_sources import Sources, declared_types
-from public_variants import ieee_products, is_explained
 from triton._C.libtriton import ir
 from triton.backends.compiler import GPUTarget
 from triton.compiler.compiler import ASTSource, make_backend
 
 from blocknumba.dispatch.compile.ahead import parse_type, specialized
 from blocknumba.dispatch.compile.options import OPTION_NAMES
-from blocknumba.errors import BlockError, RaceError
-from blocknumba.tile_ir.ir.types import DType
 from blocknumba.triton.porting.arguments import guessed, launched_values, uses_of
 from blocknumba.triton.porting.command import base_kernel, chosen_by_decorators, kernels_of
 from blocknumba.triton.porting.launches import Array
@@ -40,20 +47,10 @@ from blocknumba.typing.context import Options
 from blocknumba.typing.frontend import build
 
 TRIES, RUN_TRIES = 8, 4
-NOTHING = "nothing written"
 ELEMENTS = ("fp16", "fp32", "bf16", "i32")
-BEFORE, AFTER = 1 << 21, 1 << 23  # elements of an array before and after its address
-GRID = (3, 2, 2)  # along the axes that a kernel asks for; 1 along others
-STRIDES = (1, 64, 4096, 1 << 18)  # of the axes of one array, the last one first
 TARGET, TARGET_NAME = GPUTarget("cuda", 90, 32), "sm_90a"
-_TORCH = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32,
-          "fp64": torch.float64, "i8": torch.int8, "i16": torch.int16, "i32": torch.int32,
-          "i64": torch.int64, "u8": torch.uint8, "i1": torch.bool,
-          "fp8e4nv": torch.float8_e4m3fn, "fp8e5": torch.float8_e5m2}
 _SPELLED = {"int": "i32", "float": "fp32", "bool": "i1", "int32": "i32", "int64": "i64",
             "float32": "fp32"}
-_TOLERANCE = {torch.float16: 4e-3, torch.bfloat16: 3e-2, torch.float32: 2e-3, torch.float64: 1e-9,
-              torch.float8_e4m3fn: 0.13, torch.float8_e5m2: 0.26}
 
 
 @dataclass
@@ -63,7 +60,8 @@ class Report:
     ours, theirs: "ok", or the error of the front end.
     code: "ok", or the error of our compilation to machine code; empty where there is no device.
     run: "equal", "equal to Triton's own variation", or what differs; empty without a run.
-    seconds, spills: of our compilation to machine code; of one processor.
+    seconds, spills: of our compilation to machine code; of one processor; bytes of local memory.
+    their_seconds, their_spills: of Triton's.
     """
 
     file: str
@@ -76,6 +74,8 @@ class Report:
     constants: dict[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     spills: int = 0
+    their_seconds: float = 0.0
+    their_spills: int = 0
 
 
 def their_kernel(value: object) -> object:
@@ -87,32 +87,49 @@ def their_kernel(value: object) -> object:
     return None
 
 
-def their_constant(value: object) -> object:
-    """A constant as Triton has it."""
-    if isinstance(value, DType):
-        names = {"bool": "int1", "float8_e4m3fn": "float8e4nv", "float8_e5m2": "float8e5"}
-        return getattr(their_language, names.get(value.name, value.name))
-    return value
-
-
 def require_accepted(kernel: object, types: Mapping[str, str],
                      constants: Mapping[str, object]) -> None:
     """Let Triton's front end compile a kernel.  Errors: its own."""
-    signature, known = {}, {}
-    for number, name in enumerate(kernel.arg_names):
-        if name in constants or types[name] == "int:1":
-            signature[name] = "constexpr"
-            known[number,] = their_constant(constants.get(name, 1))
-        else:
-            spelled = types[name].partition(":")[0]
-            signature[name] = _SPELLED.get(spelled, spelled)
     backend = make_backend(TARGET)
     options, context = backend.parse_options({"num_warps": 4}), ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
-    ASTSource(kernel, signature, known).make_ir(
+    their_source(kernel, types, constants).make_ir(
         TARGET, options, backend.get_codegen_implementation(options), backend.get_module_map(),
         context)
+
+
+def their_source(kernel: object, types: Mapping[str, str],
+                 constants: Mapping[str, object]) -> ASTSource:
+    """A kernel with its arguments, as Triton compiles it; those that divide by 16 as ours."""
+    signature, known, aligned = {}, {}, {}
+    for number, name in enumerate(kernel.arg_names):
+        if name in constants or types[name] == "int:1":
+            signature[name] = "constexpr"
+            known[number,] = their_constant(constants.get(name, 1))
+            continue
+        spelled, _, multiple = types[name].partition(":")
+        signature[name] = _SPELLED.get(spelled, spelled)
+        if multiple == "16":
+            aligned[number,] = [["tt.divisibility", 16]]
+    return ASTSource(kernel, signature, known, aligned)
+
+
+def their_machine_code(kernel: object, types: Mapping[str, str], constants: Mapping[str, object],
+                       options: Mapping[str, object]) -> tuple[float, int]:
+    """Seconds of a processor and bytes of spills of Triton's compilation.  Errors: its own."""
+    log, begun = io.StringIO(), seconds_used()
+    with tempfile.TemporaryDirectory() as made, contextlib.redirect_stdout(log):
+        theirs.knobs.cache.dir, theirs.knobs.nvidia.dump_ptxas_log = made, True
+        theirs.compile(their_source(kernel, types, constants), TARGET, dict(options))
+    stored = re.search(r"(\d+) bytes spill stores", log.getvalue())
+    return seconds_used() - begun, int(stored[1]) if stored else 0
+
+
+def seconds_used() -> float:
+    """Seconds of processors that this process and the ended ones that it started have used."""
+    used = os.times()
+    return sum(used[:4])
 
 
 def varied(kernel: JITFunction, types: Mapping[str, str], constants: Mapping[str, object],
@@ -140,92 +157,19 @@ def varied(kernel: JITFunction, types: Mapping[str, str], constants: Mapping[str
     return types, constants
 
 
-def numbers(kernel: JITFunction, types: Mapping[str, str], seed: int) -> dict[str, object]:
-    """The values of the arguments that are no arrays."""
-    rng, known, found = random.Random(seed), launched_values(kernel), {}
-    for name, spelled in types.items():
-        value = known.get(name)
-        if spelled.startswith("*"):
-            continue
-        if isinstance(value, bool | int | float):
-            found[name] = value
-        elif spelled == "float":
-            found[name] = rng.choice((0.5, 1.25))
-        elif spelled == "bool":
-            found[name] = rng.random() < 0.5
-        elif "stride" not in name.lower():
-            found[name] = rng.choice((48, 64))
-    return strides([name for name in types if "stride" in name.lower() and name not in found
-                    and not types[name].startswith("*")]) | found
-
-
-def strides(names: Sequence[str]) -> dict[str, int]:
-    """Strides of arrays whose elements lie apart: those of an array's axes grow to its first."""
-    by_array: dict[str, list[str]] = {}
-    for name in names:
-        words = [word for word in name.lower().replace("stride", "").split("_") if word]
-        array = "_".join(words[:-1]) if len(words) > 1 else "".join(words)[:-1]
-        by_array.setdefault(array, []).append(name)
-    return {name: STRIDES[min(len(axes) - 1 - number, len(STRIDES) - 1)] if len(axes) > 1 else 64
-            for axes in by_array.values() for number, name in enumerate(axes)}
-
-
-def grid_of(kernel: JITFunction) -> tuple[int, ...]:
-    """The grid of a kernel, which has one program along the axes that it does not ask for."""
-    axes = set(re.findall(r"(?:program_id|num_programs)\(\s*(?:axis\s*=\s*)?(\d)",
-                          inspect.getsource(kernel.python_function)))
-    return tuple(count if str(axis) in axes or not axes else 1 for axis, count in enumerate(GRID))
-
-
-def filled(spelled: str, seed: int) -> torch.Tensor:
-    """An array with room before its address, of random numbers."""
-    dtype = _TORCH[spelled.strip("*").partition(":")[0]]
-    generator = torch.Generator("cuda").manual_seed(seed)
-    shape = (BEFORE + AFTER,)
-    if dtype.is_floating_point:
-        values = torch.randn(shape, generator=generator, device="cuda")
-        return values.to(dtype)
-    high = {torch.uint8: 256, torch.int8: 128, torch.bool: 2}.get(dtype, 8)
-    low = -128 if dtype == torch.int8 else 0
-    return torch.randint(low, high, shape, generator=generator, device="cuda").to(dtype)
-
-
-def difference(ours: torch.Tensor, wanted: torch.Tensor, start: torch.Tensor) -> str:
-    """Where two arrays differ more than the dtype's bound; empty where nowhere."""
-    changed = (bits(wanted) != bits(start)) | (bits(ours) != bits(start))
-    a, b = ours[changed], wanted[changed]
-    if ours.dtype not in _TOLERANCE:
-        bad = a != b
-    else:
-        a, b = a.double(), b.double()
-        finite = b[b.isfinite()]
-        scale = finite.square().mean().sqrt() if len(finite) else 0
-        bad = ~(((a - b).abs() <= _TOLERANCE[ours.dtype] * (b.abs() + scale)) | (a == b)
-                | (a.isnan() & b.isnan()))
-    if not bad.any():
-        return ""
-    first = bad.nonzero()[0, 0]
-    return (f"{int(bad.sum())} of {bad.numel()} written differ, first {a[first].item():.6g}, "
-            f"wanted {b[first].item():.6g}")
-
-
-def bits(array: torch.Tensor) -> torch.Tensor:
-    """The bits of an array, as integers."""
-    sizes = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    return array.view(sizes[array.element_size()])
-
-
 class Worker:
     """Loads, guesses, compiles and runs.
 
-    runs: on a device, too.  count: kernels of a file, at most, drawn by the seed.
+    runs: "cuda" or "cpu" to run, too, there; None else.  count: kernels of a file, at most, drawn by the seed.
     codes: to machine code, too, which needs no device.
     """
 
-    def __init__(self, folders: list[Path], runs: bool, seed: int, count: int | None = None,
+    def __init__(self, folders: list[Path], runs: str | None, seed: int, count: int | None = None,
                  codes: bool = False):
         self._ours, self._theirs = Sources(folders, True), Sources(folders, False)
         self._runs, self._seed, self._count, self._codes = runs, seed, count, codes
+        # Triton's interpreter rounds float16 after each operation, which its code does not
+        self._elements = ("fp32", "fp16") if runs == "cpu" else ELEMENTS
 
     def reports(self, file: Path, kernels: set[str] | None) -> Iterator[Report]:
         """The reports of the kernels of a file."""
@@ -247,7 +191,7 @@ class Worker:
         for number in range(RUN_TRIES if self._runs else TRIES):
             try:
                 types, constants = declared or guessed(
-                    kernel, uses_of(kernel), chosen, ELEMENTS[number % 2])
+                    kernel, uses_of(kernel), chosen, self._elements[number % 2])
             except Exception as error:
                 report.ours = report.theirs = f"guess: {said(error)}"
                 return report
@@ -265,8 +209,13 @@ class Worker:
             report.ours = self._typed(kernel, types, constants)
             if self._codes and report.ours == "ok":
                 self._code(report, kernel, types, constants, chosen)
+                self._their_code(report, original, types, constants, chosen)
             if self._runs and report.ours == "ok":
-                self._run(report, kernel, original, types, constants)
+                if any(spelled.startswith("tensordesc") for spelled in types.values()):
+                    report.code = report.run = "not run: descriptors"
+                    return report
+                self._run(report, launch_of(kernel, original, types, constants, self._seed,
+                                            self._runs))
             if declared is not None:
                 return report
             # another guess may let the kernel do something
@@ -297,93 +246,28 @@ class Worker:
         report.code, report.spills = "ok", compiled.stats.spills
         report.seconds = time.process_time() - begun
 
-    def _run(self, report: Report, kernel: JITFunction, original: object,
-             types: Mapping[str, str], constants: Mapping[str, object]) -> None:
-        if any(spelled.startswith("tensordesc") for spelled in types.values()):
-            report.code = report.run = "not run: descriptors"
-            return
-        given, grid = numbers(kernel, types, self._seed), grid_of(kernel)
-        start = {name: filled(spelled, self._seed + number)
-                 for number, (name, spelled) in enumerate(types.items())
-                 if spelled.startswith("*")}
+    def _their_code(self, report: Report, original: object, types: Mapping[str, str],
+                    constants: Mapping[str, object], chosen: Mapping[str, object]) -> None:
+        """Compile by Triton to machine code, which some that its front end accepts do not reach."""
+        options = {key: chosen[key] for key in ("num_warps", "num_stages")
+                   if key in chosen and key not in original.arg_names}
+        with contextlib.suppress(Exception):
+            report.their_seconds, report.their_spills = their_machine_code(
+                original, types, constants, options)
 
-        def ran(launch: object, convert: object, **options: object) -> dict[str, torch.Tensor]:
-            arrays = {name: array.clone() for name, array in start.items()}
-            passed = {name: convert(value) for name, value in constants.items()}
-            launch[grid](**given, **passed, **{name: array[BEFORE:]
-                                               for name, array in arrays.items()}, **options)
-            torch.cuda.synchronize()
-            return arrays
-
+    def _run(self, report: Report, launch: Launch) -> None:
         try:
-            wanted = ran(original, their_constant, num_warps=4)
-        except Exception as error:
-            report.run = f"Triton stops: {said(error)}"
-            if "illegal" in report.run or "CUDA" in report.run:
+            if self._runs == "cpu":
+                report.code, report.run = cpu_result(launch)
+            else:
+                report.code, report.run = gpu_result(
+                    launch, lambda: print(json.dumps({"ran": report.kernel}), flush=True))
+        except TritonStops as error:
+            report.run = f"Triton stops: {error}"
+            if self._runs == "cuda" and ("illegal" in report.run or "CUDA" in report.run):
                 print(json.dumps(asdict(report)), flush=True)
                 sys.exit(1)
-            return
-        print(json.dumps({"ran": report.kernel}), flush=True)
-        try:
-            found = ran(kernel, lambda value: value)
-            report.code = "ok"
-        except BlockError as error:
-            report.code = said(error)
-            return
-        report.run = compared(found, wanted, start)
-        if report.run in ("equal", NOTHING):
-            return
-        if any(compared(ran(original, their_constant, num_warps=warps), wanted, start) != "equal"
-               for warps in (8, 4, 1)):
-            report.run = f"Triton differs from itself; {report.run}"
-        elif race := race_of(kernel, grid, given | constants, start):
-            report.run = f"undefined: {race}; {report.run}"
-        elif is_more_exact(lambda: ran(original, their_constant, num_warps=4), found, wanted,
-                           start):
-            report.run = f"more exact; {report.run}"
 
-
-def race_of(kernel: JITFunction, grid: tuple[int, ...], given: Mapping[str, object],
-            start: Mapping[str, torch.Tensor]) -> str:
-    """The race of a launch, which our CPU device looks for with debug=True; empty without one."""
-    arrays = {name: array.cpu()[BEFORE:] for name, array in start.items()}
-    try:
-        kernel[grid](**given, **arrays, device="cpu", debug=True)
-    except RaceError as error:
-        return said(error)
-    except BlockError:
-        return ""  # an access outside of the arrays, which have room on the GPU
-    return ""
-
-
-def is_more_exact(run: Callable[[], Mapping[str, torch.Tensor]],
-                  found: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor],
-                  start: Mapping[str, torch.Tensor]) -> bool:
-    """Whether ours is no farther from Triton's products of float32 without tf32 than Triton's."""
-    with ieee_products():
-        exact = run()
-    return all(is_explained("ieee", found[name], wanted[name], exact[name]) for name in wanted
-               if difference(found[name], wanted[name], start[name]))
-
-
-def compared(found: Mapping[str, torch.Tensor], wanted: Mapping[str, torch.Tensor],
-             start: Mapping[str, torch.Tensor]) -> str:
-    """The differences of all arrays; "equal" without any, "nothing written" if so."""
-    texts = [f"{name}: {text}" for name in wanted
-             if (text := difference(found[name], wanted[name], start[name]))]
-    if texts:
-        return "; ".join(texts)
-    if all(torch.equal(bits(wanted[name]), bits(start[name])) for name in wanted):
-        return NOTHING
-    return "equal"
-
-
-def said(error: BaseException) -> str:
-    """An error on one line, with its place in the user's source."""
-    text = " ".join(str(getattr(error, "message", None) or error).split())
-    line = getattr(getattr(error, "loc", None), "line", "")
-    text = re.sub(r"^at \d+:\d+:.*\^ *", "", text)
-    return f"{type(error).__name__}: {text[-300:]}" + (f" (line {line})" if line else "")
 
 
 def main() -> None:

@@ -230,3 +230,20 @@ def test_the_exclusive_or_of_equal_bools(count):
     out = np.zeros(1, bool)
     parity[1](out, N=count)
     assert out[0] == count % 2
+
+
+@bn.jit
+def sums_of_equal_rows(x, out, ROWS: bn.constexpr, N: bn.constexpr):
+    row = bn.broadcast_to(x[bn.span(0, N)][None, :], (ROWS, N))
+    out[bn.span(0, ROWS)] = bn.sum(row * 2, axis=1)
+
+
+def test_sums_of_rows_that_many_warps_share_stay_in_registers():
+    """Each thread held 64 rows of 16 partial sums, which no register file has."""
+    x = np.random.default_rng().integers(-99, 99, 512).astype(np.float32)
+    out = np.full(64, np.nan, np.float32)
+
+    compiled = launch(sums_of_equal_rows, 1, (x, out, 64, 512), {"num_warps": 16}, "sm_90a")
+
+    assert compiled.stats.spills == 0
+    np.testing.assert_array_equal(out, np.full(64, 2 * x.sum()))

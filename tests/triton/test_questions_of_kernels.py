@@ -116,6 +116,29 @@ def test_warps_that_are_no_power_of_two_are_an_assertion_for_triton(expected):
 
 
 @triton.jit
+def next_one(x, out, SIZE: tl.constexpr):
+    i = tl.arange(0, SIZE)
+    following = tl.inline_asm_elementwise("add.u64 $0, $1, 4;", "=l,l", [x + i], dtype=x.dtype,
+                                          is_pure=True, pack=1)
+    tl.store(out + i, tl.load(following))
+
+
+def test_the_result_of_assembly_is_a_pointer_emulated():
+    x = np.random.default_rng().integers(-99, 99, 129).astype(np.int32)
+    out = np.full(128, 1 << 30, np.int32)
+    emulated_gpu.launch(next_one, 1, (x, out), {"SIZE": 128}, "sm_90a")
+    np.testing.assert_array_equal(out, x[1:])
+
+
+@pytest.mark.gpu(emulated="test_the_result_of_assembly_is_a_pointer_emulated")
+def test_the_result_of_assembly_is_a_pointer():
+    x = np.random.default_rng().integers(-99, 99, 129).astype(np.int32)
+    out = np.full(128, 1 << 30, np.int32)
+    next_one[1](x, out, SIZE=128)
+    np.testing.assert_array_equal(out, x[1:])
+
+
+@triton.jit
 def through_assembly(x, out, SIZE: tl.constexpr):
     i = tl.arange(0, SIZE)
     tl.inline_asm_elementwise(

@@ -167,3 +167,32 @@ def test_what_assembly_stores_is_read_after_it(on_gpu):
     on_gpu.run(reads_again, 1, x, out, N=N)
 
     assert np.array_equal(out, expected) and (x == 5).all()
+
+
+@bn.jit
+def low_half(x, out, N: tl.constexpr):
+    r = bn.span(0, N)
+    out[r] = tl.inline_asm_elementwise("cvt.u32.u64 $0, $1;", "=r,l", [x[r]], dtype=tl.int64,
+                                       is_pure=True, pack=1)
+
+
+def test_a_narrower_register_is_extended_by_zeros(on_gpu):
+    x = np.random.default_rng().integers(-1 << 62, 1 << 62, N)
+    out = np.full(N, -1)
+
+    on_gpu.run(low_half, 1, x, out, N=N)
+
+    assert np.array_equal(out, x & 0xffffffff)
+
+
+@bn.jit
+def too_wide(x, out, N: tl.constexpr):
+    r = bn.span(0, N)
+    out[r] = tl.inline_asm_elementwise("mov.b64 $0, $1;", "=l,l", [x[r]], dtype=tl.int32,
+                                       is_pure=True, pack=1)
+
+
+def test_a_wider_register_is_refused():
+    with pytest.raises(BlockError, match="given a result of 64 bits in the constraints, "
+                                         "accepted 32"):
+        bn.compile(too_wide, ("i64[::1]", "i32[::1]"), {"N": N}, target="sm_90a")

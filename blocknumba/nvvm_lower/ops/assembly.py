@@ -35,7 +35,7 @@ def _(emitter: Emitter, op: Op, *tiles: Registers) -> tuple[Registers, ...]:
         taken = _as_types(emitter, given, row.operands, op)
         made = iter(zip(emitter.assembly(row, *taken), row.results))
         for registers, value in zip(results, op.results):
-            registers += _elements(emitter, value.type.dtype, made, pack)
+            registers += _elements(emitter, value.type.dtype, made, pack, op)
     return tuple(results)
 
 
@@ -127,22 +127,31 @@ def _converted(emitter: Emitter, value: str, source: str, wanted: str, op: Op) -
 
 
 def _elements(emitter: Emitter, dtype: DType, made: Iterator[tuple[str, str]],
-              pack: int) -> Registers:
+              pack: int, op: Op) -> Registers:
     """The elements of a result, of the registers that hold them."""
     body, type_, bits = emitter.body, register_type(dtype), dtype.bits
-    elements: Registers = []
     if bits >= WORD_BITS:
-        for _ in range(pack):
-            value, source = next(made)
-            elements.append(value if source == type_
-                            else body.convert("bitcast", source, value, type_))
-        return elements
+        return [_widened(emitter, *next(made), type_, op) for _ in range(pack)]
+    elements: Registers = []
     per_word = WORD_BITS // bits
     for first in range(0, pack, per_word):
-        word, source = next(made)
-        if source == I16:
-            word = body.convert("zext", I16, word, I32)
+        word = _widened(emitter, *next(made), I32, op)
         for i in range(min(per_word, pack - first)):
             shifted = body.binary("lshr", I32, word, str(i * bits)) if i else word
             elements.append(body.convert("trunc", I32, shifted, type_))
     return elements
+
+
+def _widened(emitter: Emitter, value: str, source: str, wanted: str, op: Op) -> str:
+    """A result's register as a type of its size, or a larger integer, whose other bits are 0.
+
+    Errors: BlockTypeError for a smaller one.
+    """
+    if source == wanted:
+        return value
+    if wanted in (I32, I64) and source in (I16, I32) and BITS[source] < BITS[wanted]:
+        return emitter.body.convert("zext", source, value, wanted)
+    if BITS[source] != BITS[wanted]:
+        raise BlockTypeError(f"inline_asm_elementwise: given a result of {BITS[source]} bits in "
+                             f"the constraints, accepted {BITS[wanted]}", loc=op.loc)
+    return emitter.body.convert("bitcast", source, value, wanted)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import DType, PointerType, int64
 from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import function
 from blocknumba.typing.functions.memory import as_pointer
@@ -21,8 +24,9 @@ def inline_asm_elementwise(context, asm, constraints, args, dtype, is_pure, pack
     args: a tuple of tiles and scalars, broadcast together; pointers, and arrays, which are the
     pointers to their first elements, are their addresses, 64 bits.  Without any the result is a
     scalar, in each thread what the text gives there.
-    dtype: of the result, or a tuple of them for several.   is_pure: whether the text has no effect
-    but its results; else it runs as often as it is written, in order.
+    dtype: of the result, or a tuple of them for several; of pointers the type that x.dtype of one
+    is, and the text makes addresses.   is_pure: whether the text has no effect but its results;
+    else it runs as often as it is written, in order.
     pack: elements of each operand that one run of the text takes; elements of less than 32 bits are
     packed into 32-bit registers.
     Errors: UnsupportedError on the CPU; constraints that do not fit the operands.
@@ -54,9 +58,23 @@ def inline_asm_elementwise(context, asm, constraints, args, dtype, is_pure, pack
     made = context.emit(
         "inline_asm", *context.broadcast_together(values, name), assembly=texts["asm"],
         constraints=texts["constraints"],
-        dtypes=tuple(static_dtype(name, each).name for each in dtypes), pack=count,
+        dtypes=tuple(_register_dtype(name, each).name for each in dtypes), pack=count,
         pure=bool(static(f"{name}: is_pure", is_pure)))
-    return made if isinstance(dtype, tuple) or not isinstance(made, tuple) else made[0]
+    results = tuple(map(partial(_result, context), made if isinstance(made, tuple) else (made,),
+                        dtypes))
+    return results if isinstance(dtype, tuple) else results[0]
+
+
+def _register_dtype(name: str, dtype: object) -> DType:
+    """The dtype of what the text makes: int64 of a pointer."""
+    return int64 if isinstance(dtype, PointerType) else static_dtype(name, dtype)
+
+
+def _result(context: Context, made: Value, dtype: object) -> Value:
+    """A result as the kernel asked for it."""
+    if isinstance(dtype, PointerType):
+        return context.emit("pointer_at", made, dtype=dtype.pointee.name)
+    return made
 
 
 def _with_an_operand(constraints: str) -> str:
