@@ -160,7 +160,8 @@ def varied(kernel: JITFunction, types: Mapping[str, str], constants: Mapping[str
 class Worker:
     """Loads, guesses, compiles and runs.
 
-    runs: "cuda" or "cpu" to run, too, there; None else.  count: kernels of a file, at most, drawn by the seed.
+    runs: "cuda" or "cpu" to run there, too, or None.  count: kernels of a file, at most, drawn by
+    the seed.
     codes: to machine code, too, which needs no device.
     """
 
