@@ -158,6 +158,8 @@ class Emitter:
     axis_infos: the axis info of each value.
     used: the values that some op reads.
     rounded: (dtype, value) -> the float that was rounded to it.
+    limited: (dtype, value) -> the i32 that was limited to it.
+    low_bytes: an 8-bit integer -> the 16-bit one whose low byte it is.
     packed: narrow elements that were taken out of a word -> the word.
     parts: a narrow element that was taken out of an i32 -> the i32, and its index from the low end.
     parameters: argument of the kernel -> its Parameter, with known attributes.
@@ -176,6 +178,8 @@ class Emitter:
         self.used = frozenset(value for op in walk(fn.body) for value in op.operands)
         self.values: dict[Value, Registers] = {}
         self.rounded: dict[tuple[DType, str], Rounded] = {}
+        self.limited: dict[tuple[DType, str], str] = {}
+        self.low_bytes: dict[str, str] = {}
         self.packed: dict[tuple[str, ...], str] = {}
         self.parts: dict[str, tuple[str, int]] = {}
         self.blocks = fn.attrs.get("cluster", 1)

@@ -143,6 +143,21 @@ def test_fp8_saturates_and_comes_back_exactly(kind, dtype, largest):
     assert back[0::2].tolist() == (-expected.astype(np.float32)).astype(np.float16).tolist()
 
 
+@pytest.mark.parametrize("kind, dtype", [("s8", np.int8), ("u8", np.uint8)])
+def test_two_integers_are_limited_and_packed_below_a_third(kind, dtype):
+    a, b = np.int32([-2**31, 127, 300, -1]), np.int32([2**31 - 1, -128, 5, -129])
+    word = np.uint32([0, 0xABCD1234, 0xFFFF, 7])
+
+    result = evaluate(f"cvt.pack.sat.{kind}.s32.b32 $0, $1, $2, $3;", np.uint32, a, b, word)
+
+    limits = np.iinfo(dtype)
+    low, high = (np.clip(x, limits.min, limits.max).astype(dtype).tolist() for x in (b, a))
+    octets = result.view(dtype).reshape(-1, 4)
+    assert octets[:, 0].tolist() == low
+    assert octets[:, 1].tolist() == high
+    assert (result >> 16).tolist() == (word & 0xFFFF).tolist()
+
+
 def test_tf32_rounds_ties_away_from_zero():
     values = np.float32([1 + 2.0**-11, -(1 + 2.0**-11), 1 + 2.0**-12, 0.1])
     result = evaluate("cvt.rna.tf32.f32 $0, $1;", np.uint32, values).view(np.float32)

@@ -141,3 +141,20 @@ def test_8_bit_integers_become_floats_without_a_conversion(source, to, of_16):
 
     assert starting(found, "I2F") == 0
     assert starting(found, "PRMT", "FADD", "HADD2", "F2FP") == of_16
+
+
+@bn.jit
+def convert(x, out, N: bn.constexpr):
+    c = bn.program_id(0) * N + bn.arange(N)
+    out[c] = x[c].astype(out.dtype)
+
+
+@pytest.mark.parametrize("kernel, to, packed, moved", [
+    (convert, "i8", 8, 0), (convert, "u8", 8, 0), (convert, "i16", 8, 0), (widen, "i8", 8, 4)])
+def test_floats_become_narrow_integers_without_comparisons(kernel, to, packed, moved):
+    """One instruction limits and packs two; Triton has 8 bits of what is limited to 16."""
+    found = instructions(kernel, ("*fp32:16", f"*{to}:16"), {"N": 2048})
+
+    assert starting(found, "VIMNMX", "IMNMX") == 0
+    assert starting(found, "I2IP", "F2IP") == packed
+    assert starting(found, "PRMT") == moved

@@ -73,6 +73,8 @@ def to_fp8(value: np.ndarray, kind: str) -> np.ndarray:
 
 def convert(site: Site) -> Step:
     """Any cvt: the last two modifiers are the types."""
+    if site.has("pack"):
+        return _convert_and_pack(site)
     to, source = site.opcode[-2], site.opcode[-1]
     if source in _FP8 or to in _FP8:
         return _convert_fp8(site, to, source)
@@ -148,6 +150,22 @@ def _convert_pair(site: Site, to: str, source: str) -> Step:
         upper = function(high).view(np.uint16).astype(np.uint32) << np.uint32(16)
         return upper | function(low).view(np.uint16)
     return site.compute(apply, "b32", [source] * 2)
+
+
+def _convert_and_pack(site: Site) -> Step:
+    """cvt.pack.sat.type.s32.b32 d, a, b, c: b in the low bits, a above it, then low bits of c."""
+    to = site.opcode[3]
+    limits, bits = np.iinfo(dtype_of(to)), 8 * dtype_of(to).itemsize
+
+    def fields(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        high, low = (np.clip(x, limits.min, limits.max).view(np.uint32) & np.uint32(2**bits - 1)
+                     for x in (a, b))
+        return high << np.uint32(bits) | low
+
+    if site.opcode[-1] != "b32":
+        return site.compute(fields, "b32", ["s32"] * 2)
+    return site.compute(lambda a, b, c: fields(a, b) | c << np.uint32(2 * bits), "b32",
+                        ["s32", "s32", "b32"])
 
 
 def _convert_fp8(site: Site, to: str, source: str) -> Step:

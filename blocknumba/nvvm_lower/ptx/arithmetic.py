@@ -68,6 +68,18 @@ UNPACK_16 = Assembly("unpack.16", "mov.b32 {$0, $1}, $2;", ("i16", "i16"), ("i32
 PACK_32 = Assembly("pack.32", "mov.b64 $0, {$1, $2};", ("i64",), ("i32", "i32"), _MOV)
 UNPACK_32 = Assembly("unpack.32", "mov.b64 {$0, $1}, $2;", ("i32", "i32"), ("i64",), _MOV)
 
+# Two i32, each limited to what fits, above the low bytes of a third: the first operand above the
+# second, both below the third.
+LIMITED_BYTES = {
+    name: Assembly(f"cvt.pack.sat.{kind}.s32", f"cvt.pack.sat.{kind}.s32.b32 $0, $1, $2, $3;",
+                   ("i32",), ("i32",) * 3, "cvt.pack")
+    for name, kind in (("int8", "s8"), ("uint8", "u8"))}
+# the same with 16 bits of each, which fill the word
+LIMITED_PAIR = {
+    name: Assembly(f"cvt.pack.sat.{kind}.s32", f"cvt.pack.sat.{kind}.s32 $0, $1, $2;", ("i32",),
+                   ("i32", "i32"), "cvt.pack")
+    for name, kind in (("int16", "s16"), ("uint16", "u16"))}
+
 # in 32 bits: see corrections.py
 NEGATE_16 = Assembly(
     "neg.s16", "{ .reg .b32 t; cvt.s32.s16 t, $1; neg.s32 t, t; cvt.u16.u32 $0, t; }", ("i16",),
@@ -118,5 +130,6 @@ MAXIMUM = Assembly("max.NaN.f32", "max.NaN.f32 $0, $1, $2;", ("float",), ("float
 def rows() -> list[Assembly]:
     """Every row of this module, for tests."""
     found = [value for value in globals().values() if isinstance(value, Assembly)]
-    tables = (TRUNCATE, FMA_NARROW, PAIRED, FMA_PAIR, FLOAT8_PAIR, HALVES_OF_FLOAT8)
+    tables = (TRUNCATE, LIMITED_BYTES, LIMITED_PAIR, FMA_NARROW, PAIRED, FMA_PAIR, FLOAT8_PAIR,
+              HALVES_OF_FLOAT8)
     return [*found, permute(0, 4, 1, 5), *(row for table in tables for row in table.values())]

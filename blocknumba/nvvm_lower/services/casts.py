@@ -119,7 +119,10 @@ def _integer_to_integer(emitter: Emitter, x: str, source: DType, to: DType) -> s
     if source == bool_:
         return emitter.body.convert("zext", I1, x, memory_type(to))
     opcode = "trunc" if to.bits < source.bits else "sext" if source.is_signed else "zext"
-    return emitter.body.convert(opcode, memory_type(source), x, memory_type(to))
+    result = emitter.body.convert(opcode, memory_type(source), x, memory_type(to))
+    if (source.bits, to.bits) == (16, 8):
+        emitter.low_bytes[result] = x
+    return result
 
 
 def _integer_to_float(emitter: Emitter, x: str, source: DType, to: DType) -> str:
@@ -167,7 +170,11 @@ def _float_to_integer(emitter: Emitter, x: str, source: DType, to: DType, roundi
     if type_ == DOUBLE or wide == I64:  # the other instructions return 0 for NaN
         is_nan = body.compare("fcmp uno", type_, x, x)
         value = body.select(is_nan, wide, "0", value)
-    return _clamped(emitter, value, to) if to.bits < 32 else value
+    if to.bits >= 32:
+        return value
+    result = _clamped(emitter, value, to)
+    emitter.limited[to, result] = value
+    return result
 
 
 def _clamped(emitter: Emitter, value: str, to: DType) -> str:

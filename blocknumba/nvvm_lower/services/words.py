@@ -9,7 +9,9 @@ from blocknumba.nvvm_lower.emitter import Emitter
 from blocknumba.nvvm_lower.llvm import FLOAT, I1, I32, I64, I8
 from blocknumba.nvvm_lower.ptx import arithmetic as ptx
 from blocknumba.nvvm_lower.services import narrow_floats
-from blocknumba.tile_ir.ir.types import DType, PointerType, bfloat16, bool_, float16
+from blocknumba.tile_ir.ir.types import (
+    DType, PointerType, bfloat16, bool_, float16, int16, uint16,
+)
 
 Dtype = DType | PointerType
 BYTES_OF_WORD = 4
@@ -77,9 +79,13 @@ def unpack(emitter: Emitter, dtype: Dtype, words: list[str], vector: int) -> lis
 
 
 def _packed(emitter: Emitter, dtype: DType, type_: str, group: list[str]) -> str:
-    """The word that holds elements; 8-bit floats that were just rounded are rounded in pairs."""
+    """The word that holds elements; those that were just made of wider ones are so in pairs."""
     if dtype.bits == 16:
         return _packed_pair(emitter, dtype, *group)
+    if len(group) == BYTES_OF_WORD:
+        found = _of_limited(emitter, dtype, group) or _of_low_bytes(emitter, group)
+        if found is not None:
+            return found
     sources = [emitter.rounded.get((dtype, value)) for value in group]
     if all(sources) and narrow_floats.converts_pairs(emitter) and (
             len({source.saturates for source in sources}) == 1):
@@ -91,6 +97,27 @@ def _packed(emitter: Emitter, dtype: DType, type_: str, group: list[str]) -> str
     if len(group) == BYTES_OF_WORD and all(origins):
         return _gathered(emitter, origins)
     return _packed_bytes(emitter, type_, group)
+
+
+def _of_limited(emitter: Emitter, dtype: DType, group: list[str]) -> str | None:
+    """The word of four integers that were just limited to 8 bits; None of others."""
+    wide = [emitter.limited.get((dtype, value)) for value in group]
+    if not all(wide):
+        return None
+    row = ptx.LIMITED_BYTES[dtype.name]
+    (high,) = emitter.assembly(row, wide[3], wide[2], "0")
+    return emitter.assembly(row, wide[1], wide[0], high)[0]
+
+
+def _of_low_bytes(emitter: Emitter, group: list[str]) -> str | None:
+    """The word of the low bytes of four integers that were just limited to 16 bits."""
+    for dtype in (int16, uint16):
+        wide = [emitter.limited.get((dtype, emitter.low_bytes.get(value))) for value in group]
+        if all(wide):
+            row = ptx.LIMITED_PAIR[dtype.name]
+            (low,), (high,) = (emitter.assembly(row, wide[i + 1], wide[i]) for i in (0, 2))
+            return emitter.assembly(ptx.permute(0, 2, 4, 6), low, high)[0]
+    return None
 
 
 def _gathered(emitter: Emitter, sources: list[tuple[str, int]]) -> str:
@@ -120,6 +147,9 @@ def _packed_pair(emitter: Emitter, dtype: DType, low: str, high: str) -> str:
         sources = [emitter.rounded.get((dtype, value)) for value in (low, high)]
         if all(sources):
             return emitter.assembly(_PAIR[dtype], sources[1].value, sources[0].value)[0]
+    wide = [emitter.limited.get((dtype, value)) for value in (high, low)]
+    if all(wide):
+        return emitter.assembly(ptx.LIMITED_PAIR[dtype.name], *wide)[0]
     return emitter.assembly(ptx.PACK_16, low, high)[0]
 
 
