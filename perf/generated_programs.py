@@ -168,10 +168,12 @@ PLAIN = (
     "u = tl.where(u.to(tl.{narrow}) {compare} at.to(tl.{narrow}), u, s)",
     "u = tl.{larger}(u.to(tl.{narrow}), at.to(tl.{narrow})).to(tl.int32)",
     "s += tl.{extreme}(u.to(tl.{narrow}), 0).to(tl.int32)",
-    "v = (v.to(tl.bfloat16) + t.to(tl.bfloat16)).to(tl.float32) - tl.sum(v.to(tl.float16), 0)",
+    "v = (v.to(tl.float16) + t.to(tl.float16)).to(tl.float32) - "
+    "tl.sum(v.to(tl.bfloat16).to(tl.float16), 0)",
     "s = s + {small} if s > {edge} else s - n\nt = -t if t > {float} else t + 1.0",
     "tl.atomic_add(sums + (u & 7), v, mask=at {compare} {edge})",
-    # of what is not negative: interpreted, minima of negative floats are wrong
+    # of what is not negative: interpreted, minima of negative floats are wrong, as sums of
+    # bfloat16 are
     "tl.atomic_{larger3}(sums + 8 + (at & 7), tl.abs(v), mask=(u & 3) != {mod})",
     "w = tl.load(z_ptr + at[:, None] % ROWS * SIZE + at[None, :])\n"
     "u += tl.{arg}(w, {axis_of_2}) + tl.{larger3}(w, {axis_of_2}, keep_dims=True).reshape(SIZE)",
@@ -179,7 +181,7 @@ PLAIN = (
     "w = tl.associative_scan(w & 7, {axis_of_2}, {reducer}, reverse={truth})\n"
     "u ^= tl.sum(w, {axis_of_2})",
     "box = tl.make_tensor_descriptor(counts + 192, [8, 16], [16, 1], [2, 16])\n"
-    "if pid == 0:\n    box.store([{mod} * 2, {small}], tl.reshape(u, (2, 16)))",
+    "if pid == 0:\n    box.store([{mod} * 2, {small} * 4], tl.reshape(u, (2, 16)))",
     "box = tl.make_block_ptr(counts + 192 + pid * SIZE, (SIZE,), (1,), ({small},), (SIZE,), (0,))\n"
     "tl.store(box, u, boundary_check=(0,))",
 )

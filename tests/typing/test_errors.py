@@ -482,7 +482,7 @@ MISTAKES = [
      "run-time `if`; or add up in a for loop"),
     (tries, UnsupportedError, "try/except: not supported in a kernel", ""),
     (withs, UnsupportedError, "with: not supported in a kernel", ""),
-    (generators, UnsupportedError, "a generator or coroutine: not supported in a kernel", ""),
+    (generators, UnsupportedError, "yield: not supported in a kernel", ""),
     (imports, UnsupportedError, "import: not supported in a kernel", ""),
     (raises, UnsupportedError, "raise: not supported in a kernel",
      "use assert, which is checked with debug=True"),

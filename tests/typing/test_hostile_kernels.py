@@ -62,10 +62,8 @@ def launch(kernel: bn.Kernel) -> None:
 HOSTILE = [
     ("async def f(): return 1\nx[0] = f()", UnsupportedError,
      "a generator or coroutine: not supported in a kernel", ""),
-    ("value = yield", UnsupportedError,
-     "a generator or coroutine: not supported in a kernel", ""),
-    ("yield from x", UnsupportedError,
-     "a generator or coroutine: not supported in a kernel", ""),
+    ("value = yield", UnsupportedError, "yield: not supported in a kernel", ""),
+    ("yield from x", UnsupportedError, "yield: not supported in a kernel", ""),
     ("y = (i for i in range(3))\nx[0] = len(y)", UnsupportedError,
      "a generator: accepted as the argument of tuple, sum, min, max, any or all",
      "make a tuple: tuple(... for ...)"),
