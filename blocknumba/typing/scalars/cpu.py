@@ -40,7 +40,7 @@ _PASSES = passes(FunctionPass, register_pass, NopythonTypeInference)
 
 
 class _Compiler(Compiler):
-    """Numba's compiler with the two passes; preparation: of the function."""
+    """Numba's compiler with our passes; preparation: of the function."""
 
     preparation: Preparation
 

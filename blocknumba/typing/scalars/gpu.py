@@ -45,7 +45,7 @@ _PASSES = passes(FunctionPass, register_pass, NopythonTypeInference)
 
 
 class _Compiler(CUDACompiler):
-    """numba-cuda's compiler with the two passes; preparation: of the function."""
+    """numba-cuda's compiler with our passes; preparation: of the function."""
 
     preparation: Preparation
 

@@ -19,11 +19,13 @@ from numba.core import types
 from blocknumba.errors import UNKNOWN, BlockTypeError, Loc
 from blocknumba.typing.function import python_function
 from blocknumba.typing.numba_ir.written import written_code
+from blocknumba.typing.scalars.loop_tests import merge_loop_tests
 from blocknumba.typing.scalars.weak_integers import WeakIntegers
 
 _CONSTANTS = frozenset(("Const", "Global", "FreeVar"))  # names of classes of nodes
 _CONTAINERS = (types.Array, types.List, types.ListType, types.Set, types.DictType)
 _TRY = "mark_try_block"  # the name of a function that stands in Numba IR for `try:`
+_SSA = "ReconstructSSA"  # the name of Numba's pass
 _NUMBA = ("numba", "numba_cuda")
 _DOUBLES = (types.float64, types.complex128)
 
@@ -148,12 +150,21 @@ class Preparation:
             return np.float32(value) if type(value) is float else value
 
 
-def passes(function_pass: type, register: Callable, inference: type) -> tuple[type, type]:
-    """The passes before and after type inference.
+def passes(function_pass: type, register: Callable, inference: type) -> tuple[type, ...]:
+    """The passes before the SSA form, and before and after type inference.
 
     function_pass, register, inference: FunctionPass, register_pass and NopythonTypeInference of
     one of the compilers, which have registries of their own.
     """
+
+    class Merge(function_pass):
+        _name = "blocknumba_merge_loop_tests"
+
+        def __init__(self):
+            super().__init__()
+
+        def run_pass(self, state: object) -> bool:
+            return merge_loop_tests(state.func_ir.blocks)
 
     class Prepare(function_pass):
         _name = "blocknumba_prepare"
@@ -175,17 +186,21 @@ def passes(function_pass: type, register: Callable, inference: type) -> tuple[ty
             state.pipeline.preparation.after_inference(state, inference().run_pass)
             return False
 
-    return (register(mutates_CFG=False, analysis_only=False)(Prepare),
+    return (register(mutates_CFG=True, analysis_only=False)(Merge),
+            register(mutates_CFG=False, analysis_only=False)(Prepare),
             register(mutates_CFG=False, analysis_only=True)(Examine))
 
 
-def with_passes(managers: list, added: tuple[type, type], inference: type) -> list:
-    """Numba's pipelines with the two passes around type inference, which is a pass too."""
-    before, after = added
+def with_passes(managers: list, added: tuple[type, ...], inference: type) -> list:
+    """Numba's pipelines with the passes; type inference and the SSA form are passes too."""
+    merge, before, after = added
     for manager in managers:
         names = [made for made, _ in manager.passes]
         manager.add_pass_after(before, names[names.index(inference) - 1])
         manager.add_pass_after(after, inference)
+        for name, previous in zip(names[1:], names):
+            if name.__name__ == _SSA:
+                manager.add_pass_after(merge, previous)
         manager.finalize()
     return managers
 
