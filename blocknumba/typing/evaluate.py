@@ -1,4 +1,4 @@
-"""Evaluation of expressions, attributes and methods of a kernel's values."""
+"""Evaluation of the expressions and statements of a kernel's Numba IR, node by node."""
 
 from __future__ import annotations
 
@@ -8,178 +8,22 @@ import numpy as np
 from numba.core import ir
 
 from blocknumba.errors import BlockNameError, BlockTypeError, UnsupportedError
-from blocknumba.typing.numpy_functions import parts as parts_of_numpy, shapes
 from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Value
-from blocknumba.tile_ir.ir.types import DType, PointerType, dtype_of
-from blocknumba.typing.arrays import size_of, transposed
+from blocknumba.tile_ir.ir.types import dtype_of
+from blocknumba.typing.attributes import attribute
 from blocknumba.typing.calls import apply_operator, call
-from blocknumba.typing.context import Context, describe, loading_hint
-from blocknumba.typing.functions import (
-    concatenate, create, debug, descriptors, dot, elementwise, memory, order, parts, reduce,
-    scan, shape, spans, statistics,
-)
+from blocknumba.typing.context import Context, describe
+from blocknumba.typing.functions import debug
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.spans import make_span
 from blocknumba.typing.indexing import load_item, store_item
 from blocknumba.typing.numba_ir import folding, idioms, nested
 from blocknumba.typing.numba_ir.bytecode import SAVED
 from blocknumba.typing.numba_ir.constant_size import require_small
-from blocknumba.typing.records import method_of
 from blocknumba.typing.threads import refuse_numba_cuda
-from blocknumba.typing.values import (
-    Array, BlockPointer, BlockType, BoundMethod, Descriptor, Elements, Function, Iteration, Number,
-    Span, Structure, is_constant, number, unwrapped,
-)
+from blocknumba.typing.values import Array, Function, Iteration, Number, is_constant
 from blocknumba.wording import did_you_mean, shown
-
-
-_OF_POINTERS = ("to", "cast")  # methods that a dialect may have of an array, as a pointer
-
-_METHODS = {
-    **dict.fromkeys(("to", "astype", "cast"), create.cast), "item": shape.item,
-    "store": memory.store, "load": memory.load,
-    "atomic_cas": memory.atomic_cas,
-    **memory.ATOMICS,
-    **{name: elementwise.FLOAT_FUNCTIONS[name] for name in (
-        "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "floor", "ceil", "erf",
-        "tanh")},
-    **{name: getattr(shape, name) for name in (
-        "reshape", "view", "ravel", "expand_dims", "squeeze", "broadcast_to", "trans", "permute",
-        "swapaxes", "split", "flip")},
-    "repeat": concatenate.repeat, "gather": parts.gather,
-    "transpose": shapes.transpose, "round": parts_of_numpy.rounded, "clip": parts_of_numpy.clipped,
-    "flatten": shape.ravel, "dot": dot.numpy_dot, "copy": parts_of_numpy.itself,
-    "conj": parts_of_numpy.itself,
-    **{name: getattr(reduce, name) for name in (
-        "sum", "prod", "max", "min", "argmax", "argmin", "any", "all", "xor_sum")},
-    **{name: getattr(statistics, name) for name in ("mean", "var", "std")},
-    **{name: getattr(scan, name) for name in ("cumsum", "cumprod", "associative_scan")},
-    **{name: getattr(order, name) for name in ("sort", "argsort", "topk", "median")},
-    "reduce": scan.reduce_,
-    "abs": elementwise.absolute,
-}
-
-
-def attribute(context: Context, value: object, name: str) -> object:
-    """value.name.
-
-    Errors: UnsupportedError naming what there is instead.
-    """
-    if isinstance(value, (Value, Number)):
-        return _of_tile(context, value, name)
-    if isinstance(value, Structure):
-        return _of_structure(context, value, name)
-    if name in context.dialect.constants and folding.is_plain(value) and is_constant(value):
-        return context.dialect.constants[name](value)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return _of_record(value, name)
-    found = folding.fold_attribute(value, name)
-    if found is folding.UNKNOWN:
-        raise UnsupportedError(f"{describe(value)} has no attribute {name!r}",
-                               hint=did_you_mean(name, dir(value)))
-    return found
-
-
-def _of_record(value: tuple, name: str) -> object:
-    """A field of a named tuple or of a dataclass, or a method of an aggregate."""
-    if name in value._fields:
-        return getattr(value, name)
-    method = method_of(type(value), name)
-    if method is not None:  # its calls are inlined before
-        return BoundMethod(method, value)
-    fields = ", ".join(value._fields)
-    raise UnsupportedError(f"{type(value).__name__} has no field {name!r}, accepted {fields}",
-                           hint=did_you_mean(name, value._fields))
-
-
-def _of_tile(context: Context, value: Value | Number, name: str) -> object:
-    if name == "T" and isinstance(value, Number):
-        return value
-    if name in _TILE_ATTRIBUTES:
-        return _TILE_ATTRIBUTES[name](context, unwrapped(value))
-    method = context.dialect.methods.get(name) or _METHODS.get(name)
-    if method is not None:
-        return BoundMethod(method, value)
-    raise UnsupportedError(
-        f"{describe(value)} has no attribute {name!r}, accepted "
-        f"{', '.join(sorted(_TILE_ATTRIBUTES))} "
-        "and the functions of one tile",
-        hint=did_you_mean(name, [*_TILE_ATTRIBUTES, *_METHODS]))
-
-
-def _of_structure(context: Context, value: Structure, name: str) -> object:
-    getters = _STRUCTURE_ATTRIBUTES.get(type(value), {})
-    if name in getters:
-        return getters[name](context, value)
-    if isinstance(value, Array) and name in _OF_POINTERS and name in context.dialect.methods:
-        return BoundMethod(context.dialect.methods[name], value)
-    if isinstance(value, Array) and name.startswith("atomic_") and name in _METHODS:
-        return BoundMethod(context.dialect.methods.get(name) or _METHODS[name], value)
-    accepted = f", accepted {', '.join(sorted(getters))}" if getters else ""
-    methods = _METHODS if isinstance(value, Array) else ()
-    hint = (f"{loading_hint(value)}; it is a tile, and has {name}" if name in methods
-            else did_you_mean(name, getters))
-    raise UnsupportedError(f"{describe(value)} has no attribute {name!r}{accepted}", hint=hint)
-
-
-def _transposed_tile(context: Context, value: Value) -> Value:
-    if len(value.type.shape) < 2:
-        return value
-    return shape.permute.rule(context, value, tuple(range(len(value.type.shape)))[::-1])
-
-
-def _dtype(context: Context, value: Value) -> DType | PointerType:
-    own = value.type.dtype
-    return context.dialect.pointer_dtype(own.pointee) if value.type.is_pointer else own
-
-
-def _type(context: Context, value: Value) -> DType | PointerType | BlockType:
-    tile = value.type
-    return BlockType(tile.dtype, tile.shape) if tile.shape else tile.dtype
-
-
-_TILE_ATTRIBUTES: dict[str, Callable[[Context, Value], object]] = {
-    "shape": lambda context, value: value.type.shape,
-    "dtype": _dtype,
-    "ndim": lambda context, value: len(value.type.shape),
-    "size": lambda context, value: value.type.size,
-    "numel": lambda context, value: value.type.size,
-    "T": _transposed_tile,
-    "type": _type,
-}
-
-_STRUCTURE_ATTRIBUTES: dict[type, dict[str, Callable]] = {
-    Array: {
-        "shape": lambda context, array: tuple(map(number, array.extents)),
-        "strides": lambda context, array: tuple(map(number, array.strides)),
-        "ndim": lambda context, array: array.rank,
-        "dtype": lambda context, array: context.dialect.pointer_dtype(array.dtype),
-        "size": lambda context, array: number(size_of(context, array)),
-        "T": transposed,
-        "at": lambda context, array: Elements(array),
-        "type": lambda context, array: PointerType(array.dtype),
-    },
-    BlockPointer: {
-        "dtype": lambda context, box: context.dialect.pointer_dtype(box.array.dtype),
-        "type": lambda context, box: PointerType(box.array.dtype),
-    },
-    Descriptor: {
-        "dtype": lambda context, desc: desc.array.dtype,
-        "shape": lambda context, desc: tuple(map(number, desc.array.extents)),
-        "strides": lambda context, desc: tuple(map(number, desc.array.strides)),
-        "block_shape": lambda context, desc: desc.block_shape,
-        **{name: lambda context, desc, method=method: BoundMethod(method, desc)
-           for name, method in descriptors.METHODS.items()},
-    },
-    Span: {
-        "start": lambda context, span: number(span.start),
-        "stop": lambda context, span: number(spans.span_stop(context, span)),
-        "index": spans.span_index,
-        "size": lambda context, span: span.size,
-    },
-}
-
 
 Read = Callable[[ir.Var], object]
 

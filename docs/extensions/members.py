@@ -34,7 +34,7 @@ from blocknumba.triton.compiler.compiler import ASTSource
 from blocknumba.triton.runtime import autotuner as triton_tuning
 from blocknumba.triton.runtime.jit import KernelParam
 from blocknumba.triton.tools.tensor_descriptor import TensorDescriptor
-from blocknumba.typing import evaluate
+from blocknumba.typing import attributes
 from blocknumba.typing.values import Array, BlockPointer, Descriptor, Span
 
 PAGE = REFERENCE / "members.md"
@@ -142,12 +142,12 @@ def sections() -> Iterator[Section]:
 
 def members() -> dict[str, set[str]]:
     """The public names of each section."""
-    of_tiles = set(evaluate._METHODS)
+    of_tiles = set(attributes.METHODS)
     of_pointers = {name for name in of_tiles if name.startswith("atomic_")} | {"load", "store"}
-    structures = {title: set(evaluate._STRUCTURE_ATTRIBUTES[cls]) for title, cls in {
+    structures = {title: set(attributes._STRUCTURE_ATTRIBUTES[cls]) for title, cls in {
         "Arrays": Array, "Spans": Span, "Descriptors": Descriptor,
         "Block pointers": BlockPointer}.items()}
-    return {"Tiles": of_tiles - of_pointers | set(evaluate._TILE_ATTRIBUTES),
+    return {"Tiles": of_tiles - of_pointers | set(attributes._TILE_ATTRIBUTES),
             "Tiles of pointers": of_pointers, **structures,
             **{title: public(cls) - (hidden or set()) for title, (cls, hidden) in CLASSES.items()}}
 
@@ -171,7 +171,7 @@ def items(cls: type) -> dict[str, str]:
 def meaning(title: str, name: str) -> str:
     """What a member means, by its docstring or its class's; "" where neither says it."""
     if title.startswith("Tiles"):
-        method = evaluate._METHODS.get(name)
+        method = attributes.METHODS.get(name)
         return Entry(name, method).summary if method else ""
     cls, _ = CLASSES.get(title, (None, None))
     if cls is None:

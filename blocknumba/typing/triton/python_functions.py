@@ -9,7 +9,7 @@ from blocknumba.errors import UnsupportedError
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import DType, float32, int32
 from blocknumba.typing.context import Context
-from blocknumba.typing.evaluate import attribute
+from blocknumba.typing.attributes import attribute
 from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.static_values import constexpr, static
 from blocknumba.typing.triton.functions import (
