@@ -1,6 +1,6 @@
 """Which arrays a kernel reads and stores to."""
 
-from blocknumba.dispatch.compile.effects import effects
+from blocknumba.tile_ir.analysis.provenance import effects
 from blocknumba.tile_ir.text.parser import parse
 
 HEADER = """kernel example(

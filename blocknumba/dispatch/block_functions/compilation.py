@@ -22,11 +22,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from blocknumba.dispatch.block_functions.cached_text import Origin
-from blocknumba.dispatch.compile.effects import effects
 from blocknumba.dispatch.compile.pipeline import compiling, tile_function
 from blocknumba.dispatch.compile.resources import (
-    layout_options, require_registers, require_room, require_shared_memory,
+    require_registers, require_room, require_shared_memory,
 )
+from blocknumba.dispatch.compile.stage_options import layout_options
 from blocknumba.dispatch.launch.specialize import ALIGNMENT, NARROW_OFFSETS, Specialization
 from blocknumba.errors import ResourceError, UnsupportedError, require
 from blocknumba.gpu_layout.pipeline import lay_out
@@ -35,6 +35,7 @@ from blocknumba.nvvm_lower.device_function import DeviceFunction, lower_device_f
 from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import is_map
 from blocknumba.nvvm_lower.target import Capability, Target
+from blocknumba.tile_ir.analysis.provenance import stored
 from blocknumba.tile_ir.ir.function import Function, walk
 from blocknumba.tile_ir.ir.tensor_map import MAX_RANK
 from blocknumba.tile_ir.ir.types import Argument, ArrayArgument, DType
@@ -78,7 +79,7 @@ def compile_block_function(origin: Origin) -> BlockCode:
         function = lower_device_function(versions, target, code, arguments=origin.arguments,
                                          dynamic=origin.is_dynamic)
     tile = compilation.tile
-    return BlockCode(origin, function, _axes(tile), effects(tile).stored)
+    return BlockCode(origin, function, _axes(tile), stored(tile))
 
 
 def any_array(dtype: DType, rank: int, unit_axis: int | None, wide: bool) -> ArrayArgument:
@@ -185,9 +186,9 @@ class _Compilation:
         if not any(map(is_map, fn.parameters)):
             return
         arrays = [name for name, argument in aligned if isinstance(argument, ArrayArgument)]
-        stored = effects(tile).stored
+        written = stored(tile)
         apart = tuple((one, other) for one, other in combinations(arrays, 2)
-                      if not stored.isdisjoint((one, other)))
+                      if not written.isdisjoint((one, other)))
         yield Version(fn, mappable, "global", NARROW_OFFSETS, apart)
 
     def _specialization(self, arguments: Arguments, target: Target,

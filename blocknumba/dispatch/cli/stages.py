@@ -14,7 +14,7 @@ from functools import cached_property
 from types import FunctionType
 
 from blocknumba.dispatch.compile.compiled import Compiled
-from blocknumba.dispatch.compile.resources import layout_options
+from blocknumba.dispatch.compile.stage_options import layout_options, typing_options
 from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.errors import BlockValueError, Loc
@@ -26,7 +26,6 @@ from blocknumba.tile_ir.ir.types import ViewType
 from blocknumba.tile_ir.passes.contract import Pass
 from blocknumba.tile_ir.passes.pipeline import optimise
 from blocknumba.tile_ir.text.printer import attribute_text, attributes_text, text
-from blocknumba.typing.context import Options as TypingOptions
 from blocknumba.typing.frontend import build
 
 # The first words of PTX instructions that say how a kernel was compiled; the rest is arithmetic.
@@ -120,11 +119,7 @@ class Stages:
         source = _source(function)
         compiled = kernel.compile(specialization, constants)
         typed = build(function, dict(specialization.arguments), constants,
-                      TypingOptions(debug=specialization.options.debug,
-                                    target=str(specialization.target or ""),
-                                    dialect=specialization.options.dialect,
-                                    contract=specialization.options.contract,
-                                    num_warps=specialization.options.num_warps))
+                      typing_options(specialization))
         seen = _Observed(typed)
         optimised = optimise(typed, keep_views=True, observer=seen)
         machine, target = compiled.machine, specialization.target

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from blocknumba.dispatch.compile.effects import Effects
 from blocknumba.dispatch.compile.machine_code import MachineCode
 from blocknumba.dispatch.compile.stats import Stats
 from blocknumba.dispatch.launch.driver import Driver
@@ -19,6 +18,7 @@ from blocknumba.nvvm_lower.toolchain import (
     AssembleOptions, compile_to_ptx, disassemble, what_is_missing,
 )
 from blocknumba.tables import html_table
+from blocknumba.tile_ir.analysis.provenance import Effects
 from blocknumba.tile_ir.ir.function import Function, walk
 from blocknumba.tile_ir.text.printer import text
 from blocknumba.tracebacks import without_our_frames

@@ -11,10 +11,10 @@ from types import UnionType
 from typing import TYPE_CHECKING
 
 from blocknumba.dispatch.compile.compiled import Compiled, StoredFunction, located, numbered
-from blocknumba.dispatch.compile.effects import Effects
 from blocknumba.dispatch.compile.machine_code import MachineCode
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.nvvm_lower.toolchain import Assembled
+from blocknumba.tile_ir.analysis.provenance import Effects
 from blocknumba.tile_ir.ir.function import Parameter
 from blocknumba.tile_ir.ir.remarks import Remark
 from blocknumba.tile_ir.ir.tensor_map import TensorMap

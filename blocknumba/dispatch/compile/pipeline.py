@@ -22,12 +22,12 @@ from blocknumba.cpu_lower.printing import PrintOp
 from blocknumba.cpu_lower.target import host
 from blocknumba.cpu_lower.toolchain import assemble as assemble_natively
 from blocknumba.dispatch.compile.compiled import Compiled
-from blocknumba.dispatch.compile.effects import effects
 from blocknumba.dispatch.compile.machine_code import MachineCode
 from blocknumba.dispatch.compile.native import NativeCode, StopReason
 from blocknumba.dispatch.compile.resources import (
-    layout_options, require_memory, require_registers, require_room, require_shared_memory,
+    require_memory, require_registers, require_room, require_shared_memory,
 )
+from blocknumba.dispatch.compile.stage_options import layout_options, typing_options
 from blocknumba.dispatch.launch.forks import Lock, renew_in_children
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.errors import BlockError, BlockValueError, Loc
@@ -38,12 +38,12 @@ from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import LoweredKernel, assemble_kernel, lower
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.nvvm_lower.toolchain import Assembled, ToolchainError
+from blocknumba.tile_ir.analysis.provenance import effects
 from blocknumba.tile_ir.ir.function import Function, walk
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ops.assembly import inline_asm
 from blocknumba.tile_ir.passes.pipeline import optimise
 from blocknumba.tile_ir.text.printer import text
-from blocknumba.typing.context import Options as TypingOptions
 from blocknumba.typing.frontend import build
 
 _REASON = re.compile(r"(?:error|fatal)\s*:\s*(.+)")
@@ -86,11 +86,7 @@ def tile_function(function: FunctionType, specialization: Specialization,
     """The optimised tile IR of a kernel."""
     with _in_turn(), timed("typing", times_ms):
         tile = build(function, dict(specialization.arguments), constants,
-                     TypingOptions(debug=specialization.options.debug,
-                                   target=str(specialization.target or ""),
-                                   dialect=specialization.options.dialect,
-                                   contract=specialization.options.contract,
-                                   num_warps=specialization.options.num_warps))
+                     typing_options(specialization))
     with timed("tile", times_ms):
         return optimise(tile, keep_views=specialization.target is not None)
 

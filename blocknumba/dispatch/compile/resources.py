@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from blocknumba.dispatch.compile.options import MAX_WARPS
-from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.errors import ResourceError
 from blocknumba.gpu_layout.layouts.registers import register_count
 from blocknumba.gpu_layout.layouts.shared import in_registers
 from blocknumba.gpu_layout.memory.allocate_shared import size_bytes
 from blocknumba.gpu_layout.ops import shared_allocate
-from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.planner import tile_bytes
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS, raises
@@ -19,15 +17,6 @@ from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.wording import shown
 
 SHOWN_BUFFERS = 4  # the largest ones say what to change
-
-
-def layout_options(specialization: Specialization, num_warps: int) -> LayoutOptions:
-    """The options of the layout passes, from a specialization."""
-    options, target = specialization.options, specialization.target
-    num_stages = 1 if options.num_stages == 0 else options.num_stages
-    return LayoutOptions(num_warps, num_stages, specialization.disjoint,
-                         specialization.numbers_describe, target.capabilities,
-                         target.shared_bytes_per_block, options.num_ctas)
 
 
 def require_shared_memory(fn: Function, target: Target, owner: str = "") -> None:

@@ -39,9 +39,9 @@ from blocknumba.tile_ir.ops.shape import (
     broadcast, extract, flip, join, reshape, splat, split, transpose,
 )
 
-# Issue slots of one warp per register, where it is not 1.
 MAX_HELD = 64  # elements of a tile in one thread, for parts of it: more would leave no registers
 
+# Issue slots of one warp per register, where it is not 1.
 _SLOTS = {
     8: "exp exp2 log log2 rsqrt",
     16: "div sqrt log10 sin cos mod floordiv truncdiv truncmod popc clz ffs umulhi",

@@ -7,10 +7,9 @@ from functools import cache
 
 from blocknumba.nvvm_lower.elements import is_narrow, memory_type, register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
-from blocknumba.nvvm_lower.services import division, floats, integers, narrow_pairs, run_division
+from blocknumba.nvvm_lower.services import division, floats, integers, narrow_pairs, runs
 from blocknumba.nvvm_lower.services.address import added
 from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
-from blocknumba.nvvm_lower.services.runs import equal_registers
 from blocknumba.tile_ir.analysis.bounds import counts_from_zero
 from blocknumba.tile_ir.analysis.ranges import Range
 from blocknumba.tile_ir.ir.function import Op
@@ -167,7 +166,7 @@ def _code(emitter: Emitter, op: Op, *operands: Registers) -> Registers:
         return narrow_pairs.combine(emitter, op.name, dtype, *operands)
     is_free = dtype.is_float and any(op.attrs.get(name) for name in op.opdef.attributes)
     function = (_free_code if is_free else element_code)(op.name, dtype)
-    equal = equal_registers(emitter, op.result)
+    equal = runs.equal_registers(emitter, op.result)
     made: Registers = []
     for register, values in enumerate(zip(*operands, strict=True)):
         is_copy = register & equal
@@ -203,7 +202,7 @@ def _(emitter: Emitter, op: Op, x: Registers, y: Registers) -> Registers:
     made = None
     if op.result.type.dtype.is_integer:
         is_rest = op.name in ("mod", "truncmod")
-        of_runs = run_division.remainders if is_rest else run_division.quotients
+        of_runs = runs.remainders if is_rest else runs.quotients
         made = of_runs(emitter, op, x, y, _ROUNDED_QUOTIENT[op.name])
         if made is None and op.name in _ROUNDED_DOWN and integers.is_power_of_two(y[0]) and (
                 counts_from_zero(op.x, emitter.axis_infos.ranges)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import PURE, READS, WRITES, may_write
@@ -13,6 +14,19 @@ from blocknumba.tile_ir.ops.memory import address, pointer_at
 
 Origins = frozenset[str]
 Test = Callable[[Op], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """The array arguments, by name, that programs may read, and those that they may store to."""
+
+    read: Origins
+    stored: Origins
+
+
+def effects(fn: Function) -> Effects:
+    """Effects of a function on its arrays."""
+    return Effects(loaded(fn), stored(fn))
 
 
 def loaded(fn: Function) -> Origins:

@@ -10,10 +10,10 @@ import pytest
 import stub_libraries
 
 from blocknumba.dispatch.compile.compiled import Compiled
-from blocknumba.dispatch.compile.effects import Effects
 from blocknumba.dispatch.compile.machine_code import MachineCode
 from blocknumba.dispatch.launch import kernel as kernel_module
 from blocknumba.nvvm_lower.toolchain import Assembled
+from blocknumba.tile_ir.analysis.provenance import Effects
 from blocknumba.tile_ir.ir.function import Parameter
 from blocknumba.tile_ir.ir.types import ArrayArgument
 
