@@ -24,7 +24,7 @@ from blocknumba.dispatch.tune.autotune import autotune as autotune
 from blocknumba.dispatch.tune.key import Config as Config
 from blocknumba.dispatch.tune.layers import heuristics as heuristics
 from blocknumba.testing.evaluate import evaluate as evaluate
-from blocknumba.typing.loops import static_range as static_range
+from blocknumba.typing.static_values import static_range as static_range
 
 # No module has this name: what a type checker does not find is Any, as an annotation and called.
 # So launches take any value for a constant, and kernels use it as what they know that it is.

@@ -60,8 +60,7 @@ from blocknumba.typing.functions.statistics import (
     count_nonzero, logsumexp, mean, nanargmax, nanargmin, nancumprod, nancumsum, nanmax, nanmean,
     nanmin, nanprod, nanstd, nansum, nanvar, ptp, std, var, welford,
 )
-from blocknumba.typing.loops import static_range
-from blocknumba.typing.static_values import constexpr
+from blocknumba.typing.static_values import constexpr, static_range
 
 # Families that are rows of a table: exp, log, sqrt ...; popc, clz, ffs; atomic_add ...
 globals().update(FLOAT_FUNCTIONS | BIT_FUNCTIONS | ATOMICS)

@@ -18,7 +18,7 @@ from blocknumba.typing.function import function
 from blocknumba.typing.functions.create import cast
 from blocknumba.typing.functions.elementwise import FLOAT_FUNCTIONS, maximum
 from blocknumba.typing.functions.elementwise import where as choose
-from blocknumba.typing.loops import static_range
+from blocknumba.typing.static_values import static_range
 
 _sqrt, _log, _sin, _cos = (FLOAT_FUNCTIONS[name] for name in ("sqrt", "log", "sin", "cos"))
 

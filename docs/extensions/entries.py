@@ -25,7 +25,7 @@ _ROW = re.compile(r"^\| `(?P<name>\w+)` \| `(?P<arguments>[^`]*)` \| `(?P<result
 _TEMPLATE = re.compile(r"^```py\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 # modules of classes that users make
 _MADE_BY_USERS = ("dispatch.tune.key", "testing.report", "triton.runtime.autotuner",
-                  "triton.runtime.tensors", "typing.loops", "typing.static_values")
+                  "triton.runtime.tensors", "typing.static_values")
 # a line of a docstring that begins with names and a colon describes them
 _ITEM = re.compile(r"^(?P<names>\w+(?:, \w+)*): ")
 # and so does what follows a sentence and two blanks

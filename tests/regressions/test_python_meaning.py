@@ -11,7 +11,7 @@ from launching import launch
 
 import blocknumba as bn
 from blocknumba.errors import BlockError, BlockNameError, UnsupportedError
-from blocknumba.typing.loops import static_range
+from blocknumba.typing.static_values import static_range
 
 KERNELS = []
 

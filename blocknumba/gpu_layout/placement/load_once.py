@@ -53,14 +53,10 @@ def load_once(fn: Function, _options: LayoutOptions) -> Function:
 
     Loads that a dot reads from shared memory stay: the copy there is asynchronous.
     """
-    infos = AxisInfos(fn)
     staged = {op.x for op in walk(fn.body) if op.opdef is stage}
-    found: dict[Op, _Runs] = {}
-    for op in walk(fn.body):
-        if op.opdef is load and op.result not in staged:
-            runs = _runs_of(infos, op)
-            if runs is not None:
-                found[op] = runs
+    loads = [op for op in walk(fn.body) if op.opdef is load and op.result not in staged]
+    infos = AxisInfos(fn) if loads else {}
+    found = {op: runs for op in loads if (runs := _runs_of(infos, op)) is not None}
 
     def rewrite(rebuilder: Rebuilder, op: Op) -> tuple[Value, ...] | None:
         return (_loaded_once(rebuilder, op, found[op]),) if op in found else None

@@ -10,7 +10,6 @@ from numba.core import ir
 
 from blocknumba.errors import BlockError, BlockTypeError, Loc, UnsupportedError
 from blocknumba.settings import SETTINGS, raises
-from blocknumba.typing.loops import static_range
 from blocknumba.typing.numba_ir import folding, renaming
 from blocknumba.typing.numba_ir.bytecode import activation_numbers
 from blocknumba.typing.numba_ir.constants import Knowledge, constant_node, tuple_item
@@ -18,6 +17,7 @@ from blocknumba.typing.numba_ir.folding import UNKNOWN, Items, Range
 from blocknumba.typing.numba_ir.graph import Graph, Label
 from blocknumba.typing.numba_types import ConstantType
 from blocknumba.typing.sequences import YIELDED
+from blocknumba.typing.static_values import static_range
 from blocknumba.wording import shown
 
 OPEN = "open"  # a keyword of call expressions: the number of a call that is left for later

@@ -21,12 +21,11 @@ from blocknumba.typing.functions.scan import cummax, cummin, cumprod, cumsum
 from blocknumba.typing.functions.search import searchsorted
 from blocknumba.typing.functions.shape import broadcast_to, ravel, reshape
 from blocknumba.typing.functions.statistics import mean
-from blocknumba.typing.loops import static_range
 from blocknumba.typing.numpy_functions.parts import (
     accept, floats, is_tuple, kind, tile, wide_floats,
 )
 from blocknumba.typing.numpy_functions.shapes import taken
-from blocknumba.typing.static_values import static
+from blocknumba.typing.static_values import static, static_range
 
 _isnan, _sqrt = FLOAT_FUNCTIONS["isnan"], FLOAT_FUNCTIONS["sqrt"]
 
