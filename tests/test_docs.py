@@ -67,6 +67,16 @@ def test_a_page_on_the_compiler_has_a_picture_or_an_example(page):
     assert page.stem == "glossary" or FENCED.search(text) or ".svg)" in text
 
 
+@pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", *(ROOT / "docs/compiler").glob("*.md")],
+                         ids=name)
+def test_modules_that_a_page_on_the_compiler_names_exist(page):
+    named = re.findall(r"`(?:\.\./)?([\w./]+\.py)\b", page.read_text())
+    ours = [f"/{path.relative_to(ROOT)}" for folder in ("blocknumba", "tests", "perf", "examples")
+            for path in (ROOT / folder).rglob("*.py")]
+
+    assert [one for one in named if not any(path.endswith(f"/{one}") for path in ours)] == []
+
+
 @pytest.mark.parametrize("document", links.documents(), ids=name)
 def test_links_of_a_document_lead_to_files_and_headings(document):
     assert [*links.problems(document)] == []

@@ -1,6 +1,4 @@
-"""Layouts of tiles in shared memory, whole or in chunks.
-
-Layouts of tiles in shared memory: accesses, bank conflicts, and the swizzles that avoid them.
+"""Layouts of tiles in shared memory, whole or in chunks: bank conflicts, swizzles that avoid them.
 
 Shared memory has 32 banks of 4 bytes.  Lanes that access different words of one bank conflict.  The
 read of a column of 32 x 32 words; a letter is a bank:
