@@ -1,4 +1,4 @@
-"""What is known at compile time: the annotation constexpr, loops over static_range, arguments."""
+"""Compile-time values: the annotation constexpr, loops over static_range, static arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the stages of the compiler are told of a specialization: each has options of its own.
+"""Options of each stage of the compiler, from a specialization.
 
 A module of its own: block functions and drawings run the stages too.
 """
