@@ -50,3 +50,20 @@ def counted_into_one(m):
         return None
     out = m.new_output(DTYPES["int32"], (), zeros=True, layouts=("c", "offset"))
     return [f"bn.atomic_add({out.name}.at[()], bn.sum({x.name}))"]
+
+
+@statement(2)
+def updated_in_place(m):
+    """Elements of an array, or of a view of it, which an operator replaces."""
+    x = m.any_of(lambda v: v.shape and v.dtype != BOOL)
+    if x is None or m.scope.in_function:
+        return None
+    out, spans = m.new_output(x.dtype, (m.programs, *x.shape)), m.spans(x.shape)
+    symbol = m.pick(["+", "-", "*"] + ([] if x.is_float else ["^", "&", "|"]))
+    place = m.pick([f"{out.name}[{', '.join(['p', *spans])}]",
+                    f"{out.name}[p][{', '.join(spans)}]"])
+    lines = [f"{place} {symbol}= {x.name}"]
+    if m.chance(0.5):  # the last axis from its end
+        turned = f"{out.name}[{', '.join(['p', *[':'] * (len(spans) - 1), '::-1'])}]"
+        lines.append(f"{turned}[{', '.join(spans)}] {symbol}= {m.pick([x.name, '2'])}")
+    return lines

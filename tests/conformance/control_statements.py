@@ -62,6 +62,8 @@ def _change(m, c: Variable) -> list[str]:
             texts.append(f"bn.sort({c.name}, {axis})")
     if x.shape == c.shape:
         texts.append(value)
+    if m.chance(0.2):
+        return [f"{c.name} {symbol}= {value}"]
     return [f"{c.name} = {m.pick(texts)}"]
 
 

@@ -235,6 +235,16 @@ def through_a_byte(m):
 
 
 @recipe(2)
+def arithmetic_of_bytes(m):
+    x = m.any_of(lambda v: v.is_float and v.is_exact)
+    y = m.like(x, lambda v: v.is_float and v.is_exact) if x else None
+    if y is None:
+        return None
+    kind = bn(m.pick(BYTE_FLOATS))
+    return Made(f"({x.name}.to({kind}) {m.pick('+-*')} {y.name}.to({kind})).to(bn.float32)")
+
+
+@recipe(2)
 def function_of_the_other_dialect(m):
     x, y = m.pair(lambda v: v.is_int)
     if x is None or x.dtype != y.dtype:

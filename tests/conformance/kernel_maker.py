@@ -16,6 +16,7 @@ import array_statements  # noqa: F401  each module adds its recipes to RECIPES, 
 import axis_recipes  # noqa: F401
 import control_statements  # noqa: F401
 import elementwise_recipes  # noqa: F401
+import flow_statements  # noqa: F401
 import memory_statements  # noqa: F401
 import numpy as np
 import product_statements  # noqa: F401
@@ -60,6 +61,29 @@ def halvings(v):
         v = v // 2 if v % 2 == 0 else 3 * v + 1
         count += 1
     return count, v
+
+def weighed(a, b=2, *, c=3):
+    return a * c + b, a - b
+
+def twice_weighed(a, b=5, c=1):
+    u, v = weighed(a, c=b)
+    w, z = weighed(b=c, a=v)
+    return u + w, z
+
+def folded(a, *rest, k=4):
+    r = a
+    for e in rest:
+        q, s = twice_weighed(e, k)
+        r = r * 7 + q - s
+    return r
+
+def first_above(v, limit=3):
+    if v > limit:
+        return v
+    for i in range(6):
+        if v + i * i >= limit:
+            return v * 2 + i
+    return -v
 
 """
 SPACE = {"Pair": Pair, "Group": Group}  # what kernels know besides the language
