@@ -1,4 +1,4 @@
-"""Machine code of kernels beside Triton's for sm_90a, without a GPU; seconds of compilation.
+"""Machine code of kernels beside Triton's for sm_90a, without a GPU, and compile times.
 
     python perf/compare_code.py [part of a name ...]        the kinds of kinds.py
     python perf/compare_code.py --own [part of a name ...]  ours by its own warps and stages
@@ -7,7 +7,8 @@
     python perf/compare_code.py --texts FOLDER ...          and the machine code of both
 
 Needs Torch, Triton (its assembler, too) and nvdisasm.  A line a kernel, each entry ours / Triton's.
-Counts are of one thread (machine_code_counts.py).
+Counts are of one thread (machine_code_counts.py); seconds of one processor, of the first kernel with
+what is imported for it.  TRITON_ALWAYS_COMPILE=1 and BLOCKNUMBA_CACHE=0 keep both from their caches.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
+import os
 import random
 import re
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -69,12 +70,17 @@ def kind_jobs(parts: Sequence[str]) -> Iterator[Job]:
                   kinds.signature_of(launch.arguments), launch.constants, launch.options)
 
 
+def processor_seconds() -> float:
+    """Of this process and of those that it has waited for: Triton's assembler is one."""
+    return sum(os.times()[:4])
+
+
 def our_code(kernel: object, signature: Sequence[str], constants: Mapping[str, object],
              options: Mapping[str, object]) -> tuple[Counts, str]:
-    """Ours."""
-    start = time.process_time()
+    """Ours: what is counted, and the text."""
+    start = processor_seconds()
     compiled = bn.compile(kernel, tuple(signature), dict(constants), target=TARGET, **options)
-    seconds = time.process_time() - start
+    seconds = processor_seconds() - start
     counts, stats = counted(compiled.asm["sass"]), compiled.stats
     counts.registers, counts.spills = stats.registers, stats.spills
     threads = int(re.search(r"\.(?:req|max)ntid (\d+)", compiled.ptx)[1])
@@ -101,10 +107,10 @@ def their_source(kernel: object, signature: Sequence[str], constants: Mapping[st
 
 
 def their_code(source: object, options: Mapping[str, object]) -> tuple[Counts, str]:
-    """Triton's; its assembler is another process, so that seconds are the clock's."""
-    start = time.perf_counter()
+    """Triton's: what is counted, and the text."""
+    start = processor_seconds()
     compiled = theirs.compile(source, target=THEIR_TARGET, options=dict(options))
-    seconds, tools = time.perf_counter() - start, theirs.knobs.nvidia
+    seconds, tools = processor_seconds() - start, theirs.knobs.nvidia
 
     def shown(tool: str, *options: str) -> str:
         return subprocess.run([tool, *options, file.name], check=True, capture_output=True,

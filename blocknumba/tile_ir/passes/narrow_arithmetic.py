@@ -1,4 +1,4 @@
-"""Arithmetic in float64 whose result is rounded to less is done in less, where every bit stays.
+"""Arithmetic in float64 and quotients in int64 are done in less, where every bit stays.
 
     cast(cast(i, float64) * cast(x, float64), float16)   ->   cast(i, float16) * x,   0 <= i < 16
 
@@ -6,6 +6,11 @@ NumPy's promotion asks for such float64 when integers of 32 bits meet small floa
 are numbers of the narrow dtype, of p bits, and float64 has 2 p + 2 bits and more: then rounding to
 float64 first changes no sum, difference, product or quotient.
 Source: Figueroa, When is double rounding innocuous?, ACM SIGNUM Newsletter 30, 1995.
+
+    truncmod(cast(program, int64), cast(n, int64))   ->   cast(truncmod(program, n), int64)
+
+A quotient or a remainder in int64 of numbers that fit into int32 is one of int32, but for the least
+one by -1. In 64 bits it takes a hundred instructions.
 """
 
 from __future__ import annotations
@@ -16,18 +21,20 @@ from blocknumba.tile_ir.folds.patterns import filled, number
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
-from blocknumba.tile_ir.ir.types import DType, bfloat16, float16, float32, float64
+from blocknumba.tile_ir.ir.types import DType, bfloat16, float16, float32, float64, int32, int64
+from blocknumba.tile_ir.ops.cast import cast
 from blocknumba.tile_ir.passes.contract import declared
 
 _ROUNDED_ONCE = ("add", "sub", "mul", "div")
+_QUOTIENTS = ("floordiv", "mod", "truncdiv", "truncmod")
 _NARROW = (float32, float16, bfloat16)  # 2 p + 2 bits of each are at most the 53 of float64
 _SAME_ELEMENTS = ("splat", "broadcast", "reshape", "transpose")
 
 
 @declared(reads=("ops",), writes=("ops",))
 def narrow_arithmetic(fn: Function, _: object = None) -> Function:
-    """Do in the dtype of a result what float64 was taken for."""
-    if not any(map(_is_rounded, walk(fn.body))):
+    """Do in the dtype of a result what float64 was taken for, and in int32 what int64 was."""
+    if not any(_is_rounded(op) or _is_wide_quotient(op) for op in walk(fn.body)):
         return fn
     return rebuild(fn, _Narrowing(fn))
 
@@ -39,6 +46,8 @@ class _Narrowing:
         self._ranges = Ranges(fn)
 
     def __call__(self, rebuilder: Rebuilder, op: Op) -> Values | None:
+        if _is_wide_quotient(op):
+            return self._quotient(rebuilder, op)
         if not _is_rounded(op):
             return None
         wide, dtype = op.x.owner, op.result.type.dtype
@@ -46,6 +55,18 @@ class _Narrowing:
             return None
         operands = (_narrowed(rebuilder, value, dtype) for value in wide.operands)
         return (rebuilder.builder.emit(wide.opdef, *operands),)
+
+    def _quotient(self, rebuilder: Rebuilder, op: Op) -> Values | None:
+        """In int32, if both operands fit and no quotient is that of the least number by -1."""
+        least, greatest = int32.minimum, int32.maximum
+        ranges = [self._ranges[value] for value in op.operands]
+        if not all(least <= range_.low and range_.high <= greatest for range_ in ranges):
+            return None
+        if ranges[0].low == least and ranges[1].low <= -1 <= ranges[1].high:
+            return None
+        builder = rebuilder.builder
+        operands = (builder.emit(cast, rebuilder[value], dtype="int32") for value in op.operands)
+        return (builder.emit(cast, builder.emit(op.opdef, *operands, **op.attrs), dtype="int64"),)
 
     def _is_of(self, value: Value, dtype: DType) -> bool:
         """Whether every element of a float64 value is a number of a narrow dtype."""
@@ -65,6 +86,10 @@ class _Narrowing:
             return False
         range_, greatest = self._ranges[op.x], 1 << dtype.fp_mantissa_width + 1
         return -greatest <= range_.low and range_.high <= greatest
+
+
+def _is_wide_quotient(op: Op) -> bool:
+    return op.name in _QUOTIENTS and op.result.type.dtype == int64
 
 
 def _is_rounded(op: Op) -> bool:

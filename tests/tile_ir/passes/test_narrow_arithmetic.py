@@ -99,3 +99,28 @@ def test_indices_times_rows_need_no_float64():
 
     assert ".f64" not in ptx
     np.testing.assert_array_equal(out, (x * np.arange(8)[:, None]).astype(np.float32))
+
+
+@bn.jit
+def wide_quotients(x, y, out, N: bn.constexpr):
+    c = bn.arange(N)
+    a, b = bn.minimum(bn.maximum(x[c], -(2**31) + 1), 2**31 - 1), bn.minimum(
+        bn.maximum(y[c], -(2**31)), 2**31 - 1)
+    out[0, c] = a // b
+    out[1, c] = a % b
+    out[2, c] = x[c] // y[c]
+
+
+def test_quotients_in_int64_of_what_fits_into_int32_are_numpys():
+    rng = np.random.default_rng(8)
+    ends = np.array([-2**31, -2**31 + 1, -2**31 - 1, 2**31 - 1, 2**31, -1, 0, 1, 7, -2**63])
+    x, y = (rng.choice(np.concatenate([ends, rng.integers(-99, 99, 10)]), N) for _ in range(2))
+    y = np.where(y == 0, 3, y)
+    out = np.full((3, N), -77)
+
+    ptx = emulated_gpu.launch(wide_quotients, 1, (x, y, out), {"N": N}, "sm_90a").ptx
+
+    a, b = np.clip(x, -2**31 + 1, 2**31 - 1), np.clip(y, -2**31, 2**31 - 1)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(out, [a // b, a % b, x // y])
+    assert "div.s32" in ptx and "div.s64" in ptx
