@@ -7,8 +7,9 @@
 
 FOLDER: the sources of a repository, or kernels that torch.compile wrote, each in a file.
 Arguments are guessed from launches in a kernel's file and from what it does with them; a guess
-counts when Triton's own front end accepts it.  Needs Torch and Triton.  The exit status is 0 if all
-that Triton accepts compiles, and no number differs.
+counts when Triton's own front end accepts it.  Needs Torch and Triton, and with `--run cpu` a NumPy
+before 2.4, for Triton's interpreter.  The exit status is 0 if all that Triton accepts compiles, and
+no number differs.
 """
 
 from __future__ import annotations

@@ -122,8 +122,8 @@ def their_machine_code(kernel: object, types: Mapping[str, str], constants: Mapp
     with tempfile.TemporaryDirectory() as made, contextlib.redirect_stdout(log):
         theirs.knobs.cache.dir, theirs.knobs.nvidia.dump_ptxas_log = made, True
         theirs.compile(their_source(kernel, types, constants), TARGET, dict(options))
-    stored = re.search(r"(\d+) bytes spill stores", log.getvalue())
-    return seconds_used() - begun, int(stored[1]) if stored else 0
+    spills = re.findall(r"(\d+) bytes spill (?:stores|loads)", log.getvalue())
+    return seconds_used() - begun, sum(map(int, spills))
 
 
 def seconds_used() -> float:
@@ -160,9 +160,8 @@ def varied(kernel: JITFunction, types: Mapping[str, str], constants: Mapping[str
 class Worker:
     """Loads, guesses, compiles and runs.
 
-    runs: "cuda" or "cpu" to run there, too, or None.  count: kernels of a file, at most, drawn by
-    the seed.
-    codes: to machine code, too, which needs no device.
+    runs: "cuda" or "cpu", to run there, or None.  count: kernels of a file, at most, drawn by the
+    seed.  codes: to machine code, too, which needs no device.
     """
 
     def __init__(self, folders: list[Path], runs: str | None, seed: int, count: int | None = None,
