@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from blocknumba.cpu_lower.elements import Lanes, register_type
 from blocknumba.cpu_lower.emitter import Buffer, Coordinates, Emitter, Failure, root
+from blocknumba.cpu_lower.ops.resident_loops import loop_of_pieces
 from blocknumba.cpu_lower.versions import in_two_versions
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.types import DType
@@ -46,36 +47,47 @@ def _(emitter: Emitter, op: Op) -> None:
     dtype = index.type.dtype
     start, stop, step = (emitter.scalar(v) for v in (op.start, op.stop, op.step))
     count = _trip_count(emitter, op, dtype, start, stop, step)
-    carried = _Carried(emitter, args, op.initial)
-    before, head, after = writer.block, writer.label("for"), writer.label("after")
-    is_some = writer.assign(f"icmp ne i64 {count}, 0")
-    writer.branch_if(is_some, head, after)
-    writer.begin(head)
-    slot, outer = writer.reserve(), emitter.known
-    counter, position = writer.name(), writer.name()
-    emitter.known = outer.copy()
-    emitter.known.elements = {}
-    emitter.known.scalars[index] = position
-    names = carried.enter(emitter)
 
-    def body() -> list[str]:
-        return carried.following(emitter, emitter.run(region).operands)
-    following = in_two_versions(emitter, region, body, carried.types)
-    done = writer.assign(f"add nuw i64 {counter}, 1")
-    type_ = register_type(dtype)
-    moved = writer.assign(f"add {type_} {position}, {step}")
-    more = writer.assign(f"icmp ne i64 {done}, {count}")
-    last = writer.block
-    phis = [(counter, "i64", "0", done), (position, type_, start, moved),
-            *zip(names, carried.types, carried.initial, following)]
-    writer.insert(slot, [f"{name} = phi {kind} [ {first}, %{before} ], [ {new}, %{last} ]"
-                         for name, kind, first, new in phis])
-    writer.branch_if(more, head, after)
-    writer.begin(after)
-    emitter.known = outer
-    ends = [writer.assign(f"phi {kind} [ {first}, %{before} ], [ {new}, %{last} ]")
-            for kind, first, new in zip(carried.types, carried.initial, following)]
-    carried.leave(emitter, op.results, ends)
+    def counted(carried: Sequence[tuple[str, str]],
+                body: Callable[[Sequence[str]], list[str]]) -> list[str]:
+        """Run body(names) `count` times; carried: types and first values.  Returns the last."""
+        before, head, after = writer.block, writer.label("for"), writer.label("after")
+        is_some = writer.assign(f"icmp ne i64 {count}, 0")
+        writer.branch_if(is_some, head, after)
+        writer.begin(head)
+        slot, outer = writer.reserve(), emitter.known
+        counter, position, *names = (writer.name() for _ in range(2 + len(carried)))
+        emitter.known = outer.copy()
+        emitter.known.elements = {}
+        emitter.known.scalars[index] = position
+        following = body(names)
+        done = writer.assign(f"add nuw i64 {counter}, 1")
+        type_ = register_type(dtype)
+        moved = writer.assign(f"add {type_} {position}, {step}")
+        more = writer.assign(f"icmp ne i64 {done}, {count}")
+        types, first = zip(*carried) if carried else ((), ())
+        phis = [(counter, "i64", "0", done), (position, type_, start, moved),
+                *zip(names, types, first, following)]
+        writer.insert(slot, [f"{name} = phi {kind} [ {one}, %{before} ], [ {new}, "
+                             f"%{writer.block} ]" for name, kind, one, new in phis])
+        last = writer.block
+        writer.branch_if(more, head, after)
+        writer.begin(after)
+        emitter.known = outer
+        return [writer.assign(f"phi {kind} [ {one}, %{before} ], [ {new}, %{last} ]")
+                for kind, one, new in zip(types, first, following)]
+
+    if loop_of_pieces(emitter, op, counted):
+        return
+    carried = _Carried(emitter, args, op.initial)
+
+    def body(names: Sequence[str]) -> list[str]:
+        carried.enter(emitter, names)
+        return in_two_versions(
+            emitter, region, lambda: carried.following(emitter, emitter.run(region).operands),
+            carried.types)
+    carried.leave(emitter, op.results, counted(
+        list(zip(carried.types, carried.initial)), body))
 
 
 @root(control.loop)
@@ -88,7 +100,8 @@ def _(emitter: Emitter, op: Op) -> None:
     slot, outer = writer.reserve(), emitter.known
     emitter.known = outer.copy()
     emitter.known.elements = {}
-    names = carried.enter(emitter)
+    names = [writer.name() for _ in carried.scalars]
+    carried.enter(emitter, names)
     end = emitter.run(region)
     more = emitter.scalar(end.condition)
     following = carried.following(emitter, end.values)
@@ -147,12 +160,10 @@ class _Carried:
                 self.buffers[arg] = emitter.buffer(arg.type)
                 emitter.write(value, self.buffers[arg])
 
-    def enter(self, emitter: Emitter) -> list[str]:
-        """Make them known in the loop's body; the names of the scalars."""
-        names = [emitter.writer.name() for _ in self.scalars]
+    def enter(self, emitter: Emitter, names: Sequence[str]) -> None:
+        """Make them known in the loop's body; names: of the scalars."""
         emitter.known.scalars.update(zip(self.scalars, names))
         emitter.known.buffers.update(self.buffers)
-        return names
 
     def following(self, emitter: Emitter, values: Sequence[Value]) -> list[str]:
         """Write the tiles for the next iteration; the scalars' names."""

@@ -167,52 +167,69 @@ def _along_lanes(emitter: Emitter, op: Op, reduction: Reduction, lanes: int,
     def row(coordinates: Coordinates) -> None:
         nonlocal found
         with emitter.inside(lanes):
-            state = _accumulated(emitter, source, reduction, coordinates, axis, lanes)
-            state = _combined_lanes(emitter, reduction, state, lanes)
-            found = reduction.result(emitter, state, 1)
+            lanes_of_row = RowOfLanes(emitter, source, reduction, axis, lanes)
+            found = lanes_of_row.combined(lanes_of_row.accumulated(
+                coordinates, [first for _, first in lanes_of_row.first]))
         if target is not None:
             emitter.keep(op.result, coordinates, uniform(found), target)
     emitter.nest(outer, None, 1, row)
     return found
 
 
-def _accumulated(emitter: Emitter, source: Value, reduction: Reduction, outer: Coordinates,
-                 axis: int, lanes: int) -> State:
-    """The state of each lane after one row, in several accumulators at once."""
-    extent = source.type.shape[axis]
-    count = min(MAX_ACCUMULATORS, extent // lanes)
-    index = emitter.writer.name()
-    emitter.align(index)
+class RowOfLanes:
+    """The lanes that sum one row of a tile, in several accumulators at once.
 
-    def coordinates(position: Lanes) -> Coordinates:
-        return (*outer[:axis], position, *outer[axis:])
-    emitter.ahead([(source, coordinates(Lanes(index, 1 if lanes > 1 else 0)))], index)
+    first: their types and first values.
+    """
 
-    def whole(*values: str) -> list[str]:
-        states = _grouped(values, len(reduction.types))
-        made: list[str] = []
+    def __init__(self, emitter: Emitter, source: Value, reduction: Reduction, axis: int,
+                 lanes: int):
+        self.emitter, self.source, self.reduction = emitter, source, reduction
+        self.axis, self.lanes = axis, lanes
+        self.extent = source.type.shape[axis]
+        self.count = min(MAX_ACCUMULATORS, self.extent // lanes)
+        self.first = _first(emitter, reduction, lanes) * self.count
+
+    def accumulated(self, outer: Coordinates, values: Sequence[str]) -> list[str]:
+        """The accumulators, once the row is added; outer: its coordinates, without the axis."""
+        emitter, index = self.emitter, self.emitter.writer.name()
+        emitter.align(index)
+        start = self._at(outer, Lanes(index, 1 if self.lanes > 1 else 0))
+        emitter.ahead([(self.source, start)], index)
+
+        def body(_: str, *names: str) -> list[str]:
+            ends = ends_of_lanes(emitter, self._at(outer, Lanes(index, 1)), self.axis, self.count)
+            return in_two_versions_of_box(
+                emitter, [self.source], [], ends, lambda: self._added(outer, index, names),
+                [type_ for type_, _ in self.first])
+        types = [type_ for type_, _ in self.first]
+        return emitter.writer.loop(self.extent, self.lanes * self.count, body,
+                                   list(zip(types, values)), index)
+
+    def _added(self, outer: Coordinates, index: str, names: Sequence[str]) -> list[str]:
+        emitter, reduction, made = self.emitter, self.reduction, []
         with emitter.inside():
-            for number, state in enumerate(states):
-                first = emitter.writer.add(index, str(number * lanes))
+            for number, state in enumerate(_grouped(names, len(reduction.types))):
+                first = emitter.writer.add(index, str(number * self.lanes))
                 emitter.align(first)
-                position = Lanes(first, 1 if lanes > 1 else 0)
-                x = emitter.dense(source.type.dtype, emitter.at(source, coordinates(position)))
-                made += reduction.add(emitter, state, x, emitter.dense_index(position), lanes)
+                position = Lanes(first, 1 if self.lanes > 1 else 0)
+                x = emitter.dense(self.source.type.dtype, emitter.at(
+                    self.source, self._at(outer, position)))
+                made += reduction.add(emitter, state, x, emitter.dense_index(position),
+                                      self.lanes)
         return made
 
-    first = _first(emitter, reduction, lanes) * count
+    def _at(self, outer: Coordinates, position: Lanes) -> Coordinates:
+        return (*outer[:self.axis], position, *outer[self.axis:])
 
-    def body(_: str, *values: str) -> list[str]:
-        ends = ends_of_lanes(emitter, coordinates(Lanes(index, 1)), axis, count)
-        return in_two_versions_of_box(emitter, [source], [], ends, lambda: whole(*values),
-                                      [type_ for type_, _ in first])
-
-    values = emitter.writer.loop(extent, lanes * count, body, first, index)
-    states = _grouped(values, len(reduction.types))
-    while len(states) > 1:
-        states = [reduction.join(emitter, a, b, lanes)
-                  for a, b in zip(states[::2], states[1::2])]
-    return states[0]
+    def combined(self, values: Sequence[str]) -> str:
+        """The result, of all accumulators and lanes."""
+        states = _grouped(values, len(self.reduction.types))
+        while len(states) > 1:
+            states = [self.reduction.join(self.emitter, a, b, self.lanes)
+                      for a, b in zip(states[::2], states[1::2])]
+        state = _combined_lanes(self.emitter, self.reduction, states[0], self.lanes)
+        return self.reduction.result(self.emitter, state, 1)
 
 
 def _combined_lanes(emitter: Emitter, reduction: Reduction, state: State, lanes: int) -> State:

@@ -177,6 +177,10 @@ class Plan:
         """Whether any op takes a value."""
         return bool(self._uses[value])
 
+    def is_used_once(self, value: Value) -> bool:
+        """Whether one op takes a value, once."""
+        return self._uses[value] == 1
+
     def is_last_use(self, value: Value, op: Op) -> bool:
         """Whether an op, which runs once for each time that the value is made, alone reads it."""
         if self._uses[value] != 1:
