@@ -1,4 +1,4 @@
-"""Loops whose tiles stay in registers, piece by piece: sums, masks, several tiles, no iterations."""
+"""Loops whose tiles stay in registers, piece by piece: sums, masks, two tiles, no iterations."""
 
 import numpy as np
 import pytest

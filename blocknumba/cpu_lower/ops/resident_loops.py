@@ -12,7 +12,7 @@
                                                  t += a[row, k] * x[k]
                                              total[row] += sum(t)
 
-That is the same where an element of the tile needs none but itself of the iteration before, and where
+That is the same where an element needs none but itself of the iteration before, and where
 nothing is written.  It is done where each piece moves through memory by elements side by side.
 """
 
