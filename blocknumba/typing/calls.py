@@ -142,6 +142,22 @@ _INSTEAD = {
     **dict.fromkeys(("randn", "normal", "standard_normal"), "use bn.randn(seed, offsets)"),
     **dict.fromkeys(("randint", "integers"), "use bn.randint(seed, offsets)"),
     **dict.fromkeys(("array", "asarray"), "write a tuple, or make a tile: bn.arange, bn.full"),
+    **dict.fromkeys(("nonzero", "flatnonzero", "argwhere", "extract", "compress", "unique"),
+                    "how many there are is known at run time only: bn.where(condition, x, 0) keeps "
+                    "their places"),
+    **dict.fromkeys(("histogram", "bincount"), "use bn.histogram(ints, bins), or "
+                    "bn.atomic_add(counts.at[ints], 1)"),
+    **dict.fromkeys(("diff", "ediff1d", "gradient", "convolve", "correlate"),
+                    "read shifted elements of the array: x[r + 1] - x[r]"),
+    **dict.fromkeys(("einsum", "tensordot", "kron", "cross"),
+                    "use a @ b, or (a[:, :, None] * b[None, :, :]).sum(axis)"),
+    **dict.fromkeys(("copyto", "put", "place", "fill_diagonal", "put_along_axis"),
+                    "tiles do not change: use bn.where or bn.scatter, or store to the array"),
+    **dict.fromkeys(("vectorize", "frompyfunc", "apply_along_axis"),
+                    "use bn.map(f, tile), f a function of numbers"),
+    **dict.fromkeys(("partition", "argpartition"), "use bn.sort, bn.argsort or bn.topk"),
+    "meshgrid": "use bn.arange(0, M)[:, None] and bn.arange(0, N)[None, :]",
+    "pad": "read beyond the edge: outside of an array there are zeros, or other=",
     "sorted": "use bn.sort(x)",
     "at": "use bn.atomic_add(x.at[indices], value)",
 }
@@ -275,7 +291,8 @@ def _range(context: Context, start: object, stop: object = None, step: object = 
 def _text(context: Context, *values: object, **keywords: object) -> object:
     given = " and ".join(map(describe, (*values, *keywords.values())))
     raise UnsupportedError(f"text: given {given}, accepted values that are known at compile time",
-                           hint="bn.device_print prints values of run time")
+                           hint="print(\"n =\", n) prints values of run time; the message of "
+                                "an assert has none")
 
 
 def _slice(context: Context, *bounds: object) -> slice:

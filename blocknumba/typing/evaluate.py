@@ -21,7 +21,7 @@ from blocknumba.typing.indexing import load_item, store_item
 from blocknumba.typing.numba_ir import folding, idioms, nested
 from blocknumba.typing.numba_ir.bytecode import SAVED
 from blocknumba.typing.numba_ir.constant_size import require_small
-from blocknumba.typing.threads import refuse_numba_cuda
+from blocknumba.typing.threads import hint_for, refuse_numba_cuda
 from blocknumba.typing.values import Array, Function, Iteration, Number, is_constant
 from blocknumba.wording import did_you_mean, shown
 
@@ -36,8 +36,9 @@ class Undefined:
 
 
 UNDEFINED = Undefined()
-_REFUSED_GLOBALS = (list, dict, set, np.ndarray)
+_REFUSED_GLOBALS = (dict, set, np.ndarray)
 _TUPLE_HINT = "use a tuple: (a, b), or tuple(... for ...)"
+_RECORD_HINT = "use variables, a named tuple or a dataclass"
 _LITERALS = {"build_list": "list", "build_set": "set", "build_map": "dict"}
 
 
@@ -53,11 +54,13 @@ def evaluate(context: Context, node: object, read: Read) -> object:
         handler = _HANDLERS.get(node.op)
         if handler is None:
             raise UnsupportedError(f"{_LITERALS.get(node.op, node.op)}: not supported in a kernel",
-                                   hint=_TUPLE_HINT if node.op in _LITERALS else "")
+                                   hint=_RECORD_HINT if node.op == "build_map" else
+                                   _TUPLE_HINT if node.op in _LITERALS else "")
         return context.settled(handler(context, node, read))
     if node.value is ir.UNDEFINED:
         raise BlockNameError(f"name {node.name!r} is not defined",
-                             hint=did_you_mean(node.name, getattr(node, "known", ())))
+                             hint=hint_for(node.name) or did_you_mean(
+                                 node.name, getattr(node, "known", ())))
     if not isinstance(node, ir.Const):
         refuse_numba_cuda(node.value, node.name)
     if isinstance(node.value, _REFUSED_GLOBALS):
@@ -65,7 +68,7 @@ def evaluate(context: Context, node: object, read: Read) -> object:
             f"{node.name}: given {shown(node.value)} as a constant, accepted numbers, strings, "
             "tuples, dtypes, functions and modules",
             hint="pass it as an argument that is no constexpr" if isinstance(node.value, np.ndarray)
-            else "use a tuple")
+            else _RECORD_HINT if isinstance(node.value, dict) else "use a tuple")
     return node.value
 
 

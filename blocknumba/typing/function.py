@@ -108,6 +108,8 @@ class _Shown:
 def keyword_hint(keywords: Iterable[str], signature: inspect.Signature) -> str:
     """A hint at the parameter that a keyword which none has may mean."""
     unknown = [name for name in keywords if name not in signature.parameters]
+    if unknown[:1] == ["out"]:
+        return "a function gives a new tile: assign it, and store it if it is for an array"
     return did_you_mean(unknown[0], signature.parameters) if unknown else ""
 
 

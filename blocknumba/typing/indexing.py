@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import bool_
 from blocknumba.typing.arrays import is_view_index, normalized, reference, view
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.dialect import TRITON_NAME
@@ -57,7 +58,7 @@ def store_item(context: Context, target: object, index: object, value: object) -
     entries = index if isinstance(index, tuple) else (index,)
     if not isinstance(target, Array):
         raise BlockTypeError(f"assignment to an element: given {describe(target)}, accepted an "
-                             "array", hint=_assignment_hint(target))
+                             "array", hint=_assignment_hint(target, index))
     store.rule(context, reference(target, normalized(context, target, entries)), value)
 
 
@@ -66,9 +67,12 @@ def _picks(entry: object) -> bool:
     return entry is not None and entry is not Ellipsis
 
 
-def _assignment_hint(target: object) -> str:
+def _assignment_hint(target: object, index: object) -> str:
+    if isinstance(target, Value) and isinstance(index, Value) and index.type.dtype == bool_:
+        return "tiles do not change: x = bn.where(mask, value, x) for x[mask] = value"
     if isinstance(target, Value):
-        return "tiles do not change; make a new one with bn.where"
+        return ("tiles do not change: make a new one with bn.where, bn.insert or bn.scatter, or "
+                "keep the elements in an array, which changes")
     return "use bn.store(x.at[...], value)" if isinstance(target, Elements) else ""
 
 

@@ -102,12 +102,14 @@ class static_range:  # noqa: N801 - spelled as range is
 def unwrapped(value: object) -> object:
     """A value as a kernel reads it from a variable outside.
 
-    The value of a constexpr, the element of an array without axes, ours for Triton's; any other
-    value as it is.
+    The value of a constexpr, the element of an array without axes, a list as a tuple, ours for
+    Triton's; any other value as it is.
     """
     if isinstance(value, constexpr):
         return value.value
     value = native(value)
+    if isinstance(value, list):
+        return tuple(map(unwrapped, value))
     return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
 
 

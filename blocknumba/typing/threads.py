@@ -33,6 +33,11 @@ _HINTS = {
 _ANY = "use tiles and the functions of bn: a program computes whole tiles, not one thread's element"
 
 
+def hint_for(name: str) -> str:
+    """What to write instead of a name of CUDA; empty for other names."""
+    return _HINTS.get(name, "")
+
+
 def refuse_numba_cuda(value: object, name: str) -> None:
     """Raise for a name of numba.cuda that a kernel reads; value: what it stands for.
 

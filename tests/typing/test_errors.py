@@ -121,7 +121,7 @@ def test_the_truth_of_a_tile():
             if tile > 3:
                ^^^^^^^^
           hint: reduce it first, with bn.any or bn.all, or use bn.where; & | ~ work on tiles, \
-and or not do not
+and or not and a < b < c do not
         """)
 
 
@@ -382,8 +382,35 @@ def tile_changed_in_place(x, y, n):
     tile[3] = 1
 
 
-def tile_indexed_at_run_time(x, y, n):
-    x[0] = bn.arange(0, 16)[n]
+def tile_changed_by_a_mask(x, y, n):
+    tile = bn.arange(0, 16)
+    tile[tile > 3] = 1
+
+
+def tile_indexed_by_a_mask(x, y, n):
+    x[0] = bn.arange(0, 16)[bn.arange(0, 16) > n].sum()
+
+
+def where_alone(x, y, n):
+    x[0] = np.where(bn.arange(0, 16) > n)[0][0]
+
+
+def name_of_cuda(x, y, n):
+    x[0] = blockIdx.x  # noqa: F821
+
+
+def out_of_a_function(x, y, n):
+    tile = bn.arange(0, 16)
+    np.multiply(tile, 2, out=tile)
+
+
+def out_of_a_sum(x, y, n):
+    tile = bn.arange(0, 16)
+    np.sum(tile, out=tile)
+
+
+def einsum(x, y, n):
+    x[0] = np.einsum("i,i->", bn.arange(0, 16), bn.arange(0, 16))
 
 
 def wrong_dtype(x, y, n):
@@ -476,11 +503,13 @@ def unrolled_twice(x, y, n):
 TUPLES = "use a tuple: (a, b), or tuple(... for ...)"
 MISTAKES = [
     (lists, UnsupportedError, "list: not supported in a kernel", TUPLES),
-    (dicts, UnsupportedError, "dict: not supported in a kernel", TUPLES),
+    (dicts, UnsupportedError, "dict: not supported in a kernel",
+     "use variables, a named tuple or a dataclass"),
     (comprehensions, BlockTypeError, "a generator or list: the number of its items is not known "
      "at compile time", "loop over a tuple or a range of compile-time constants, without a "
      "run-time `if`; or add up in a for loop"),
-    (tries, UnsupportedError, "try/except: not supported in a kernel", ""),
+    (tries, UnsupportedError, "try/except: not supported in a kernel",
+     "nothing is raised in a kernel: check before, by `if` or bn.where"),
     (withs, UnsupportedError, "with: not supported in a kernel", ""),
     (generators, UnsupportedError, "yield: not supported in a kernel", ""),
     (imports, UnsupportedError, "import: not supported in a kernel", ""),
@@ -488,14 +517,16 @@ MISTAKES = [
      "use assert, which is checked with debug=True"),
     (sets_attribute, UnsupportedError, "assignment to an attribute: not supported in a kernel", ""),
     (sets_global, UnsupportedError, "global assignment: not supported in a kernel", ""),
-    (reads_list, UnsupportedError, "A_LIST: given [1, 2] as a constant, accepted "
-     "numbers, strings, tuples, dtypes, functions and modules", "use a tuple"),
+    (reads_list, BlockTypeError, "index: given an int of run time, accepted an int or a slice that "
+     "is known at compile time", "choose an item with `if`, or unroll a loop over all of them with "
+     "bn.static_range"),
     (reads_array, UnsupportedError, "AN_ARRAY: given an array of shape (3,) as a constant, "
      "accepted numbers, strings, tuples, dtypes, functions and modules",
      "pass it as an argument that is no constexpr"),
     (unknown_function, UnsupportedError, "the function det cannot be called in a kernel",
      "call functions of bn, NumPy's where bn has one of the same name, or your own"),
-    (double_star, UnsupportedError, "a call with **: not supported in a kernel", ""),
+    (double_star, UnsupportedError, "a call with **: not supported in a kernel",
+     "write the keywords: f(x, scale=2)"),
     (returns_a_value, BlockTypeError, "return: given an int of run time, accepted nothing: a kernel "
      "returns no value", "store it to an array"),
     (unknown_attribute, UnsupportedError, "tile<16xint32> has no attribute 'ceils', accepted T, "
@@ -514,11 +545,26 @@ MISTAKES = [
      "known at compile time, accepted spans, ints, int tiles and slices start : start + SIZE",
      "write bn.span(start, SIZE)"),
     (tile_changed_in_place, BlockTypeError, "assignment to an element: given tile<16xint32>, "
-     "accepted an array", "tiles do not change; make a new one with bn.where"),
-    (tile_indexed_at_run_time, BlockTypeError, "index: given an int of run time for tile<16xint32>, "
+     "accepted an array", "tiles do not change: make a new one with bn.where, bn.insert or "
+     "bn.scatter, or keep the elements in an array, which changes"),
+    (tile_changed_by_a_mask, BlockTypeError, "assignment to an element: given tile<16xint32>, "
+     "accepted an array", "tiles do not change: x = bn.where(mask, value, x) for x[mask] = value"),
+    (tile_indexed_by_a_mask, BlockTypeError, "index: given tile<16xbool> for tile<16xint32>, "
      "accepted ':', None, '...' and compile-time ints and slices",
-     "a tile is not an array: use bn.where or a reduction to pick elements, bn.gather for "
-     "indices of run time, or index the array it was loaded from"),
+     "how many elements a mask picks is known at run time only: bn.where(mask, x, 0) keeps their "
+     "places, where=mask leaves out the others of a reduction"),
+    (where_alone, BlockTypeError, "np.where: given a condition alone, accepted "
+     "np.where(condition, x, y)", "how many elements there are is known at run time only: "
+     "np.argmax(condition) is the first, and bn.where(condition, x, 0) keeps all places"),
+    (name_of_cuda, BlockNameError, "name 'blockIdx' is not defined", "a program is one block: "
+     "bn.program_id(axis) is its index, bn.num_programs(axis) their number"),
+    (out_of_a_function, BlockTypeError, "multiply: got an unexpected keyword argument 'out', "
+     "accepted multiply(x, y)",
+     "a function gives a new tile: assign it, and store it if it is for an array"),
+    (out_of_a_sum, BlockTypeError, "np.sum: given out=tile<16xint32>, accepted none",
+     "a function gives a new tile: out = np.sum(x)"),
+    (einsum, UnsupportedError, "the function einsum cannot be called in a kernel",
+     "use a @ b, or (a[:, :, None] * b[None, :, :]).sum(axis)"),
     (wrong_dtype, BlockTypeError, "zeros: dtype must be a dtype such as bn.float32, got 'float31'",
      "did you mean float32 or float16?"),
     (bits_of_floats, BlockTypeError, "&: given tile<8xfloat32> and 1, accepted ints and bools", ""),

@@ -142,9 +142,25 @@ def test_shapes(function, dtype):
     lambda x: x.round(1), lambda x: np.clip(x, a_min=-1, a_max=1), lambda x: np.clip(x, min=0),
     lambda x: np.clip(x, 0, None), lambda x: x.clip(max=2), lambda x: np.add.reduce(x),
     lambda x: np.maximum.reduce(x, axis=1), lambda x: np.maximum.accumulate(x),
-    lambda x: np.add.accumulate(x, 1), lambda x: sum(x)])
+    lambda x: np.add.accumulate(x, 1), lambda x: sum(x), lambda x: np.sum(x, 0, np.float64)])
 def test_functions_of_many_elements(function, dtype):
     agree(function, finite(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "uint32", "int64"])
+@pytest.mark.parametrize("function", [
+    lambda x: np.sum(x), lambda x: x.sum(axis=1, keepdims=True), lambda x: np.prod(x, -1),
+    lambda x: x.prod(0), lambda x: np.cumsum(x), lambda x: x.cumsum(1), lambda x: np.cumprod(x, 0),
+    lambda x: x.cumprod(axis=0), lambda x: np.nansum(x, 0), lambda x: np.nancumsum(x, 0),
+    lambda x: np.trace(x), lambda x: np.add.reduce(x), lambda x: np.multiply.accumulate(x)])
+def test_sums_of_ints_have_64_bits(function, dtype):
+    limit = 2 if dtype == "bool" else np.iinfo(dtype).max
+    x = np.random.default_rng().integers(limit // 2, limit, (4, 4)).astype(dtype)
+
+    found, expected = bn.evaluate(function, x), function(x)
+
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_what_is_not_a_number_is_replaced():
@@ -156,7 +172,8 @@ def test_what_is_not_a_number_is_replaced():
 
 
 @pytest.mark.parametrize("function, message", [
-    (lambda x: np.sum(x, 0, np.float64), "keep_dims: given the class float64"),
+    (lambda x: bn.sum(x, 0, np.float64), "keep_dims: given the class float64"),
+    (lambda x: np.sum(x, 0, True), "sum: dtype must be a dtype"),
     (lambda x: np.quantile(x, 2), "np.quantile: q: given 2, accepted a number from 0 to 1"),
     (lambda x: np.percentile(x, (25, 75)), "np.percentile: q: given"),
     (lambda x: np.sign(x > 0), "np.sign: given bool"),

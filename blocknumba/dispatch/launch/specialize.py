@@ -224,7 +224,9 @@ def _frozen(value: object, where: str, of_object: Callable[[object], Hashable]) 
     except TypeError:
         raise BlockTypeError(
             f"{where}: given {shown(value)}, accepted hashable constants",
-            hint="pass a tuple" if isinstance(value, (list, set)) else "") from None
+            hint="pass a tuple" if isinstance(value, (list, set)) else
+            "pass a named tuple or a frozen dataclass" if isinstance(value, dict) else
+            "") from None
     return of_object(value)
 
 

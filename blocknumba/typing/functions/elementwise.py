@@ -112,7 +112,7 @@ def truth(context: Context, x: object, what: str = "a condition") -> Value:
         x = as_scalar(context, x)
         require(x.type.is_scalar, "{}: given {}, accepted a scalar", what, x.type,
                 hint="reduce it first, with bn.any or bn.all, or use bn.where; "
-                     "& | ~ work on tiles, and or not do not")
+                     "& | ~ work on tiles, and or not and a < b < c do not")
         return context.cast(x, bool_)
     if promotion.is_number(x):
         return context.constant(bool(x), bool_)

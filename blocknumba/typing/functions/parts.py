@@ -10,14 +10,14 @@ import math
 
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.ir.function import Value
-from blocknumba.tile_ir.ir.types import int32
+from blocknumba.tile_ir.ir.types import bool_, int32
 from blocknumba.typing.context import Context, describe, require_numbers
 from blocknumba.typing.function import function
 from blocknumba.typing.functions.concatenate import in_a_row, next_size, part_of
 from blocknumba.typing.functions.elementwise import binary, unary
 from blocknumba.typing.functions.shape import reshaped, tile_of
 from blocknumba.typing.static_values import static_axis, static_int
-from blocknumba.typing.values import is_constant
+from blocknumba.typing.values import is_constant, unwrapped
 
 MAX_PIECES = 4  # of a rearrangement; more elements move as a gather
 
@@ -172,9 +172,10 @@ def _part_arguments(name: str, tile: Value, starts: object,
 
 
 def index_tile(context: Context, tile: Value, index: tuple) -> Value:
-    """tile[index] for an index of `:`, None, `...`, and of ints and slices known at compile time.
+    """tile[index] for an index of `:`, None, `...`, ints, slices and one tile of ints.
 
-    Errors: an index known at run time; a slice whose size is no power of two.
+    Slices are known at compile time.  What is outside of the tile at run time is 0.
+    Errors: a slice whose size is no power of two; a tile of ints beside ints, or another one.
     """
     shape = tile.type.shape
     starts, lengths, result = [], [], []
@@ -185,6 +186,12 @@ def index_tile(context: Context, tile: Value, index: tuple) -> Value:
         axis = len(starts)
         require(axis < len(shape), "index: given {} axes, accepted at most {} for {}", axis + 1,
                 len(shape), tile.type)
+        if _is_of_run_time(entry):
+            tile, extents = _picked(context, tile, index, entry, axis)
+            starts.append(0)
+            lengths.append(math.prod(extents))
+            result += extents
+            continue
         taken = _taken(tile, entry, shape[axis])
         if len(taken) > 1 and (taken.step != 1 or taken.start % len(taken)):
             tile = _strided(context, tile, axis, taken)
@@ -199,6 +206,40 @@ def index_tile(context: Context, tile: Value, index: tuple) -> Value:
     if tuple(lengths) != tile.type.shape:
         tile = context.emit("extract", tile, starts=tuple(starts), shape=tuple(lengths))
     return reshaped(context, "index", tile, tuple(result))
+
+
+def _is_of_run_time(entry: object) -> bool:
+    """Whether an index is an int of run time, or a tile of ints."""
+    entry = unwrapped(entry)
+    return isinstance(entry, Value) and entry.type.dtype.is_integer
+
+
+def _picked(context: Context, tile: Value, index: tuple, entry: object,
+            axis: int) -> tuple[Value, tuple[int, ...]]:
+    """The elements at indices of run time along an axis, and the extents in the axis's place.
+
+    Negative indices count from the end.
+    """
+    given, extent = unwrapped(entry), tile.type.shape[axis]
+    is_scalar = given.type.is_scalar
+    require(is_scalar or not any(other is not entry and _is_advanced(other) for other in index),
+            "index: given {} beside other ints, accepted slices beside it", given.type,
+            hint="index one axis after the other")
+    if is_scalar:
+        given = context.broadcast_to(given, (1,))
+    if given.type.dtype.bits < 32:  # which may not hold the extent
+        given = context.cast(given, int32)
+    along = tuple(given.type.size if a == axis else 1 for a in range(len(tile.type.shape)))
+    places = reshaped(context, "index", given, along)
+    if given.type.dtype.is_signed:
+        from_end = binary(context, "add", places, extent)
+        places = context.emit("select", binary(context, "lt", places, 0), from_end, places)
+    return _along(context, "index", tile, places, axis), () if is_scalar else given.type.shape
+
+
+def _is_advanced(entry: object) -> bool:
+    """Whether an entry is what NumPy broadcasts with a tile of ints: an int or such a tile."""
+    return entry is not None and entry is not Ellipsis and not isinstance(entry, slice)
 
 
 def _expanded(tile: Value, index: tuple) -> tuple:
@@ -228,9 +269,15 @@ def _taken(tile: Value, entry: object, extent: int) -> range:
         return taken
     raise BlockTypeError(f"index: given {describe(entry)} for {tile.type}, accepted ':', None, "
                          "'...' and compile-time ints and slices",
-                         hint="a tile is not an array: use bn.where or a reduction to pick "
-                              "elements, bn.gather for indices of run time, or index the array "
-                              "it was loaded from")
+                         hint=_index_hint(unwrapped(entry)))
+
+
+def _index_hint(entry: object) -> str:
+    if isinstance(entry, Value) and entry.type.dtype == bool_:
+        return ("how many elements a mask picks is known at run time only: bn.where(mask, x, 0) "
+                "keeps their places, where=mask leaves out the others of a reduction")
+    return ("a tile is not an array: use bn.where or a reduction to pick elements, bn.extract for "
+            "parts whose start is of run time, or index the array it was loaded from")
 
 
 def _require_size(what: str, size: int) -> None:

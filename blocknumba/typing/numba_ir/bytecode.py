@@ -45,7 +45,11 @@ _UNKNOWN = {"RAISE_VARARGS": "raise", "FORMAT_VALUE": "an f-string with a format
             "FORMAT_WITH_SPEC": "an f-string with a format"}
 # Numba finds the keywords of such a call only where it is made in one piece.
 _ASSERT = "use assert, which is checked with debug=True"
-_HINTS = dict.fromkeys(("SET_ADD", "MAP_ADD"), "make a tuple: tuple(... for ...)")
+_HINTS = {
+    **dict.fromkeys(("SET_ADD", "MAP_ADD"), "make a tuple: tuple(... for ...)"),
+    **dict.fromkeys(("PUSH_EXC_INFO", "CHECK_EXC_MATCH"),
+                    "nothing is raised in a kernel: check before, by `if` or bn.where"),
+    "DICT_MERGE": "write the keywords: f(x, scale=2)"}
 _CODE_UNIT = 2  # bytes per instruction, and the length of the NOP that Numba puts before all
 
 
@@ -265,7 +269,7 @@ class _Interpreter(SequenceInterpreter):
         made = self._definition(dict_)
         if not isinstance(made, ir.Expr) or made.op != "build_map":
             raise UnsupportedError("a call with **: not supported in a kernel",
-                                   loc=self.loc.location)
+                                   loc=self.loc.location, hint=_HINTS["DICT_MERGE"])
         return [(self._definition(key.name).value, value) for key, value in made.items] + (
             self._keywords[id(made)])
 

@@ -13,11 +13,11 @@ from types import FunctionType
 import numpy as np
 
 from blocknumba.typing.function import BlockFunction
-from blocknumba.typing.numpy_functions import elementwise, parts, shapes, statistics
+from blocknumba.typing.numpy_functions import elementwise, parts, shapes, statistics, sums
 
 _NAMES = {
-    elementwise: {name: name for name in """square sign signbit positive fabs reciprocal deg2rad
-        rad2deg fmod modf heaviside logaddexp logaddexp2 float_power sinc nan_to_num
+    elementwise: {name: name for name in """where square sign signbit positive fabs reciprocal
+        deg2rad rad2deg fmod modf heaviside logaddexp logaddexp2 float_power sinc nan_to_num
         isposinf isneginf isclose allclose array_equal gcd lcm bitwise_count select isin
         imag""".split()} | {
         "radians": "deg2rad", "degrees": "rad2deg", "divmod": "divided", "conj": "conjugate",
@@ -29,6 +29,8 @@ _NAMES = {
         vstack column_stack take transpose matrix_transpose moveaxis atleast_1d
         atleast_2d ndim size asarray""".split()} | {
         "permute_dims": "transpose", "tile": "tiled", "shape": "shape_of"},
+    sums: {name: name for name in """sum prod nansum nanprod cumsum cumprod nancumsum
+        nancumprod""".split()},
     statistics: {name: name for name in """average quantile percentile vecdot inner vdot polyval
         digitize interp""".split()},
 }
@@ -38,7 +40,8 @@ WRITTEN: dict[object, FunctionType | BlockFunction] = {
     getattr(np, name): getattr(module, own)
     for module, names in _NAMES.items() for name, own in names.items()}
 WRITTEN |= {getattr(math, name): WRITTEN[getattr(np, name)] for name in _OF_MATH}
-WRITTEN |= {getattr(getattr(np, ufunc), method): getattr(statistics, f"{ufunc}_{method}")
-            for method in ("reduce", "accumulate")
-            for ufunc in ("add", "multiply", "maximum", "minimum")}
+WRITTEN |= {getattr(getattr(np, ufunc), method): getattr(module, f"{ufunc}_{method}")
+            for method in ("reduce", "accumulate") for module, ufuncs in (
+                (sums, ("add", "multiply")), (statistics, ("maximum", "minimum")))
+            for ufunc in ufuncs}
 WRITTEN[np.linalg.norm] = statistics.norm

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.types import uint8
+from blocknumba.typing.function import function
 from blocknumba.typing.functions.create import cast, zeros_like
 from blocknumba.typing.functions.elementwise import (
     BIT_FUNCTIONS, FLOAT_FUNCTIONS, absolute, floating, maximum, where as choose,
@@ -17,6 +19,16 @@ from blocknumba.typing.numpy_functions.parts import (
     "trunc".split())
 _popc = BIT_FUNCTIONS["popc"]
 _PI, _LOG_2, _LOG2_E = 3.141592653589793, 0.6931471805599453, 1.4426950408889634
+
+
+@function
+def where(context, condition, x=None, y=None):
+    """x where condition, else y, as bn.where.   Errors: a condition alone."""
+    require(x is not None and y is not None, "np.where: given a condition alone, accepted "
+            "np.where(condition, x, y)", error=BlockTypeError,
+            hint="how many elements there are is known at run time only: np.argmax(condition) is "
+                 "the first, and bn.where(condition, x, 0) keeps all places")
+    return choose.rule(context, condition, x, y)
 
 
 def square(x):

@@ -10,8 +10,8 @@ from blocknumba.typing.functions.concatenate import concatenate, stack
 from blocknumba.typing.functions.create import cast
 from blocknumba.typing.functions.elementwise import where as choose
 from blocknumba.typing.functions.parts import gather
-from blocknumba.typing.functions.reduce import sum as sum_along
 from blocknumba.typing.functions.shape import broadcast_to, flip, ravel, reshape
+from blocknumba.typing.numpy_functions import sums
 from blocknumba.typing.numpy_functions.parts import accept, extents, tile, whole
 from blocknumba.typing.static_values import static_axis
 
@@ -139,7 +139,7 @@ def trace(a):
     """The sum of the elements a[i, i], in the dtype that sums have."""
     a = tile("trace", a, 2)
     is_on = _arange(0, a.shape[1])[None, :] == _arange(0, a.shape[0])[:, None]
-    return sum_along(a, where=is_on)
+    return sums.sum(a, where=is_on)
 
 
 def outer(a, b):

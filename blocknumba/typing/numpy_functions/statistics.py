@@ -15,9 +15,9 @@ from blocknumba.typing.functions.elementwise import (
 from blocknumba.typing.functions.order import sort
 from blocknumba.typing.functions.parts import extract
 from blocknumba.typing.functions.reduce import (
-    max as max_along, min as min_along, prod as prod_along, sum as sum_along,
+    max as max_along, min as min_along, sum as sum_along,
 )
-from blocknumba.typing.functions.scan import cummax, cummin, cumprod, cumsum
+from blocknumba.typing.functions.scan import cummax, cummin
 from blocknumba.typing.functions.search import searchsorted
 from blocknumba.typing.functions.shape import broadcast_to, ravel, reshape
 from blocknumba.typing.functions.statistics import mean
@@ -191,16 +191,6 @@ def interp(x, xp, fp):
     return choose(_isnan(x), x, choose((after == 0) | (after == n), y0, inside))
 
 
-def add_reduce(array, axis=0, *, keepdims=False):
-    """Sums along axis."""
-    return sum_along(array, axis, keepdims=keepdims)
-
-
-def multiply_reduce(array, axis=0, *, keepdims=False):
-    """Products along axis."""
-    return prod_along(array, axis, keepdims=keepdims)
-
-
 def maximum_reduce(array, axis=0, *, keepdims=False):
     """Greatest elements along axis."""
     return max_along(array, axis, keepdims=keepdims)
@@ -209,16 +199,6 @@ def maximum_reduce(array, axis=0, *, keepdims=False):
 def minimum_reduce(array, axis=0, *, keepdims=False):
     """Least elements along axis."""
     return min_along(array, axis, keepdims=keepdims)
-
-
-def add_accumulate(array, axis=0):
-    """Sums up to each element along axis."""
-    return cumsum(array, axis)
-
-
-def multiply_accumulate(array, axis=0):
-    """Products up to each element along axis."""
-    return cumprod(array, axis)
 
 
 def maximum_accumulate(array, axis=0):
