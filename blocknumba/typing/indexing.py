@@ -71,8 +71,8 @@ def _assignment_hint(target: object, index: object) -> str:
     if isinstance(target, Value) and isinstance(index, Value) and index.type.dtype == bool_:
         return "tiles do not change: x = bn.where(mask, value, x) for x[mask] = value"
     if isinstance(target, Value):
-        return ("tiles do not change: make a new one with bn.where, bn.insert or bn.scatter, or "
-                "keep the elements in an array, which changes")
+        return ("tiles do not change: make a new one with bn.where, or keep the elements in an "
+                "array, which does")
     return "use bn.store(x.at[...], value)" if isinstance(target, Elements) else ""
 
 

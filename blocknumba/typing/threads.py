@@ -34,7 +34,7 @@ _ANY = "use tiles and the functions of bn: a program computes whole tiles, not o
 
 
 def hint_for(name: str) -> str:
-    """What to write instead of a name of CUDA; empty for other names."""
+    """Advice on a name of CUDA; empty for other names."""
     return _HINTS.get(name, "")
 
 

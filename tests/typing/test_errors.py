@@ -545,8 +545,8 @@ MISTAKES = [
      "known at compile time, accepted spans, ints, int tiles and slices start : start + SIZE",
      "write bn.span(start, SIZE)"),
     (tile_changed_in_place, BlockTypeError, "assignment to an element: given tile<16xint32>, "
-     "accepted an array", "tiles do not change: make a new one with bn.where, bn.insert or "
-     "bn.scatter, or keep the elements in an array, which changes"),
+     "accepted an array", "tiles do not change: make a new one with bn.where, or keep the "
+     "elements in an array, which does"),
     (tile_changed_by_a_mask, BlockTypeError, "assignment to an element: given tile<16xint32>, "
      "accepted an array", "tiles do not change: x = bn.where(mask, value, x) for x[mask] = value"),
     (tile_indexed_by_a_mask, BlockTypeError, "index: given tile<16xbool> for tile<16xint32>, "
