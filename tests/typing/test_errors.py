@@ -509,7 +509,7 @@ MISTAKES = [
      "at compile time", "loop over a tuple or a range of compile-time constants, without a "
      "run-time `if`; or add up in a for loop"),
     (tries, UnsupportedError, "try/except: not supported in a kernel",
-     "nothing is raised in a kernel: check before, by `if` or bn.where"),
+     "nothing is raised in a kernel: check before, by `if`, or by where of tiles"),
     (withs, UnsupportedError, "with: not supported in a kernel", ""),
     (generators, UnsupportedError, "yield: not supported in a kernel", ""),
     (imports, UnsupportedError, "import: not supported in a kernel", ""),

@@ -48,7 +48,7 @@ _ASSERT = "use assert, which is checked with debug=True"
 _HINTS = {
     **dict.fromkeys(("SET_ADD", "MAP_ADD"), "make a tuple: tuple(... for ...)"),
     **dict.fromkeys(("PUSH_EXC_INFO", "CHECK_EXC_MATCH"),
-                    "nothing is raised in a kernel: check before, by `if` or bn.where"),
+                    "nothing is raised in a kernel: check before, by `if`, or by where of tiles"),
     "DICT_MERGE": "write the keywords: f(x, scale=2)"}
 _CODE_UNIT = 2  # bytes per instruction, and the length of the NOP that Numba puts before all
 
