@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from blocknumba.cpu_lower.bounds import clamped
 from blocknumba.cpu_lower.elements import Lanes, uniform
 from blocknumba.cpu_lower.lane_writer import Buffer, Coordinates, LaneWriter
-from blocknumba.cpu_lower.plans.planning import Plan
+from blocknumba.cpu_lower.plans.planning import ROOTS, Plan
 from blocknumba.cpu_lower.plans.private_copies import private_copies
 from blocknumba.cpu_lower.target import CpuTarget
 from blocknumba.cpu_lower.writer import UNLIKELY, Module
@@ -34,13 +34,11 @@ from blocknumba.tile_ir.ops.map import HostCode
 Access = tuple[Value, Coordinates]
 Element = Callable[..., Lanes]  # (emitter, op, access, operands) -> its element
 Operands = Callable[..., list[Access]]  # (emitter, op, access) -> what it needs
-Root = Callable[..., None]  # (emitter, op)
 
 ELEMENTS = OpTable[Element]("code of an element for CPUs")
 OPERANDS: dict[str, Operands] = {}  # of ops that need other elements than their own coordinates
 MOVING: set[str] = set()  # ops whose operands' elements are not at the coordinates of the result
-# ops that run where they stand, in order
-root = ROOTS = OpTable[Root]("code for CPUs")
+root = ROOTS
 MAX_STACK_BYTES = 1 << 16  # of buffers; what is more lies on the heap
 
 

@@ -6,7 +6,7 @@ Costs are in vector instructions for one vector of elements.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,9 +21,7 @@ from blocknumba.tile_ir.analysis.axis_info import AxisInfos, axis_info
 from blocknumba.tile_ir.analysis.polynomial import AffineExpression
 from blocknumba.tile_ir.analysis.provenance import origins
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
-from blocknumba.tile_ir.ir.opdef import (
-    CONTROL, EFFECT, READS, TERMINATOR, WRITES, attribute,
-)
+from blocknumba.tile_ir.ir.opdef import READS, WRITES, OpTable, attribute
 from blocknumba.tile_ir.ir.types import DType, PointerType
 
 FREE = frozenset(("arange", "splat", "broadcast", "transpose", "reshape", "extract", "hint",
@@ -38,9 +36,8 @@ ONE_INSTRUCTION = frozenset(("add", "sub", "mul", "neg", "absolute", "and", "or"
                              "trunc", "rint", "copysign", "shl", "shr", "join", "flip", "popc"))
 GATHER = 1.0  # of one element that does not lie beside the one before
 MIN_SHARED_COST = 10
-RESULTS_IN_MEMORY = frozenset(("reduce", "arg_reduce", "dot", "atomic_rmw", "atomic_cas", "for",
-                               "if", "loop", "scan", "reduce_with", "sort",
-                               "histogram"))
+Root = Callable[..., None]  # (emitter, op)
+ROOTS = OpTable[Root]("code for CPUs")  # of ops that run where they stand, in order
 RootUse = object
 
 
@@ -67,8 +64,7 @@ EVERYWHERE = Along(1 << 30)  # along an axis that an access does not have
 
 def is_root(op: Op) -> bool:
     """Whether an op runs where it stands, not where its result is used."""
-    return (op.name in RESULTS_IN_MEMORY or op.opdef.has(EFFECT | CONTROL | TERMINATOR)
-            or op.opdef.has(WRITES))
+    return op.name in ROOTS
 
 
 class Plan:
