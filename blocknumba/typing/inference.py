@@ -165,6 +165,7 @@ class _LiveNetwork(ConstraintNetwork):
         super().__init__()
         self.changes = 0
         self._operands: dict[int, tuple] = {}
+        self._left_out: dict[str, BlockNameError] = {}  # of variables that some path leaves out
         self._inferer = inferer
 
     def propagate(self, typeinfer: Inferer) -> list[BlockError]:
@@ -200,7 +201,11 @@ class _LiveNetwork(ConstraintNetwork):
         if is_phi(statement):
             self._run_phi(label, statement, inferer)
             return
-        operands = tuple([inferer.typevars[v.name].type for v in renaming.uses(statement)])
+        used = renaming.uses(statement)
+        for variable in used if self._left_out else ():
+            if variable.name in self._left_out:
+                raise self._left_out[variable.name]
+        operands = tuple([inferer.typevars[v.name].type for v in used])
         if isinstance(node, ir.Expr) and OPEN in node._kws and None not in operands:
             inferer.open_calls[node._kws[OPEN]] = operands
             raise _Unknown
@@ -230,6 +235,8 @@ class _LiveNetwork(ConstraintNetwork):
             if value is ir.UNDEFINED:
                 is_assigned = False
                 continue
+            if value.name in self._left_out:
+                self._left_out[name] = self._left_out[value.name]
             part = inferer.typevars[value.name].type
             if part is None:
                 continue
@@ -238,8 +245,8 @@ class _LiveNetwork(ConstraintNetwork):
                 raise _type_change(statement, inferer, whole, part, value)
             whole = together
         if whole is not None:
-            if not is_assigned:
-                _require_assigned(statement, inferer)
+            if not is_assigned and _must_be_assigned(statement, inferer):
+                self._left_out[name] = _left_out(statement, inferer)
             # a number that a loop starts with is hardly ever the one that it goes on with
             in_loop = label in inferer.graph.loops
             # a number that not all paths assign must not be there on the others
@@ -285,15 +292,19 @@ def _joined(phi: ir.Assign, inferer: Inferer, whole: types.Type,
     return together
 
 
-def _require_assigned(phi: ir.Assign, inferer: Inferer) -> None:
-    """Raise where a dialect whose variables keep their dtype reads one that a path leaves out."""
-    name = renaming.user_name(phi.target.name)
-    if _dialect(phi, inferer).named_dtype is None or renaming.is_temporary(name):
-        return
+def _must_be_assigned(phi: ir.Assign, inferer: Inferer) -> bool:
+    """Whether a variable has to be assigned on all paths: where variables keep their dtype."""
+    return _dialect(phi, inferer).named_dtype is not None and not renaming.is_temporary(
+        renaming.user_name(phi.target.name))
+
+
+def _left_out(phi: ir.Assign, inferer: Inferer) -> BlockNameError:
+    """The error for who reads a variable that a path leaves out."""
     value = next(value for value in phi.value.incoming_values if value is not ir.UNDEFINED)
-    raise BlockNameError(f"variable {name!r}: assigned on one path and not on another",
-                         loc=_location(phi, value, inferer),
-                         hint="assign it before the branch or loop")
+    name = renaming.user_name(phi.target.name)
+    return BlockNameError(f"variable {name!r}: assigned on one path and not on another",
+                          loc=_location(phi, value, inferer),
+                          hint="assign it before the branch or loop")
 
 
 def _type_change(phi: ir.Assign, inferer: Inferer, first: types.Type, second: types.Type,

@@ -81,6 +81,35 @@ def test_a_variable_that_a_path_does_not_assign_is_refused():
         kernel.warmup(np.zeros(1, np.int32), 4, grid=(1,))
 
 
+def test_a_variable_is_refused_where_another_path_joins_before_it_is_read():
+    @triton.jit
+    def kernel(out, n):
+        if n > 0:
+            x = n
+        for i in range(n):
+            if i > 2:
+                x = i
+        tl.store(out, x)
+
+    with pytest.raises(BlockNameError, match="^variable 'x': assigned on one path and not on"):
+        kernel.warmup(np.zeros(1, np.int32), 4, grid=(1,))
+
+
+def test_a_read_that_types_close_asks_for_no_assignment():
+    @triton.jit
+    def kernel(out, n):
+        if n > 0:
+            x = n
+            tl.store(out, x)
+        if out.dtype.element_ty == tl.float32:
+            tl.store(out, x)
+
+    out = np.zeros(1, np.int32)
+    kernel[(1,)](out, 4)
+
+    assert out[0] == 4
+
+
 @pytest.mark.parametrize("interpret", [True, False])
 def test_what_constants_and_early_returns_decide_is_assigned(interpret):
     @triton.jit
