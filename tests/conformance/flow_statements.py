@@ -96,13 +96,14 @@ def first_assigned_in_arms(m):
     facts = ANY
     if all(v.is_whole for v in same):
         facts = Facts(min(v.facts.low for v in same), max(v.facts.high for v in same))
-    m.scope.variables.append(Variable(name, x.dtype, x.shape, facts))
     last = ["else:", f"    {name} = {arms[2]}"]
     if m.chance(0.4):
         last = ["else:", f"    if {condition(m)}:", f"        {name} = {arms[2]}", "    else:",
                 f"        {name} = {arms[0]}"]
-    return [f"if {condition(m)}:", f"    {name} = {arms[0]}", f"elif {condition(m)}:",
-            f"    {name} = {arms[1]}", *last]
+    lines = [f"if {condition(m)}:", f"    {name} = {arms[0]}", f"elif {condition(m)}:",
+             f"    {name} = {arms[1]}", *last]
+    m.scope.variables.append(Variable(name, x.dtype, x.shape, facts))  # no condition reads it
+    return lines
 
 
 @statement(2)

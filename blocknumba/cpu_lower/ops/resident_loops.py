@@ -136,14 +136,15 @@ def _is_own(value: Value, args: frozenset[Value]) -> bool:
 
 def _vectors(emitter: Emitter, shape: tuple[int, ...], axis: int | None, lanes: int,
              tiles: int) -> int:
-    """Number of vectors of each tile in a piece; 0 if the tiles do not fit."""
+    """Number of vectors of a row of each tile, which are a piece; 0 if they do not fit.
+
+    Parts of rows are slower than the tile iteration by iteration (perf/NOTES.md).
+    """
     if axis is None or lanes == 1:
         return 0
     free = min(MAX_VECTORS, emitter.target.vector_unit.registers * FREE_REGISTERS // 3 // tiles)
     count = shape[axis] // lanes
-    while count > free:
-        count //= 2
-    return count
+    return count if count <= free else 0
 
 
 def _places(emitter: Emitter, coordinates: Coordinates, axis: int, lanes: int,
