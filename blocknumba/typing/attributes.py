@@ -141,6 +141,9 @@ _STRUCTURE_ATTRIBUTES: dict[type, dict[str, Callable]] = {
     BlockPointer: {
         "dtype": lambda context, box: context.dialect.pointer_dtype(box.array.dtype),
         "type": lambda context, box: PointerType(box.array.dtype),
+        "advance": lambda context, box: BoundMethod(descriptors.advance, box),
+        "store": lambda context, box: BoundMethod(
+            context.dialect.methods.get("store", memory.store), box),
     },
     Descriptor: {
         "dtype": lambda context, desc: desc.array.dtype,

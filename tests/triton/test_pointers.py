@@ -200,3 +200,18 @@ def test_a_block_pointer_ends_on_the_axes_that_boundary_check_names(check, on):
     expected[5:] *= 0 not in check
     expected[:, 8:] *= 1 not in check
     np.testing.assert_array_equal(out, expected)
+
+
+def test_block_pointers_have_methods():
+    @triton.jit
+    def kernel(x, out):
+        source = tl.make_block_ptr(x, (6,), (1,), (0,), (4,), (0,))
+        to = tl.make_block_ptr(out, (6,), (1,), (0,), (4,), (0,))
+        for _ in range(2):
+            to.store(tl.load(source, boundary_check=(0,)) + 1, boundary_check=(0,))
+            source, to = source.advance([4]), to.advance((4,))
+
+    x, out = np.random.default_rng().integers(0, 99, 6), np.full(6, -1)
+    kernel[(1,)](x, out)
+
+    np.testing.assert_array_equal(out, x + 1)

@@ -47,7 +47,8 @@ def _only(fn: Function, ends: Callable[[Op], bool], goes_on: Callable[[Op], bool
     for op in _backwards(fn.body):
         if not ends(op) and (not goes_on(op) or any(v in other for v in op.results)):
             other.update(op.operands)
-    return frozenset(v for op in walk(fn.body) for v in op.results if v not in other)
+    return frozenset(v for op in walk(fn.body) for v in op.results
+                     if v not in other and not v.type.is_pointer and v.type.dtype.is_integer)
 
 
 def _backwards(region: Region) -> Iterator[Op]:
