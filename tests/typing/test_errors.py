@@ -572,8 +572,8 @@ MISTAKES = [
      "cast it to a float first"),
     (float_offset, BlockTypeError, "pointer arithmetic: given 1.5, accepted a pointer and ints",
      "load elements first: x[bn.span(0, SIZE)]"),
-    (load_of_an_int, BlockTypeError, "load: given an int of run time, accepted a pointer, a tile of "
-     "pointers or array.at[...]", "index the array: x[i], or add offsets to it: x + offs"),
+    (load_of_an_int, BlockTypeError, "load: given an int of run time, accepted a pointer, a tile "
+     "of pointers or array.at[...]", "index the array: x[i], or add offsets to it: x + offs"),
     (int_mask, BlockTypeError, "load: mask must be bool, got tile<16xint32>", ""),
     (axis_out_of_range, BlockValueError, "sum: axis 2 is out of range for rank 2, accepted -2 to 1",
      ""),

@@ -93,7 +93,8 @@ def test_a_text_without_operands_gives_a_scalar(on_gpu):
 def test_the_cpu_says_why_it_cannot():
     x = np.zeros(N, np.float32)
     for interpret in ({}, {"debug": True}):
-        with pytest.raises(UnsupportedError, match="PTX runs on GPUs and in the emulator") as caught:
+        with pytest.raises(UnsupportedError,
+                           match="PTX runs on GPUs and in the emulator") as caught:
             fused[1](x, x, x, N=N, interpret=True, **interpret)
         assert caught.value.loc.file == __file__
 
