@@ -7,6 +7,7 @@ import pytest
 import blocknumba as bn
 import blocknumba.triton.language as tl
 from blocknumba.tile_ir.analysis.awaited_loads import loads_to_await
+from blocknumba.tile_ir.ir.types import DTYPES, bool_
 
 
 @bn.triton.jit
@@ -34,6 +35,26 @@ def test_what_waits_is_stored(dtype, size):
     emulated_gpu.launch(shifted, 1, (x, 5, size), {"N": 256, "USED": False, "num_warps": 1})
 
     np.testing.assert_array_equal(x, before)
+
+
+@bn.jit
+def exchanged(x, y, N: bn.constexpr):
+    r = bn.span(0, N)
+    before = x[r]
+    x[r] = y[r]
+    y[r] = before
+
+
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+def test_elements_of_every_dtype_wait(dtype):
+    codes = np.random.default_rng(1).integers(0, 256, (2, 100 * dtype.bytes), np.uint8)
+    x, y = (code % 2 != 0 if dtype == bool_ else code.view(dtype.numpy) for code in codes)
+    before = [array.tobytes() for array in (x, y)]
+
+    compiled = emulated_gpu.launch(exchanged, 1, (x, y), {"N": 128, "num_warps": 1})
+
+    assert [array.tobytes() for array in (y, x)] == before
+    assert loads_to_await(compiled.tile.body)
 
 
 @pytest.mark.parametrize("used", [False, True])

@@ -14,7 +14,7 @@ from blocknumba.nvvm_lower.llvm import GENERIC, GLOBAL, I1, I32, I64, I8, pointe
 from blocknumba.nvvm_lower.ptx import memory as ptx
 from blocknumba.nvvm_lower.services.address import special_register
 from blocknumba.nvvm_lower.services.words import Words, pack, unpack, words_of
-from blocknumba.tile_ir.ir.types import DType, PointerType
+from blocknumba.tile_ir.ir.types import DType, PointerType, bool_
 
 ALWAYS, NEVER = ("", "true"), "false"  # predicates that are known
 
@@ -77,7 +77,7 @@ def awaiting(emitter: Emitter, dtype: DType, values: Registers, loaded: Register
     of each vector takes part in an operation with what was loaded.  It changes nothing, but only
     the hardware knows: the masks of the lanes before and behind a lane have no bit in common.
     """
-    body, bits = emitter.body, f"i{element_bits(dtype)}"
+    body, bits = emitter.body, I1 if dtype == bool_ else f"i{element_bits(dtype)}"
     before, behind = (special_register(body, f"lanemask.{side}") for side in ("lt", "gt"))
     nothing = body.binary("and", I32, before, behind)
     if bits != I32:
