@@ -45,7 +45,7 @@ class Limits:
 
     unrolled: int = 4096
     statements: int = 50_000
-    elements_per_thread: int = 512
+    elements_per_thread: int = 1024
     instructions: int = 50_000
     tile_bytes: int = 1 << 27
 

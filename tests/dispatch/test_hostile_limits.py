@@ -106,7 +106,7 @@ def on_cpu(body: str, marked: str, size: int, count: int) -> Case:
 def on_gpu(body: str, marked: str, shape: tuple[int, ...], held: int, num_warps: int) -> Case:
     """A tile that the registers of a GPU have no room for.  held: elements per thread."""
     return Case(body, marked, f"k: a tile of shape {shape} has {held} elements per thread with "
-                f"num_warps={num_warps}, accepted at most 512", WARPS[num_warps], GPU)
+                f"num_warps={num_warps}, accepted at most 1024", WARPS[num_warps], GPU)
 
 
 CASES = [
@@ -141,7 +141,7 @@ CASES = [
     on_cpu("x[0] = bn.sum(bn.arange(0, 2**30))", "bn.arange(0, 2**30)", 2**30, 2**32),
     on_gpu("x[0] = bn.sum(bn.zeros((2**40,)))", "bn.zeros((2**40,))", (2**40,), 2**30, 32),
     on_gpu("bn.store(x + bn.arange(0, 2**30), 1.0)", "bn.arange(0, 2**30)", (2**30,), 2**20, 32),
-    on_gpu("bn.store(x + bn.arange(0, 2**19), 1.0)", "bn.arange(0, 2**19)", (2**19,), 1024, 16),
+    on_gpu("bn.store(x + bn.arange(0, 2**20), 1.0)", "bn.arange(0, 2**20)", (2**20,), 2048, 16),
     Case("r = bn.arange(0, 65536)\nt = x[r]\nfor i in bn.static_range(300):\n    t = t * 1.5 + i\n"
          "x[r] = t", "t * 1.5", "the kernel has more than 50000 instructions up to this line",
          "use smaller tiles, more num_warps, or loops that are not unrolled; "
