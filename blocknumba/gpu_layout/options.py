@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from blocknumba.gpu_layout.layouts.registers import WARP_SIZE
+from blocknumba.gpu_layout.layouts.registers import MAX_WARPS, WARP_SIZE
 
 # The least of all targets: the defaults.  Source: the table in nvvm_lower/target.py.
 MIN_FEATURES = frozenset(("cp_async", "mma"))
@@ -25,7 +25,7 @@ class LayoutOptions:
     features: the capabilities of the target, by value.
     shared_bytes: the shared memory a block may use.
     num_ctas: the most blocks of a cluster that a program may be partitioned over.
-    producers: whether warps beside the program's may fetch for it.
+    helpers: whether the caller's block may have warps beside the program's.
     """
 
     num_warps: int = 4
@@ -35,7 +35,12 @@ class LayoutOptions:
     features: frozenset[str] = MIN_FEATURES
     shared_bytes: int = MIN_SHARED_BYTES
     num_ctas: int = 1
-    producers: bool = True
+    helpers: bool = True
+
+    @property
+    def producers(self) -> bool:
+        """Whether warps beside the program's may fetch for it."""
+        return self.helpers and self.num_warps < MAX_WARPS
 
     @property
     def threads(self) -> int:

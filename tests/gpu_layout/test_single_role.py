@@ -180,7 +180,7 @@ def test_loops_and_branches_through_the_same_rings_give_what_numpy_gives(
 @pytest.mark.parametrize("num_warps", [4, 8])
 @pytest.mark.parametrize("num_stages", [None, 1, 2, 3])
 def test_where_no_other_warps_may_fetch_iterations_of_a_product_overlap(num_warps, num_stages):
-    options = replace(OPTIONS, num_warps=num_warps, num_stages=num_stages, producers=False)
+    options = replace(OPTIONS, num_warps=num_warps, num_stages=num_stages, helpers=False)
 
     fn = map_wgmma(tile_of(matmul, ("f16[:,::1]:16", "f16[:,::1]:16", "f32[:,::1]:16"),
                            {"BM": 128, "BN": 64, "BK": 64}), options)
@@ -199,7 +199,7 @@ def test_where_no_other_warps_may_fetch_iterations_of_a_product_overlap(num_warp
 @pytest.mark.parametrize("num_stages", [2, 3])
 def test_where_fetches_outlast_dots_an_iteration_refills_the_slot_that_it_read(
         tile, is_idle, num_stages):
-    options = replace(OPTIONS, num_warps=4, num_stages=num_stages, producers=False)
+    options = replace(OPTIONS, num_warps=4, num_stages=num_stages, helpers=False)
 
     fn = map_wgmma(tile_of(matmul, ("f16[:,::1]:16", "f16[:,::1]:16", "f32[:,::1]:16"),
                            dict(zip(("BM", "BN", "BK"), tile))), options)

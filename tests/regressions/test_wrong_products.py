@@ -197,3 +197,11 @@ def test_operands_of_any_strides(device, first, second):
     out = np.zeros((40, 36), np.float32)
     device.run(strided_product, (2, 3), x, w, out, M=32, N=16, K=16)
     np.testing.assert_array_equal(out, x.astype(np.float32) @ w.astype(np.float32))
+
+
+def test_a_block_full_of_warps_has_none_that_only_fetch():
+    """kinds.py at 32 warps: CUDA_ERROR_INVALID_VALUE, as TMA's warp was the 33rd."""
+    x, w = integers((64, 64), np.float16), integers((64, 64), np.float16, seed=1)
+    out = np.zeros((64, 64), np.float32)
+    Device(EMULATOR, 32, "sm_90a").run(strided_product, (1, 1), x, w, out, M=64, N=64, K=32)
+    np.testing.assert_array_equal(out, x.astype(np.float32) @ w.astype(np.float32))

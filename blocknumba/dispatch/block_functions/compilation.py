@@ -208,7 +208,7 @@ class _Compilation:
         num_warps = self._options.num_warps
         require_room(tile, target, 1)
         options = layout_options(self._specialization(arguments, target, disjoint), num_warps)
-        fn = lay_out(tile, replace(options, producers=False, numbers_describe=False))
+        fn = lay_out(tile, replace(options, helpers=False, numbers_describe=False))
         require_shared_memory(fn, target, "a block function")
         require_registers(fn, num_warps)
         return fn

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 
 from blocknumba.errors import BlockTypeError, BlockValueError, require, require_known
+from blocknumba.gpu_layout.layouts.registers import MAX_WARPS
 from blocknumba.typing.dialect import NUMPY_NAME, TRITON_NAME
 
-MAX_WARPS = 32  # 1024 threads per block.  Source: CUDA Programming Guide, compute capabilities
 MAX_STAGES = 16  # of a loop: more tiles than any machine holds
 MAX_CTAS = 16  # non-portable cluster size.  Source: CUDA Programming Guide, compute capabilities
 MAX_REGISTERS = 255  # per thread.  Source: CUDA Programming Guide, compute capabilities

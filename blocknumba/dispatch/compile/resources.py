@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from blocknumba.dispatch.compile.options import MAX_WARPS
 from blocknumba.errors import ResourceError
-from blocknumba.gpu_layout.layouts.registers import register_count
+from blocknumba.gpu_layout.layouts.registers import MAX_WARPS, register_count
 from blocknumba.gpu_layout.layouts.shared import in_registers
 from blocknumba.gpu_layout.memory.allocate_shared import size_bytes
 from blocknumba.gpu_layout.ops import shared_allocate

@@ -15,6 +15,7 @@ from blocknumba.gpu_layout.layouts.linear_layout import Dims, LinearLayout
 REGISTER, LANE, WARP = "register", "lane", "warp"
 LANE_BITS = 5  # CUDA Programming Guide, 'SIMT Architecture': a warp is 32 lanes
 WARP_SIZE = 1 << LANE_BITS
+MAX_WARPS = 32  # of a block: 1024 threads.  Source: CUDA Programming Guide, compute capabilities
 
 
 def log2(size: int) -> int:

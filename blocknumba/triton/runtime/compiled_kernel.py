@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, fields
 from types import SimpleNamespace
 
 from blocknumba.dispatch.compile.compiled import Assembly, Compiled
-from blocknumba.dispatch.compile.options import MAX_WARPS
 from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.errors import BlockTypeError, require
+from blocknumba.gpu_layout.layouts.registers import MAX_WARPS
 from blocknumba.tile_ir.ir.types import ArrayArgument, DType
 from blocknumba.triton.backends.compiler import named
 

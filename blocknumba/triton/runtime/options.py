@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from blocknumba.dispatch.compile.options import MAX_STAGES, MAX_WARPS, Options
+from blocknumba.dispatch.compile.options import MAX_STAGES, Options
 from blocknumba.dispatch.launch.signature import Signature
 from blocknumba.errors import BlockValueError, ResourceError, UnsupportedError, require
+from blocknumba.gpu_layout.layouts.registers import MAX_WARPS
 from blocknumba.triton.errors import of_compilation
 from blocknumba.typing.triton.functions import WARP_SIZE
 from blocknumba.wording import shown
