@@ -13,7 +13,9 @@ from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.spans import limited, make_span
 from blocknumba.typing.ranges import is_nonnegative
-from blocknumba.typing.values import Array, Reference, Span, is_constant, parts_of, unwrapped
+from blocknumba.typing.values import (
+    Array, Reference, SlicedSpan, Span, is_constant, parts_of, unwrapped,
+)
 
 FULL = slice(None)
 
@@ -45,8 +47,8 @@ def view_of(context: Context, array: Array) -> Value:
 
 
 def normalized(context: Context, array: Array, index: tuple) -> tuple:
-    """index without '...', and with slices of compile-time bounds as spans."""
-    entries = tuple([_as_span(context, _without_numbers(entry)) for entry in index])
+    """index without '...', and with slices of compile-time lengths as such."""
+    entries = tuple([_of_known_length(_without_numbers(entry)) for entry in index])
     ellipses = [i for i, entry in enumerate(entries) if entry is Ellipsis]
     if not ellipses:
         return entries
@@ -56,9 +58,14 @@ def normalized(context: Context, array: Array, index: tuple) -> tuple:
 
 
 def is_view_index(array: Array, entries: tuple) -> bool:
-    """Whether array[entries] reads nothing: ints and slices only, and some axis is left."""
-    is_plain = all(is_scalar_int(e) or isinstance(e, slice) for e in entries)
-    return is_plain and (len(entries) < array.rank or any(isinstance(e, slice) for e in entries))
+    """Whether array[entries] reads nothing.
+
+    Of ints and slices only, and some axis has none, or one whose length is not that of a tile.
+    """
+    is_plain = all(is_scalar_int(e) or isinstance(e, (slice, SlicedSpan)) for e in entries)
+    return is_plain and (len(entries) < array.rank or any(
+        isinstance(e, slice) or isinstance(e, SlicedSpan) and e.size & e.size - 1
+        for e in entries))
 
 
 def view(context: Context, array: Array, entries: tuple) -> Array:
@@ -69,7 +76,8 @@ def view(context: Context, array: Array, entries: tuple) -> Array:
     Errors: too many indices; a step that is not known, or 0.
     """
     require_rank(array, len(entries), len(entries) <= array.rank)
-    entries += (FULL,) * (array.rank - len(entries))
+    entries = (*(_as_slice(context, entry) for entry in entries),
+               *(FULL,) * (array.rank - len(entries)))
     made, extents, strides, steps = view_of(context, array), [], [], []
     for entry, extent, stride in zip(entries, array.extents, array.strides):
         axis = len(extents)
@@ -100,13 +108,14 @@ def _every(context: Context, array: Array, steps: Sequence[int]) -> Array:
     return replace(array, extents=tuple(map(unwrapped, extents)), strides=strides, view=None)
 
 
-def reference(array: Array, entries: tuple) -> Reference:
+def reference(context: Context, array: Array, entries: tuple) -> Reference:
     """array.at[entries]: one int, int tile or span for each axis.
 
-    Errors: the wrong number of indices; slices whose length is not known at compile time.
+    Errors: the wrong number of indices; slices whose length is not known at compile time, or no
+    power of two.
     """
     require_rank(array, len(entries), len(entries) == array.rank)
-    checked = [_entry(array, entry, axis) for axis, entry in enumerate(entries)]
+    checked = [_entry(context, array, entry, axis) for axis, entry in enumerate(entries)]
     return Reference(array, tuple(checked))
 
 
@@ -159,16 +168,25 @@ def _without_numbers(entry: object) -> object:
     return unwrapped(entry)
 
 
-def _as_span(context: Context, entry: object) -> object:
+def _of_known_length(entry: object) -> object:
     if not isinstance(entry, slice) or entry.step not in (None, 1) or not is_constant(entry):
         return entry
     start = 0 if entry.start is None else entry.start
     if not isinstance(entry.stop, int) or not 0 <= start < entry.stop:
         return entry
-    return make_span(context, start, entry.stop - start)
+    return SlicedSpan(start, entry.stop - start)
 
 
-def _entry(array: Array, entry: object, axis: int) -> object:
+def _as_slice(context: Context, entry: object) -> object:
+    if not isinstance(entry, SlicedSpan):
+        return entry
+    start = unwrapped(entry.start)
+    return slice(start, _plus(context, start, entry.size))
+
+
+def _entry(context: Context, array: Array, entry: object, axis: int) -> object:
+    if isinstance(entry, SlicedSpan):
+        return make_span(context, entry.start, entry.size)
     if isinstance(entry, Span) or is_scalar_int(entry):
         return entry
     if isinstance(entry, Value) and not entry.type.is_pointer and entry.type.dtype.is_integer:

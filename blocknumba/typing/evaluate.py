@@ -16,13 +16,12 @@ from blocknumba.typing.calls import apply_operator, call
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.functions import debug
 from blocknumba.typing.functions.elementwise import binary
-from blocknumba.typing.functions.spans import make_span
 from blocknumba.typing.indexing import load_item, store_item
 from blocknumba.typing.numba_ir import folding, idioms, nested
 from blocknumba.typing.numba_ir.bytecode import SAVED
 from blocknumba.typing.numba_ir.constant_size import require_small
 from blocknumba.typing.threads import hint_for, refuse_numba_cuda
-from blocknumba.typing.values import Array, Function, Iteration, Number, is_constant
+from blocknumba.typing.values import Array, Function, Iteration, Number, SlicedSpan, is_constant
 from blocknumba.wording import did_you_mean, shown
 
 Read = Callable[[ir.Var], object]
@@ -202,7 +201,7 @@ def _span(context: Context, node: ir.Expr, read: Read) -> object:
     start = read(node.start)
     if is_constant(start):
         return slice(start, start + node.size)
-    return make_span(context, start, node.size)
+    return SlicedSpan(start, node.size)
 
 
 def _function(context: Context, node: ir.Expr, read: Read) -> Function:

@@ -32,9 +32,9 @@ def load_item(context: Context, value: object, index: object) -> object:
         entries = normalized(context, value, entries)
         if is_view_index(value, entries):
             return view(context, value, entries)
-        return load.rule(context, reference(value, entries))
+        return load.rule(context, reference(context, value, entries))
     if isinstance(value, Elements):
-        return reference(value.array, normalized(context, value.array, entries))
+        return reference(context, value.array, normalized(context, value.array, entries))
     raise BlockTypeError(f"index: given {describe(value)}, accepted an array, a tile or a tuple",
                          hint="a kernel launches none: call it, without brackets"
                          if callable(value) else "")
@@ -59,7 +59,7 @@ def store_item(context: Context, target: object, index: object, value: object) -
     if not isinstance(target, Array):
         raise BlockTypeError(f"assignment to an element: given {describe(target)}, accepted an "
                              "array", hint=_assignment_hint(target, index))
-    store.rule(context, reference(target, normalized(context, target, entries)), value)
+    store.rule(context, reference(context, target, normalized(context, target, entries)), value)
 
 
 def _picks(entry: object) -> bool:

@@ -100,6 +100,16 @@ class Span(Structure):
         return cls(parts[0], static[0])
 
 
+class SlicedSpan(Span):
+    """start : start + size, written as a slice: of an array a span, or a part of a view.
+
+    start: an int, known or not; size: any.
+    """
+
+    noun = "a slice"
+    __slots__ = ()
+
+
 @dataclass(eq=False, frozen=True, slots=True)
 class Array(Structure):
     """An array argument, or a view of one.

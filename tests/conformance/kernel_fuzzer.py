@@ -16,6 +16,7 @@ import math
 import multiprocessing
 import sys
 import time
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -34,7 +35,9 @@ from array_layouts import placed, repeated  # noqa: E402
 from kernel_maker import SPACE, KernelMaker  # noqa: E402
 from kernel_parts import Input, Output, Parameter  # noqa: E402
 from numpy_functions import FUNCTIONS  # noqa: E402
-from numpy_tiles import BOOL, BYTE_FLOATS, FLOATS, Array, is_float, tile  # noqa: E402
+from numpy_tiles import (  # noqa: E402
+    BOOL, BYTE_FLOATS, FLOATS, Array, IntOutOfRange, is_float, tile,
+)
 from shortening import shortened  # noqa: E402
 
 import blocknumba as bn  # noqa: E402
@@ -121,6 +124,20 @@ class GeneratedKernel:
     @cached_property
     def expected(self) -> dict[str, np.ndarray]:
         """The outputs by NumPy, one program after the other."""
+        return self._by_numpy()
+
+    @cached_property
+    def is_refused_by_numpy(self) -> bool:
+        """Whether NumPy raises for an int that a dtype does not hold."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", IntOutOfRange)
+            try:
+                self._by_numpy()
+            except IntOutOfRange:
+                return True
+        return False
+
+    def _by_numpy(self) -> dict[str, np.ndarray]:
         arrays = self.arrays()
         given = {name: Array(array) for name, array in arrays.items()}
         arguments = [tile(argument) if isinstance(argument, np.generic) else argument
@@ -198,6 +215,8 @@ def problem_of(kernel: GeneratedKernel, devices: tuple[str, ...]) -> str:
     try:
         return next(filter(None, map(kernel.difference, devices)), "")
     except Exception as error:  # a fault of ours may raise anything
+        if "is out of range for" in str(error) and kernel.is_refused_by_numpy:
+            return ""  # one that is known at compile time; others wrap
         return f"{type(error).__name__}: {error}"
 
 

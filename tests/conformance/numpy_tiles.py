@@ -7,6 +7,7 @@ which run on both find faults of either.
 from __future__ import annotations
 
 import operator
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -150,11 +151,20 @@ def float_dtype(*operands: object) -> np.dtype:
     return dtype if is_float(dtype) else np.dtype(f"float{64 if dtype.itemsize == 8 else 32}")
 
 
+class IntOutOfRange(UserWarning):
+    """NumPy raises OverflowError for an int beside an array whose dtype does not hold it."""
+
+
+warnings.simplefilter("ignore", IntOutOfRange)
+
+
 def as_dtype(operand: object, dtype: np.dtype) -> np.ndarray:
     """A tile or a Python number in a dtype; ints of run time wrap."""
     if isinstance(operand, Tile):
         return converted(operand.array, dtype)
     if isinstance(operand, int) and not isinstance(operand, bool) and not is_float(dtype):
+        if dtype in INTS and not np.iinfo(dtype).min <= operand <= np.iinfo(dtype).max:
+            warnings.warn(f"{operand} for {dtype}", IntOutOfRange, stacklevel=2)
         return np.asarray(operand & 2**64 - 1, np.uint64).astype(dtype)
     return converted(np.asarray(operand, np.float64), dtype)
 

@@ -15,6 +15,11 @@ def _matrix(m, dtype, shape: tuple[int, ...]) -> Input:
     return m.new_input(shape, dtype, 3, _LAYOUTS)
 
 
+def _rows(dtype) -> list[int]:
+    """Numbers of rows; a warp alone has an instruction for each of its products of wide floats."""
+    return [16, 32, 64, 64, *[128] * (dtype.itemsize <= 2)]
+
+
 def _kept(m, total: str, dtype: str, shape: tuple[int, ...]) -> list[str]:
     """Store a tile that is larger than others may be, and go on with a part of it."""
     whole = Variable(total, DTYPES[dtype], shape, ANY)
@@ -49,8 +54,8 @@ def product_over_spans(m):
     """The product of two matrices, along a depth of any length."""
     if m.scope.depth:
         return None
-    rows, columns, depth = m.pick([16, 32, 64, 64, 128]), m.pick([16, 32, 64]), m.pick([16, 32, 64])
     dtype, length = m.pick([*FLOATS, DTYPES["float16"], DTYPES["int8"]]), m.random.randint(1, 150)
+    rows, columns, depth = m.pick(_rows(dtype)), m.pick([16, 32, 64]), m.pick([16, 32, 64])
     a = _matrix(m, dtype, (rows - m.pick([0, 0, 3]), length))
     b_text, b_shape = "{b}[{k}, bn.span(0, {n})]", (length, columns - m.pick([0, 0, 5]))
     if m.chance(0.3):
@@ -90,7 +95,7 @@ def chosen_rows(m):
     if m.scope.depth:
         return None
     dtype = m.pick([*FLOATS[:3], DTYPES["float16"]])
-    rows, size = m.pick([16, 64, 128]), m.pick([16, 32, 64])
+    rows, size = m.pick(_rows(dtype)), m.pick([16, 32, 64])
     width = 16 if dtype.name == "bfloat16" else m.pick([16, 32, 64])
     length = m.random.randint(1, 150)
     q, x, y = (_matrix(m, dtype, (n, width)) for n in (rows, length, length))

@@ -167,6 +167,9 @@ VIEWS = [
     lambda x, n: x[1:n], lambda x, n: x[-2:], lambda x, n: x[:-1],
     lambda x, n: x[::-1], lambda x, n: x[n:, ::-1, :-1], lambda x, n: x[n:n], lambda x, n: x[9:],
     lambda x, n: x[:, n:][n], lambda x, n: x[::2], lambda x, n: x[1::3, ::-2, n::4],
+    lambda x, n: x[:3], lambda x, n: x[:4], lambda x, n: x[2:4, n:], lambda x, n: x[n:n + 3],
+    lambda x, n: x[n:n + 2], lambda x, n: x[n:n + 2, :, 1:4], lambda x, n: x[:3, n, 0:5],
+    lambda x, n: x[:8, n:n + 9],
     lambda x, n: x[n, ::4, n:n + 3:2], lambda x, n: x[4::9], lambda x, n: x[5::2],
     lambda x, n: x[::2].T[::-3, n], lambda x, n: x[::-1, ::2][n:, n],
 ]

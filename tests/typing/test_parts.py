@@ -191,6 +191,33 @@ def test_extract_and_insert(starts, size):
     agree(lambda x, y: bn.insert(x, y[:size[0], :size[1]], starts), replaced, (16, 16))
 
 
+@pytest.mark.parametrize("start", [-9, -8, -3, 1, 12, 15, 16, 2**40], ids=str)
+def test_parts_that_reach_over_an_edge(start):
+    """Whether a start is known or not: elements outside read as 0 and are not written."""
+    first = min(max(start, -8), 16) + 8
+
+    def window(x, y):
+        return np.pad(x, ((0, 0), (8, 8)))[:, first:first + 8]
+
+    def replaced(x, y):
+        made = np.pad(x, ((0, 0), (8, 8)))
+        made[:, first:first + 8] = y[:, :8]
+        return made[:, 8:24]
+
+    agree(lambda x, y: bn.extract(x, (0, start), (4, 8)), window, (4, 16))
+    agree(lambda x, y: bn.insert(x, y[:, :8], (0, start)), replaced, (4, 16))
+
+
+def test_spans_of_tiles():
+    def window(x, y):
+        start = int(x[0, 0]) - 60
+        return np.pad(x, ((200, 200), (0, 0)))[200 + start:208 + start, 5:9].T
+
+    for _ in range(5):
+        agree(lambda x, y: x[bn.span(x[0, 0] - 60, 8), bn.span(4, 8)].T[1:5], window, (64, 16),
+              "int16")
+
+
 def test_parts_at_starts_of_run_time():
     def window(x, start, size):
         padded = np.pad(x, ((0, 0), (200, 200)))
@@ -346,16 +373,16 @@ ERRORS = [
      "rank", ""),
     (lambda x: bn.scatter(x[:1], bn.zeros((8, 4), bn.int32), 0, 1), "scatter: given index "
      "tile<8x4xint32> for tile<1x16xfloat32>, accepted the same extents but for axis 1", ""),
-    (lambda x: bn.extract(x, (0, 12), (8, 8)), "extract: given a part of shape (8, 8) at (0, 12), "
-     f"accepted one inside {X}", ""),
+    (lambda x: bn.extract(x, (0, 12), (16, 8)), "extract: given a part of shape (16, 8), "
+     f"accepted one that {X} can hold", ""),
     (lambda x: bn.extract(x, (0, 0), (3, 8)), "extract: given 3 elements along an axis, accepted "
      "powers of two", "the next valid size is 4"),
     (lambda x: bn.extract(x, 0, 8), "extract: given 1 starts and 1 extents, accepted one for each "
      f"axis of {X}", ""),
     (lambda x: bn.insert(x, x[0], (0, 0)), f"insert: given a part {ROW} for {X}, "
      "accepted one of its rank", ""),
-    (lambda x: bn.insert(x, x, (0, 1)), "insert: given a part of shape (8, 16) at (0, 1), accepted "
-     f"one inside {X}", ""),
+    (lambda x: bn.insert(x[:4], x, (0, 1)), "insert: given a part of shape (8, 16), accepted one "
+     "that tile<4x16xfloat32> can hold", ""),
 ]
 
 

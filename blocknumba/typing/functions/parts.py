@@ -16,8 +16,9 @@ from blocknumba.typing.function import function
 from blocknumba.typing.functions.concatenate import in_a_row, next_size, part_of
 from blocknumba.typing.functions.elementwise import binary, unary
 from blocknumba.typing.functions.shape import reshaped, tile_of
+from blocknumba.typing.functions.spans import span_index
 from blocknumba.typing.static_values import static_axis, static_int
-from blocknumba.typing.values import is_constant, unwrapped
+from blocknumba.typing.values import Span, is_constant, unwrapped
 
 MAX_PIECES = 4  # of a rearrangement; more elements move as a gather
 
@@ -82,9 +83,9 @@ def roll(context, x, shift, axis=None):
 def extract(context, x, starts, shape):
     """The part of x of a shape: x[starts[0] : starts[0] + shape[0], ...].
 
-    starts: an int for each axis; of run time too, where elements outside of x are 0.
+    starts: an int for each axis, also of run time; elements outside of x are 0.
     shape: compile-time powers of two.
-    Errors: a part known to reach over an edge.
+    Errors: a part that is larger than x.
 
     Example:
     >>> bn.evaluate(bn.extract, [[1, 2, 3, 4], [5, 6, 7, 8]], (0, 1), (2, 2))
@@ -94,7 +95,8 @@ def extract(context, x, starts, shape):
     tile = tile_of(context, "extract", x)
     starts, sizes = _part_arguments("extract", tile, starts, shape)
     for axis, (start, size) in enumerate(zip(starts, sizes)):
-        tile = _window(context, tile, axis, start, size) if isinstance(start, int) else (
+        is_inside = isinstance(start, int) and 0 <= start <= tile.type.shape[axis] - size
+        tile = _window(context, tile, axis, start, size) if is_inside else (
             _gathered(context, tile, _sum(context, start, size), axis))
     return tile
 
@@ -103,9 +105,9 @@ def extract(context, x, starts, shape):
 def insert(context, x, part, starts):
     """x with a part replaced: x[starts[0] : starts[0] + part.shape[0], ...] = part, as a new tile.
 
-    part: a tile of x's rank, converted to x's dtype; starts: an int for each axis; of run time
-    too, where elements outside of x are dropped.
-    Errors: a part known to reach over an edge.
+    part: a tile of x's rank, converted to x's dtype; starts: an int for each axis, also of run
+    time; elements outside of x are dropped.
+    Errors: a part that is larger than x.
 
     Example:
     >>> bn.evaluate(bn.insert, [0, 0, 0, 0], [1, 2], (1,))
@@ -150,7 +152,7 @@ def _repeated(context: Context, tile: Value, axis: int, extent: int) -> Value:
 
 def _part_arguments(name: str, tile: Value, starts: object,
                     shape: object) -> tuple[tuple, tuple[int, ...]]:
-    """Starts and extents of a part, which is inside as far as is known."""
+    """Starts and extents of a part, which is no larger than the tile."""
     starts = starts if isinstance(starts, tuple) else (starts,)
     given = shape if isinstance(shape, tuple) else (shape,)
     sizes = tuple(static_int(f"{name}: shape", n) for n in given)
@@ -161,18 +163,17 @@ def _part_arguments(name: str, tile: Value, starts: object,
         _require_size(name, size)
     for start in starts:
         require_numbers(f"{name}: starts", start)
-    known = tuple(static_int(f"{name}: starts", start) if is_constant(start) else start
-                  for start in starts)
-    for start, size, extent in zip(known, sizes, extents):
-        outside = size > extent or isinstance(start, int) and not 0 <= start <= extent - size
-        if outside:
-            raise BlockValueError(f"{name}: given a part of shape {sizes} at {describe(known)}, "
-                                  f"accepted one inside {tile.type}")
-    return known, sizes
+    require(all(size <= extent for size, extent in zip(sizes, extents)),
+            "{}: given a part of shape {}, accepted one that {} can hold", name, sizes, tile.type,
+            error=BlockValueError)
+    found = [min(max(static_int(f"{name}: starts", start), -size), extent)
+             if is_constant(start) else start
+             for start, size, extent in zip(starts, sizes, extents)]
+    return tuple(found), sizes
 
 
 def index_tile(context: Context, tile: Value, index: tuple) -> Value:
-    """tile[index] for an index of `:`, None, `...`, ints, slices and one tile of ints.
+    """tile[index] for an index of `:`, None, `...`, ints, slices, spans and one tile of ints.
 
     Slices are known at compile time.  What is outside of the tile at run time is 0.
     Errors: a slice whose size is no power of two; a tile of ints beside ints, or another one.
@@ -191,6 +192,12 @@ def index_tile(context: Context, tile: Value, index: tuple) -> Value:
             starts.append(0)
             lengths.append(math.prod(extents))
             result += extents
+            continue
+        if type(entry) is Span:
+            tile = _gathered(context, tile, span_index(context, entry), axis)
+            starts.append(0)
+            lengths.append(entry.size)
+            result.append(entry.size)
             continue
         taken = _taken(tile, entry, shape[axis])
         if len(taken) > 1 and (taken.step != 1 or taken.start % len(taken)):
