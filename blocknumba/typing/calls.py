@@ -136,6 +136,7 @@ def _identity(function: Callable, x: object, y: object) -> bool:
 
 _WHAT_CAN_BE_CALLED = ("call functions of bn, NumPy's where bn has one of the same name, or your "
                        "own")
+_HOW_TO_RUN_IT = "make its parameters constexpr, or a function of jit of it"
 # what to write instead of functions of NumPy and Python, by their names
 _INSTEAD = {
     **dict.fromkeys(("rand", "random", "random_sample", "uniform"), "use bn.rand(seed, offsets)"),
@@ -193,6 +194,10 @@ def call(context: Context, callee: object, arguments: tuple, keywords: dict[str,
     if folding.is_exception(callee):
         raise UnsupportedError(f"raise {callee.__name__}: not supported in a kernel",
                                hint="use assert, which is checked with debug=True")
+    if folding.is_folded(callee) and python_function(callee) is not None:
+        given = next(v for v in (*arguments, *keywords.values()) if not is_constant(v))
+        raise BlockTypeError(f"{callee.__name__} runs at compile time: given {describe(given)}, "
+                             "accepted constants", hint=_HOW_TO_RUN_IT)
     raise UnsupportedError(f"{describe(callee)} cannot be called in a kernel",
                            hint=_INSTEAD.get(getattr(callee, "__name__", ""), _WHAT_CAN_BE_CALLED))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import FunctionType
 
 import numpy as np
 
@@ -14,6 +16,8 @@ from blocknumba.typing.context import describe
 from blocknumba.typing.foreign import native
 from blocknumba.typing.values import is_constant
 from blocknumba.wording import did_you_mean
+
+PACKAGE = __name__.partition(".")[0]
 
 
 class constexpr:  # noqa: N801 - Triton's spelling
@@ -106,11 +110,37 @@ def unwrapped(value: object) -> object:
     Triton's; any other value as it is.
     """
     if isinstance(value, constexpr):
-        return value.value
+        return StaticFunction(value.value) if _is_of_user(value.value) else value.value
     value = native(value)
     if isinstance(value, list):
         return tuple(map(unwrapped, value))
     return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
+
+
+@dataclass(frozen=True)
+class StaticFunction:
+    """A function of the user's, in a constexpr: Python runs it while a kernel is compiled."""
+
+    function: FunctionType
+    __compile_time__ = True
+
+    def __call__(self, *arguments: object, **named: object) -> object:
+        return self.function(*map(constexpr, arguments),
+                             **{name: constexpr(value) for name, value in named.items()})
+
+    @property
+    def __name__(self) -> str:
+        return self.function.__name__
+
+    @property
+    def python_function(self) -> FunctionType:
+        """As of what jit makes of a function."""
+        return self.function
+
+
+def _is_of_user(value: object) -> bool:
+    """Whether a value is a Python function that is no part of this package."""
+    return isinstance(value, FunctionType) and (value.__module__ or "").partition(".")[0] != PACKAGE
 
 
 def static(name: str, value: object) -> object:

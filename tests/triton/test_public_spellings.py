@@ -5,6 +5,7 @@ import pytest
 
 import blocknumba.triton as triton
 import blocknumba.triton.language as tl
+from blocknumba.errors import BlockTypeError
 from blocknumba.triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from blocknumba.triton.language.standard import _log2, sum as sum_of
 
@@ -207,3 +208,38 @@ def test_another_value_than_the_elements_hold_is_converted_as_by_a_cast():
         with_wide_other[(1,)](x, out, OTHER=other, SIZE=8)
         expected = np.where(np.arange(8) < 3, x, np.array(other).astype(dtype))
         np.testing.assert_array_equal(out, expected)
+
+
+@tl.constexpr
+def integer_of(like, signed):
+    bits = like.value.primitive_bitwidth if isinstance(like, tl.constexpr) else 0
+    return tl.core.get_int_dtype(bits, signed.value)
+
+
+@triton.jit
+def bits_of(x, out, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    values = tl.load(x + at)
+    kind: tl.constexpr = integer_of(values.dtype, signed=False)
+    tl.static_assert(kind.primitive_bitwidth == values.dtype.primitive_bitwidth)
+    tl.store(out + at, values.to(kind, bitcast=True))
+
+
+@pytest.mark.parametrize("size", (2, 4))
+def test_python_runs_a_function_in_a_constexpr(size):
+    x = np.random.default_rng().standard_normal(8).astype(f"f{size}")
+    out = np.zeros(8, f"u{size}")
+    bits_of[(1,)](x, out, SIZE=8)
+    np.testing.assert_array_equal(out, x.view(f"u{size}"))
+
+
+@triton.jit
+def of_run_time(out, count):
+    tl.store(out, integer_of(count, False))
+
+
+def test_a_function_in_a_constexpr_is_refused_a_number_of_run_time():
+    with pytest.raises(BlockTypeError, match="integer_of runs at compile time: given int32, "
+                                             "accepted constants") as refused:
+        of_run_time[(1,)](np.zeros(1, np.int32), 3)
+    assert refused.value.hint == "make its parameters constexpr, or a function of jit of it"
