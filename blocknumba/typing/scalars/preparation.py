@@ -19,6 +19,7 @@ from numba.core import types
 from blocknumba.errors import UNKNOWN, BlockTypeError, Loc
 from blocknumba.typing.function import python_function
 from blocknumba.typing.numba_ir.written import written_code
+from blocknumba.typing.scalars.counters import narrow_counters
 from blocknumba.typing.scalars.loop_tests import merge_loop_tests
 from blocknumba.typing.scalars.weak_integers import WeakIntegers
 
@@ -77,7 +78,7 @@ class Preparation:
                     self._replace_attribute(state.func_ir, statement, node)
 
     def after_inference(self, state: object, infer: Callable[[object], object]) -> None:
-        """Note where float64 appears first.
+        """Narrow counters of loops, and note where float64 appears first.
 
         infer: Numba's pass.  It is run again where variables that hold both ints of the code and
         float32 turned out to be float32 at last: what was made of the ints meanwhile was wider.
@@ -90,6 +91,7 @@ class Preparation:
             known, state.locals, state.return_type = len(found), found, None
             infer(state)
         state.locals = {}
+        narrow_counters(state.func_ir.blocks, state.typemap)
         double = _first_double(state)
         # what is given float64 is called by code that has float64 itself
         if double is not None and self.double is UNKNOWN and types.float64 not in state.args:
