@@ -66,11 +66,11 @@ class Launch:
         return BEFORE[self.device]
 
     def on(self, kernel: object, arrays: Mapping[str, torch.Tensor], **options: object) -> None:
-        """Launch a kernel of either side."""
+        """Launch a kernel of either side.   options: but those that are parameters of its own."""
         is_ours = isinstance(kernel, JITFunction)
         constants = {name: value if is_ours else their_constant(value)
                      for name, value in self.constants.items()}
-        kernel[self.grid](**self.given, **constants, **options, **{
+        kernel[self.grid](**options | self.given | constants, **{
             name: array[self.before:] for name, array in arrays.items()})
 
     def on_gpu(self, kernel: object, **options: object) -> dict[str, torch.Tensor]:

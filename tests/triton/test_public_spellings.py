@@ -243,3 +243,29 @@ def test_a_function_in_a_constexpr_is_refused_a_number_of_run_time():
                                              "accepted constants") as refused:
         of_run_time[(1,)](np.zeros(1, np.int32), 3)
     assert refused.value.hint == "make its parameters constexpr, or a function of jit of it"
+
+
+@triton.jit
+def first_axes(out, SIZES: tl.constexpr, KINDS: tl.constexpr):
+    i, j = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    m, n = SIZES
+    first, _ = KINDS  # which stay known at compile time
+    tl.static_assert(first == tl.int16)
+    tl.store(out + i * 3 + j, (m * 100 + n).to(first))
+
+
+def test_values_beyond_the_names_that_a_tuple_is_unpacked_into_are_left_out():
+    out = np.zeros((2, 3), np.int32)
+    first_axes[(2, 3)](out, SIZES=(5, 4, 7), KINDS=(tl.int16, tl.int8, tl.int32))
+    np.testing.assert_array_equal(out, 504)
+
+
+@triton.jit
+def too_few(out):
+    i, j, k = tl.program_id(0), tl.program_id(1)
+    tl.store(out + i, j + k)
+
+
+def test_fewer_values_than_names_are_refused():
+    with pytest.raises(BlockTypeError, match="unpacking: given 2 values, accepted 3"):
+        too_few[(1,)](np.zeros(1, np.int32))

@@ -2,6 +2,7 @@
 
     x = 2.0              x = named(2.0)       a variable has a dtype; a constexpr has none
     n: tl.constexpr = 4  unchanged
+    a, b = values        a, b = named(values, 2)    values beyond the names are left out
     return y             return named(y)
     a and b              both(left, b) if goes_on(left := a) else left
     assert a, text       device_assert(a, text)
@@ -152,7 +153,11 @@ class _Rewriter(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:  # noqa: N802 - Python's name
         """A variable has a dtype."""
         self.generic_visit(node)
-        node.value = _call(_NAMED, node.value)
+        names = node.targets[0]
+        is_counted = isinstance(names, ast.Tuple) and not any(
+            isinstance(name, ast.Starred) for name in names.elts)
+        counts = [ast.Constant(len(names.elts))] if is_counted else []
+        node.value = _call(_NAMED, node.value, *counts)
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:  # noqa: N802
@@ -227,23 +232,26 @@ def _call(name: str, *arguments: ast.expr, at: ast.expr | None = None) -> ast.Ca
     return ast.copy_location(node, arguments[0] if at is None else at)
 
 
-def _named(context: Context, value: object) -> object:
-    """The value of a variable: a number is a scalar of the dtype that Triton gives it."""
+def _named(context: Context, value: object, count: int | None = None) -> object:
+    """The value of a variable: a number is a scalar of the dtype that Triton gives it.
+
+    count: of the variables that a tuple is unpacked into.
+    """
     if is_literal(value):
         return context.constant(value, promotion.named_dtype(value))
     if type(value) is tuple:
-        return tuple([_named(context, item) for item in value])
+        return tuple([_named(context, item) for item in value[:count]])
     return value
 
 
-def _fold_named(value: object) -> object:
+def _fold_named(value: object, count: int | None = None) -> object:
     """Knowledge of a variable: not of a number, which is a scalar of run time then."""
     if isinstance(value, folding.Items):
         if value.kind is not tuple:  # of a record, whose fields stay as they are
             return value
-        return folding.as_tuple(map(_fold_named, value.items))
+        return folding.as_tuple(map(_fold_named, value.items[:count]))
     if type(value) is tuple:
-        return folding.as_tuple(map(_fold_named, value))
+        return folding.as_tuple(map(_fold_named, value[:count]))
     return folding.UNKNOWN if is_literal(value) else value
 
 
