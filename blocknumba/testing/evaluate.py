@@ -147,9 +147,10 @@ def _as_array(value: object, name: str) -> object:
         of = f" of {value.dtype}" if isinstance(value, np.ndarray) else ""
         raise BlockTypeError(f"evaluate: {name}: given {shown(value)}{of}, accepted arrays of "
                              "numbers and bools") from None
-    require(all(n > 0 and not n & n - 1 for n in array.shape),
+    padded = tuple(1 << max(n - 1, 0).bit_length() for n in array.shape)
+    require(array.shape == padded,
             "evaluate: {}: given an array of shape {}, accepted extents that are powers of two",
-            name, array.shape)
+            name, array.shape, hint=f"pad it to {padded}")
     return array
 
 

@@ -9,7 +9,7 @@ from blocknumba.errors import BlockTypeError, UnsupportedError, require
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import DType, int32, int64
 from blocknumba.typing import promotion
-from blocknumba.typing.context import Context, describe
+from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.spans import limited, make_span
 from blocknumba.typing.ranges import is_nonnegative
@@ -157,8 +157,14 @@ def multiply(context: Context, array: Array, a: object, b: object) -> object:
 
 def require_rank(array: Array, count: int, condition: bool) -> None:
     """Raise unless the number of indices is right."""
-    require(condition, "{}: given {} indices, accepted {}, one for each axis of the array",
-            array.name, count, array.rank)
+    if condition:
+        return
+    given = "1 index" if count == 1 else f"{count} indices"
+    name = array.name.partition(" ")[0]
+    index = ", ".join(["r", *["bn.span(0, SIZE)"] * (array.rank - 1)])
+    raise BlockTypeError(
+        f"{array.name}: given {given}, accepted {array.rank}, one for each axis of the array",
+        hint=f"index its other axes too: {name}[{index}]" if 0 < count < array.rank else "")
 
 
 def _without_numbers(entry: object) -> object:
@@ -202,10 +208,17 @@ def _entry(context: Context, array: Array, entry: object, axis: int) -> object:
             f"{array.name}: axis {axis} is given a slice whose length is not known at compile "
             "time, accepted spans, ints, int tiles and slices start : start + SIZE",
             hint="write bn.span(start, SIZE)")
-    hint = "use a mask: bn.load(x.at[...], mask=m)" if isinstance(entry, Value) and (
-        not entry.type.is_pointer and entry.type.dtype.name == "bool") else ""
     raise BlockTypeError(f"{array.name}: axis {axis} is given {describe(entry)}, accepted spans, "
-                         "ints and int tiles", hint=hint)
+                         "ints and int tiles", hint=_index_hint(entry))
+
+
+def _index_hint(entry: object) -> str:
+    if not promotion.is_number(entry):
+        return loading_hint(entry)
+    dtype = promotion.result_dtype((entry,))
+    if dtype.is_float:
+        return "divide by //, or use x.astype(bn.int32)"
+    return "use a mask: bn.load(x.at[...], mask=m)" if isinstance(entry, Value) else ""
 
 
 def _slice_axis(context: Context, entry: slice, extent: object) -> tuple[object, object, int]:

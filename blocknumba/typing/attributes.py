@@ -9,6 +9,7 @@ import numpy as np
 from blocknumba.errors import UnsupportedError
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import DType, PointerType
+from blocknumba.typing import threads
 from blocknumba.typing.arrays import size_of, transposed
 from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.functions import (
@@ -37,6 +38,16 @@ METHODS = {name: spelled(getattr(np, name)) for name in """abs all any argmax ar
     "associative_scan": scan.associative_scan, "flatten": shape.ravel, "gather": parts.gather,
     "reduce": scan.reduce_, "topk": order.topk, "xor_sum": reduce.xor_sum,
 }
+# what to write instead of methods of NumPy's and PyTorch's arrays
+_INSTEAD = {
+    **dict.fromkeys(("fill", "fill_", "copy_", "zero_", "put", "itemset", "resize"),
+                    "tiles do not change: make a new one, or store to the array: y[r] = value"),
+    **dict.fromkeys(("tolist", "numpy", "cpu", "cuda"),
+                    "store to an array, which the caller reads after the launch"),
+    "relu": "use bn.maximum(x, 0)",
+    "unsqueeze": "use x[:, None], or bn.expand_dims(x, axis)",
+    "nonzero": "use bn.where(condition, x, 0), which keeps their places",
+}
 
 
 def attribute(context: Context, value: object, name: str) -> object:
@@ -55,7 +66,7 @@ def attribute(context: Context, value: object, name: str) -> object:
     found = folding.fold_attribute(value, name)
     if found is folding.UNKNOWN:
         raise UnsupportedError(f"{describe(value)} has no attribute {name!r}",
-                               hint=did_you_mean(name, dir(value)))
+                               hint=did_you_mean(name, dir(value)) or threads.hint_for(name))
     return found
 
 
@@ -83,7 +94,7 @@ def _of_tile(context: Context, value: Value | Number, name: str) -> object:
         f"{describe(value)} has no attribute {name!r}, accepted "
         f"{', '.join(sorted(_TILE_ATTRIBUTES))} "
         "and the functions of one tile",
-        hint=did_you_mean(name, [*_TILE_ATTRIBUTES, *METHODS]))
+        hint=_INSTEAD.get(name) or did_you_mean(name, [*_TILE_ATTRIBUTES, *METHODS]))
 
 
 def _of_structure(context: Context, value: Structure, name: str) -> object:

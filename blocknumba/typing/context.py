@@ -200,7 +200,8 @@ def require_numbers(what: str, *operands: object) -> None:
         if not promotion.is_number(operand):
             given = " and ".join(map(describe, operands))
             raise BlockTypeError(f"{what}: given {given}, accepted tiles and numbers",
-                                 hint=loading_hint(operand))
+                                 hint="ask x is None" if any(each is None for each in operands)
+                                 else loading_hint(operand))
 
 
 def _as_python(number: bool | int | float, dtype: DType) -> bool | int | float:

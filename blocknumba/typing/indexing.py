@@ -5,7 +5,7 @@ from __future__ import annotations
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import bool_
-from blocknumba.typing.arrays import is_view_index, normalized, reference, view
+from blocknumba.typing.arrays import FULL, is_view_index, normalized, reference, view
 from blocknumba.typing.context import Context, describe
 from blocknumba.typing.dialect import TRITON_NAME
 from blocknumba.typing.functions.memory import load, store
@@ -24,7 +24,8 @@ def load_item(context: Context, value: object, index: object) -> object:
         if not tile.type.shape and context.dialect.name == TRITON_NAME:
             entries = tuple([entry for entry in entries if not _is_whole(entry)])
         require(tile.type.shape or not any(map(_picks, entries)),
-                "index: given {}, accepted an array, a tile or a tuple", describe(value))
+                "index: given {}, accepted an array, a tile or a tuple", describe(value),
+                hint="a number has no elements: index an array, or pass one")
         return index_tile(context, tile, entries)
     if isinstance(value, Array):
         if context.dialect.name == TRITON_NAME:
@@ -70,6 +71,8 @@ def _picks(entry: object) -> bool:
 def _assignment_hint(target: object, index: object) -> str:
     if isinstance(target, Value) and isinstance(index, Value) and index.type.dtype == bool_:
         return "tiles do not change: x = bn.where(mask, value, x) for x[mask] = value"
+    if isinstance(target, Value) and index in (FULL, Ellipsis):
+        return "name the new tile: x = value for x[:] = value"
     if isinstance(target, Value):
         return ("tiles do not change: make a new one with bn.where, or keep the elements in an "
                 "array, which does")

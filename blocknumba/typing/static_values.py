@@ -12,7 +12,7 @@ import numpy as np
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import DTYPES, DType, dtype_of
-from blocknumba.typing.context import describe
+from blocknumba.typing.context import describe, loading_hint
 from blocknumba.typing.foreign import native
 from blocknumba.typing.values import is_constant
 from blocknumba.wording import did_you_mean
@@ -147,7 +147,8 @@ def static(name: str, value: object) -> object:
     """value, which must be known at compile time.  name: "function: parameter"."""
     if not is_constant(value):
         raise BlockTypeError(f"{name} must be a compile-time constant, got {describe(value)}",
-                             hint="pass it as a bn.constexpr argument")
+                             hint="" if loading_hint(value) else
+                             "pass it as a bn.constexpr argument")
     return value
 
 

@@ -21,6 +21,7 @@ _HINTS = {
     "threadIdx": _THREADS, "blockDim": _THREADS, "laneid": _THREADS, "warpsize": _THREADS,
     "shared": "use a tile: x[r] is one; the compiler puts tiles into shared memory where that "
               "is needed",
+    "shared_array": "use a tile: x[r] is one; the compiler puts tiles into shared memory",
     "local": "use a tile: bn.zeros((SIZE,), bn.float32) is one",
     "const": "pass the array as an argument, or use a constexpr",
     "atomic": _ATOMICS,

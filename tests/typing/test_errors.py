@@ -511,12 +511,16 @@ MISTAKES = [
     (tries, UnsupportedError, "try/except: not supported in a kernel",
      "nothing is raised in a kernel: check before, by `if`, or by where of tiles"),
     (withs, UnsupportedError, "with: not supported in a kernel", ""),
-    (generators, UnsupportedError, "yield: not supported in a kernel", ""),
-    (imports, UnsupportedError, "import: not supported in a kernel", ""),
+    (generators, UnsupportedError, "yield: not supported in a kernel",
+     "store to an array, each result in its place"),
+    (imports, UnsupportedError, "import: not supported in a kernel",
+     "import it at the top of the file"),
     (raises, UnsupportedError, "raise: not supported in a kernel",
      "use assert, which is checked with debug=True"),
-    (sets_attribute, UnsupportedError, "assignment to an attribute: not supported in a kernel", ""),
-    (sets_global, UnsupportedError, "global assignment: not supported in a kernel", ""),
+    (sets_attribute, UnsupportedError, "assignment to an attribute: not supported in a kernel",
+     "use a variable, or an array"),
+    (sets_global, UnsupportedError, "global assignment: not supported in a kernel",
+     "store to an array: what a kernel computes stays in arrays"),
     (reads_list, BlockTypeError, "index: given an int of run time, accepted an int or a slice that "
      "is known at compile time", "choose an item with `if`, or unroll a loop over all of them with "
      "bn.static_range"),
@@ -539,8 +543,8 @@ MISTAKES = [
      "scalar", "one element is named: index with a span, or add offsets to the pointer"),
     (too_many_indices, BlockTypeError, "x: given 2 indices, accepted 1, one for each axis of the "
      "array", ""),
-    (too_few_indices, BlockTypeError, "y: given 1 indices, accepted 2, one for each axis of the "
-     "array", ""),
+    (too_few_indices, BlockTypeError, "y: given 1 index, accepted 2, one for each axis of the "
+     "array", "index its other axes too: y[r, bn.span(0, SIZE)]"),
     (slice_of_unknown_length, BlockTypeError, "x: axis 0 is given a slice whose length is not "
      "known at compile time, accepted spans, ints, int tiles and slices start : start + SIZE",
      "write bn.span(start, SIZE)"),
@@ -567,14 +571,17 @@ MISTAKES = [
      "use a @ b, or (a[:, :, None] * b[None, :, :]).sum(axis)"),
     (wrong_dtype, BlockTypeError, "zeros: dtype must be a dtype such as bn.float32, got 'float31'",
      "did you mean float32 or float16?"),
-    (bits_of_floats, BlockTypeError, "&: given tile<8xfloat32> and 1, accepted ints and bools", ""),
+    (bits_of_floats, BlockTypeError, "&: given tile<8xfloat32> and 1, accepted ints and bools",
+     "compare first: x != 0 are bools"),
     (negative_power, BlockValueError, "**: an integer to the power -1, accepted exponents from 0",
      "cast it to a float first"),
-    (float_offset, BlockTypeError, "pointer arithmetic: given 1.5, accepted a pointer and ints",
+    (float_offset, BlockTypeError, "+: given an array and 1.5, accepted tiles and numbers, "
+     "or a pointer and ints",
      "load elements first: x[bn.span(0, SIZE)]"),
     (load_of_an_int, BlockTypeError, "load: given an int of run time, accepted a pointer, a tile "
-     "of pointers or array.at[...]", "index the array: x[i], or add offsets to it: x + offs"),
-    (int_mask, BlockTypeError, "load: mask must be bool, got tile<16xint32>", ""),
+     "of pointers or array.at[...]", "index the array: x.at[i], or add offsets to it: x + offs"),
+    (int_mask, BlockTypeError, "load: mask must be bool, got tile<16xint32>",
+     "compare: x != 0"),
     (axis_out_of_range, BlockValueError, "sum: axis 2 is out of range for rank 2, accepted -2 to 1",
      ""),
     (run_time_axis, BlockTypeError, "sum: axis must be a compile-time constant, got an int of "

@@ -311,7 +311,9 @@ def _read_dlpack(value: object, where: str) -> ArrayInfo:
 
 # what to pass instead of arrays of other kinds of dtypes
 _INSTEAD = {"c": "pass its parts, x.real and x.imag", "O": "use x.astype of a dtype of numbers",
-            "M": "use x.view(np.int64)", "m": "use x.view(np.int64)"}
+            "M": "use x.view(np.int64)", "m": "use x.view(np.int64)",
+            **dict.fromkeys("US", "pass numbers: np.unique(x, return_inverse=True) makes them"),
+            "f": "use x.astype(np.float64)"}
 
 
 def _dtype(dtype: np.dtype, where: str, hint: str = "") -> DType:

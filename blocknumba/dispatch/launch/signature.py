@@ -6,7 +6,7 @@ import dis
 import inspect
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
 
@@ -220,7 +220,7 @@ class Signature:
         for name, value in keywords.items():
             require(name not in given, "{}: given {} twice, by position and by name", self.kernel,
                     name)
-            self._require_known(name)
+            self._require_known(name, given.keys() | keywords.keys())
             if name in self.names:
                 given[name] = value
             if name in OPTION_NAMES:
@@ -233,14 +233,20 @@ class Signature:
                     if self.names[:1] == ("self",) else ""))
         return bound, options
 
-    def _require_known(self, name: str) -> None:
+    def _require_known(self, name: str, given: Collection[str]) -> None:
         known = [*self.names, *sorted(OPTION_NAMES)]
         if name in known:
             return
         raise BlockTypeError(
             f"{self.kernel}: given {name}=, accepted {self._listed(self.names)} and the options "
             f"{', '.join(sorted(OPTION_NAMES))}",
-            hint=did_you_mean(name, known))
+            hint=did_you_mean(name, known) or self._left_out(given))
+
+    def _left_out(self, given: Collection[str]) -> str:
+        """A hint at the parameters that have no value, one of which may have been meant."""
+        names = [formal.name for formal in self.formals
+                 if formal.default is REQUIRED and formal.name not in given]
+        return f"no value is given for {', '.join(names)}" if names else ""
 
     @staticmethod
     def _listed(names: Sequence[str]) -> str:

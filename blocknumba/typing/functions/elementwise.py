@@ -37,6 +37,9 @@ def symbol_of(name: str) -> str:
     return _SYMBOLS.get(name, name)
 
 
+_COMPARE = "compare first: x != 0 are bools"
+
+
 def binary(context: Context, name: str, x: object, y: object) -> Value | Number:
     """x and y promoted, broadcast together, and combined by an op of the table."""
     symbol = symbol_of(name)
@@ -50,14 +53,14 @@ def binary(context: Context, name: str, x: object, y: object) -> Value | Number:
     dtype = promotion.result_dtype((x, y))
     if name in _BITWISE:
         require(not dtype.is_float, "{}: given {} and {}, accepted ints and bools", symbol,
-                describe(x), describe(y))
+                describe(x), describe(y), hint=_COMPARE)
     elif dtype == bool_ and name in _BOOL_ARITHMETIC:
         name = _BOOL_ARITHMETIC[name]
     elif dtype == bool_ and name == "sub":
         raise BlockTypeError("-: given two bools, accepted numbers", hint="use ^ or cast them")
     elif name in _SHIFTS:
         require(not dtype.is_float, "{}: given {} and {}, accepted ints", symbol, describe(x),
-                describe(y))
+                describe(y), hint="multiply by 2 ** n, or by 0.5 ** n")
         dtype = promotion.arithmetic_dtype(dtype)
     elif name not in ("minimum", "maximum"):
         dtype = promotion.arithmetic_dtype(dtype)
@@ -72,7 +75,8 @@ def unary(context: Context, name: str, x: object) -> Value | Number:
     require_numbers(symbol, x)
     dtype = promotion.result_dtype((x,))
     if name == "invert":
-        require(not dtype.is_float, "~: given {}, accepted ints and bools", describe(x))
+        require(not dtype.is_float, "~: given {}, accepted ints and bools", describe(x),
+                hint=_COMPARE)
     elif dtype == bool_:
         require(name == "absolute", "{}: given {}, accepted numbers", symbol, describe(x),
                 hint="use ~x")

@@ -13,7 +13,7 @@ from blocknumba.typing.addressing import address, check_positions
 from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.function import BlockFunction, function
 from blocknumba.typing.static_values import static, static_axes, static_choice
-from blocknumba.typing.values import Array, BlockPointer, Reference
+from blocknumba.typing.values import Array, BlockPointer, Reference, Span
 
 
 @function
@@ -117,6 +117,17 @@ def _ordering(sem: object, scope: object) -> dict[str, object]:
             "scope": "gpu" if within is None else within}
 
 
+_INDEX_HINT = "an array and its indices are one argument: x.at[i]"
+
+
+def _reference_hint(pointer: object) -> str:
+    """A hint at how the elements of an access are named."""
+    if isinstance(pointer, Value):
+        return ("x[i] are their values; the elements themselves are x.at[i], or a pointer and "
+                "offsets, x + offs")
+    return "index the array: x.at[i], or add offsets to it: x + offs"
+
+
 def access(context: Context, name: str, pointer: object,
            mask: object) -> tuple[Value, Value | None]:
     """The pointers of an access and the mask of those that may be followed, None for all."""
@@ -129,13 +140,17 @@ def access(context: Context, name: str, pointer: object,
         target = as_pointer(context, pointer)
     require(target is not None,
             "{}: given {}, accepted a pointer, a tile of pointers or array.at[...]", name,
-            describe(pointer), hint="index the array: x[i], or add offsets to it: x + offs")
+            describe(pointer), hint=_reference_hint(pointer))
     if mask is None or mask is True:
         if positions:
             check_positions(context, pointer, positions, None)
         return target, bounds
+    if isinstance(mask, Span):
+        raise BlockTypeError(f"{name}: mask: given a span, accepted a tile of bools",
+                             hint=_INDEX_HINT)
     given = context.value(mask, what=f"{name}: mask")
-    require(given.type.dtype == bool_, "{}: mask must be bool, got {}", name, given.type)
+    require(given.type.dtype == bool_, "{}: mask must be bool, got {}", name, given.type,
+            hint=_INDEX_HINT if isinstance(pointer, Array) else "compare: x != 0")
     if not target.type.shape and given.type.shape:
         raise BlockTypeError(f"{name}: mask {given.type} does not broadcast to a scalar pointer")
     allowed = context.broadcast_to(given, target.type.shape, f"{name}: mask")
@@ -198,10 +213,11 @@ def move_pointer(context: Context, pointer: object, count: object,
     Errors: a count that is not an integer.
     """
     base = as_pointer(context, pointer)
-    offset = context.value(count, what="pointer arithmetic")
-    require(offset.type.dtype.is_integer if not offset.type.is_pointer else False,
-            "pointer arithmetic: given {}, accepted a pointer and ints", describe(count),
-            hint=loading_hint(pointer))
+    symbol = "-" if backwards else "+"
+    require(promotion.is_number(count) and promotion.result_dtype((count,)).is_integer,
+            "{}: given {} and {}, accepted tiles and numbers, or a pointer and ints", symbol,
+            describe(pointer), describe(count), hint=loading_hint(pointer))
+    offset = context.value(count, what=symbol)
     offset = context.cast(offset, _offset_dtype(offset.type.dtype))
     if backwards:
         offset = context.emit("neg", offset)

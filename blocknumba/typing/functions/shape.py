@@ -250,7 +250,8 @@ def item(context, x):
     if isinstance(x, Number):
         return x
     tile = tile_of(context, "item", x)
-    require(tile.type.size == 1, "item: given {}, accepted one element", tile.type)
+    require(tile.type.size == 1, "item: given {}, accepted one element", tile.type,
+            hint="pick one, x[0], or reduce them: x.sum(), x.max()")
     return scalar_of(context, tile)
 
 

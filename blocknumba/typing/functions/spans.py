@@ -6,7 +6,7 @@ from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import DType, int32, int64, uint64
 from blocknumba.typing import promotion
-from blocknumba.typing.context import Context, describe
+from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.function import function
 from blocknumba.typing.functions.elementwise import binary
 from blocknumba.typing.functions.shape import as_scalar
@@ -82,7 +82,7 @@ def range_(context, start, stop=None, step=1, num_stages=None, loop_unroll_facto
         start, stop = 0, start
     start, stop, step = (as_scalar(context, bound) for bound in (start, stop, step))
     for bound in (start, stop, step):
-        require(_is_int(bound), "range: given {}, accepted ints", describe(bound))
+        _require_int(bound)
     return _counted(context, _same, (), hints, (start, stop, step))
 
 
@@ -239,12 +239,16 @@ def _counted(context: Context, item, static: tuple, hints: LoopHints, bounds: tu
 def _bounds_dtype(bounds: tuple) -> DType:
     dtype = int32
     for bound in bounds:
-        if not _is_int(bound):
-            raise BlockTypeError(f"range: given {describe(bound)}, accepted ints")
+        _require_int(bound)
         own = promotion.result_dtype((bound,))
         if own.bits == 64 or own.kind == "uint" and own.bits == 32:
             dtype = int64
     return dtype
+
+
+def _require_int(bound: object) -> None:
+    require(_is_int(bound), "range: given {}, accepted ints", describe(bound),
+            hint="use int(...)" if promotion.is_number(bound) else loading_hint(bound))
 
 
 def _is_int(bound: object) -> bool:

@@ -49,7 +49,11 @@ _HINTS = {
     **dict.fromkeys(("SET_ADD", "MAP_ADD"), "make a tuple: tuple(... for ...)"),
     **dict.fromkeys(("PUSH_EXC_INFO", "CHECK_EXC_MATCH"),
                     "nothing is raised in a kernel: check before, by `if`, or by where of tiles"),
-    "DICT_MERGE": "write the keywords: f(x, scale=2)"}
+    "DICT_MERGE": "write the keywords: f(x, scale=2)",
+    "IMPORT_NAME": "import it at the top of the file",
+    "STORE_GLOBAL": "store to an array: what a kernel computes stays in arrays",
+    "YIELD_VALUE": "store to an array, each result in its place",
+    "STORE_ATTR": "use a variable, or an array"}
 _CODE_UNIT = 2  # bytes per instruction, and the length of the NOP that Numba puts before all
 
 
@@ -142,8 +146,15 @@ class Source:
     def closure_values(self) -> list[ir.FreeVar]:
         """The variables of enclosing functions that are set, as they are now."""
         cells = zip(self.function.__code__.co_freevars, self.function.__closure__ or ())
-        return [ir.FreeVar(i, name, unwrapped(cell.cell_contents), self.first_loc)
+        return [ir.FreeVar(i, name, unwrapped(cell.cell_contents), self.first_read(name))
                 for i, (name, cell) in enumerate(cells) if _is_set(cell)]
+
+    def first_read(self, name: str) -> SourceLoc:
+        """Location of the first statement that reads a variable, else of the function."""
+        read = (statement.loc for _, block in sorted(self.blocks.items())
+                for statement in block.body
+                if any(variable.name == name for variable in renaming.uses(statement)))
+        return next(read, self.first_loc)
 
     def global_node(self, name: str, loc: ir.Loc) -> ir.Global:
         """A global with what its name means now; known are the names that it may have meant."""
@@ -396,15 +407,6 @@ def activation_numbers(statement: ir.Stmt) -> set[int]:
     """The numbers of the inlined calls that a statement is in."""
     activation = statement.loc.activation
     return set() if activation is None else {a.number for a in activation.around()}
-
-
-def assignment_location(source: Source, name: str) -> Loc:
-    """Location where a function, or one inside it, assigns a variable of an enclosing function."""
-    for block in source.blocks.values():
-        for statement in block.body:
-            if isinstance(statement, ir.Assign) and statement.target.name == name:
-                return statement.loc.location
-    return Loc.of(source.function)
 
 
 def statement_locations(function: types.FunctionType) -> dict[int, SourceLoc]:

@@ -18,9 +18,7 @@ from blocknumba.typing.function import (
 )
 from blocknumba.typing.numba_ir import folding, renaming
 from blocknumba.typing.numba_ir.assigned import checked
-from blocknumba.typing.numba_ir.bytecode import (
-    Activation, Source, SourceLoc, assignment_location, source_of,
-)
+from blocknumba.typing.numba_ir.bytecode import Activation, Source, SourceLoc, source_of
 from blocknumba.typing.numba_ir.constants import Knowledge, constant_node, tuple_item
 from blocknumba.typing.numba_ir.folding import Closure
 from blocknumba.typing.numba_ir.nested import (
@@ -336,7 +334,7 @@ class _Body:
         """Assignments of the callee's free variables that are no variables of the caller."""
         loc, nested = self.location(self._source.first_loc), self._call.nested
         if nested is None:
-            return [ir.Assign(value, self._named(value.name, loc), loc)
+            return [ir.Assign(value, self._named(value.name, loc), self.location(value.loc))
                     for value in self._source.closure_values()]
         first = nested.defaults + len(nested.keywords)
         return [ir.Assign(kept_value(callee, first + i, loc), self._named(name, loc), loc)
@@ -409,7 +407,7 @@ def refuse_assigned_cells(source: Source, cells: Container[str]) -> None:
     if outside:
         raise UnsupportedError(
             f"nonlocal: given {outside[0]!r}, a variable of a function around the kernel, accepted "
-            "a variable of the kernel", loc=assignment_location(source, outside[0]),
+            "a variable of the kernel", loc=_assignment_location(source, outside[0]),
             hint="return the value, or store it to an array")
 
 
@@ -431,3 +429,12 @@ def _outermost(location: Loc) -> Loc:
     while location.caller is not None:
         location = location.caller
     return location
+
+
+def _assignment_location(source: Source, name: str) -> Loc:
+    """Location where a function, or one inside it, assigns a variable of an enclosing function."""
+    for block in source.blocks.values():
+        for statement in block.body:
+            if isinstance(statement, ir.Assign) and statement.target.name == name:
+                return statement.loc.location
+    return Loc.of(source.function)

@@ -136,6 +136,8 @@ def _copy_statement(statement: ir.Stmt, source: Source,
         if isinstance(node, ir.Arg):
             if node.name in constant_values:
                 node = constants.constant_node(constant_values[node.name], node.name, loc)
+            if isinstance(node, ir.FreeVar):  # it may be refused, where it is read
+                loc = source.first_read(node.name)
             return ir.Assign(node, statement.target, loc)
         if isinstance(node, ir.Global):
             return ir.Assign(source.global_node(node.name, loc), statement.target, loc)

@@ -24,8 +24,8 @@ _OTHERWISE = tuple((re.compile(pattern), words) for pattern, words in (
     (r"use bn\.store\(x\.at\[\.\.\.\], value\)", "use tl.store(x + offsets, value)"),
     (r"use a mask: bn\.load\(x\.at\[\.\.\.\], mask=m\)",
      "use a mask: tl.load(x + offsets, mask=m)"),
-    (r"index the array: x\[i\], or add offsets to it: x \+ offs",
-     "add offsets to a pointer: x + offs"),
+    (r"(index the array: |x\[i\] are their values; ).*", "add offsets to a pointer: x + offs"),
+    (r"an array and its indices are one argument: .*", "add offsets to the pointer: x + offs"),
     (r"one element is named: .*", "one element is named: add a tile of offsets to the pointer")))
 
 
