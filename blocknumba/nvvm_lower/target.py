@@ -25,6 +25,7 @@ class Capability(StrEnum):
     ATOM_128 = "atom_128"  # atom.exch and atom.cas of b128; sm_90
     ATOM_VECTOR = "atom_vector"  # red.global.add.v2.f32 and its like; sm_90
     FLOAT64_MMA = "float64_mma"  # mma.sync m16n8k4 to m16n8k16 of f64; sm_90
+    TF32_CONVERT = "tf32_convert"  # cvt.rn.tf32.f32; sm_90
     STMATRIX = "stmatrix"  # registers of an mma fragment to shared; sm_90
     MBARRIER = "mbarrier"  # mbarrier.try_wait, transaction counts; sm_90
     CLUSTER = "cluster"  # barrier.cluster, mapa, distributed shared memory; sm_90
@@ -45,8 +46,8 @@ _AMPERE = frozenset(
 _ADA = _AMPERE | {Capability.FP8_CONVERT, Capability.FP8_MMA}
 _HOPPER = _ADA | {
     Capability.ATOM_BF16, Capability.ATOM_128, Capability.ATOM_VECTOR, Capability.FLOAT64_MMA,
-    Capability.STMATRIX, Capability.MBARRIER, Capability.CLUSTER, Capability.TMA, Capability.ELECT,
-    Capability.LAUNCH_DEPENDENTS}
+    Capability.TF32_CONVERT, Capability.STMATRIX, Capability.MBARRIER, Capability.CLUSTER,
+    Capability.TMA, Capability.ELECT, Capability.LAUNCH_DEPENDENTS}
 _HOPPER_ONLY = _HOPPER | {
     Capability.WGMMA, Capability.SET_MAX_REGISTERS, Capability.MULTICAST,
     Capability.TENSOR_MAP_REPLACE}

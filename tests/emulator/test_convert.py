@@ -163,3 +163,9 @@ def test_tf32_rounds_ties_away_from_zero():
     result = evaluate("cvt.rna.tf32.f32 $0, $1;", np.uint32, values).view(np.float32)
     assert result[:3].tolist() == [1 + 2.0**-10, -(1 + 2.0**-10), 1]
     assert (result.view(np.uint32) & 0x1FFF == 0).all()
+
+
+def test_tf32_rounds_ties_to_even_where_it_is_told_so():
+    values = np.float32([1 + 2.0**-11, 1 + 3 * 2.0**-11, 1 + 2.0**-11 + 2.0**-23, -np.inf])
+    result = evaluate("cvt.rn.tf32.f32 $0, $1;", np.uint32, values).view(np.float32)
+    assert result.tolist() == [1, 1 + 2.0**-9, 1 + 2.0**-10, -np.inf]

@@ -85,6 +85,21 @@ def test_int8_sums_are_exact_however_they_are_cut(depth):
     assert (found == 128 * 127 * 127 + 127).all()
 
 
+def test_from_hopper_on_one_instruction_rounds_an_element_to_tf32():
+    case = DotKernel((16, 16), 16, SINGLE, "tf32")
+    a, b, acc = (np.zeros_like(x) for x in case.operands())
+    a[0, :4, 0] = [1 + 2.0**-11, 1 + 3 * 2.0**-11, np.inf, np.nan]  # two ties
+    b[0, 0] = 1
+    kernel = built(case, "sm_90a", num_warps=1)
+
+    found, _ = kernel.run([a, b, acc])
+
+    rows = [1, 1 + 2.0**-9, np.inf, np.nan] + [0] * 12
+    np.testing.assert_array_equal(found, np.repeat(np.float32(rows)[:, None], 16, axis=1))
+    assert len(opcodes(kernel.sass, "F2FP.TF32")) == 2 * 16 * 16 // 32
+    assert not opcodes(kernel.sass, "FSETP")  # as cvt.rna.tf32 would need, through one predicate
+
+
 def test_tf32x3_takes_infinities_and_nan_as_they_are():
     case = DotKernel((16, 16), 16, SINGLE, "tf32x3")
     a, b, acc = case.operands()

@@ -15,7 +15,7 @@ from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
 from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, I32, floating
 from blocknumba.nvvm_lower.ptx import matrix as ptx
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
-from blocknumba.nvvm_lower.services.floats import fused_multiply_add
+from blocknumba.nvvm_lower.services.floats import fused_multiply_add, rounded_to_tf32
 from blocknumba.nvvm_lower.services.shared_memory import (
     RegisterTile, SharedTile, Tile, elements_of_word, tile_in_shared, word_type,
 )
@@ -76,8 +76,12 @@ class Operand:
         if self._precision == "ieee":
             return (tuple(words),)
         if self._precision == "tf32":
-            return (tuple(_rounded(self._emitter, word) for word in words),)
+            return (tuple(self._rounded(word) for word in words),)
         return tuple(zip(*(_split(self._emitter, word) for word in words), strict=True))
+
+    def _rounded(self, word: str) -> str:
+        x = self._emitter.body.convert("bitcast", I32, word, FLOAT)
+        return rounded_to_tf32(self._emitter, x)
 
     def _word(self, registers: tuple[int | None, ...]) -> str:
         """A word of a fragment, with zeros beyond the depth of the tile."""
@@ -175,13 +179,6 @@ def _dots(emitter: Emitter, row: Assembly, lefts: list[list[Terms]],
         totals = [emitter.assembly(row, *left[step][x], *right[step][y], *total)
                   for left, total in zip(lefts, totals, strict=True)]
     return totals
-
-
-def _rounded(emitter: Emitter, word: str) -> str:
-    """The bits of a float32 with 11 significant bits."""
-    (rounded,) = emitter.assembly(ptx.ROUND_TO_TF32, emitter.body.convert("bitcast", I32, word,
-                                                                          FLOAT))
-    return rounded
 
 
 def _split(emitter: Emitter, word: str) -> tuple[str, str]:

@@ -18,8 +18,16 @@ KINDS = {
 _WORD_BITS = {"i32": 32, "float": 32, "double": 64}
 _LANES = 32
 
-ROUND_TO_TF32 = Assembly("cvt.rna.tf32.f32", "cvt.rna.tf32.f32 $0, $1;", ("i32",), ("float",),
-                         "cvt")
+
+@cache
+def round_to_tf32(ties: str) -> Assembly:
+    """A float32 with 11 significant bits.
+
+    ties: "rn", to even, or "rna", away from zero, which is a comparison and an addition under it.
+    """
+    name = f"cvt.{ties}.tf32.f32"
+    return Assembly(name, f"{name} $0, $1;", ("i32",), ("float",), "cvt",
+                    needs=Capability.TF32_CONVERT if ties == "rn" else None)
 
 
 def _registers(rows: int, columns: int, kind: str) -> tuple[str, ...]:
@@ -100,4 +108,4 @@ def rows() -> list[Assembly]:
             *(multiply(16, depth, "f64", "f64", "f64") for depth in (4, 8, 16))]
     loads = [load(matrices, transposed) for matrices in MATRICES for transposed in (False, True)]
     stores = [store(matrices, transposed) for matrices in MATRICES for transposed in (False, True)]
-    return [*sixteen, *eight, *wide, *loads, *stores, ROUND_TO_TF32]
+    return [*sixteen, *eight, *wide, *loads, *stores, *map(round_to_tf32, ("rn", "rna"))]

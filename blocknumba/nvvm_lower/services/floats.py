@@ -12,7 +12,9 @@ from blocknumba.nvvm_lower.emitter import Emitter
 from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, I1, floating, integer
 from blocknumba.nvvm_lower.ptx import arithmetic as ptx
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
+from blocknumba.nvvm_lower.ptx.matrix import round_to_tf32
 from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
+from blocknumba.nvvm_lower.target import Capability
 from blocknumba.tile_ir.ir.types import DType, float64
 
 Element = Callable[..., str]  # (emitter, dtype, *values) -> value
@@ -234,3 +236,10 @@ def fused_multiply_add(emitter: Emitter, dtype: DType, x: str, y: str, z: str) -
     if is_narrow(dtype):
         return emitter.assembly(ptx.FMA_NARROW[dtype.name], x, y, z)[0]
     return intrinsic("llvm.fma")(emitter, dtype, x, y, z)
+
+
+def rounded_to_tf32(emitter: Emitter, x: str) -> str:
+    """The bits of a float32 with 11 significant bits: `dot` says where ties go."""
+    ties = "rn" if emitter.target.has(Capability.TF32_CONVERT) else "rna"
+    (rounded,) = emitter.assembly(round_to_tf32(ties), x)
+    return rounded

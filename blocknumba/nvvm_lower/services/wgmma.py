@@ -15,9 +15,9 @@ from blocknumba.nvvm_lower.elements import register_type, zero
 from blocknumba.nvvm_lower.emitter import Emitter, Registers
 from blocknumba.nvvm_lower.llvm import FLOAT, I32
 from blocknumba.nvvm_lower.ptx import wgmma as ptx
-from blocknumba.nvvm_lower.ptx.matrix import ROUND_TO_TF32
 from blocknumba.nvvm_lower.ptx.wgmma import Instruction, WgmmaGroup
 from blocknumba.nvvm_lower.services.address import image_of
+from blocknumba.nvvm_lower.services.floats import rounded_to_tf32
 from blocknumba.nvvm_lower.services.shared_memory import address_of
 from blocknumba.nvvm_lower.services.words import pack, unpack
 from blocknumba.tile_ir.ir.types import (
@@ -128,7 +128,7 @@ def _operand_words(emitter: Emitter, operand: Operand) -> list[str]:
     """The first operand in registers, a word at a time."""
     dtype, values = operand.type.dtype, operand.registers
     if dtype == float32:
-        return [emitter.assembly(ROUND_TO_TF32, value)[0] for value in values]
+        return [rounded_to_tf32(emitter, value) for value in values]
     return _packed(emitter, dtype, values)
 
 

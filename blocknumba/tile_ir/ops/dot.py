@@ -65,8 +65,7 @@ def dot(a, b, acc, *, precision="ieee") -> TileType:
     float32, or, of float16, in float16; int8 and uint8 are added in int32, modulo 2**32; float32
     and float64 in themselves.  The order of the additions is not stated, nor the sign of a zero.
     precision, of float32: "ieee"; "tf32": operands rounded to 11 significant bits, ties away from
-    zero or, where TMA rounds, to even; "tf32x3": each operand taken as the sum of two such
-    numbers.
+    zero or, from Hopper on, to even; "tf32x3": each operand taken as the sum of two such numbers.
     Error: at most ((K + 2) * sum_error + PRODUCT_ERROR) * (|a| @ |b| + |acc|).
     Errors: shapes that do not fit; dtypes that cannot meet; a precision of other dtypes.
     Source: numpy.matmul.
