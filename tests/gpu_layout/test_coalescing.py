@@ -115,3 +115,31 @@ kernel pixels(
     assert accesses.layout(load) == along_pixels
     assert not accesses.is_scattered(load)
     assert accesses.slots(load, along_pixels) < accesses.slots(load, along_channels) / 4
+
+
+def test_neighbours_are_stored_by_neighbouring_lanes_where_places_are_loaded():
+    fn = parse("""
+kernel kept(
+  %x: ptr<int32> = pointer(x) {divisibility=16}
+  %places: ptr<int32> = pointer(places) {divisibility=16}
+) {
+  %i = arange {start=0, size=1024} : tile<1024xint32>
+  %ps = splat %places : tile<1024xptr<int32>>
+  %pp = offset %ps, %i : tile<1024xptr<int32>>
+  %place = load %pp : tile<1024xint32>
+  %xs = splat %x : tile<1024xptr<int32>>
+  %there = offset %xs, %place : tile<1024xptr<int32>>
+  store %there, %i
+  %a = load %there : tile<1024xint32>
+  store %pp, %a
+  return
+}
+""")
+    accesses = Accesses(fn, OPTIONS)
+    _, scatter, gather, copy = (op for op in walk(fn.body) if op.name in ("load", "store"))
+
+    assert accesses.layout(scatter) == blocked((1024,), (0,), 1, 4)
+    assert accesses.slots(scatter, blocked((1024,), (0,), 1, 4)) < accesses.slots(
+        scatter, blocked((1024,), (0,), 4, 4))
+    assert accesses.layout(copy) == blocked((1024,), (0,), 4, 4)
+    assert accesses.is_scattered(gather)

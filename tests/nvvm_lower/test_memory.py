@@ -62,6 +62,68 @@ def test_vectors_that_a_mask_may_cut_leave_registers_for_many_threads():
     assert machine.registers <= 48
 
 
+DIAGONAL = """
+%i = arange {start=0, size=16} : tile<16xint32>
+%ic = reshape %i : tile<16x1xint32>
+%r = broadcast %ic : tile<16x64xint32>
+%j = arange {start=0, size=64} : tile<64xint32>
+%jr = reshape %j : tile<1x64xint32>
+%c = broadcast %jr : tile<16x64xint32>
+%ns = splat %n : tile<16x64xint32>
+%ms = splat %m : tile<16x64xint32>
+%last = add %r, %ms : tile<16x64xint32>
+%upto = le %c, LAST : tile<16x64xbool>
+%inside = lt %c, %ns : tile<16x64xbool>
+%mask = and %upto, %inside : tile<16x64xbool>
+%row = mul %r, %ns : tile<16x64xint32>
+%at = add %row, %c : tile<16x64xint32>
+%xs = splat %x : tile<16x64xptr<float16>>
+%xp = offset %xs, %at : tile<16x64xptr<float16>>
+%minus.one = constant {value=-1.0} : float16
+%minus = splat %minus.one : tile<16x64xfloat16>
+%a = load %xp, %mask, %minus : tile<16x64xfloat16>
+%outs = splat %out : tile<16x64xptr<float16>>
+%whole.one = constant {value=64} : int32
+%whole = splat %whole.one : tile<16x64xint32>
+%outrow = mul %r, %whole : tile<16x64xint32>
+%to = add %outrow, %c : tile<16x64xint32>
+%op = offset %outs, %to : tile<16x64xptr<float16>>
+store %op, %a
+"""
+
+
+def rows_up_to(last, divisibility=16):
+    """Rows of (16, n) to (16, 64): columns up to last, a value, inside of n."""
+    return kernel(f"""
+%x: ptr<float16> = pointer(x) {{divisibility=16}}
+%out: ptr<float16> = pointer(out) {{divisibility=16}}
+%m: int32 = value(m) {{divisibility=1}}
+%n: int32 = value(n) {{divisibility={divisibility}}}
+""", DIAGONAL.replace("LAST", last))
+
+
+@pytest.mark.parametrize("m", [-5, 0, 3, 40, 90])
+@pytest.mark.parametrize("n", [48, 64])
+def test_vectors_that_a_diagonal_cuts_are_read_as_a_whole(m, n):
+    x = np.random.default_rng().standard_normal((16, n)).astype(np.float16)
+    out = np.full((16, 64), np.nan, np.float16)
+
+    text = rows_up_to("%last")
+    emulated(text, 1, x, out, np.int32(m), np.int32(n))
+
+    r, c = np.ogrid[:16, :64]
+    padded = np.pad(x, ((0, 0), (0, 64 - n)))
+    assert np.array_equal(out, np.where((c <= r + m) & (c < n), padded, np.float16(-1)))
+    assert accesses(text) == ["LDG.E.128", "STG.E.128"]
+
+
+def test_vectors_that_a_bound_of_the_array_cuts_are_not_read_as_a_whole():
+    by_diagonal, by_both = accesses(rows_up_to("%last")), accesses(rows_up_to("%ms"))
+
+    assert by_diagonal.count("LDG.E.U16") == 0
+    assert by_both.count("LDG.E.U16") == 7
+
+
 BOUNDS = {
     "upper": "%mask = lt %i, %ns", "upper, included": "%mask = le %i, %ns",
     "turned round": "%mask = gt %ns, %i",

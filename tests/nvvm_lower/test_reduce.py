@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from kernels import emulated, kernel
 
+from blocknumba.nvvm_lower.ops.reduce import in_tree
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import DTYPES
 from blocknumba.tile_ir.ops.reduce import KINDS
@@ -156,3 +157,23 @@ def test_a_reduction_of_a_reduction_counts_each_element_once():
     emulated(tile_kernel((8, 128), "float32", body, (), "float32"), 1, x, out)
 
     assert out[0] == x.sum()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 64])
+def test_few_partial_results_wait_for_others(count):
+    waiting, most = set(), 0
+
+    def combine(a, b):
+        nonlocal most
+        waiting.difference_update((a, b))
+        waiting.add((a, b))
+        most = max(most, len(waiting))
+        return a, b
+
+    level = list(range(count))
+    while len(level) > 1:
+        pairs = list(zip(level[::2], level[1::2]))
+        level = pairs + level[len(pairs) * 2:]
+
+    assert in_tree(list(range(count)), combine) == level[0]
+    assert most <= count.bit_length()

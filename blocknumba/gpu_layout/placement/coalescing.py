@@ -107,7 +107,8 @@ class Accesses:
     def __init__(self, fn: Function, options: LayoutOptions):
         self._options = options
         self._infos = AxisInfos(fn)
-        self._strides = LikelyStrides(fn, self._infos)
+        self._strides = {of_stores: LikelyStrides(fn, self._infos, of_stores)
+                         for of_stores in (False, True)}
         self._accesses: dict[Op, _Access] = {}
         self._components = _Components()
         reduced: list[tuple[Value, Op]] = []
@@ -177,7 +178,8 @@ class Accesses:
         shape, strides = pointer.type.shape, ()
         runs = [min(axis.contiguity, extent) for axis, extent in zip(axes, shape, strict=True)]
         if max(runs) == 1:
-            strides = tuple(self._strides.of(pointer, axis) for axis in range(len(shape)))
+            likely = self._strides[not op.opdef.has(READS)]
+            strides = tuple(likely.of(pointer, axis) for axis in range(len(shape)))
         order = tuple(sorted(
             reversed(range(len(axes))),
             key=lambda axis: (-runs[axis], shape[axis] == 1, strides[axis] or FAR) if strides

@@ -8,6 +8,9 @@ branch, to move its elements one by one.
 
     mask      T T T T | T T T T | T T F F | F F F F
     vectors    whole     whole      cut      none
+
+A vector that is cut where a position meets a position (columns up to the row), not a bound of the
+array, is read as a whole, and of its elements those are taken that the mask wants.
 """
 
 from __future__ import annotations
@@ -52,23 +55,61 @@ def guarded_load(emitter: Emitter, dtype: DType, pointers: Registers, masks: Reg
 
     Threads that hold a cut vector read its elements again, but for the last ones of one mask.
     """
-    body, vector = emitter.body, widths.vector
-    whole = [element for first in range(0, len(masks), vector)
-             for element in global_memory.load(
-                 emitter, dtype, pointers[first:first + vector], _whole(masks, first, vector),
-                 others[first:first + vector], vector, hints)]
-    words = _packed(emitter, dtype, whole, vector)
+    vector = widths.vector
+    whole = _load_vectors(emitter, dtype, pointers, masks, others, vector, vector - 1, hints)
+
+    def again() -> Registers:
+        remaining, elements = _not_moved(masks, widths), list(whole)
+        loaded = global_memory.load(emitter, dtype, *_at(remaining, pointers, masks, others),
+                                    widths.uniform, hints)
+        for register, element in zip(remaining, loaded, strict=True):
+            elements[register] = element
+        return elements
+
+    return _where(emitter, _is_cut(emitter, masks, vector), dtype, whole, again, vector)
+
+
+def load_whole(emitter: Emitter, dtype: DType, pointers: Registers, masks: Registers,
+               others: Registers, vector: int, hints: Hints) -> Registers:
+    """The elements at pointers; where masks are false, others: cut vectors are read as a whole.
+
+    So threads wait for memory once.  An aligned vector is in one page with its first element.
+    """
+    loaded = _load_vectors(emitter, dtype, pointers, masks, others, vector, 0, hints)
+    result: Registers = []
+    for first in range(0, len(masks), vector):
+        run = slice(first, first + vector)
+        choose = partial(_chosen, emitter, dtype, masks[run], loaded[run], others[run])
+        is_cut = _is_cut(emitter, masks[run], vector)
+        result += _where(emitter, is_cut, dtype, loaded[run], choose, vector)
+    return result
+
+
+def _chosen(emitter: Emitter, dtype: DType, masks: Registers, elements: Registers,
+            others: Registers) -> Registers:
+    """Elements where masks are true, and others."""
+    return [emitter.body.select(mask, register_type(dtype), element, other)
+            for mask, element, other in zip(masks, elements, others, strict=True)]
+
+
+def _load_vectors(emitter: Emitter, dtype: DType, pointers: Registers, masks: Registers,
+                  others: Registers, vector: int, decides: int, hints: Hints) -> Registers:
+    """Vectors, read where the mask of one of their elements is true, the one that decides."""
+    return [element for first in range(0, len(masks), vector)
+            for element in global_memory.load(
+                emitter, dtype, pointers[first:first + vector],
+                [masks[first + decides]] * vector, others[first:first + vector], vector, hints)]
+
+
+def _where(emitter: Emitter, condition: str, dtype: DType, elements: Registers,
+           patch: Callable[[], Registers], vector: int) -> Registers:
+    """Elements, or in threads where a condition holds what patch writes code for."""
+    body, words = emitter.body, _packed(emitter, dtype, elements, vector)
     before, cut, after = body.block, body.new_label("cut"), body.new_label("after")
-    body.branch_if(_is_cut(emitter, masks, vector), cut, after)
+    body.branch_if(condition, cut, after)
     body.begin_block(cut)
     with body.scope():
-        remaining = _not_moved(masks, widths)
-        elements = list(whole)
-        again = global_memory.load(emitter, dtype, *_at(remaining, pointers, masks, others),
-                                   widths.uniform, hints)
-        for register, element in zip(remaining, again, strict=True):
-            elements[register] = element
-        patched = _packed(emitter, dtype, elements, vector)
+        patched = _packed(emitter, dtype, patch(), vector)
     body.branch(after)
     body.begin_block(after)
     merged = []
@@ -88,8 +129,8 @@ def guarded_store(emitter: Emitter, dtype: DType, pointers: Registers, values: R
     vector = widths.vector
     for first in range(0, len(masks), vector):
         global_memory.store(emitter, dtype, pointers[first:first + vector],
-                            values[first:first + vector], _whole(masks, first, vector), vector,
-                            hints)
+                            values[first:first + vector],
+                            [masks[first + vector - 1]] * vector, vector, hints)
     with cut_vectors(emitter, masks, widths) as remaining:
         global_memory.store(emitter, dtype, *_at(remaining, pointers, values, masks),
                             widths.uniform, hints)
@@ -106,11 +147,6 @@ def cut_vectors(emitter: Emitter, masks: Registers, widths: Widths) -> Iterator[
         yield _not_moved(masks, widths)
     body.branch(after)
     body.begin_block(after)
-
-
-def _whole(masks: Registers, first: int, vector: int) -> Registers:
-    """Masks under which a vector moves as a whole: that of its last element."""
-    return [masks[first + vector - 1]] * vector
 
 
 def _not_moved(masks: Registers, widths: Widths) -> list[int]:
@@ -183,6 +219,8 @@ def _(emitter: Emitter, op: Op, pointers: Registers, masks: Registers | None = N
     _remark(emitter, op, width, guarded)
     if guarded <= width:
         return global_memory.load(emitter, dtype, pointers, masks, others, width, hints)
+    if _width(op, partial(emitter.axis_infos.whole_width, op.pointer, op.mask)) == guarded:
+        return load_whole(emitter, dtype, pointers, masks, others, guarded, hints)
     widths = Widths(guarded, width)
     return guarded_load(emitter, dtype, pointers, masks, others, widths, hints)
 

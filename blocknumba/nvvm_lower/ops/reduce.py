@@ -42,7 +42,7 @@ def reduced(emitter: Emitter, dtype: DType, x: Registers, layout: LinearLayout, 
     plan = reduction_plan(layout, axis)
     result = []
     for group in plan.groups:
-        value = _tree([x[register] for register in group], combine)
+        value = in_tree([x[register] for register in group], combine)
         for mask in plan.lane_masks:
             value = combine(value, from_lane_xor(emitter, wide, value, mask))
         result.append(value if wide == dtype else narrow(emitter, dtype, value))
@@ -61,19 +61,22 @@ def arg_reduced(emitter: Emitter, dtype: DType, x: Registers, indices: Registers
     values, found = [], []
     for group in plan.groups:
         pairs = [(x[register], indices[register]) for register in group]
-        pair = _tree(pairs, best.of_neighbours) if is_sorted else best.of_any(pairs)
+        pair = in_tree(pairs, best.of_neighbours) if is_sorted else best.of_any(pairs)
         value, index = best.of_lanes(*pair, plan.lane_masks)
         values.append(value)
         found.append(index)
     return values, found
 
 
-def _tree(values: list[T], combine: Callable[[T, T], T]) -> T:
-    """Combine neighbours until one is left: short chains of dependence, small rounding errors."""
-    while len(values) > 1:
-        paired = [combine(a, b) for a, b in zip(values[::2], values[1::2])]
-        values = paired + values[len(paired) * 2:]
-    return values[0]
+def in_tree(values: list[T], combine: Callable[[T, T], T]) -> T:
+    """Combine neighbours, then pairs: short chains of dependence, small rounding errors.
+
+    One half before the other, so that few results wait for others in registers.
+    """
+    if len(values) == 1:
+        return values[0]
+    half = 1 << (len(values) - 1).bit_length() - 1
+    return combine(in_tree(values[:half], combine), in_tree(values[half:], combine))
 
 
 class _Best:
@@ -107,10 +110,10 @@ class _Best:
         if len(pairs) == 1:
             return pairs[0]
         values = [self._wide(value) for value, _ in pairs]
-        best = _tree(values, self._of_values)
+        best = in_tree(values, self._of_values)
         indices = [self._if_best(value, best, index)
                    for value, (_, index) in zip(values, pairs, strict=True)]
-        return self._narrow(best), _tree(indices, self._lower)
+        return self._narrow(best), in_tree(indices, self._lower)
 
     def of_lanes(self, value: str, index: str, masks: tuple[int, ...]) -> Indexed:
         """The best of the lanes that masks connect, in all of them."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from blocknumba.tile_ir.analysis.axis import Axis, AxisInfo, power_of_two_in, unit_of, unknown
+from collections.abc import Iterator
+
+from blocknumba.tile_ir.analysis.axis import (
+    MAX_DIVISIBILITY, Axis, AxisInfo, power_of_two_in, unit_of, unknown,
+)
 from blocknumba.tile_ir.analysis.axis_rules import RULES, of_elements, of_unknown_op
 from blocknumba.tile_ir.analysis.ranges import Ranges
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
+from blocknumba.tile_ir.ir.opdef import PURE
 from blocknumba.tile_ir.ir.uses import carried
 from blocknumba.tile_ir.ops.views import elements, raised_elements
 
@@ -39,6 +44,16 @@ class AxisInfos:
         is true for the last.
         """
         return max(1, min(self.access_width(pointer, None, axis), self[mask].axes[axis].bounded))
+
+    def whole_width(self, pointer: Value, mask: Value, axis: int) -> int:
+        """Elements along an axis that one load may take where their mask is true for the first.
+
+        As guarded_width, of masks that end amid so many only where a position is compared with a
+        position (columns up to the row): what follows is in the array, as far as bounds say.
+        """
+        return min(self.guarded_width(pointer, mask, axis), *(
+            self[test].axes[axis].constancy for test in conjuncts(mask)
+            if not _compares_positions(test)), MAX_DIVISIBILITY)
 
     def _region(self, region: Region) -> None:
         for op in region.ops:
@@ -97,6 +112,34 @@ class AxisInfos:
         last = values.args if op.name == "for" else values.following
         for result, value in zip(op.results, last, strict=True):
             self._found[result] = self[value]
+
+
+def conjuncts(mask: Value) -> Iterator[Value]:
+    """The bools that must all be true for a mask to be, as far as it is a conjunction."""
+    if mask.owner is None or mask.owner.name != "and":
+        yield mask
+        return
+    for operand in mask.owner.operands:
+        yield from conjuncts(operand)
+
+
+def _compares_positions(test: Value) -> bool:
+    return (test.owner is not None and test.owner.name in ("lt", "le", "gt", "ge")
+            and all(map(_is_position, test.owner.operands)))
+
+
+def _is_position(value: Value) -> bool:
+    """Whether an integer counts elements of the tile: of an arange, and nothing that is loaded."""
+    met, left = set(), [value]
+    while left:
+        op = left.pop().owner
+        if op is None or op in met:
+            continue
+        if not op.opdef.has(PURE):
+            return False
+        met.add(op)
+        left += op.operands
+    return any(op.name == "arange" for op in met)
 
 
 def axis_info(fn: Function) -> AxisInfos:

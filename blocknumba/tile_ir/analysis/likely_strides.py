@@ -5,6 +5,9 @@ Where nothing says that an axis is contiguous, some axis is probably more so tha
     at = (p // W * W + p % W)[:, None] + (c * stride)[None, :]
           1/64 * 64    + 1 = 2              1 * 64
 
+Places to store to that were loaded next to each other are taken to be sorted, as those of elements
+that are kept, or of tokens by expert; where they are not, no layout is better than another.
+
 A guess serves to choose a layout only, never whether code is right.  A number that is not known is
 taken to be UNKNOWN, times what it is known to be a multiple of; of strides of one array the last
 is taken to be the least, and of scalar arguments the later the lesser.
@@ -22,6 +25,7 @@ from blocknumba.tile_ir.ir.uses import carried, is_loop
 
 UNKNOWN = 64.0  # a size or a stride of which nothing is known
 UNIT = 1.5  # the stride of an array's last axis, which is 1 in most if it may be
+SORTED = 1.0  # of sorted places
 FAR = 2.0 ** 40  # of what is loaded, or computed in any other way
 NEARER = 0.999  # of an argument, by the stride of the one before it
 
@@ -32,10 +36,11 @@ class LikelyStrides:
     """The likely stride of each integer or pointer tile of a function along each axis.
 
     In elements of what pointers point to; 0 where all elements are equal.
+    of_stores: whether the pointers are stored to, so that loaded places are taken to be sorted.
     """
 
-    def __init__(self, fn: Function, infos: AxisInfos):
-        self._infos = infos
+    def __init__(self, fn: Function, infos: AxisInfos, of_stores: bool = False):
+        self._infos, self._of_stores = infos, of_stores
         self._initial: dict[Value, Value] = {}
         for op in walk(fn.body):
             if is_loop(op):
@@ -80,6 +85,10 @@ class LikelyStrides:
             return self.size(value.owner.x) * self.size(value.owner.y)
         return self._unknown(value)
 
+    def are_sorted(self, op: Op, axis: int) -> bool:
+        """Whether what a load brings is taken to be places in order, to store to."""
+        return self._of_stores and self._infos[op.pointer].axes[axis].contiguity > 1
+
     def _size_of_parameter(self, argument: Value, parameter: object, place: int) -> float:
         may_be_one = parameter.kind == "stride" and parameter.divisibility == 1
         if may_be_one and parameter.axis == self._last[parameter.argument]:
@@ -107,6 +116,10 @@ def _quotient(strides: LikelyStrides, op: Op, axis: int) -> float:
     if strides.of(op.y, axis):
         return FAR
     return strides.of(op.x, axis) / max(strides.size(op.y), 1.0)
+
+
+def _loaded(strides: LikelyStrides, op: Op, axis: int) -> float:
+    return SORTED if strides.are_sorted(op, axis) else FAR
 
 
 def _same(strides: LikelyStrides, op: Op, axis: int) -> float:
@@ -146,5 +159,5 @@ _RULES = OpTable[Rule]("likely stride", {
     **dict.fromkeys(("floordiv", "truncdiv"), _quotient),
     **dict.fromkeys(("mod", "truncmod", "cast", "broadcast"), _same),
     **dict.fromkeys(("minimum", "maximum", "select"), _greatest),
-    "reshape": _reshaped, "transpose": _transposed,
+    "load": _loaded, "reshape": _reshaped, "transpose": _transposed,
 })
