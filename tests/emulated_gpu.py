@@ -25,7 +25,6 @@ def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, o
     options = kernel.options.override(changes)
     extents = resolve_grid(grid, kernel.signature, bound, options)
     call = _prepare(kernel, bound, options, target)
-    call.require_writable()
     machine = call.compiled.machine
     if all(extents):
         blocks = (extents[0] * machine.cluster, *extents[1:])
@@ -36,11 +35,20 @@ def launch(kernel: Kernel, grid: object, arguments: tuple, keywords: dict[str, o
     return call.compiled
 
 
+def compiled(kernel: Kernel, arguments: tuple, keywords: dict[str, object],
+             target: str = "sm_90a") -> Compiled:
+    """The code of such a launch, which is not run."""
+    bound, changes = kernel.signature.bind(arguments, keywords)
+    return _prepare(kernel, bound, kernel.options.override(changes), target).compiled
+
+
 def _prepare(kernel: Kernel, bound: dict, options: object, target: str) -> Call:
     """The call as it is prepared where there is a GPU of this kind."""
     with (mock.patch.object(kernel_module, "device_of", lambda *_: (object(), 0)),
           mock.patch.object(kernel_module, "target_of", lambda *_: Target.parse(target))):
-        return kernel.prepare(bound, options)
+        call = kernel.prepare(bound, options)
+    call.require_writable()
+    return call
 
 
 @cache

@@ -3,9 +3,11 @@
     python tests/conformance/kernel_fuzzer.py --on cpu --count 1000 --seed 1 --processes 2
     python tests/conformance/kernel_fuzzer.py --on interpreter emulator --count 200
     python tests/conformance/kernel_fuzzer.py --on gpu --count 10000 --processes 15
+    python tests/conformance/kernel_fuzzer.py --on compiler --count 2000
 
 Each kernel is run by NumPy alone and on the devices named; ints, bools and exact floats must be the
 same, others as near as their functions are.  A kernel that differs is printed, whole and shortened.
+The compiler makes machine code for sm_90a, with no GPU, and nothing is run.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from shortening import shortened  # noqa: E402
 import blocknumba as bn  # noqa: E402
 import blocknumba.triton  # noqa: E402
 
-DEVICES = ("interpreter", "cpu", "emulator", "gpu")
+DEVICES = ("interpreter", "cpu", "emulator", "gpu", "compiler")
 SHOWN_EVERY = 100  # kernels
 
 
@@ -155,6 +157,8 @@ class GeneratedKernel:
                  for name, values in arrays.items()}
         before = {name: place.around() for name, place in there.items()}
         self._launch(device, {name: place.view for name, place in there.items()})
+        if device == "compiler":
+            return ""
         for out in self.outputs:
             if problem := _compared(out, there[out.name].view, self.expected[out.name]):
                 return f"{device}: {problem}"
@@ -165,9 +169,12 @@ class GeneratedKernel:
 
     def _launch(self, device: str, arrays: dict[str, np.ndarray]) -> None:
         kernel = bn.jit(self._function(bn))
-        given = [parameter.argument(arrays) for parameter in self.parameters]
+        given = tuple(parameter.argument(arrays) for parameter in self.parameters)
         if device == "emulator":
-            emulated_gpu.launch(kernel, self.grid, tuple(given), self.options)
+            emulated_gpu.launch(kernel, self.grid, given, self.options)
+            return
+        if device == "compiler":
+            emulated_gpu.compiled(kernel, given, self.options)
             return
         options = self.options | {"interpreter": {"interpret": True}, "cpu": {"device": "cpu"},
                                   "gpu": {}}[device]

@@ -11,6 +11,8 @@ from numpy_functions import FUNCTIONS
 from numpy_tiles import Tile
 from shortening import shortened
 
+from blocknumba.emulator import Module
+
 TESTS, PER_TEST = 4, 4  # kernel_fuzzer.py runs thousands
 DEVICES = {"interpreter": PER_TEST, "cpu": PER_TEST // 2, "emulator": PER_TEST // 2}  # kernels
 
@@ -39,6 +41,13 @@ def test_generated_kernels_give_on_a_gpu_what_numpy_gives():
     for seed in range(first, first + 20):
         for problem in check(seed, ("gpu",)).failures.values():
             pytest.fail(failure_text(seed, problem, ("gpu",)), pytrace=False)
+
+
+def test_kernels_are_compiled_alone(monkeypatch):
+    monkeypatch.setattr(Module, "launch", None)
+
+    assert not check(1, ("compiler",)).failures
+    assert check(1, ("emulator",)).failures
 
 
 def test_the_same_seed_is_the_same_kernel():
