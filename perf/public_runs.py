@@ -15,11 +15,12 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 import triton as theirs
 import triton.language as their_language
 from public_variants import ieee_products, is_explained
-from triton.runtime.interpreter import InterpretedFunction
+from triton.runtime import interpreter
 
 from blocknumba.errors import BlockError, RaceError
 from blocknumba.tile_ir.ir.types import DType
@@ -93,8 +94,9 @@ class Launch:
             # of the process alone: the interpreter leaves Triton's language changed
             theirs.knobs.runtime.interpret = True
             theirs.runtime.JITFunction.__call__ = lambda self, *arguments, **named: (
-                InterpretedFunction(self.fn)(*arguments, **named))
-            self.on(InterpretedFunction(self.theirs.fn), arrays)
+                interpreter.InterpretedFunction(self.fn)(*arguments, **named))
+            interpret_as_compiled()
+            self.on(interpreter.InterpretedFunction(self.theirs.fn), arrays)
 
         return arrays, apart(run)
 
@@ -166,6 +168,37 @@ def cpu_result(launch: Launch) -> tuple[str, str]:
     interpreted, error = launch.on_cpu(launch.ours, device="cpu", interpret=True)
     ours = error or compared(found, interpreted, launch.start)
     return "ok", f"{run}; our interpreter and native code: {ours}"
+
+
+def interpret_as_compiled() -> None:
+    """Let Triton's interpreter compute what Triton's code does, where it has other numbers.
+
+    It truncates to bfloat16, loses carries and overflows in 8-bit floats, and keeps NaNs in
+    maxima and minima that leave them out.
+    """
+    by_interpreter = interpreter._convert_float
+
+    def converted(values: np.ndarray, source: object, target: object,
+                  rounding: object) -> np.ndarray:
+        is_narrowed = target.primitive_bitwidth < source.primitive_bitwidth
+        if not is_narrowed or rounding == interpreter._ir.ROUNDING_MODE.RTZ:
+            return by_interpreter(values, source, target, rounding)
+        return to_nearest(values, _TORCH[source.name], _TORCH[target.name])
+
+    interpreter._convert_float = converted
+    builder = interpreter.InterpreterBuilder
+    builder.create_maxnumf = lambda self, x, y: self.binary_op(x, y, np.fmax)
+    builder.create_minnumf = lambda self, x, y: self.binary_op(x, y, np.fmin)
+
+
+def to_nearest(values: np.ndarray, source: torch.dtype, target: torch.dtype) -> np.ndarray:
+    """Floats, or their bits, as the bits of narrower ones; 8-bit ones are finite or NaN."""
+    words = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    wide = torch.from_numpy(values.copy().view(f"i{source.itemsize}")).view(source)
+    if target.itemsize == 1:
+        wide = wide.float().clamp(-torch.finfo(target).max, torch.finfo(target).max)
+    narrow = wide.to(target).view(words[target.itemsize])
+    return narrow.numpy().view(f"u{target.itemsize}")
 
 
 def apart(action: Callable[[], None]) -> str:
