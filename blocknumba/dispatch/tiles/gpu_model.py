@@ -146,8 +146,12 @@ def _products(work: Work, programs: Numbers, machine: Machine,
     total = there.each * one + np.ceil(there.each / there.resident) * rest + (
         work.unevenness - 1) * one
     memory = _memory(work, programs, machine, arrays)
-    return np.where(there.possible, np.maximum(total, memory) + HIDDEN * np.minimum(total, memory),
-                    IMPOSSIBLE)
+    return np.where(there.possible, _overlapping(total, memory), IMPOSSIBLE)
+
+
+def _overlapping(one: Numbers, other: Numbers) -> Numbers:
+    """Cycles of two things that are done at the same time."""
+    return np.maximum(one, other) + HIDDEN * np.minimum(one, other)
 
 
 def _iterations(work: Work, looped: list[Task], there: _Residence, target: Target) -> Numbers:
@@ -167,7 +171,7 @@ def _iterations(work: Work, looped: list[Task], there: _Residence, target: Targe
     turns = np.maximum(tallest * WARPGROUP / there.warps / WGMMA_ROWS, 1)
     groups = np.maximum(resident * there.warps / WARPGROUP / turns, 1)
     both = np.maximum(multiplied, computed) + np.minimum(multiplied, computed) / groups
-    ahead = np.maximum(np.maximum(both, fetched), waiting / resident)
+    ahead = np.maximum(_overlapping(both, fetched), waiting / resident)
     # with two stages the next tile is fetched when the last one is multiplied
     in_turn = (multiplied + fetched + computed + steps * LATENCY) / resident
     one = np.where(there.stages > 2, ahead, np.maximum(ahead, in_turn))

@@ -10,8 +10,9 @@ extent:
 
 The numbers of all candidates are evaluated at once, as arrays.
 
-An extent beyond the array's along its axis gives one tile there, not a fraction of one: loops over
-tiles have as many iterations as if the extent were the array's.
+A power of iterations is a whole number.  The last tile along an axis of an array counts as one,
+however little of it is inside: loops over tiles have as many iterations as if the array ended with
+a tile.
 """
 
 from __future__ import annotations
@@ -50,31 +51,47 @@ def scaled(works: Sequence[Work], candidates: np.ndarray) -> Work | None:
     whole = np.round(powers)
     powers = np.where(np.abs(powers - whole) < NEARLY, whole, powers)
     extents = np.array(probes(candidates.shape[1])[0])
+    for column in _counts(first, numbers.shape[1]):
+        powers[:, column] = whole[:, column]
     found = numbers[0] * 2.0 ** (np.log2(candidates / extents) @ powers)
-    found *= _least_tiles(first, powers, found)
+    found *= _whole_tiles(first, powers, found, numbers[0])
     rows = iter(found.T)
     return _rebuilt(first, lambda _: next(rows))
 
 
-def _least_tiles(work: Work, powers: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Factors of the numbers of all candidates: those of loops over tiles, where an extent goes
-    beyond the array.
+def _counts(work: Work, size: int) -> list[int]:
+    """The columns of iterations, of so many columns."""
+    columns = iter(range(size))
+    loops = _rebuilt(work, lambda _: next(columns)).loops
+    return [column for loop in loops for column in (loop.trips, loop.most)]
+
+
+def _whole_tiles(work: Work, powers: np.ndarray, found: np.ndarray,
+                 probed: np.ndarray) -> np.ndarray:
+    """Factors of the numbers of all candidates: those of loops over tiles of which the last one
+    goes beyond the array.
 
     powers: (extents, numbers).   found: (candidates, numbers), without the factors.
+    probed: the numbers of the first probe, whose iterations have been counted.
     """
     columns = iter(range(found.shape[1]))
     numbered = _rebuilt(work, lambda _: next(columns))
-    beyond = np.ones((len(found), len(powers)))  # tile by array along the axes of each extent
+    padded = np.ones((len(found), len(powers)))  # by the array, along the axes of each extent
     for task in numbered.of("load", "store"):
         for size, limit in zip(task.shape, task.limits):
-            whole = np.maximum(found[:, limit], 1)  # of an empty array too
-            ratio = np.maximum(found[:, size] / whole, 1)[:, None]
-            beyond = np.maximum(beyond, np.where(powers[:, size] == 1, ratio, 1))
+            factors = _padded(found, size, limit) / _padded(probed, size, limit)
+            padded = np.where(powers[:, size] == 1, np.maximum(padded, factors[:, None]), padded)
     factors = np.ones_like(found)
-    for loop in numbered.loops:
-        for column in (loop.trips, loop.most):
-            factors[:, column] = np.where(powers[:, column] == -1, beyond, 1).prod(axis=1)
+    for column in _counts(work, found.shape[1]):
+        factors[:, column] = np.where(powers[:, column] == -1, padded, 1).prod(axis=1)
     return factors
+
+
+def _padded(numbers: np.ndarray, size: int, limit: int) -> np.ndarray:
+    """Extent of all tiles along an axis by that of the array.   size, limit: columns."""
+    tile, whole = numbers[..., size], np.maximum(numbers[..., limit], 1)  # of an empty array too
+    whole = np.where(np.isfinite(whole), whole, tile)  # of an axis whose end is not known
+    return np.ceil(whole / tile) * tile / whole
 
 
 def _structure(work: Work) -> tuple:

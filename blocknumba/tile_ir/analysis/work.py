@@ -81,7 +81,8 @@ class Task:
 class Loop:
     """A loop: the index of the one around it, -1 for none, and its number of iterations.
 
-    trips: the mean of programs; not rounded, so that it is in proportion to the step.
+    trips: the mean of programs, in proportion to the step: iterations are rounded up only where
+    programs take turns, as then each one's rest is another one's iteration.
     most: of the program that has most.
     """
 
@@ -170,7 +171,10 @@ class _Reader:
         if all(bound is not None for bound in bounds):
             start, stop, step = (bound.astype(np.int64) for bound in bounds)
             counts = np.maximum((stop - start) / np.where(step == 0, 1, step), 0)
-            trips, most = float(counts.mean()), float(counts.max())
+            most = float(counts.max())
+            if 0 < np.ptp(start) < step.min():  # programs take turns: all of them do all
+                counts = np.ceil(counts)
+            trips = float(counts.mean())
             middle = (start + counts.astype(np.int64) // 2 * step).astype(bounds[0].dtype)
         if middle is not None:
             counter, *_ = region.args
