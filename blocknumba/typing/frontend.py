@@ -155,8 +155,9 @@ def _build(python_function: types.FunctionType, argument_types: Mapping[str, Arg
             context.read_only = _read_only(python_function, bound)
         _emit(context, inferer, bound)
         context.emit("return")
-    return Function(python_function.__name__, parameters.descriptions, body, location,
-                    remarks=tuple(context.scalar_functions.remarks))
+    attrs = {"strides_are_given": True} if options.dialect == TRITON_NAME else {}
+    return Function(python_function.__name__, parameters.descriptions, body, location, attrs,
+                    tuple(context.scalar_functions.remarks))
 
 
 def _read_only(python_function: types.FunctionType, bound: Mapping[str, object]) -> set[Value]:

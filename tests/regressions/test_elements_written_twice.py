@@ -37,6 +37,18 @@ def at_rows_that_overlap(h, places):
 
 
 @bn.jit
+def at_rows_of_a_step(h, places):
+    i = bn.arange(0, 8)[:, None] * (places[0] % 3) + bn.arange(0, 8)
+    h[i] = h[i] * 2 + 1
+
+
+@bn.jit
+def at_pointers_of_a_step(h, places):
+    i = bn.arange(0, 8)[:, None] * (places[0] % 3) + bn.arange(0, 8)
+    bn.store(h + i, bn.load(h + i) * 2 + 1)
+
+
+@bn.jit
 def at_repeated_indices(h, places):
     i = bn.broadcast_to(bn.arange(0, 8)[:, None], (8, 8))
     h[i] = h[i] * 2 + 1
@@ -51,7 +63,8 @@ def with_another_store(h, places):
 
 
 KERNELS = (at_indices_of_an_array, in_place, at_clamped_indices, at_quotients,
-           at_rows_that_overlap, at_repeated_indices, with_another_store)
+           at_rows_that_overlap, at_rows_of_a_step, at_pointers_of_a_step, at_repeated_indices,
+           with_another_store)
 
 
 GPU = {"num_warps": 2, "num_stages": 1}

@@ -78,9 +78,7 @@ class Grouping:
 
         Of elements that are written twice, the second would read what the first one wrote.
         """
-        address = self.affine[write.pointer]
-        return (load.pointer is write.pointer and isinstance(address, AffineExpression)
-                and address.differs_everywhere(write.pointer.type.shape))
+        return load.pointer is write.pointer and self.affine.differ(write.pointer)
 
     def _loads(self, store: Op) -> Loads:
         """The loads that the nest of a store does."""

@@ -26,7 +26,6 @@ from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.analysis.affine import AffineExpressions
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.analysis.iteration_step import iteration_step
-from blocknumba.tile_ir.analysis.polynomial import AffineExpression
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import READS, WRITES, attribute
@@ -287,19 +286,14 @@ class _Finder:
             return ""  # the first thread does both
         if same and earlier.layout is not None and earlier.layout == later.layout:
             masks = replication(earlier.layout)
-            if not masks.lane and not masks.warp and self._differ(later.buffer):
+            if not masks.lane and not masks.warp and self._affine.differ(
+                    later.buffer, bool(self._function.attrs.get("strides_are_given"))):
                 return ""
         return PROGRAM
 
     @cached_property
     def _affine(self) -> AffineExpressions:
         return AffineExpressions(self._function)
-
-    def _differ(self, pointers: Value) -> bool:
-        """Whether each element of a tile is known to be another one in memory."""
-        found = self._affine[pointers]
-        return isinstance(found, AffineExpression) and found.differs_everywhere(
-            pointers.type.shape)
 
 
 def _arguments(region: Region) -> set[Value]:

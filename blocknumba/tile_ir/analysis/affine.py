@@ -56,6 +56,23 @@ class AffineExpressions:
             value = value.owner.x
         return self.parameters.get(value)
 
+    def differ(self, pointers: Value, strides_are_given: bool = False) -> bool:
+        """Whether no two elements of a tile of pointers are equal: rows of arrays do not overlap.
+
+        strides_are_given: nor do rows that are any steps of run time apart.
+        """
+        found = self[pointers]
+        return (isinstance(found, AffineExpression)
+                and found.differs_everywhere(pointers.type.shape)
+                and (strides_are_given or all(map(self._is_stride, found.steps))))
+
+    def _is_stride(self, step: Polynomial) -> bool:
+        """Whether a step is known, or a multiple of an array's."""
+        parameters = ([self.parameter(atom) for atom in monomial] for monomial, _ in step.terms)
+        return step.number is not None or all(
+            any(one is not None and one.kind == "stride" for one in factors)
+            for factors in parameters)
+
     def fits_32_bits(self, number: Polynomial) -> bool:
         """Whether a polynomial is the base of an int32, or narrower integer, of the function."""
         return number in self._narrow

@@ -143,9 +143,8 @@ class AffineExpression:
         return not any(self.steps)
 
     def differs_everywhere(self, shape: Sequence[int]) -> bool:
-        """Whether no two elements of a tile of that shape are equal.
-
-        Steps that are not known are those of an array, whose rows do not overlap.
+        """Whether no two elements of a tile of that shape are equal, if steps that are not known
+        are those of an array, whose rows do not overlap.
         """
         known = sorted((abs(step.number), extent) for step, extent
                        in zip(self.steps, shape, strict=True)

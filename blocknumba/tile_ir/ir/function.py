@@ -186,7 +186,8 @@ class Function:
     attrs: decisions of passes for the kernel as a whole.  A name is written by the pass that
         decides it and kept by all others: cluster (blocks of a program), dot_registers (registers
         of a thread that overlapping dots need), resident_programs (that share a multiprocessor),
-        shared_bytes (of a block).
+        shared_bytes (of a block), strides_are_given (typing, of Triton's dialect: steps of run time
+        are strides of arrays, whose rows do not overlap).
     remarks: of the decisions of passes, in the order of the passes.
     """
 
