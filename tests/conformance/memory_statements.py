@@ -73,10 +73,16 @@ def _place(m, array: Input | Output, shape: tuple[int, ...]) -> tuple[str, str]:
     if kind < 0.2:
         return f"{array.name}.T", ", ".join([*spans[::-1], first])
     if kind < 0.35 and shape:
-        cuts = [m.pick([":", ":", "1:", ":-1", f"{m.pick(m.numbers)}:", "::-1",
-                        f":{m.pick(m.unknown_numbers)} + 9"]) for _ in array.shape]
+        cuts = [_slice(m) for _ in array.shape]
         return f"{array.name}[{', '.join(cuts)}]", ", ".join([first, *spans])
     return array.name, ", ".join([first, *spans])
+
+
+def _slice(m) -> str:
+    """The text of a slice, of a length that is known or not, and is not that of a tile."""
+    number = m.pick(m.numbers)
+    return m.pick([":", ":", "1:", ":-1", f"{number}:", "::-1", f":{m.pick(m.unknown_numbers)} + 9",
+                   ":11", "1:13", f"{number}:{number} + 11"])
 
 
 def _gathers(m, array: Input, other: int) -> list[str]:

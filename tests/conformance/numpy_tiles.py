@@ -97,7 +97,14 @@ class Tile:
         raise TypeError("tiles are not iterated over")
 
     def __getitem__(self, index: object) -> Tile:
-        return Tile(self.array[index])
+        """Elements in a span, the last of an index, that are outside are 0."""
+        *before, last = index if isinstance(index, tuple) else (index,)
+        if not isinstance(last, Span):
+            return Tile(self.array[index])
+        indices, axis = last.index.array, len(before)
+        inside = (indices >= 0) & (indices < self.shape[axis])
+        found = np.moveaxis(np.take(self.array, np.where(inside, indices, 0), axis), axis, -1)
+        return Tile(np.moveaxis(np.where(inside, found, np.zeros((), self.dtype)), -1, axis))
 
     def __neg__(self) -> Tile:
         return tile(np.negative(self.array))

@@ -69,7 +69,11 @@ def sliced(m):
                   str(m.random.randint(0, extent - 1)), f"{extent // 4}:{extent // 4 * 3}"])
     if own.count(":") == 1 and extent < 4 and own[0] != ":" and own[-1] != ":":
         return None
-    return Made(f"{x.name}[{', '.join([':'] * axis + [own])}]", x.facts)
+    facts = x.facts
+    if m.chance(0.1) and x.size:
+        own = f"bn.span({m.pick(m.numbers)}, {m.pick([extent, extent // 2])})"
+        facts = with_zero(facts)
+    return Made(f"{x.name}[{', '.join([':'] * axis + [own])}]", facts)
 
 
 @recipe(3)
