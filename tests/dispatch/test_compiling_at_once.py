@@ -9,7 +9,7 @@ import pytest
 import blocknumba as bn
 
 from blocknumba.dispatch.compile import compilation
-from blocknumba.dispatch.launch import kernel as kernel_module
+from blocknumba.dispatch.compile import kernel_code
 
 pytest.importorskip("cuda.bindings")
 SIZES = (64, 128, 256, 512)
@@ -47,13 +47,13 @@ def test_threads_compile_what_one_thread_compiles():
 
 def test_threads_that_want_the_same_code_compile_it_once(monkeypatch):
     compilations = []
-    compile_function = kernel_module.compile_function
+    load_or_compile = kernel_code.load_or_compile
 
     def counted(*arguments):
         compilations.append(arguments)
-        return compile_function(*arguments)
+        return load_or_compile(*arguments)
 
-    monkeypatch.setattr(kernel_module, "compile_function", counted)
+    monkeypatch.setattr(kernel_code, "load_or_compile", counted)
     kernel = make_softmax()
 
     with ThreadPoolExecutor(4) as pool:

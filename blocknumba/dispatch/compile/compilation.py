@@ -16,8 +16,8 @@ from blocknumba.nvvm_lower.toolchain import libraries
 from blocknumba.settings import SETTINGS, Settings
 
 
-def compile_function(function: FunctionType, specialization: Specialization,
-                     constants: Mapping[str, object]) -> Compiled:
+def load_or_compile(function: FunctionType, specialization: Specialization,
+                    constants: Mapping[str, object]) -> Compiled:
     """The code of a kernel, from the disk cache, or compiled and saved there.
 
     constants: the values whose keys are in the specialization.

@@ -198,15 +198,6 @@ def target_of(driver: Driver, device: int) -> Target:
     return Target.of_capability(driver.capability(device))
 
 
-def processor_of(options: Options) -> str | None:
-    """The CPU that a kernel is compiled for; None for the interpreter."""
-    if options.interpret or options.debug or SETTINGS.interpret:
-        return None
-    # here and not above: launches on a GPU need no llvmlite
-    from blocknumba.cpu_lower.target import host
-    return str(host())
-
-
 def default_target() -> Target | None:
     """The GPU that a launch without arrays goes to; None for the interpreter."""
     driver = find_driver()

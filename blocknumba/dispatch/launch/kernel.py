@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING
 
-from blocknumba.dispatch.compile.captures import Captures, capture, is_settled
-from blocknumba.dispatch.compile.compilation import compile_function
 from blocknumba.dispatch.compile.compiled import Compiled
+from blocknumba.dispatch.compile.kernel_code import KernelCode
 from blocknumba.dispatch.compile.options import Options, require_options
-from blocknumba.dispatch.compile.references import Named
 from blocknumba.dispatch.launch.bound import Bound, LaunchEvent, bind_call
 from blocknumba.dispatch.launch.call import (
-    Arguments, Call, device_of, processor_of, read_arguments, resolve_grid, target_of,
+    Arguments, Call, device_of, read_arguments, resolve_grid, target_of,
 )
-from blocknumba.dispatch.launch.chain import Chain, Link
 from blocknumba.dispatch.launch.driver import find_driver
 from blocknumba.dispatch.torch.dynamo import leave_us_alone
-from blocknumba.dispatch.launch.forks import COMPILATIONS, Lock
 from blocknumba.dispatch.launch.grid import Grid, grid_and_stream
-from blocknumba.dispatch.launch.inspected import Inspected
-from blocknumba.dispatch.launch.launcher import MAX_PLANS, MISSING, generate_launcher
+from blocknumba.dispatch.launch.launcher import MAX_PLANS, generate_launcher
+from blocknumba.dispatch.launch.launchers import Launchers
 from blocknumba.dispatch.launch.nested_calls import NestedCalls
 from blocknumba.dispatch.launch.plan import KeyPlans, Plan
 from blocknumba.dispatch.launch.recent import Key
 from blocknumba.dispatch.launch.signature import Signature, read_signature
 from blocknumba.dispatch.launch.specialize import (
-    Specialization, are_disjoint, arguments_of, frozen_constants, identify, stores_are_apart,
+    Specialization, are_disjoint, arguments_of, stores_are_apart,
 )
 from blocknumba.dispatch.launch.structured import is_structured_class
 from blocknumba.dispatch.torch.tensors import require_no_gradients
 from blocknumba.dispatch.tiles.auto import Auto
 from blocknumba.errors import BlockTypeError, BlockValueError, require
-from blocknumba.nvvm_lower.target import Target
 from blocknumba.settings import SETTINGS
 from blocknumba.tracebacks import called, leave_out_our_frames, without_our_frames
 from blocknumba.typing.dialect import NUMPY_NAME
@@ -45,16 +40,12 @@ from blocknumba.typing.function import own_signature
 if TYPE_CHECKING:
     from blocknumba.dispatch.tiles.chooser import Chooser
 
-MAX_CHAIN = 4  # generated launchers that a call tries before its signature is looked up
-MAX_TRIES = 16  # to see the same grid twice in a row: those that are computed are new objects
-_NOTHING_KEPT = (object(), None)  # yet
-
 Launch = Callable[..., Compiled]
 
 leave_us_alone()  # with the first kernel that there can be, whether Torch comes before or after
 
 
-class Kernel(Inspected, Named):
+class Kernel(KernelCode):
     """A block kernel: `kernel[grid](*arguments)` launches it.
 
     python_function: the decorated function.
@@ -67,37 +58,21 @@ class Kernel(Inspected, Named):
     True
     """
 
-    # slots are what each launch reads: they cost less than the dict of so many attributes
-    __slots__ = ("_front", "_kept", "__dict__", "__weakref__")
+    # a slot is what each launch reads: it costs less than the dict of so many attributes
+    __slots__ = ("_launchers",)
 
     @without_our_frames
-    def __init__(self, function: FunctionType, options: Options = Options()):
-        require(isinstance(function, FunctionType), "jit: given {!r}, accepted a Python function",
-                function)
+    def __init__(self, function: FunctionType, options: Options = Options(),
+                 signature: Signature | None = None):
+        """signature: None for that of the function."""
+        super().__init__(function, options,
+                         signature or read_signature(function, options.dialect))
         functools.update_wrapper(self, function)
         if vars(function):  # inspect would follow what functools.wraps left there
             self.__signature__ = own_signature(function)
-        self.python_function = function
-        self.signature: Signature = read_signature(function, options.dialect)
-        self.options = options
-        self._launchers: dict[tuple, Launch] = {}
-        # called by launches; replaced as call signatures are met
-        self._front: Launch = self._front_launcher
-        self._positional_names = self.signature.positional_names
-        self._rest = self.signature.rest
-        self._maybe_options = frozenset(filter(self.signature.is_option, self.signature.names))
-        # launchers of parameters that may be options take them by position or by name, not both
-        self._chain = Chain(self._any_call, 1 if self._maybe_options else MAX_CHAIN)
-        # the first grid that was asked for twice in a row and its launch, replaced as one
-        self._kept: tuple[object, Launch | None] = _NOTHING_KEPT
-        self._latest: object = _NOTHING_KEPT  # the grid that was asked for before
-        self._tries_left = MAX_TRIES
-        self._compiled: dict[Specialization, Compiled] = {}
-        self._captures: dict[tuple[tuple[str, Hashable], ...], Captures] = {}
-        self._compiling: dict[Specialization, Lock] = {}
-        self._lock = Lock()
+        self._launchers = Launchers(self.signature, self._any_call)
         self._hooks: list[Callable[[LaunchEvent], Callable[[], object] | None]] = []
-        self.nested = NestedCalls(self, Kernel)
+        self.nested = NestedCalls(self, self._launchers, Kernel)
 
     @property
     def __dialect__(self) -> str:
@@ -131,16 +106,17 @@ class Kernel(Inspected, Named):
         grid: int, tuple or list of 1 to 3 ints, or a function of the dict of all arguments and
         options.  stream: None, an int, a stream of CuPy, Torch or Numba.
         """
-        kept, launch = self._kept
+        launchers = self._launchers
+        kept, launch = launchers.kept
         if kept is configuration:
             return launch
         if launch is None:
-            self._keep(configuration)
+            launchers.keep(configuration)
         # a bound method is the cheapest callable with a bound argument
         try:
-            return MethodType(self._front, configuration)
+            return MethodType(launchers.front, configuration)
         except TypeError:  # None, which no method can be bound to; the launch says what is wrong
-            return MethodType(self._front, (configuration,))
+            return MethodType(launchers.front, (configuration,))
 
     @without_our_frames
     def __call__(self, *arguments: object, **keywords: object) -> None:
@@ -194,30 +170,6 @@ class Kernel(Inspected, Named):
                 self.signature.kernel, error=BlockValueError)
         self._hooks.remove(hook)
 
-    def compile(self, specialization: Specialization, constants: Mapping[str, object]) -> Compiled:
-        """The code for a specialization, compiled once however many threads ask.
-
-        constants: the values whose keys are in the specialization.
-        """
-        compiled = self._compiled.get(specialization)
-        if compiled is None:
-            with self._lock:
-                lock = self._compiling.setdefault(specialization, Lock())
-            with lock:  # of this specialization: others compile meanwhile
-                compiled = self._compiled.get(specialization)
-                if compiled is None:
-                    with COMPILATIONS.running():
-                        compiled = self.new_code(specialization, constants)
-                    # else something changed meanwhile: nobody knows what the code has of it
-                    if self.captures(constants).values == specialization.captured:
-                        self._compiled[specialization] = compiled
-        return compiled
-
-    def new_code(self, specialization: Specialization,
-                 constants: Mapping[str, object]) -> Compiled:
-        """The code for a specialization, compiled or read from disk; see compile."""
-        return compile_function(self.python_function, specialization, constants)
-
     def execute(self, call: Call, extents: Grid, stream: object) -> Plan | None:
         """Run a call; see Call.run."""
         return call.run(extents, stream)
@@ -255,36 +207,9 @@ class Kernel(Inspected, Named):
             return compiled
         return self.compile(replace(specialization, numbers_describe=False), arguments.constants)
 
-    def captures(self, constants: Mapping[str, object]) -> Captures:
-        """Globals and other values that the code reads besides its arguments, as they are now.
-
-        constants: of objects among them it reads attributes, of which strings may be the names.
-        """
-        read = {name: value for name, value in constants.items()
-                if isinstance(value, str) or not is_settled(value)}
-        key = tuple((name, identify(value, name)) for name, value in read.items())
-        found = self._captures.get(key)
-        if found is None or not found.is_current():
-            if len(self._captures) >= MAX_PLANS:
-                self._captures.clear()  # objects that never come back must not fill the memory
-            found = self._captures[key] = capture(self.python_function, read)
-        return found
-
-    def specialize(self, arguments: tuple, constants: Mapping[str, object], options: Options,
-                   target: Target | None, disjoint: bool) -> tuple[Specialization, Captures]:
-        """The key of the code for arguments given as (name, Argument) pairs.
-
-        disjoint: no array that is stored to shares memory with another; the interpreter does not
-            care.
-        """
-        frozen = frozen_constants(self.signature, constants)
-        captures = self.captures(constants)
-        processor = processor_of(options) if target is None else None
-        # target and processor say it
-        options = options.override({"interpret": False, "device": None})
-        return Specialization(arguments, frozen, captures.values, options, target,
-                              disjoint and not (target is processor is None),
-                              processor=processor), captures
+    def _variants(self) -> Iterable[KernelCode]:
+        """See KernelCode._variants."""
+        return self, *self.nested.kernels.values()
 
     def remake(self) -> tuple[type, tuple]:
         """See Named.remake."""
@@ -293,15 +218,6 @@ class Kernel(Inspected, Named):
     def __repr__(self) -> str:
         return f"<kernel {self.signature.kernel}({', '.join(self.signature.names)})>"
 
-    def _front_launcher(self, configuration: object, /, *arguments: object,
-                     stream: object = None, **keywords: object) -> Compiled:
-        """Call the front launcher: for `kernel[grid]` made before the kernel had one."""
-        try:
-            return self._chain.front(configuration, *arguments, stream=stream, **keywords)
-        except Exception as error:
-            leave_out_our_frames(error)
-            raise
-
     def _any_call(self, configuration: object, /, *arguments: object,
                   stream: object = None, **keywords: object) -> Compiled:
         """Launch a call of any signature: look its launcher up.
@@ -309,64 +225,15 @@ class Kernel(Inspected, Named):
         arguments, keywords: some may be MISSING.
         """
         try:
-            launcher, arguments, keywords = self._looked_up(arguments, keywords)
+            arguments, keywords = self.signature.passed(arguments, keywords)
+            launcher = (self._launchers.find(arguments, keywords, self._new_launcher)
+                        if self.signature.rest is None else self.nested.launch)
             return launcher(configuration, *arguments, stream=stream, **keywords)
         except Exception as error:
             leave_out_our_frames(error)
             raise
 
-    def _looked_up(self, arguments: tuple, keywords: dict[str, object],
-                   ) -> tuple[Launch, tuple, dict[str, object]]:
-        """The launcher for a call's signature, and the arguments that are not MISSING."""
-        arguments, keywords = self._passed(arguments, keywords)
-        given = dict(zip(self._positional_names, arguments))
-        if self._rest is not None:
-            return self.nested.launch, arguments, keywords
-        if len(given) < len(arguments) or not given.keys().isdisjoint(keywords):
-            self.signature.bind(arguments, keywords)  # raises
-        call_signature = self._call_signature(given | keywords, keywords)
-        launcher = self._launchers.get(call_signature)
-        if launcher is None:
-            launcher = self._launchers[call_signature] = self._launcher(arguments, keywords)
-        elif self._chain.has(launcher):
-            self._begin_with(self._chain.met(launcher))
-        return launcher, arguments, keywords
-
-    def launcher_of(self, named: Mapping[str, object]) -> Launch | None:
-        """The launcher for a call with all arguments by name, if there was one like it."""
-        return self._launchers.get(self._call_signature(named, named))
-
-    def _call_signature(self, given: Mapping[str, object], keywords: Mapping[str, object]) -> tuple:
-        """Key of the calls of one launcher.  given: all arguments by name."""
-        return (frozenset([(name, type(value)) for name, value in given.items()]),
-                self._maybe_options.intersection(keywords))
-
-    def _begin_with(self, launcher: Launch) -> None:
-        """Make a launcher, or the look-up, the front."""
-        self._front = launcher
-        self._kept, self._tries_left = _NOTHING_KEPT, MAX_TRIES
-
-    def _keep(self, configuration: object) -> None:
-        """Keep the launch of a grid that is asked for twice in a row; give up after MAX_TRIES."""
-        if configuration is self._latest:
-            self._kept = configuration, MethodType(self._front, configuration)
-        elif not self._tries_left:
-            self._kept = object(), self._front  # equal to nothing, and not to be replaced
-        else:
-            self._tries_left -= 1
-            if type(configuration) in (int, tuple):  # a function might keep arrays alive
-                self._latest = configuration
-
-    def _passed(self, arguments: tuple, keywords: dict[str, object]) -> tuple[tuple, dict]:
-        """The arguments that are not MISSING; those after one that is were passed by name."""
-        for count, value in enumerate(arguments):
-            if value is MISSING:
-                keywords = dict(zip(self._positional_names[count:], arguments[count:])) | keywords
-                arguments = arguments[:count]
-                break
-        return arguments, {name: value for name, value in keywords.items() if value is not MISSING}
-
-    def _launcher(self, arguments: tuple, keywords: Mapping[str, object]) -> Launch:
+    def _new_launcher(self, arguments: tuple, keywords: Mapping[str, object]) -> Launch:
         """Generate the launcher for a call signature, and make it the front."""
         signature = self.signature
         _, changes = signature.bind(arguments, keywords)
@@ -376,9 +243,9 @@ class Kernel(Inspected, Named):
                for formal in signature.formals if not formal.is_constant):
             return self.nested.launch
         if Auto in (given.get(formal.name, type(formal.default)) for formal in signature.formals):
-            link = self._chain.link()
+            link = self._launchers.link()
             launcher = self.tiles.launcher(arguments, keywords, link)
-            return self.tiles.launch if launcher is None else self._added(launcher, link)
+            return self.tiles.launch if launcher is None else self._launchers.add(launcher, link)
         options = self.options.override(changes)
         if SETTINGS.interpret or options.interpret or {"interpret", "device"} & {*changes}:
             return self._run_slowly
@@ -388,16 +255,10 @@ class Kernel(Inspected, Named):
                 return self._run_slowly
             # here and not above: it imports llvmlite, which launches on a GPU do without
             from blocknumba.dispatch.launch.native import NATIVE as driver
-        link = self._chain.link()
+        link = self._launchers.link()
         launcher = generate_launcher(driver, signature, given, tuple(sorted(changes)),
                                      self._miss, link, self._hooks)
-        return self._run_slowly if launcher is None else self._added(launcher, link)
-
-    def _added(self, launcher: Launch, link: Link) -> Launch:
-        """A launcher that was generated, as the first of the chain."""
-        self._chain.add(launcher, link)
-        self._begin_with(launcher)
-        return launcher
+        return self._run_slowly if launcher is None else self._launchers.add(launcher, link)
 
     def _miss(self, plans: dict[Key, KeyPlans], key: Key, configuration: object, stream: object,
               bound: dict[str, object], changes: dict[str, object]) -> Compiled:

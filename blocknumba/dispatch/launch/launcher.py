@@ -58,7 +58,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from blocknumba.dispatch.launch.arrays import HOST_NUMPY, Library, library_of
-from blocknumba.dispatch.launch.chain import Launch, Link
+from blocknumba.dispatch.launch.launchers import Launch, Link
 from blocknumba.dispatch.launch.driver import Driver, status_of
 from blocknumba.dispatch.launch.grid import are_ints, grid_and_stream, grid_of
 from blocknumba.dispatch.launch.launcher_source import (
@@ -66,7 +66,7 @@ from blocknumba.dispatch.launch.launcher_source import (
 )
 from blocknumba.dispatch.launch.plan import KeyPlans
 from blocknumba.dispatch.launch.recent import Key, ThreadState
-from blocknumba.dispatch.launch.signature import Formal, Signature, scalar_info
+from blocknumba.dispatch.launch.signature import MISSING, Formal, Signature, scalar_info
 from blocknumba.dispatch.launch.specialize import ALIGNMENT, identify, integer_class, is_identified
 from blocknumba.dispatch.launch.streams import (
     CURRENT_STREAM, cupy_stream_getter, device_getter, stream_handle, torch_stream_getter,
@@ -79,7 +79,6 @@ from blocknumba.tracebacks import GENERATED, leave_out_our_frames
 if TYPE_CHECKING:
     from blocknumba.dispatch.launch.native import NativeDriver
 
-MISSING = object()  # the default of every argument of a launcher: it is never passed on as one
 MAX_PLANS = 1024  # per launcher; shapes that never come back must not fill the memory
 
 _FORMATS = {"bool": "?7x", "int8": "b7x", "int16": "h6x", "int32": "i4x", "int64": "q",
@@ -181,7 +180,7 @@ def _parameters(signature: Signature, given: Mapping[str, type],
         names_only |= formal.keyword_only or formal.name in options
         parameters.append(Parameter(
             formal.name, formal.name in given, names_only,
-            signature.is_option(formal.name) and not names_only))
+            formal.name in signature.options and not names_only))
     return parameters + [Parameter(name, True, by_name=True) for name in options
                          if name not in signature.names]
 

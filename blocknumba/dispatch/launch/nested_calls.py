@@ -8,7 +8,7 @@ parts.  For `total[grid]((x, y), n)` with a tuple of two arrays:
                 or _type(pair[0]) is not _class_1 or ...):
             return _link.following()(_grid, pair, n, *_more, stream=stream, **_others)
         ...
-        return _flat._front(_grid, pair[0], pair[1], n, stream=stream)
+        return _flat.front(_grid, pair[0], pair[1], n, stream=stream)
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from blocknumba.dispatch.compile.references import Named
 from blocknumba.dispatch.launch.call import resolve_grid
-from blocknumba.dispatch.launch.chain import Launch, Link
+from blocknumba.dispatch.launch.launchers import Launch, Launchers, Link
 from blocknumba.dispatch.launch.grid import are_ints, grid_and_stream
-from blocknumba.dispatch.launch.launcher import MAX_PLANS, MISSING
-from blocknumba.dispatch.launch.signature import Signature
+from blocknumba.dispatch.launch.launcher import MAX_PLANS
+from blocknumba.dispatch.launch.signature import MISSING, Signature
 from blocknumba.dispatch.launch.structured import (
     Flattening, constant_fields, is_structured, taken_apart,
 )
@@ -36,12 +36,13 @@ if TYPE_CHECKING:
 class NestedCalls:
     """The calls of a kernel with arguments that are made of several.
 
-    kernel: a Kernel, as all that are Named here are.   make: (function, options) -> another.
+    kernel: a Kernel, as all that are Named here are.   launchers: its own.
+    make: (function, options, signature) -> another kernel.
     kernels: how arguments are nested -> the kernel of the parts.
     """
 
-    def __init__(self, kernel: Named, make: Callable[..., Named]):
-        self._kernel, self._make = kernel, make
+    def __init__(self, kernel: Named, launchers: Launchers, make: Callable[..., Named]):
+        self._kernel, self._launchers, self._make = kernel, launchers, make
         self.kernels: dict[tuple, Named] = {}
         self._fronts: dict[tuple, Launch] = {}
 
@@ -65,11 +66,11 @@ class NestedCalls:
                **keywords: object) -> Compiled:
         """Launch, and make a launcher for calls that are nested like this one."""
         kernel = self._kernel
-        arguments, keywords = kernel._passed(arguments, keywords)
+        arguments, keywords = kernel.signature.passed(arguments, keywords)
         bound, changes = kernel.signature.bind(arguments, keywords)
         # a parameter that is an option too is passed both ways
-        if kernel._maybe_options.isdisjoint(changes) and self.has_parts(bound):
-            self._begin_with(bound, {*kernel._positional_names[:len(arguments)], *keywords},
+        if kernel.signature.options.isdisjoint(changes) and self.has_parts(bound):
+            self._begin_with(bound, {*kernel.signature.positional_names[:len(arguments)], *keywords},
                              changes)
         return self._launch_parts(configuration, *arguments, stream=stream, **keywords)
 
@@ -77,9 +78,9 @@ class NestedCalls:
                       stream: object = None, **keywords: object) -> Compiled:
         """Launch the kernel of the parts of the arguments."""
         kernel = self._kernel
-        arguments, keywords = kernel._passed(arguments, keywords)
+        arguments, keywords = kernel.signature.passed(arguments, keywords)
         bound, changes = kernel.signature.bind(arguments, keywords)
-        is_direct = kernel._maybe_options.isdisjoint(changes) and self.has_parts(bound)
+        is_direct = kernel.signature.options.isdisjoint(changes) and self.has_parts(bound)
         if kernel._hooks or not is_direct:
             return kernel._run_slowly(configuration, *arguments, stream=stream, **keywords)
         flat, values = self._flat(bound)
@@ -87,7 +88,7 @@ class NestedCalls:
             grid, stream = grid_and_stream(configuration, stream)
             configuration = resolve_grid(grid, kernel.signature, bound,
                                          kernel.options.override(changes))
-        return flat._front(configuration, *values, stream=stream, **changes)
+        return flat._launchers.front(configuration, *values, stream=stream, **changes)
 
     def _begin_with(self, bound: Mapping[str, object], given: Collection[str],
                     changes: Mapping[str, object]) -> None:
@@ -100,15 +101,15 @@ class NestedCalls:
         key = flat, front.text(), *front.classes.values()
         launcher = self._fronts.get(key)
         if launcher is not None:
-            kernel._begin_with(kernel._chain.met(launcher))
+            self._launchers.met(launcher)
             return
         if len(self._fronts) >= MAX_PLANS:
             self._fronts.clear()
-        link = kernel._chain.link()
+        link = self._launchers.link()
         launcher = self._fronts[key] = generate_front(
-            front, kernel.signature, link, self._launch_parts, kernel._hooks, _flat=flat)
-        kernel._chain.add(launcher, link)
-        kernel._begin_with(launcher)
+            front, kernel.signature, link, self._launch_parts, kernel._hooks,
+            _flat=flat._launchers)
+        self._launchers.add(launcher, link)
 
     def of(self, key: tuple) -> Named:
         """The kernel of the parts of arguments that are nested in one way."""
@@ -128,9 +129,7 @@ class NestedCalls:
     def _made(self, key: tuple) -> Named:
         kernel = self._kernel
         flattening = Flattening(kernel.python_function, kernel.signature, key)
-        flat = self._make(flattening.function, kernel.options)
-        flat.signature = flattening.signature
-        flat._positional_names = flattening.signature.positional_names
+        flat = self._make(flattening.function, kernel.options, flattening.signature)
         flat._hooks = kernel._hooks
         flat.origin = kernel, key
         return flat
@@ -144,7 +143,7 @@ def _launch({parameters}):
         if _hooks or _type(_grid) is not _int and (
                 _type(_grid) is not _tuple or not _are_ints(_grid)):
             return _slowly({same})
-        return _flat._front(_grid, {parts}stream=stream{options})
+        return _flat.front(_grid, {parts}stream=stream{options})
     except _Exception as _error:
         _leave_out_our_frames(_error)
         raise

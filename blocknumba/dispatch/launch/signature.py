@@ -8,6 +8,7 @@ import math
 import operator
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import FunctionType
 
 import numpy as np
@@ -124,6 +125,7 @@ def _rounded(value: bool | int | float | np.generic, declared: DType, where: str
 
 
 REQUIRED = inspect.Parameter.empty
+MISSING = object()  # the default of every argument of a launcher: it is never passed on as one
 _PYTHON_HINTS = frozenset(("bool", "int", "float"))  # name no dtype of NumPy's
 
 
@@ -166,7 +168,7 @@ class Formal:
         return self.default is not REQUIRED
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Signature:
     """The parameters of a kernel, in order.
 
@@ -176,18 +178,18 @@ class Signature:
     kernel: str
     formals: tuple[Formal, ...]
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The parameters' names."""
         return tuple(formal.name for formal in self.formals)
 
-    @property
+    @cached_property
     def positional_names(self) -> tuple[str, ...]:
         """The parameters that are passed by position, in order."""
         return tuple(formal.name for formal in self.formals
                      if not formal.keyword_only and not formal.is_rest)
 
-    @property
+    @cached_property
     def rest(self) -> str | None:
         """The parameter that takes all further arguments by position."""
         return next((formal.name for formal in self.formals if formal.is_rest), None)
@@ -196,9 +198,20 @@ class Signature:
         """The name that messages have for a parameter."""
         return next((formal.called for formal in self.formals if formal.name == name), name)
 
-    def is_option(self, name: str) -> bool:
-        """Whether a parameter's name is that of a compile option too."""
-        return name in OPTION_NAMES and name in self.names
+    @cached_property
+    def options(self) -> frozenset[str]:
+        """The parameters whose names are those of compile options too."""
+        return OPTION_NAMES.intersection(self.names)
+
+    def passed(self, arguments: tuple, keywords: Mapping[str, object],
+               ) -> tuple[tuple, dict[str, object]]:
+        """The arguments that are not MISSING; those after one that is were passed by name."""
+        for count, value in enumerate(arguments):
+            if value is MISSING:
+                keywords = dict(zip(self.positional_names[count:], arguments[count:])) | keywords
+                arguments = arguments[:count]
+                break
+        return arguments, {name: value for name, value in keywords.items() if value is not MISSING}
 
     def bind(self, positional: Sequence[object], keywords: Mapping[str, object],
              ) -> tuple[dict[str, object], dict[str, object]]:
@@ -256,9 +269,11 @@ class Signature:
 def read_signature(function: FunctionType, dialect: str = NUMPY_NAME) -> Signature:
     """The signature of a kernel's Python function.
 
-    Errors: BlockTypeError for **keywords, and for a parameter named `stream`, which a launch takes
+    Errors: BlockTypeError for what is no such function, for **keywords, and for a parameter named `stream`, which a launch takes
     itself.
     """
+    require(isinstance(function, FunctionType), "jit: given {!r}, accepted a Python function",
+            function)
     name = function.__name__
     formals, divisors = [], _divisors(function)
     for parameter in own_signature(function).parameters.values():

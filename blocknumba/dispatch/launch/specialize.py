@@ -20,6 +20,7 @@ from blocknumba.dispatch.launch.signature import ScalarInfo, Signature
 from blocknumba.dispatch.tiles.auto import Auto
 from blocknumba.errors import BlockTypeError, BlockValueError, require
 from blocknumba.nvvm_lower.target import Target
+from blocknumba.settings import SETTINGS
 from blocknumba.tile_ir.ir.tensor_map import MAX_EXTENT, MAX_RANK, STRIDE_LIMIT_BYTES
 from blocknumba.tile_ir.ir.types import Argument, ArrayArgument, ScalarArgument, int32
 from blocknumba.wording import shown
@@ -59,6 +60,15 @@ class Specialization:
     disjoint: bool = False
     numbers_describe: bool = True
     processor: str | None = None
+
+
+def processor_of(options: Options) -> str | None:
+    """The CPU that a kernel is compiled for; None for the interpreter."""
+    if options.interpret or options.debug or SETTINGS.interpret:
+        return None
+    # here and not above: launches on a GPU need no llvmlite
+    from blocknumba.cpu_lower.target import host
+    return str(host())
 
 
 def arguments_of(signature: Signature, infos: Mapping[str, ArrayInfo | ScalarInfo],

@@ -23,7 +23,7 @@ from blocknumba.dispatch.launch.arrays import ArrayInfo
 from blocknumba.dispatch.launch.call import (
     Arguments, Call, device_of, read_arguments, resolve_grid, target_of,
 )
-from blocknumba.dispatch.launch.chain import Link
+from blocknumba.dispatch.launch.launchers import Link
 from blocknumba.dispatch.launch.driver import Driver
 from blocknumba.dispatch.launch.grid import grid_and_stream
 from blocknumba.dispatch.launch.launcher import MAX_PLANS
@@ -98,10 +98,10 @@ class Chooser:
                **keywords: object) -> Compiled:
         """Launch a call that a generated launcher has not met, and tell it how to."""
         kernel = self._kernel
-        arguments, keywords = kernel._passed(arguments, keywords)
+        arguments, keywords = kernel.signature.passed(arguments, keywords)
         compiled = self.launch(configuration, *arguments, stream=stream, **keywords)
         chosen = self.latest.constants()
-        launcher = kernel.launcher_of(self._named(arguments, keywords) | chosen)
+        launcher = kernel._launchers.find_named(self._named(arguments, keywords) | chosen)
         if launcher is not None:
             if len(launches) >= MAX_PLANS:
                 launches.clear()

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 
 from blocknumba.dispatch.compile.references import Named
 from blocknumba.dispatch.launch import nested_calls
-from blocknumba.dispatch.launch.chain import Link
+from blocknumba.dispatch.launch.launchers import Link
 from blocknumba.dispatch.launch.driver import find_driver
 from blocknumba.dispatch.launch.nested_calls import Front
 from blocknumba.dispatch.tiles.auto import Auto

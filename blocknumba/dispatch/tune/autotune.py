@@ -13,14 +13,14 @@ from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.fingerprint import fingerprint
 from blocknumba.dispatch.compile.options import Options
 from blocknumba.dispatch.launch.call import (
-    Arguments, device_of, processor_of, read_arguments, resolve_grid, target_of,
+    Arguments, device_of, read_arguments, resolve_grid, target_of,
 )
 from blocknumba.dispatch.launch.driver import Driver
 from blocknumba.dispatch.launch.forks import Lock
 from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.dispatch.launch.native import thread_count
 from blocknumba.dispatch.launch.signature import Signature
-from blocknumba.dispatch.launch.specialize import Specialization
+from blocknumba.dispatch.launch.specialize import Specialization, processor_of
 from blocknumba.dispatch.tiles.auto import Auto
 from blocknumba.dispatch.tune.key import (
     Config, Hook, Memo, Pruning, TuningKey, require_configs, require_keys, tuning_key,

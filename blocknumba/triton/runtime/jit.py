@@ -17,7 +17,7 @@ from blocknumba.dispatch.launch.call import Call
 from blocknumba.dispatch.launch.grid import Grid
 from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.dispatch.launch.plan import Plan
-from blocknumba.dispatch.launch.signature import Signature
+from blocknumba.dispatch.launch.signature import Signature, read_signature
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.errors import BlockError, ResourceError, require
 from blocknumba.tracebacks import leave_out_our_frames, without_our_frames
@@ -105,20 +105,22 @@ class JITFunction(Kernel, KernelInterface):
     (True, ['x', 'n', 'BLOCK'])
     """
 
+    @without_our_frames
     def __init__(self, fn: FunctionType, version: object = None,
                  do_not_specialize: Iterable[int | str] | None = None,
                  do_not_specialize_on_alignment: Iterable[int | str] | None = None,
                  debug: bool | None = None, noinline: bool | None = None,
                  repr: Callable | None = None, launch_metadata: Callable | None = None):
-        super().__init__(fn, TritonOptions(debug=bool(debug), dialect=TRITON_NAME))
+        read = read_signature(fn, TRITON_NAME)
         parameters = own_signature(fn).parameters
         unspecialized = {*(do_not_specialize or ())}
         formals = tuple(
             replace(formal, is_specialized=not {number, formal.name} & unspecialized)
-            for number, formal in enumerate(self.signature.formals))
+            for number, formal in enumerate(read.formals))
+        super().__init__(fn, TritonOptions(debug=bool(debug), dialect=TRITON_NAME),
+                         ParametersSignature(read.kernel, formals, parameters))
         self._ambiguous = [formal.name for number, formal in enumerate(formals)
                            if formal.is_constant and {number, formal.name} & unspecialized]
-        self.signature = ParametersSignature(self.signature.kernel, formals, parameters)
         self.fn, self.module, self.version = fn, fn.__module__, version
         self.do_not_specialize = list(do_not_specialize or ())
         self.do_not_specialize_on_alignment = list(do_not_specialize_on_alignment or ())

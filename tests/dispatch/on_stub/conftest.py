@@ -11,7 +11,7 @@ import stub_libraries
 
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.machine_code import MachineCode
-from blocknumba.dispatch.launch import kernel as kernel_module
+from blocknumba.dispatch.compile import kernel_code
 from blocknumba.nvvm_lower.toolchain import Assembled
 from blocknumba.tile_ir.analysis.provenance import Effects
 from blocknumba.tile_ir.ir.function import Parameter
@@ -162,5 +162,5 @@ class Compiler:
 @pytest.fixture
 def compiler(stub, monkeypatch) -> Compiler:
     made = Compiler(stub, compilations=[])
-    monkeypatch.setattr(kernel_module, "compile_function", made)
+    monkeypatch.setattr(kernel_code, "load_or_compile", made)
     return made

@@ -7,7 +7,7 @@ import pytest
 from stub_libraries import CupyArray, TorchTensor
 
 from blocknumba.dispatch.launch import kernel as kernel_module
-from blocknumba.dispatch.launch.chain import FIRST_PATIENCE
+from blocknumba.dispatch.launch.launchers import FIRST_PATIENCE
 from blocknumba.dispatch.launch.kernel import jit
 from blocknumba.dispatch.launch.launcher import generate_launcher
 from blocknumba.errors import BlockTypeError

@@ -2,7 +2,7 @@
 
 import pytest
 
-from blocknumba.dispatch.launch.chain import FIRST_PATIENCE, MAX_PATIENCE, Chain
+from blocknumba.dispatch.launch.launchers import FIRST_PATIENCE, MAX_PATIENCE, Chain
 
 
 class Calls:
