@@ -89,13 +89,13 @@ def _limited(x: Vector) -> Vector:
     return at_least(at_most(x, LIMITS[x.scalar].overflow), LIMITS[x.scalar].underflow)
 
 
-@elementwise("exp", float32=1, float64=1)
+@elementwise("exp", float32=1, float64=1, cost=14)
 def exp(x: Vector) -> Vector:
     r, bits = _reduced(_limited(x), 2 * x.format.bias)
     return times_power(_exp_near_zero(r), bits)
 
 
-@elementwise("exp2", float32=1, float64=1)
+@elementwise("exp2", float32=1, float64=1, cost=12)
 def exp2(x: Vector) -> Vector:
     format_ = x.format
     least = -(format_.bias + format_.fraction + 2)
@@ -156,7 +156,7 @@ def cosh(x: Vector) -> Vector:
     return half + half
 
 
-@elementwise("tanh", float32=1.5, float64=1.5)
+@elementwise("tanh", float32=1.5, float64=1.5, cost=24)
 def tanh(x: Vector) -> Vector:
     """Up to 0.6 a polynomial, above 1 - 2 / (e**2x + 1)."""
     size = absolute(x)

@@ -76,7 +76,7 @@ def log_of_sum(x: Vector, low: Vector | None = None) -> Vector:
     return k * high_ln2 - (small - f)
 
 
-@elementwise("log", float32=1, float64=1)
+@elementwise("log", float32=1, float64=1, cost=16)
 def log(x: Vector) -> Vector:
     return _with_special_values(x, log_of_sum(x))
 
@@ -132,7 +132,7 @@ def _double_log(f: Vector, k: Vector, base: Base) -> Vector:
     return total + (fma(k, base.of_two["double"][1], rest) + ((whole - total) + product))
 
 
-@elementwise("log2", float32=1, float64=1)
+@elementwise("log2", float32=1, float64=1, cost=16)
 def log2(x: Vector) -> Vector:
     return _log_to_base(x, BASE_2)
 

@@ -17,12 +17,12 @@ from blocknumba.cpu_lower.vectors import (
 from blocknumba.cpu_lower.vectors import sqrt as square_root
 
 
-@elementwise("sqrt", float32=0.5, float64=0.5)
+@elementwise("sqrt", float32=0.5, float64=0.5, cost=8)
 def sqrt(x: Vector) -> Vector:
     return square_root(x)
 
 
-@elementwise("rsqrt", float32=1.5, float64=1.5)
+@elementwise("rsqrt", float32=1.5, float64=1.5, cost=12)
 def rsqrt(x: Vector) -> Vector:
     return 1.0 / square_root(x)
 
@@ -74,7 +74,7 @@ def _scaled_hypot(x: Vector, y: Vector) -> Vector:
     return where((a == 0.0) & (b == 0.0), 0.0, value)
 
 
-@elementwise("power", float32=1, float64=1, arity=2)
+@elementwise("power", float32=1, float64=1, arity=2, cost=60)
 def power(x: Vector, y: Vector) -> Vector:
     """The power of |x|, and then what signs, zeros, infinities and NaN make of it if there are."""
     size = absolute(x)

@@ -12,20 +12,23 @@ from blocknumba.tile_ir.ir.opdef import OpTable
 
 SCALARS = {"float32": "float", "float64": "double"}
 LANES = (1, 2, 4, 8, 16)
+MATHEMATICAL = 30  # vector instructions of a function of which nothing else is said
 
 Code = Callable[..., Vector]
 
 
 @dataclass(frozen=True, slots=True)
 class Elementwise:
-    """The code of an op, the number of its operands, and its largest error.
+    """The code of an op, the number of its operands, its largest error, and its cost.
 
     ulps: in units in the last place of the exact result, by dtype; 0 where the result is exact.
+    cost: vector instructions of one vector, for plans.
     """
 
     code: Code
     arity: int
     ulps: dict[str, float]
+    cost: int
 
 
 FUNCTIONS = OpTable[Elementwise]("vector function")
@@ -43,15 +46,17 @@ class VectorFunction:
     definition: str
 
 
-def elementwise(name: str, *, float32: float, float64: float,
-                arity: int = 1) -> Callable[[Code], Code]:
+def elementwise(name: str, *, float32: float, float64: float, arity: int = 1,
+                cost: int = MATHEMATICAL) -> Callable[[Code], Code]:
     """Decorator: the code of an elementwise op, on vectors of float or double.
 
     float32, float64: the largest errors in units in the last place, which tests keep.
+    cost: see Elementwise.
     """
 
     def register(code: Code) -> Code:
-        FUNCTIONS.enter(name, Elementwise(code, arity, {"float32": float32, "float64": float64}))
+        FUNCTIONS.enter(name, Elementwise(
+            code, arity, {"float32": float32, "float64": float64}, cost))
         return code
 
     return register

@@ -10,27 +10,27 @@ from blocknumba.cpu_lower.vectors import copysign as with_sign
 from blocknumba.cpu_lower.vectors import fma
 
 
-@elementwise("floor", float32=0, float64=0)
+@elementwise("floor", float32=0, float64=0, cost=1)
 def floor(x: Vector) -> Vector:
     return rounded("floor", x)
 
 
-@elementwise("ceil", float32=0, float64=0)
+@elementwise("ceil", float32=0, float64=0, cost=1)
 def ceil(x: Vector) -> Vector:
     return rounded("ceil", x)
 
 
-@elementwise("trunc", float32=0, float64=0)
+@elementwise("trunc", float32=0, float64=0, cost=1)
 def trunc(x: Vector) -> Vector:
     return rounded("trunc", x)
 
 
-@elementwise("rint", float32=0, float64=0)
+@elementwise("rint", float32=0, float64=0, cost=1)
 def rint(x: Vector) -> Vector:
     return rounded("rint", x)
 
 
-@elementwise("copysign", float32=0, float64=0, arity=2)
+@elementwise("copysign", float32=0, float64=0, arity=2, cost=1)
 def copysign(x: Vector, y: Vector) -> Vector:
     return with_sign(x, y)
 
@@ -89,7 +89,7 @@ def fmod(x: Vector, y: Vector) -> Vector:
     return with_sign(rest, x)
 
 
-@elementwise("mod", float32=0, float64=0, arity=2)
+@elementwise("mod", float32=0, float64=0, arity=2, cost=10)
 def mod(x: Vector, y: Vector) -> Vector:
     """Source: npy_divmod."""
     rest = fmod(x, y)
@@ -97,7 +97,7 @@ def mod(x: Vector, y: Vector) -> Vector:
     return where(rest == 0.0, with_sign(rest, y), where(apart, rest + y, rest))
 
 
-@elementwise("floordiv", float32=0, float64=0, arity=2)
+@elementwise("floordiv", float32=0, float64=0, arity=2, cost=10)
 def floordiv(x: Vector, y: Vector) -> Vector:
     """Source: npy_divmod, whose roundings it repeats."""
     rest = fmod(x, y)

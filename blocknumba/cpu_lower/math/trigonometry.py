@@ -141,18 +141,18 @@ def _with_sign(value: Vector, x: Vector) -> Vector:
     return (value.as_bits ^ (x.as_bits & x.format.sign)).as_float(x.format)
 
 
-@elementwise("sin", float32=1, float64=1)
+@elementwise("sin", float32=1, float64=1, cost=40)
 def sin(x: Vector) -> Vector:
     return _with_sign(_of_angle(absolute(x), _sin_of), x)
 
 
-@elementwise("cos", float32=1, float64=1)
+@elementwise("cos", float32=1, float64=1, cost=40)
 def cos(x: Vector) -> Vector:
     return _of_angle(absolute(x), _cos_of)
 
 
 # Below 1 a unit of tan is 2**-53 in float64. There the rounding of r * r is up to 0.35 of it in the
 # cosine, that of the terms of the sine 0.15, and the quotient's 0.5: 1.0, and products of these.
-@elementwise("tan", float32=1.5, float64=1.5)
+@elementwise("tan", float32=1.5, float64=1.5, cost=50)
 def tan(x: Vector) -> Vector:
     return _with_sign(_of_angle(absolute(x), _tan_of), x)

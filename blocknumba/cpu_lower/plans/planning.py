@@ -13,6 +13,8 @@ from functools import cached_property
 from blocknumba.cpu_lower import strided
 from blocknumba.cpu_lower.bounds import CLAMPS, clamped
 from blocknumba.cpu_lower.elements import is_narrow, size_bytes
+from blocknumba.cpu_lower.math import FUNCTIONS
+from blocknumba.cpu_lower.math.registry import MATHEMATICAL
 from blocknumba.cpu_lower.plans.indices import counts_of_elements, made_into
 from blocknumba.cpu_lower.plans.store_groups import Grouping
 from blocknumba.cpu_lower.target import CpuTarget
@@ -24,16 +26,16 @@ from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import READS, WRITES, OpTable, attribute
 from blocknumba.tile_ir.ir.types import DType, PointerType
 
-FREE = frozenset(("arange", "splat", "broadcast", "transpose", "reshape", "extract", "hint",
-                  "constant", "undefined", "program_id", "num_programs", "bitcast", "split"))
-COSTS = {"div": 6, "sqrt": 8, "rsqrt": 12, "floordiv": 10, "mod": 10, "truncdiv": 8,
-         "truncmod": 8, "power": 60, "exp": 14, "exp2": 12, "log": 16, "log2": 16, "tanh": 24,
-         "erf": 30, "sin": 40, "cos": 40, "tan": 50, "fma": 1, "select": 1, "load": 2}
-MATHEMATICAL = 30  # what is not in COSTS and not one instruction
-ONE_INSTRUCTION = frozenset(("add", "sub", "mul", "neg", "absolute", "and", "or", "xor", "invert",
-                             "minimum", "maximum", "fmin", "fmax", "eq", "ne", "lt", "le", "gt",
-                             "ge", "isnan", "isinf", "isfinite", "cast", "offset", "floor", "ceil",
-                             "trunc", "rint", "copysign", "shl", "shr", "join", "flip", "popc"))
+# vector instructions of one vector; of functions see FUNCTIONS
+COSTS = OpTable[int]("vector instructions on CPUs", {
+    **dict.fromkeys(("arange", "splat", "broadcast", "transpose", "reshape", "extract", "hint",
+                     "constant", "undefined", "program_id", "num_programs", "bitcast",
+                     "split"), 0),
+    **dict.fromkeys(("add", "sub", "mul", "neg", "absolute", "and", "or", "xor", "invert",
+                     "minimum", "maximum", "fmin", "fmax", "eq", "ne", "lt", "le", "gt", "ge",
+                     "isnan", "isinf", "isfinite", "cast", "offset", "shl", "shr", "join", "flip",
+                     "popc", "fma", "select"), 1),
+    "div": 6, "truncdiv": 8, "truncmod": 8})
 GATHER = 1.0  # of one element that does not lie beside the one before
 MIN_SHARED_COST = 10
 Root = Callable[..., None]  # (emitter, op)
@@ -65,6 +67,13 @@ EVERYWHERE = Along(1 << 30)  # along an axis that an access does not have
 def is_root(op: Op) -> bool:
     """Whether an op runs where it stands, not where its result is used."""
     return op.name in ROOTS
+
+
+def _cost(op: Op) -> int:
+    """Vector instructions of one vector of an op's results, from registers."""
+    if op.name in FUNCTIONS:
+        return FUNCTIONS[op.name].cost
+    return COSTS.get(op.name, MATHEMATICAL)
 
 
 class Plan:
@@ -108,15 +117,14 @@ class Plan:
                 self._data.get(v, True) for v in op.operands if v.type.shape)
 
     def _own_cost(self, op: Op) -> int:
-        if op.name in FREE or is_root(op):
+        cost = _cost(op)
+        if cost == 0 or is_root(op):
             return 0
         if op.name == "load":
             return 2 if self._is_contiguous(op.pointer) else 16
         is_any_narrow = any(is_narrow(value.type.dtype) for value in op.operands)
         narrow = 4 * (len(op.operands) + 1) if is_any_narrow else 0
-        if op.name in ONE_INSTRUCTION:
-            return 1 + narrow
-        return COSTS.get(op.name, MATHEMATICAL) + narrow
+        return cost + narrow
 
     def _is_contiguous(self, pointer: Value) -> bool:
         wanted = [min(n, self.target.lanes(size_bytes(pointer.type.dtype.pointee)))

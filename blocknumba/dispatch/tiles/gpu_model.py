@@ -29,6 +29,7 @@ from blocknumba.gpu_layout.product_warps import warps_of_products
 from blocknumba.nvvm_lower.target import Target
 from blocknumba.tile_ir.analysis.live_tiles import WORD_BITS
 from blocknumba.tile_ir.analysis.work import Numbers, Task, Work
+from blocknumba.tile_ir.ir.opdef import OpTable
 
 # As WGMMA_RATE: multiply-adds of one multiprocessor in a cycle, times the bytes of an operand
 MMA_RATE, FLOAT64_RATE, FLOAT32_RATE = 2048, 1024, 512
@@ -65,9 +66,10 @@ MAX_WORDS = 128 * 256  # of the tiles of a program, beyond which registers spill
 NARROW_RUN = 32  # bytes of neighbours that cost as much as twice the bytes
 GATHERED = 8  # elements that are no neighbours: each costs as many
 # Slots of arithmetic instructions that one element takes; 1 for an op that is not here
-COSTS = {"exp": 10, "exp2": 8, "log": 14, "log2": 12, "div": 10, "truediv": 10, "sqrt": 10,
-         "rsqrt": 8, "sin": 20, "cos": 20, "tan": 30, "tanh": 20, "erf": 20, "pow": 30,
-         "floordiv": 12, "mod": 12, "truncdiv": 12, "truncmod": 12, "splat": 0, "constant": 0}
+COSTS = OpTable[int]("slots of an element, for bn.auto on GPUs", {
+    "exp": 10, "exp2": 8, "log": 14, "log2": 12, "div": 10, "sqrt": 10, "rsqrt": 8, "sin": 20,
+    "cos": 20, "tan": 30, "tanh": 20, "erf": 20, "power": 30, "floordiv": 12, "mod": 12,
+    "truncdiv": 12, "truncmod": 12, "splat": 0, "constant": 0})
 ELEMENTWISE = ("float32 ieee",)  # products without tensor cores
 IMPOSSIBLE = math.inf
 
