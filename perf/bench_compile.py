@@ -9,7 +9,7 @@ from measure import CLOCK, host_timer, interleaved
 
 import blocknumba as bn
 
-from blocknumba.dispatch.compile import compilation
+from blocknumba.dispatch.compile import kernel_code
 
 TARGET = "sm_90a"
 KERNELS = {
@@ -29,7 +29,7 @@ def test_source_to_cubin(benchmark, name, monkeypatch):
         # a new kernel: one that has compiled for these types remembers the code
         return bn.compile(bn.jit(kernel.python_function), signature, constants, target=TARGET)
 
-    monkeypatch.setattr(compilation, "user_cache", lambda: None)  # nothing from disk
+    monkeypatch.setattr(kernel_code, "user_cache", lambda: None)  # nothing from disk
     compiled = benchmark.pedantic(compile_it, rounds=15, warmup_rounds=2)
     assert compiled.asm["cubin"].startswith(b"\x7fELF")
 

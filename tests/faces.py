@@ -14,6 +14,7 @@ from pathlib import Path
 from blocknumba.cpu_lower import kernel as _cpu  # noqa: F401  fills its tables, as all below
 from blocknumba.gpu_layout import pipeline as _layout  # noqa: F401
 from blocknumba.nvvm_lower import kernel as _gpu  # noqa: F401
+from blocknumba.dispatch.tiles import gpu_model as _tiles  # noqa: F401
 from blocknumba.tile_ir import interpreter as _interpreter  # noqa: F401
 from blocknumba.tile_ir.analysis import (  # noqa: F401
     axis_info as _axis, bounds as _bounds, iteration_step as _step, likely_strides as _strides,
@@ -50,7 +51,9 @@ def _declaration(opdef: OpDef) -> Iterator[tuple[str, str]]:
 
 
 def _place(entry: object) -> str:
-    """Where a function of ours is written, or the functions that an entry holds; "" of others."""
+    """Where a function of ours, or those that an entry holds, are written; a number itself."""
+    if isinstance(entry, int):
+        return str(entry)
     held = (getattr(entry, field) for field in getattr(type(entry), "__dataclass_fields__", ()))
     functions = [value for value in (entry, *held) if inspect.isfunction(value)
                  and value.__module__.startswith("blocknumba.")

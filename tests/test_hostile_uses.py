@@ -18,7 +18,7 @@ import pytest
 import blocknumba as bn
 from blocknumba.__main__ import main
 from blocknumba.dispatch.cli import cache_command, doctor
-from blocknumba.dispatch.compile import cache as cache_files, compilation, fingerprint
+from blocknumba.dispatch.compile import cache as cache_files, fingerprint, kernel_code
 from blocknumba.dispatch.compile.ahead import ACCEPTED
 from blocknumba.dispatch.compile.cache import Cache
 from blocknumba.dispatch.compile.entry import decode, encode
@@ -346,7 +346,7 @@ def test_an_empty_variable_asks_for_nothing(name):
 def cache(tmp_path, monkeypatch) -> Cache:
     """A folder that this test alone uses."""
     made = Cache(tmp_path / "cache", 1 << 20)
-    monkeypatch.setattr(compilation, "user_cache", lambda: made)
+    monkeypatch.setattr(kernel_code, "user_cache", lambda: made)
     return made
 
 

@@ -1,4 +1,7 @@
-"""Ops of floats on vectors of lanes: arithmetic, comparisons, and what works on their bits."""
+"""Ops of floats on vectors of lanes: arithmetic, comparisons, and what works on their bits.
+
+Arithmetic that is rounded in a mode of its own sets the processor's for it.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,15 @@ from blocknumba.cpu_lower.casts import magnitude, narrow, narrow_rounded_to_odd,
 from blocknumba.cpu_lower.elements import is_narrow, register_type
 from blocknumba.cpu_lower.integers import Code
 from blocknumba.cpu_lower.math import FUNCTIONS
-from blocknumba.cpu_lower.vectors import FORMATS, Format, Vector, fma, where
+from blocknumba.cpu_lower.vectors import FORMATS, Body, Format, Vector, fma, where
 from blocknumba.tile_ir.ir.types import DType, bfloat16, float16, float32
 
 PREDICATES = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite"))
+# of llvm.set.rounding
+_TO_NEAREST, _MODES = 1, {"rz": 0, "ru": 2, "rd": 3}
+_DIRECTED = {"add": "fadd", "mul": "fmul", "div": "fdiv", "sqrt": "sqrt", "fma": "fma"}
+# functions of their own: nothing that is rounded to nearest may be moved between the two modes
+_ONE_MODE = "noinline nounwind strictfp"
 
 
 def bit_format(dtype: DType) -> Format:
@@ -143,6 +151,26 @@ def fused_multiply_add(dtype: DType, x: Vector, y: Vector, z: Vector) -> Vector:
     part = total - product
     error = (product - (total - part)) + (addend - part)
     return narrow_rounded_to_odd(dtype, total, error)
+
+
+def rounded_function(name: str, dtype: DType, symbol: str, operands: list[Vector],
+                     lanes: int) -> str:
+    """The text of the function that is one op of tile_ir/ops/directed.py on vectors.
+
+    Source: LLVM Language Reference, "Constrained Floating-Point Intrinsics".
+    """
+    kind, mode = name.split("_")
+    body = Body(lanes, symbol)
+    arguments = [body.argument(register_type(dtype)) for _ in operands]
+    suffix = body.suffix(register_type(dtype))
+    typed = ", ".join(argument.typed for argument in arguments)
+    body.perform(f"call void @llvm.set.rounding(i32 {_MODES[mode]}) strictfp")
+    result = body.emit(
+        f"call {arguments[0].type} @llvm.experimental.constrained.{_DIRECTED[kind]}.{suffix}"
+        f"({typed}, metadata !\"round.dynamic\", metadata !\"fpexcept.strict\") strictfp",
+        arguments[0].scalar)
+    body.perform(f"call void @llvm.set.rounding(i32 {_TO_NEAREST}) strictfp")
+    return body.function(arguments, result, _ONE_MODE)
 
 
 EXACT: dict[str, Code] = {

@@ -9,9 +9,9 @@ import numpy as np
 from blocknumba.errors import UnsupportedError
 from blocknumba.tile_ir.ir.function import Value
 from blocknumba.tile_ir.ir.types import DType, PointerType
-from blocknumba.typing import threads
 from blocknumba.typing.arrays import size_of, transposed
 from blocknumba.typing.context import Context, describe, loading_hint
+from blocknumba.typing.foreign import hint_for
 from blocknumba.typing.functions import (
     create, descriptors, elementwise, memory, order, parts, reduce, scan, shape, spans,
 )
@@ -66,7 +66,7 @@ def attribute(context: Context, value: object, name: str) -> object:
     found = folding.fold_attribute(value, name)
     if found is folding.UNKNOWN:
         raise UnsupportedError(f"{describe(value)} has no attribute {name!r}",
-                               hint=did_you_mean(name, dir(value)) or threads.hint_for(name))
+                               hint=did_you_mean(name, dir(value)) or hint_for(name))
     return found
 
 

@@ -20,7 +20,7 @@ from blocknumba.typing.indexing import load_item, store_item
 from blocknumba.typing.numba_ir import folding, idioms, nested
 from blocknumba.typing.numba_ir.bytecode import SAVED
 from blocknumba.typing.numba_ir.constant_size import require_small
-from blocknumba.typing.threads import hint_for, refuse_numba_cuda
+from blocknumba.typing.foreign import hint_for, refuse_numba_cuda
 from blocknumba.typing.values import Array, Function, Iteration, Number, SlicedSpan, is_constant
 from blocknumba.wording import did_you_mean, shown
 

@@ -48,7 +48,7 @@ _ITEM = re.compile(r"(?:^|\.\s\s+|\n)(?P<names>\w+(?:, \w+)*): (?P<text>.*?)"
                    r"(?=\.\s\s+\w+(?:, \w+)*: |\n\w+(?:, \w+)*: |\n\n|\Z)", re.DOTALL)
 
 # the parts of the compiler that call each other by these names are nobody's business
-_OF_LAUNCHES = {"captures", "chosen", "compile", "execute", "last_choice", "launcher_of",
+_OF_LAUNCHES = {"captures", "chosen", "compile", "execute", "last_choice",
                 "new_code", "origin", "prepare", "prepare_read", "remake", "require_name",
                 "specialize"}
 # and so are those of tuners and heuristics

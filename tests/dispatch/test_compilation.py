@@ -6,7 +6,7 @@ import pytest
 import blocknumba as bn
 
 from blocknumba.cpu_lower.target import host
-from blocknumba.dispatch.compile import compilation
+from blocknumba.dispatch.compile import kernel_code
 from blocknumba.errors import BlockValueError
 from blocknumba.settings import LEVELS, Settings, read_settings
 
@@ -19,7 +19,7 @@ def copy(x, out, B: bn.constexpr):
 
 def said(settings: Settings, capsys, monkeypatch, **options) -> str:
     """What is written to standard error when a kernel is compiled."""
-    monkeypatch.setattr(compilation, "SETTINGS", settings)
+    monkeypatch.setattr(kernel_code, "SETTINGS", settings)
     bn.compile(bn.jit(copy.python_function), ("f32[::1]:16",) * 2, {"B": 128}, **options)
     return capsys.readouterr().err
 

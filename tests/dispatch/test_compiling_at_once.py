@@ -8,7 +8,6 @@ import pytest
 
 import blocknumba as bn
 
-from blocknumba.dispatch.compile import compilation
 from blocknumba.dispatch.compile import kernel_code
 
 pytest.importorskip("cuda.bindings")
@@ -18,7 +17,7 @@ SIZES = (64, 128, 256, 512)
 @pytest.fixture(autouse=True)
 def no_cache(monkeypatch):
     """Everything is compiled."""
-    monkeypatch.setattr(compilation, "user_cache", lambda: None)
+    monkeypatch.setattr(kernel_code, "user_cache", lambda: None)
 
 
 def make_softmax():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
-from blocknumba.dispatch.compile import compilation
+from blocknumba.dispatch.compile import kernel_code
 from blocknumba.dispatch.compile.cache import Cache
 from blocknumba.dispatch.compile.compiled import StoredFunction
 from blocknumba.dispatch.compile.entry import decode, encode
@@ -40,7 +40,7 @@ CACHED = ["cache"]
 def cache(tmp_path, monkeypatch) -> Cache:
     """A folder that this test alone uses."""
     made = Cache(tmp_path / "cache", 1 << 20)
-    monkeypatch.setattr(compilation, "user_cache", lambda: made)
+    monkeypatch.setattr(kernel_code, "user_cache", lambda: made)
     return made
 
 
@@ -108,7 +108,7 @@ def test_a_damaged_file_is_compiled_again_and_replaced(cache, damage):
 
 def test_a_folder_that_cannot_be_written_costs_nothing_but_time(tmp_path, monkeypatch):
     (tmp_path / "cache").write_bytes(b"a file where the folder should be")
-    monkeypatch.setattr(compilation, "user_cache", lambda: Cache(tmp_path / "cache", 1 << 20))
+    monkeypatch.setattr(kernel_code, "user_cache", lambda: Cache(tmp_path / "cache", 1 << 20))
 
     for _ in range(2):
         stages, out = launch(kernel())
@@ -117,7 +117,7 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_time(tmp_path, monkey
 
 
 def test_without_a_home_there_is_no_cache_and_no_error(monkeypatch):
-    monkeypatch.setattr(compilation, "user_cache", lambda: None)
+    monkeypatch.setattr(kernel_code, "user_cache", lambda: None)
 
     assert launch(kernel())[1].tolist() == [3, 6, 9, 12]
 
@@ -225,7 +225,7 @@ def test_a_second_process_loads_neither_numba_nor_libnvvm(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_sixteen_processes_race_on_an_empty_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr(compilation, "user_cache", lambda: Cache(tmp_path / "cache", 1 << 20))
+    monkeypatch.setattr(kernel_code, "user_cache", lambda: Cache(tmp_path / "cache", 1 << 20))
     launch(kernel(SCALE.replace("FACTOR = 3", "FACTOR = 5")))  # numba is loaded before the fork
     start = time.time() + 0.2
 

@@ -9,7 +9,7 @@ import types
 import numpy as np
 import pytest
 
-from blocknumba.dispatch.compile import compilation, pipeline
+from blocknumba.dispatch.compile import kernel_code, pipeline
 from blocknumba.dispatch.launch import forks
 from blocknumba.dispatch.launch.forks import Compilations, Lock
 
@@ -28,7 +28,7 @@ LIMIT_SECONDS = 20
 @pytest.fixture(autouse=True)
 def no_cache(monkeypatch):
     """Everything is compiled."""
-    monkeypatch.setattr(compilation, "user_cache", lambda: None)
+    monkeypatch.setattr(kernel_code, "user_cache", lambda: None)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from blocknumba.dispatch.compile import compilation, pipeline
+from blocknumba.dispatch.compile import kernel_code, pipeline
 from blocknumba.dispatch.compile.cache import Cache
 
 HEAD = """
@@ -326,7 +326,7 @@ def test_the_next_launch_sees_a_change(case):
 def test_what_changes_while_a_kernel_is_compiled_is_not_kept(cache, monkeypatch):
     case = Case("A = 1", "A", "A = 1")
     names = program(case)
-    monkeypatch.setattr(compilation, "user_cache", lambda: cache)
+    monkeypatch.setattr(kernel_code, "user_cache", lambda: cache)
     build = pipeline.build
 
     def change_and_build(*arguments):
@@ -350,7 +350,7 @@ def cache(tmp_path_factory) -> Cache:
 
 @every_case
 def test_another_program_sees_a_change(case, cache, monkeypatch):
-    monkeypatch.setattr(compilation, "user_cache", lambda: cache)
+    monkeypatch.setattr(kernel_code, "user_cache", lambda: cache)
     assert stored(case, program(case)) == 1
 
     changed = program(case)

@@ -9,7 +9,7 @@ import types
 import numpy as np
 import pytest
 
-from blocknumba.dispatch.compile import compilation
+from blocknumba.dispatch.compile import kernel_code
 from blocknumba.dispatch.compile.cache import Cache
 from blocknumba.dispatch.compile.fingerprint import environment
 from blocknumba.settings import SETTINGS, read_settings
@@ -64,7 +64,7 @@ CACHED = ["cache"]
 def cache(tmp_path, monkeypatch) -> Cache:
     """A folder that this test alone uses."""
     made = Cache(tmp_path / "cache", 1 << 24)
-    monkeypatch.setattr(compilation, "user_cache", lambda: made)
+    monkeypatch.setattr(kernel_code, "user_cache", lambda: made)
     return made
 
 

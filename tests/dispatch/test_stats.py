@@ -4,7 +4,7 @@ import pytest
 
 import blocknumba as bn
 
-from blocknumba.dispatch.compile import compilation
+from blocknumba.dispatch.compile import kernel_code
 from blocknumba.dispatch.compile.cache import Cache
 
 ALIGNED, ANY = "f16[:,::1]:16", "f16[:,:]"
@@ -121,7 +121,7 @@ def test_stats_are_printed_as_text():
 
 
 def test_a_kernel_from_the_disk_has_the_same_stats(monkeypatch, tmp_path):
-    monkeypatch.setattr(compilation, "user_cache", lambda: Cache(tmp_path, 1 << 30))
+    monkeypatch.setattr(kernel_code, "user_cache", lambda: Cache(tmp_path, 1 << 30))
 
     first, second = (compiled(bn.jit(product.python_function), (ALIGNED,) * 3, BM=64, BN=64, BK=64)
                      for _ in range(2))

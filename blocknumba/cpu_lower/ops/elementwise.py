@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from functools import cache
 
 from blocknumba.cpu_lower import casts
-from blocknumba.cpu_lower.directed import rounded_function
 from blocknumba.cpu_lower.elements import Lanes, is_narrow, register_type
 from blocknumba.cpu_lower.emitter import Access, Emitter, element
 from blocknumba.cpu_lower.floats import (
-    CALLED, EXACT, FAST_INSTRUCTIONS, FLOATING, PREDICATES, through_float32,
+    CALLED, EXACT, FAST_INSTRUCTIONS, FLOATING, PREDICATES, rounded_function, through_float32,
 )
 from blocknumba.cpu_lower.integers import INTEGRAL, LOGICAL, Code
 from blocknumba.cpu_lower.math import vector_function

@@ -22,11 +22,10 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from blocknumba.dispatch.block_functions.cached_text import Origin
-from blocknumba.dispatch.compile.pipeline import compiling, tile_function
+from blocknumba.dispatch.compile.pipeline import compiling, layout_options, tile_function
 from blocknumba.dispatch.compile.resources import (
     require_registers, require_room, require_shared_memory,
 )
-from blocknumba.dispatch.compile.stage_options import layout_options
 from blocknumba.dispatch.launch.specialize import ALIGNMENT, NARROW_OFFSETS, Specialization
 from blocknumba.errors import ResourceError, UnsupportedError, require
 from blocknumba.gpu_layout.pipeline import lay_out

@@ -14,7 +14,7 @@ from functools import cached_property
 from types import FunctionType
 
 from blocknumba.dispatch.compile.compiled import Compiled
-from blocknumba.dispatch.compile.stage_options import layout_options, typing_options
+from blocknumba.dispatch.compile.pipeline import layout_options, typing_options
 from blocknumba.dispatch.launch.kernel import Kernel
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.errors import BlockValueError, Loc

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Hashable, Iterable, Mapping
 from types import FunctionType
 
+from blocknumba.dispatch.compile.cache import user_cache
 from blocknumba.dispatch.compile.captures import Captures, capture, is_settled
-from blocknumba.dispatch.compile.compilation import load_or_compile
 from blocknumba.dispatch.compile.compiled import Compiled
+from blocknumba.dispatch.compile.entry import decode, encode
+from blocknumba.dispatch.compile.fingerprint import fingerprint
 from blocknumba.dispatch.compile.options import Options
 from blocknumba.dispatch.compile.references import Named
 from blocknumba.dispatch.launch.forks import COMPILATIONS, Lock
@@ -16,6 +20,8 @@ from blocknumba.dispatch.launch.specialize import (
     Specialization, frozen_constants, identify, processor_of,
 )
 from blocknumba.nvvm_lower.target import Target
+from blocknumba.nvvm_lower.toolchain import libraries
+from blocknumba.settings import SETTINGS
 from blocknumba.tables import html_table
 
 MAX_CAPTURES = 1024  # objects that never come back must not fill the memory
@@ -112,8 +118,8 @@ class KernelCode(Named):
     def _repr_html_(self) -> str:
         """A table for notebooks: each compilation so far, its device and what it was made for."""
         return html_table(("device", "arguments, constants and options"), (
-            (compiled.device, compiled.made_for) for code in self._variants() for compiled in code._compiled.values()),
-            repr(self))
+            (compiled.device, compiled.made_for) for code in self._variants()
+            for compiled in code._compiled.values()), repr(self))
 
     def _texts(self, level: str) -> dict[Specialization, str]:
         return {specialization: compiled.asm[level] for code in self._variants()
@@ -122,3 +128,45 @@ class KernelCode(Named):
     def _variants(self) -> Iterable[KernelCode]:
         """All that hold code of the function: this, and those of arguments taken apart."""
         return self,
+
+
+def load_or_compile(function: FunctionType, specialization: Specialization,
+                    constants: Mapping[str, object]) -> Compiled:
+    """The code of a kernel, from the disk cache, or compiled and saved there.
+
+    constants: the values whose keys are in the specialization.
+    Errors: see pipeline.compile_function.
+    """
+    cache = user_cache()
+    key = None if cache is None else fingerprint(function, specialization, constants)
+    compiled = None
+    if key is not None:
+        start = time.perf_counter()
+        content = cache.load(key)
+        compiled = None if content is None else decode(content, specialization)
+        if compiled is not None:
+            compiled.times_ms = {"cache": (time.perf_counter() - start) * 1e3}
+    if compiled is None:
+        # here and not above: numba takes longer to import than all of blocknumba
+        from blocknumba.dispatch.compile import pipeline
+
+        compiled = pipeline.compile_function(function, specialization, constants)
+        # something that the kernel reads may have changed while it was compiled
+        is_storable = key is not None and compiled.is_text
+        if is_storable and fingerprint(function, specialization, constants) == key:
+            toolchain = () if specialization.target is None else libraries()
+            cache.save(key, encode(compiled, toolchain))
+    _report(compiled)
+    return compiled
+
+
+def _report(compiled: Compiled) -> None:
+    """Write to standard error what the settings ask for about a kernel."""
+    title = f"{compiled.name} for {compiled.device}"
+    if SETTINGS.time:
+        stages = ", ".join(f"{name} {ms:.1f}" for name, ms in compiled.times_ms.items())
+        total = sum(compiled.times_ms.values())
+        sys.stderr.write(f"# {title}: {total:.1f} ms ({stages})\n")
+    for level in SETTINGS.dump:
+        if level in compiled.asm:
+            sys.stderr.write(f"# {title}: {level}\n{compiled.asm[level].rstrip()}\n")

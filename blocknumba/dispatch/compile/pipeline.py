@@ -27,12 +27,12 @@ from blocknumba.dispatch.compile.native import NativeCode, StopReason
 from blocknumba.dispatch.compile.resources import (
     require_memory, require_registers, require_room, require_shared_memory,
 )
-from blocknumba.dispatch.compile.stage_options import layout_options, typing_options
 from blocknumba.dispatch.launch.forks import Lock, renew_in_children
 from blocknumba.dispatch.launch.specialize import Specialization
 from blocknumba.errors import BlockError, BlockValueError, Loc
 from blocknumba.gpu_layout.clusters.partition import partition_blocks
 from blocknumba.gpu_layout.cost_model import Attempt, attempts, default_num_warps
+from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.pipeline import lay_out
 from blocknumba.nvvm_lower.emitter import CodeOptions
 from blocknumba.nvvm_lower.kernel import LoweredKernel, assemble_kernel, lower
@@ -44,6 +44,7 @@ from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ops.assembly import inline_asm
 from blocknumba.tile_ir.passes.pipeline import optimise
 from blocknumba.tile_ir.text.printer import text
+from blocknumba.typing.context import Options as TypingOptions
 from blocknumba.typing.frontend import build
 
 _REASON = re.compile(r"(?:error|fatal)\s*:\s*(.+)")
@@ -89,6 +90,23 @@ def tile_function(function: FunctionType, specialization: Specialization,
                      typing_options(specialization))
     with timed("tile", times_ms):
         return optimise(tile, keep_views=specialization.target is not None)
+
+
+def typing_options(specialization: Specialization) -> TypingOptions:
+    """The options of typing, from a specialization."""
+    options = specialization.options
+    return TypingOptions(debug=options.debug, target=str(specialization.target or ""),
+                         dialect=options.dialect, contract=options.contract,
+                         num_warps=options.num_warps)
+
+
+def layout_options(specialization: Specialization, num_warps: int) -> LayoutOptions:
+    """The options of the layout passes, from a specialization."""
+    options, target = specialization.options, specialization.target
+    num_stages = 1 if options.num_stages == 0 else options.num_stages
+    return LayoutOptions(num_warps, num_stages, specialization.disjoint,
+                         specialization.numbers_describe, target.capabilities,
+                         target.shared_bytes_per_block, options.num_ctas)
 
 
 def _compile(function: FunctionType, specialization: Specialization,

@@ -105,7 +105,7 @@ class Chain:
 
 
 class Launchers:
-    """What `kernel[grid]` calls.
+    """The launchers of one kernel: `kernel[grid]` is a bound method of the front.
 
     front: called by launches; replaced as call signatures are met.
     kept: the first grid that was asked for twice in a row and its launch, replaced as one.

@@ -70,8 +70,8 @@ class NestedCalls:
         bound, changes = kernel.signature.bind(arguments, keywords)
         # a parameter that is an option too is passed both ways
         if kernel.signature.options.isdisjoint(changes) and self.has_parts(bound):
-            self._begin_with(bound, {*kernel.signature.positional_names[:len(arguments)], *keywords},
-                             changes)
+            positional = kernel.signature.positional_names[:len(arguments)]
+            self._begin_with(bound, {*positional, *keywords}, changes)
         return self._launch_parts(configuration, *arguments, stream=stream, **keywords)
 
     def _launch_parts(self, configuration: object, /, *arguments: object,

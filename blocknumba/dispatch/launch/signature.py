@@ -269,8 +269,8 @@ class Signature:
 def read_signature(function: FunctionType, dialect: str = NUMPY_NAME) -> Signature:
     """The signature of a kernel's Python function.
 
-    Errors: BlockTypeError for what is no such function, for **keywords, and for a parameter named `stream`, which a launch takes
-    itself.
+    Errors: BlockTypeError for what is no such function, for **keywords, and for a parameter named
+    `stream`, which a launch takes itself.
     """
     require(isinstance(function, FunctionType), "jit: given {!r}, accepted a Python function",
             function)

@@ -15,13 +15,12 @@ from numba.core import ir
 
 from blocknumba.errors import BlockError, BlockTypeError, BlockValueError, UnsupportedError
 from blocknumba.tile_ir.ir.types import DType, PointerType, dtype_of
-from blocknumba.typing.foreign import native
+from blocknumba.typing.foreign import native, refuse_numba_cuda
 from blocknumba.typing.function import BlockFunction
 from blocknumba.typing.numba_ir.constant_size import require_small, require_small_result
 from blocknumba.typing.numba_ir.nested import KEPT, MAKE, Nested
 from blocknumba.typing.records import made_record, method_of, record_of
 from blocknumba.typing.static_values import constexpr, unwrapped
-from blocknumba.typing.threads import refuse_numba_cuda
 from blocknumba.wording import shortened, shown
 
 UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}

@@ -13,6 +13,7 @@ from types import FunctionType
 import numpy as np
 
 from blocknumba.typing.function import BlockFunction
+from blocknumba.typing.functions import reduce, scan
 from blocknumba.typing.numpy_functions import elementwise, parts, shapes, statistics, sums
 
 _NAMES = {
@@ -40,8 +41,9 @@ WRITTEN: dict[object, FunctionType | BlockFunction] = {
     getattr(np, name): getattr(module, own)
     for module, names in _NAMES.items() for name, own in names.items()}
 WRITTEN |= {getattr(math, name): WRITTEN[getattr(np, name)] for name in _OF_MATH}
-WRITTEN |= {getattr(getattr(np, ufunc), method): getattr(module, f"{ufunc}_{method}")
-            for method in ("reduce", "accumulate") for module, ufuncs in (
-                (sums, ("add", "multiply")), (statistics, ("maximum", "minimum")))
-            for ufunc in ufuncs}
+for _ufunc, _along, _up_to in ((np.add, sums.sum, sums.cumsum),
+                               (np.multiply, sums.prod, sums.cumprod),
+                               (np.maximum, reduce.max, scan.cummax),
+                               (np.minimum, reduce.min, scan.cummin)):
+    WRITTEN[_ufunc.reduce], WRITTEN[_ufunc.accumulate] = sums.methods(_along, _up_to)
 WRITTEN[np.linalg.norm] = statistics.norm

@@ -17,7 +17,6 @@ from blocknumba.typing.functions.parts import extract
 from blocknumba.typing.functions.reduce import (
     max as max_along, min as min_along, sum as sum_along,
 )
-from blocknumba.typing.functions.scan import cummax, cummin
 from blocknumba.typing.functions.search import searchsorted
 from blocknumba.typing.functions.shape import broadcast_to, ravel, reshape
 from blocknumba.typing.functions.statistics import mean
@@ -189,23 +188,3 @@ def interp(x, xp, fp):
     slope = (y1 - y0) / choose(x1 == x0, 1, x1 - x0)
     inside = slope * (x - x0) + y0
     return choose(_isnan(x), x, choose((after == 0) | (after == n), y0, inside))
-
-
-def maximum_reduce(array, axis=0, *, keepdims=False):
-    """Greatest elements along axis."""
-    return max_along(array, axis, keepdims=keepdims)
-
-
-def minimum_reduce(array, axis=0, *, keepdims=False):
-    """Least elements along axis."""
-    return min_along(array, axis, keepdims=keepdims)
-
-
-def maximum_accumulate(array, axis=0):
-    """The greatest element up to each along axis."""
-    return cummax(array, axis)
-
-
-def minimum_accumulate(array, axis=0):
-    """The least element up to each along axis."""
-    return cummin(array, axis)

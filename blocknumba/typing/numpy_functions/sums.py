@@ -5,6 +5,8 @@ The functions of the language, bn.sum and the like, keep 32 bits, as Triton's do
 
 from __future__ import annotations
 
+from types import FunctionType
+
 from blocknumba.errors import BlockTypeError, require
 from blocknumba.tile_ir.ir.types import DType, int64, uint64
 from blocknumba.typing.context import describe
@@ -63,21 +65,15 @@ cumsum, cumprod, nancumsum, nancumprod = map(_up_to, (
     scan.cumsum, scan.cumprod, statistics.nancumsum, statistics.nancumprod))
 
 
-def add_reduce(array, axis=0, *, keepdims=False):
-    """Sums along axis."""
-    return sum(array, axis, keepdims=keepdims)
+def methods(along: BlockFunction, up_to: BlockFunction) -> tuple[FunctionType, FunctionType]:
+    """A ufunc's reduce and accumulate, which take the first axis where nobody says another."""
 
+    def reduced(array, axis=0, *, keepdims=False):
+        """The elements along an axis, put together."""
+        return along(array, axis, keepdims=keepdims)
 
-def multiply_reduce(array, axis=0, *, keepdims=False):
-    """Products along axis."""
-    return prod(array, axis, keepdims=keepdims)
+    def accumulated(array, axis=0):
+        """The elements up to each along an axis, put together."""
+        return up_to(array, axis)
 
-
-def add_accumulate(array, axis=0):
-    """Sums up to each element along axis."""
-    return cumsum(array, axis)
-
-
-def multiply_accumulate(array, axis=0):
-    """Products up to each element along axis."""
-    return cumprod(array, axis)
+    return reduced, accumulated
