@@ -413,7 +413,8 @@ IN_KERNELS = [
     (by_run_time, Pair(X, X), "index: given an int of run time, accepted an int or a slice that "
      "is known at compile time", "choose an item with `if`, or unroll a loop over all of them "
      "with bn.static_range"),
-    (assigns, Pair(X, X), "assignment to an attribute: not supported in a kernel", ""),
+    (assigns, Pair(X, X), "assignment to an attribute: not supported in a kernel",
+     "use a variable, or an array"),
     (too_many, (X,), "Pair: too many positional arguments, accepted Pair(left, right, "
      "factor=3)", ""),
     (too_few, (X,), "Pair: missing a required argument: 'right', accepted Pair(left, right, "
