@@ -20,9 +20,10 @@ from blocknumba.gpu_layout.layouts.registers import WARP_SIZE
 from blocknumba.gpu_layout.product_warps import MAX_WARPS, MEDIUM_MAX_WARPS, warps_of_products
 from blocknumba.tile_ir.analysis.live_tiles import WORD_BITS, live_tiles, words
 from blocknumba.tile_ir.analysis.products import products
+from blocknumba.tile_ir.analysis.provenance import origins
 from blocknumba.tile_ir.ir.function import Function, Op, walk
 from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, attribute
-from blocknumba.tile_ir.ir.uses import carried, is_loop
+from blocknumba.tile_ir.ir.uses import carried, controls, is_loop
 from blocknumba.tile_ir.ops.cast import cast
 from blocknumba.tile_ir.ops.dot import dot
 from blocknumba.tile_ir.ops.map import map_
@@ -54,11 +55,19 @@ MANY_OPS, MANY_OPS_WORDS_PER_WARP = 64, 256
 # Windows: so many times the largest tile is loaded, at addresses that are no vectors.  A 3 x 3
 # convolution: 133, 136, 172 us with 2, 4, 8 warps.
 LOADS_OF_A_WINDOW = 6
+# What a second loop reads again should still be in a cache: of programs with more warps fewer are
+# resident.  Two passes over a group, 2048 words at a time: 184, 163 us with 4, 8 warps; over a row,
+# 32768 narrow ones: 443, 415 with 16, 32; three over a row of 4096: 142, 148 with 4, 8.
+READ_AGAIN_WORDS_PER_WARP, READ_AGAIN_MAX_WARPS = 256, 32
+READ_AGAIN_NARROW_WORDS_PER_WARP = 1024
 WARPS_OF_A_ROW = 2  # that meet so seldom that more warps do not cost
 LOADS_IN_FLIGHT = 3  # loaded tiles that fit in the registers of a largest tile, one after the other
 # Of a multiprocessor: fewer threads do not keep memory busy, more have too few registers each.
 RESIDENT_THREADS = 1024
 LARGE_WORDS_PER_THREAD = 32  # beyond this a thread needs twice the registers
+# What holds no more than that at once, and what holds few narrow elements, needs fewer: 80, 32.
+HELD_WORDS_PER_THREAD, HELD_RESIDENT_THREADS = 64, 768
+FEW_WORDS_PER_THREAD, FEW_RESIDENT_THREADS = 24, 2048
 REDUCTIONS = frozenset((reduce, arg_reduce, reduce_with))
 LARGE_ACCUMULATOR = 64  # words of a thread; beyond this it needs all the registers it can have
 
@@ -80,11 +89,11 @@ def attempts(fn: Function, features: frozenset[str], chosen: int | None,
     """
     num_warps = chosen or default_num_warps(fn, features)
     threads, wanted = num_warps * WARP_SIZE, resident_threads(fn, num_warps)
-    resident = max(wanted // threads, 1)
-    for blocks in dict.fromkeys((resident, max(wanted // 2 // threads, 1))):
-        yield Attempt(num_warps, min(blocks, most_blocks))
+    usual = min(_power_of_two_below(wanted), RESIDENT_THREADS)
+    for resident in (wanted, usual, usual // 2):
+        yield Attempt(num_warps, min(max(resident // threads, 1), most_blocks))
     if not chosen and num_warps < MAX_WARPS:
-        yield Attempt(2 * num_warps, max(resident // 2, 1))
+        yield Attempt(2 * num_warps, max(usual // 2 // threads, 1))
     yield Attempt(num_warps, 1)
 
 
@@ -109,7 +118,29 @@ def default_num_warps(fn: Function, features: frozenset[str]) -> int:
         warps = max(warps, _small_warps(fn))
     if _ops_of_an_element(fn) >= MANY_OPS:
         warps = max(warps, _largest_tile_size(fn) // MANY_OPS_WORDS_PER_WARP)
-    return min(_power_of_two_below(warps), MAX_WARPS)
+    warps = min(_power_of_two_below(warps), MAX_WARPS)
+    return max(warps, _warps_that_read_again(fn)) if _reads_again(fn) else warps
+
+
+def _warps_that_read_again(fn: Function) -> int:
+    """Warps of few programs, whose rows stay in a cache from one pass to the next."""
+    each = READ_AGAIN_NARROW_WORDS_PER_WARP if _is_narrow(fn) else READ_AGAIN_WORDS_PER_WARP
+    return min(_power_of_two_below(_largest_tile_words(fn) // each), READ_AGAIN_MAX_WARPS)
+
+
+def _reads_again(fn: Function) -> bool:
+    """Whether a program reduces few rows, and one loop after another goes over the same range."""
+    rows = [op.results[0].type.size for op in walk(fn.body) if op.opdef in REDUCTIONS]
+    if not rows or max(rows) > WARPS_OF_A_ROW:
+        return False
+    of, seen = origins(fn), set()
+    for loop in (op for op in walk(fn.body) if op.name == "for"):
+        found = {(controls(loop), array) for op in walk(loop.regions[0])
+                 if op.opdef is load and op.result.type.shape for array in of[op.pointer]}
+        if seen & found:
+            return True
+        seen |= found
+    return False
 
 
 def _large_warps(fn: Function) -> int:
@@ -159,8 +190,11 @@ def resident_threads(fn: Function, num_warps: int) -> int:
     accumulator = max((words(op.result.type) for op in dots), default=0)
     if accumulator:
         return RESIDENT_THREADS // (2 if accumulator // threads <= LARGE_ACCUMULATOR else 4)
-    words_of_thread = _largest_tile_words(fn) // threads
-    return RESIDENT_THREADS if words_of_thread <= LARGE_WORDS_PER_THREAD else RESIDENT_THREADS // 2
+    largest, held = _largest_tile_words(fn) // threads, live_tiles(fn).held // threads
+    if largest > LARGE_WORDS_PER_THREAD:
+        return HELD_RESIDENT_THREADS if held <= HELD_WORDS_PER_THREAD else RESIDENT_THREADS // 2
+    is_few = _is_narrow(fn) and held <= FEW_WORDS_PER_THREAD and _ops_of_an_element(fn) < MANY_OPS
+    return FEW_RESIDENT_THREADS if is_few else RESIDENT_THREADS
 
 
 def _warps_of_sort(op: Op) -> int:

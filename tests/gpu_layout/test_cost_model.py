@@ -164,9 +164,37 @@ def test_threads_that_reduce_hold_a_part_of_every_tile(loads, warps):
     assert default_num_warps(kernel(1024, loads, reduces=True), MIN_FEATURES) == warps
 
 
-@pytest.mark.parametrize("size, warps, threads", [(1024, 1, 1024), (2048, 1, 512), (8192, 8, 1024)])
+@pytest.mark.parametrize("size, warps, threads", [
+    (1024, 1, 1024), (2048, 1, 768), (4096, 1, 512), (8192, 8, 1024)])
 def test_large_threads_get_more_registers(size, warps, threads):
     assert resident_threads(kernel(size), warps) == threads
+
+
+@pytest.mark.parametrize("dtype, size, threads", [
+    ("float16", 1024, 2048), ("float16", 4096, 1024), ("float32", 1024, 1024)])
+def test_threads_with_few_narrow_elements_need_few_registers(dtype, size, threads):
+    assert resident_threads(kernel(size, dtype=dtype), 4) == threads
+
+
+@bn.jit
+def passes(x, out, N: bn.constexpr, AGAIN: bn.constexpr):
+    i, n = bn.program_id(0), x.shape[1]
+    total = bn.zeros((N,), bn.float32)
+    for c in bn.spans(n, N):
+        total += x[i, c].to(bn.float32)
+    mean = bn.sum(total) / n
+    for c in bn.spans(n, N):
+        out[i, c] = (x[i, c] if AGAIN else total) - mean
+
+
+@pytest.mark.parametrize("dtype, size, again, warps", [
+    ("f32", 2048, False, 4), ("f32", 2048, True, 8), ("f16", 4096, True, 4),
+    ("f16", 32768, False, 16), ("f16", 32768, True, 32)])
+def test_programs_that_read_a_row_twice_are_few(dtype, size, again, warps):
+    compiled = bn.compile(passes, (f"{dtype}[:,::1]:16", "f32[:,::1]:16"),
+                          {"N": size, "AGAIN": again}, target="sm_90a")
+
+    assert compiled.machine.threads == 32 * warps
 
 
 HOPPER = MIN_FEATURES | {"wgmma"}
