@@ -176,7 +176,8 @@ CASES: dict[str, Callable[[], Case]] = {
                                                     LARGE),
     "f16 2048^3, B by columns": partial(matmul_case, "f16", 2048, 2048, 2048, True, LARGE),
     "f16 1024^3, B by columns": partial(matmul_case, "f16", 1024, 1024, 1024, True, LARGE),
-    "f16 16 x 8192 x 8192, B by columns": partial(matmul_case, "f16", 16, 8192, 8192, True),
+    **{f"f16 {rows} x 8192 x 8192, B by columns":
+       partial(matmul_case, "f16", rows, 8192, 8192, True) for rows in (16, 32, 64)},
     "fp8 8192^3, B by columns": partial(matmul_case, "fp8", 8192, 8192, 8192, True),
     "tf32 4096^3, B by columns": partial(matmul_case, "tf32", 4096, 4096, 4096, True),
     "f32 4096^3, B by rows": partial(matmul_case, "f32", 4096, 4096, 4096),
