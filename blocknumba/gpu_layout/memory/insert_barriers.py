@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from blocknumba.gpu_layout.async_copies.ops import shared_slice, slot
+from blocknumba.gpu_layout.async_copies.ops import fence_async, shared_slice, slot
 from blocknumba.gpu_layout.dots.ops import DOTS
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.movement import stays_in_warp
@@ -20,7 +20,7 @@ from blocknumba.gpu_layout.layouts.registers import replication
 from blocknumba.gpu_layout.layouts.shared import is_buffer
 from blocknumba.gpu_layout.memory.allocate_shared import READ_UNTIL, allocation_of, size_bytes
 from blocknumba.gpu_layout.ops import (
-    barrier, shared_count, shared_gather, shared_read, shared_write,
+    barrier, shared_allocate, shared_count, shared_gather, shared_read, shared_write,
 )
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.tile_ir.analysis.affine import AffineExpressions
@@ -28,7 +28,7 @@ from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.analysis.iteration_step import iteration_step
 from blocknumba.tile_ir.analysis.provenance import Origins, origins
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value, walk
-from blocknumba.tile_ir.ir.opdef import READS, WRITES, attribute
+from blocknumba.tile_ir.ir.opdef import EFFECT, READS, WRITES, attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
 from blocknumba.tile_ir.ir.uses import is_loop
 from blocknumba.tile_ir.ops.memory import atomic_cas, atomic_rmw
@@ -36,6 +36,7 @@ from blocknumba.tile_ir.passes.contract import declared
 
 PROGRAM, WARP = "program", "warp"
 RELEASES = ("release", "acq_rel")  # semantics of atomics
+_OF_ONE_THREAD = (shared_allocate, shared_write)  # others do not wait for them
 ORDERED_ATOMICS = ("exchange",)  # kinds of atomic_rmw whose last one wins
 
 
@@ -76,17 +77,36 @@ def insert_barriers(fn: Function, options: LayoutOptions) -> Function:
     barrier is needed where every thread depends on itself only, or between atomics that commute.
     A barrier within each warp suffices where a warp reads only what it wrote itself.  Before an
     atomic that releases there is always a barrier of all: it publishes the accesses of all threads.
+    A fence that another one follows before any barrier is dropped: the later one orders as much.
     """
     found = _Finder(fn, options)
+    needless = _repeated_fences(fn.body, found.barriers)
 
     def rewrite(rebuilder: Rebuilder, op: Op) -> tuple[Value, ...] | None:
+        if op in needless:
+            return ()
         scope = found.barriers.get(op)
         if scope is None:
             return None
         rebuilder.builder.emit(barrier, scope=scope)
         return rebuilder.again(op)
 
-    return rebuild(fn, rewrite, folding=False) if found.barriers else fn
+    return rebuild(fn, rewrite, folding=False) if found.barriers or needless else fn
+
+
+def _repeated_fences(region: Region, barriers: dict[Op, str]) -> set[Op]:
+    """Fences between which and the next one threads do nothing that others wait for."""
+    found, last = set(), None
+    for op in region.ops:
+        for inner in op.regions:
+            found |= _repeated_fences(inner, barriers)
+        if op.opdef is fence_async:
+            found.update(filter(None, (last,)))
+            last = op
+        elif (op.regions or op in barriers
+              or op.opdef.has(EFFECT | WRITES) and op.opdef not in _OF_ONE_THREAD):
+            last = None
+    return found
 
 
 class _Finder:
