@@ -8,8 +8,7 @@ points of it, that every filled slot is waited for, and that every slot that is 
 released once.  Then each wait of a role is for something that the other role does, in that order.
 
 In a single-role schedule, every iteration of a loop fills, awaits and releases each ring equally
-often, and before the loop as many slots are filled as iterations are fetched ahead: all of a ring
-where an iteration fills the slot that it has released, else all but the one that it reads.
+often, and before the loop as many slots are filled as iterations are fetched ahead.
 
 The blocks of a cluster run the same roles.  Where they fill each other's slots, `empty` counts the
 warps of all blocks, and a release reaches all blocks.  No block begins before the barriers of all
@@ -131,13 +130,12 @@ class _Check:
 def _problems_of_single_role(fn: Function) -> list[str]:
     """Problems of a single-role schedule, in which the warps that read slots also fill them."""
     loops = [op for op in walk(fn.body) if is_loop(op)]
-    within = [(_counts(walk(loop.regions[0])), _refilled(walk(loop.regions[0])))
-              for loop in loops]
+    within = [_counts(walk(loop.regions[0])) for loop in loops]
     finishing, problems = _finishing_releases(fn, loops)
     whole = _counts(op for op in walk(fn.body) if op not in finishing)
     for ring, (fills, waits, releases) in whole.items():
-        for counts, refilled in within:
-            ahead = ring.attrs["copies"] - (ring not in refilled)
+        ahead = ring.attrs["copies"] - 1
+        for counts in within:
             in_loop = counts.get(ring, (0, 0, 0))
             if len(set(in_loop)) > 1:
                 problems.append(f"an iteration fills, awaits and releases {in_loop} slots")
@@ -145,18 +143,6 @@ def _problems_of_single_role(fn: Function) -> list[str]:
         if not fills == waits == releases:
             problems.append(f"{fills} fetches, {waits} waits and {releases} releases")
     return problems
-
-
-def _refilled(ops: Iterable[Op]) -> set[Op]:
-    """The rings, by the allocation of `full`, of which a slot is released before one is filled."""
-    ops, released, found = list(ops), set(), set()
-    empty_of = _empty_of(ops)
-    for op in ops:
-        if op.opdef is mbarrier_arrive and op.condition is None:
-            released.add(_ring(op.barrier))
-        elif op.opdef is mbarrier_expect and empty_of[_ring(op.barrier)] in released:
-            found.add(_ring(op.barrier))
-    return found
 
 
 def _finishing_releases(fn: Function, loops: list[Op]) -> tuple[set[Op], list[str]]:

@@ -192,24 +192,3 @@ def test_where_no_other_warps_may_fetch_iterations_of_a_product_overlap(num_warp
     assert ring_problems(fn, num_warps) == []
     waits = [op.attrs["pending"] for op in walk(fn.body) if op.name == "wgmma_wait"]
     assert sorted(waits) == ([0] if num_stages == 1 else [0, 1])
-
-
-@pytest.mark.parametrize("tile, is_idle", [((64, 64, 64), True), ((64, 64, 128), True),
-                                           ((64, 128, 64), False), ((128, 128, 64), False)])
-@pytest.mark.parametrize("num_stages", [2, 3])
-def test_where_fetches_outlast_dots_an_iteration_refills_the_slot_that_it_read(
-        tile, is_idle, num_stages):
-    options = replace(OPTIONS, num_warps=4, num_stages=num_stages, helpers=False)
-
-    fn = map_wgmma(tile_of(matmul, ("f16[:,::1]:16", "f16[:,::1]:16", "f32[:,::1]:16"),
-                           dict(zip(("BM", "BN", "BK"), tile))), options)
-    fn = specialize_warps(rotate_dots(fn, options), options)
-
-    verify(fn, MAPPED)
-    assert ring_problems(fn, 4) == []
-    loop = next(op for op in walk(fn.body) if op.name == "for")
-    waits = [op.attrs["pending"] for op in walk(fn.body) if op.name == "wgmma_wait"]
-    assert sorted(waits) == ([0] if is_idle else [0, 1])
-    loads = [op for op in walk(fn.body) if op.name == "tma_load"]
-    inside = [op for op in walk(loop.regions[0]) if op.name == "tma_load"]
-    assert len(loads) == len(inside) * (1 + num_stages - (not is_idle))  # first iterations

@@ -20,9 +20,7 @@ import numpy as np
 
 from blocknumba.gpu_layout.async_copies.ops import WARPGROUP
 from blocknumba.gpu_layout.async_copies.pipelining import LARGE_SHARED_STAGES
-from blocknumba.gpu_layout.async_copies.residency import (
-    CACHE_BYTES, MAX_REGISTERS, RESIDENT_COPIES, UNIT, WGMMA_RATE,
-)
+from blocknumba.gpu_layout.async_copies.residency import MAX_REGISTERS, RESIDENT_COPIES, UNIT
 from blocknumba.gpu_layout.async_copies.schedule import MAX_COPIES
 from blocknumba.gpu_layout.layouts.registers import WARP_SIZE
 from blocknumba.gpu_layout.product_warps import warps_of_products
@@ -31,10 +29,12 @@ from blocknumba.tile_ir.analysis.live_tiles import WORD_BITS
 from blocknumba.tile_ir.analysis.work import Numbers, Task, Work
 from blocknumba.tile_ir.ir.opdef import OpTable
 
-# As WGMMA_RATE: multiply-adds of one multiprocessor in a cycle, times the bytes of an operand
-MMA_RATE, FLOAT64_RATE, FLOAT32_RATE = 2048, 1024, 512
+# Multiply-adds of one multiprocessor in a cycle, times the bytes of an operand.
+# Source: NVIDIA H100 Tensor Core GPU Architecture
+WGMMA_RATE, MMA_RATE, FLOAT64_RATE, FLOAT32_RATE = 4096, 2048, 1024, 512
 WGMMA_ROWS = 64  # of one instruction
 # Of one multiprocessor in a cycle: measured on an H100 and an H200 (perf/NOTES.md)
+CACHE_BYTES = 54  # from the L2 cache
 DRAM_BYTES = 16
 SHARED_BYTES = 128  # Source: CUDA C++ Programming Guide, "Shared Memory"
 LANES = 128  # of float32 arithmetic

@@ -69,10 +69,6 @@ def register_limit(options: LayoutOptions) -> int:
 RESIDENT_PROGRAMS = (3, 2)
 PAIRED_COPIES = 4  # slots of a ring with which two programs are faster than one with more
 RESIDENT_COPIES = 2  # slots of a ring: other programs compute while one waits
-# Of one multiprocessor in a cycle: multiply-adds, times the bytes of an operand; bytes from the L2
-# cache, measured on an H100 and an H200 (perf/NOTES.md).
-# Source: NVIDIA H100 Tensor Core GPU Architecture
-WGMMA_RATE, CACHE_BYTES = 4096, 54
 SYSTEM_BYTES = 1024  # of shared memory that every program has.  Source: CUDA Programming Guide
 
 

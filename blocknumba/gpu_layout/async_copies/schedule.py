@@ -17,7 +17,7 @@ is empty when the warps of all blocks have read their copy.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -457,12 +457,8 @@ class RingUses:
     read_by_threads: set[Ring]
 
 
-def ring_uses(fn: Function, rings: Iterable[Ring],
-              refilled: Container[Op] = frozenset()) -> RingUses:
-    """Find the uses of rings in a function that is not specialised yet.
-
-    refilled: loops whose iterations do not overlap, so that each releases its own slot.
-    """
+def ring_uses(fn: Function, rings: Iterable[Ring]) -> RingUses:
+    """Find the uses of rings in a function that is not specialised yet."""
     uses = Uses(fn)
     found = RingUses({}, {}, {}, set())
     for ring, group in [(ring, group) for ring in rings for group in ring.groups]:
@@ -470,7 +466,7 @@ def ring_uses(fn: Function, rings: Iterable[Ring],
         if any(op.opdef is not wgmma_wait and op not in stages for op in last_reads(uses, stages)):
             found.read_by_threads.add(ring)
         overlap = _overlap(ring, group, uses)
-        if overlap is not None and overlap.loop not in refilled:
+        if overlap is not None:
             found.overlaps[overlap.loop] = overlap
             found.late_waits.update(dict.fromkeys(overlap.waits, overlap))
             continue

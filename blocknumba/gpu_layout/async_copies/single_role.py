@@ -10,11 +10,6 @@ Where iterations overlap, an iteration fetches to the slot that the one before h
 
     iteration k        wait full k, begin dot k, wait dot k - 1, release its slot, fetch to it
 
-Where fetches take so long that the tensor cores are idle most of the time, as with small tiles, an
-iteration waits for its own dot, and one more fetch is under way:
-
-    iteration k        wait full k, begin dot k, wait dot k, release its slot, fetch k + 2 to it
-
 It is for programs of one warpgroup that share a multiprocessor (residency.py), and for block
 functions, which have no warps beside those of their caller.
 """
@@ -27,7 +22,6 @@ from dataclasses import dataclass
 from blocknumba.gpu_layout.async_copies.box_copies import BoxCopy
 from blocknumba.gpu_layout.async_copies.ops import is_first_warp, wgmma_wait
 from blocknumba.gpu_layout.async_copies.reads import Slice, ops_for, slice_of
-from blocknumba.gpu_layout.async_copies.residency import CACHE_BYTES, WGMMA_RATE
 from blocknumba.gpu_layout.async_copies.roles import Consumer, RingPosition, RoleContext
 from blocknumba.gpu_layout.async_copies.schedule import Group, Overlap, Ring, RingUses, Schedule
 from blocknumba.tile_ir.ir.builder import Builder, constant_of
@@ -36,34 +30,30 @@ from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import int64
 from blocknumba.tile_ir.ir.uses import Uses, carried
 
-IDLE = 2  # times the dots of a slot: if a fetch takes longer, tensor cores are idle mostly
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FetchingLoop:
     """A `for` that counts up, and the fetches of each iteration.
 
     addresses: the ops that compute the starts of the boxes, from the counter alone.
-    overlap: of its iterations, if they may overlap.
-    refills: whether they do not, but fetch to the slot that they have read.
+    overlap: of its iterations, if they overlap.
     """
 
     loop: Op
     fetched: tuple[tuple[Ring, Group], ...]
     addresses: Slice
     overlap: Overlap | None
-    refills: bool
 
     @property
     def distance(self) -> int:
         """The number of iterations that it fetches ahead."""
-        return self.fetched[0][0].copies - (not self.refills)
+        return self.fetched[0][0].copies - 1
 
     @property
     def begin(self) -> Op:
         """The op before which an iteration fetches: its first dot is under way there.
 
-        Where iterations may overlap, it fetches after this op: dots have been waited for.
+        Where iterations overlap, it fetches after this op: the dots before have been waited for.
         """
         (region,) = self.loop.regions
         if self.overlap is not None:
@@ -99,18 +89,8 @@ def fetching_loops(fn: Function, schedule: Schedule,
             return None
         if not any(op.opdef is wgmma_wait for op in loop.regions[0].ops):
             return None
-        overlap = ring_uses.overlaps.get(loop)
-        found[loop] = FetchingLoop(loop, tuple(here), addresses, overlap,
-                                   overlap is not None and _outlasts_dots(overlap))
+        found[loop] = FetchingLoop(loop, tuple(here), addresses, ring_uses.overlaps.get(loop))
     return found
-
-
-def _outlasts_dots(overlap: Overlap) -> bool:
-    """Whether a slot is fetched from the L2 cache in more than twice the time of its dots."""
-    begun = [wait.value.owner for wait in overlap.waits]
-    multiplied = sum(op.result.type.size * op.b.type.shape[-2] * op.b.type.dtype.bits // 8
-                     for op in begun)
-    return overlap.ring.size_bytes / CACHE_BYTES > IDLE * multiplied / WGMMA_RATE
 
 
 def _start_values(groups: Iterable[Group]) -> list[Value]:
@@ -222,11 +202,7 @@ class SingleRole(Consumer):
 
     def begin_iteration(self, region: Region) -> None:
         """Note the ring positions that the iteration will fetch to."""
-        fetching = next((one for one in self._loops.values() if one.loop.regions[0] is region),
-                        None)
-        ahead = (self._position_again if fetching is not None and fetching.refills
-                 else self._position_ahead)
-        self._starts = {ring: ahead(ring) for ring in self._positions}
+        self._starts = {ring: self._position_ahead(ring) for ring in self._positions}
 
     def _fetch_later(self, fetching: FetchingLoop) -> None:
         """In an iteration, fetch for a later one, if it exists."""
@@ -278,12 +254,6 @@ class SingleRole(Consumer):
         is_first = emit(OPS["eq"], index, constant(0, phase.type.dtype))
         flipped = emit(OPS["xor"], phase, constant(1, phase.type.dtype))
         return self._previous_slot(ring, index), emit(OPS["select"], is_first, phase, flipped)
-
-    def _position_again(self, ring: Ring) -> RingPosition:
-        """The position of the current slot when it is filled again."""
-        index, phase = self._positions[ring]
-        return index, self.builder.emit(
-            OPS["xor"], phase, self.builder.constant(1, phase.type.dtype))
 
     def _first_reader(self, group: Group) -> Op:
         """The first op of the group's region that reads a tile of it, or contains such an op."""

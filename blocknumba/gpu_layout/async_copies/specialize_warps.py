@@ -64,10 +64,7 @@ def specialize_warps(fn: Function, options: LayoutOptions) -> Function:
     uses = ring_uses(fn, schedule.rings)
     is_single = schedule.shares or not options.producers
     loops = fetching_loops(fn, schedule, uses) if is_single else None
-    if loops is not None:
-        refilled = {loop for loop, fetching in loops.items() if fetching.refills}
-        uses = ring_uses(fn, schedule.rings, refilled)
-    elif not options.producers:
+    if loops is None and not options.producers:
         schedule.drop(NO_PRODUCER)
     if schedule.rings:
         specialized = dce(_Specializer(fn, schedule, options, uses, loops).function())

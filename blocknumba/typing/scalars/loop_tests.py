@@ -6,6 +6,8 @@
 With one test, which the entry and the end of the body both jump to, what it computes (x*x, y*y) is
 known in the body; LLVM shares nothing between the end of one iteration and the next one.
 
+From Python 3.12 on the end of a loop does not branch to its header, but to a block that jumps there.
+
 The blocks are those of Numba IR before it is in SSA form.  Both of Numba's compilers have classes
 for it, with the same names.
 """
@@ -20,12 +22,23 @@ _COMPARED_BY_IDENTITY = frozenset(("Global", "FreeVar"))
 
 
 def merge_loop_tests(blocks: Blocks) -> bool:
-    """Merge the tests of loops, in place.  Returns whether anything was merged."""
-    merged = False
+    """Merge the tests of loops, in place.  Returns whether anything was changed."""
+    merged = _pass_over_jumps(blocks)
     while (found := next(_repeated_tests(blocks), None)) is not None:
         _merge(blocks, *found)
         merged = True
     return merged
+
+
+def _pass_over_jumps(blocks: Blocks) -> bool:
+    """Let branches to blocks that do nothing but jump back to a header go to the header."""
+    before = len(blocks)
+    for label in sorted({to for block in blocks.values() for to in _targets(block)}):
+        first = blocks[label].body[0]
+        if type(first).__name__ == "Jump" and first.target < label:
+            _redirect(blocks, label, first.target)
+            del blocks[label]
+    return len(blocks) < before
 
 
 def _repeated_tests(blocks: Blocks) -> Iterator[tuple[int, int, int]]:
