@@ -6,7 +6,7 @@
 With one test, which the entry and the end of the body both jump to, what it computes (x*x, y*y) is
 known in the body; LLVM shares nothing between the end of one iteration and the next one.
 
-From Python 3.12 on the end of a loop does not branch to its header, but to a block that jumps there.
+From Python 3.12 on the end of a loop branches to a block that jumps to the header.
 
 The blocks are those of Numba IR before it is in SSA form.  Both of Numba's compilers have classes
 for it, with the same names.
