@@ -188,6 +188,8 @@ def loading_hint(operand: object) -> str:
         return "index an array with it: x[r] are elements, and r.index are their indices"
     if isinstance(operand, Reference):
         return "load it: bn.load(x.at[...])"
+    if isinstance(operand, Value) and operand.type.is_pointer:
+        return "an array and an int make a pointer: load elements first"
     if not isinstance(operand, Array):
         return ""
     index = ", ".join(["bn.span(0, SIZE)"] * operand.rank) or "()"

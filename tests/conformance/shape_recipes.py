@@ -70,7 +70,7 @@ def sliced(m):
     if own.count(":") == 1 and extent < 4 and own[0] != ":" and own[-1] != ":":
         return None
     facts = x.facts
-    if m.chance(0.1) and x.size:
+    if m.chance(0.1):
         own = f"bn.span({m.pick(m.numbers)}, {m.pick([extent, extent // 2])})"
         facts = with_zero(facts)
     return Made(f"{x.name}[{', '.join([':'] * axis + [own])}]", facts)
