@@ -92,17 +92,18 @@ store %op, %a
 """
 
 
-def rows_up_to(last, divisibility=16):
+def rows_up_to(last, dtype="float16", other=-1.0):
     """Rows of (16, n) to (16, 64): columns up to last, a value, inside of n."""
-    return kernel(f"""
-%x: ptr<float16> = pointer(x) {{divisibility=16}}
-%out: ptr<float16> = pointer(out) {{divisibility=16}}
-%m: int32 = value(m) {{divisibility=1}}
-%n: int32 = value(n) {{divisibility={divisibility}}}
-""", DIAGONAL.replace("LAST", last))
+    body = DIAGONAL.replace("LAST", last).replace("-1.0", str(other))
+    return kernel("""
+%x: ptr<float16> = pointer(x) {divisibility=16}
+%out: ptr<float16> = pointer(out) {divisibility=16}
+%m: int32 = value(m) {divisibility=1}
+%n: int32 = value(n) {divisibility=16}
+""".replace("float16", dtype), body.replace("float16", dtype))
 
 
-@pytest.mark.parametrize("m", [-5, 0, 3, 40, 90])
+@pytest.mark.parametrize("m", [-5, 3, 90])
 @pytest.mark.parametrize("n", [48, 64])
 def test_vectors_that_a_diagonal_cuts_are_read_as_a_whole(m, n):
     x = np.random.default_rng().standard_normal((16, n)).astype(np.float16)
@@ -115,6 +116,18 @@ def test_vectors_that_a_diagonal_cuts_are_read_as_a_whole(m, n):
     padded = np.pad(x, ((0, 0), (0, 64 - n)))
     assert np.array_equal(out, np.where((c <= r + m) & (c < n), padded, np.float16(-1)))
     assert accesses(text) == ["LDG.E.128", "STG.E.128"]
+
+
+@pytest.mark.parametrize("dtype, other", [("int8", -1), ("bool", True), ("float64", -1.0)])
+def test_vectors_of_any_dtype_are_read_as_a_whole_where_a_diagonal_cuts_them(dtype, other):
+    x = np.random.default_rng().integers(0, 2, (16, 64)).astype(dtype)
+    out = np.full((16, 64), 7).astype(dtype)
+    text = rows_up_to("%last", dtype, other)
+
+    emulated(text, 1, x, out, np.int32(21), np.int32(64))
+
+    r, c = np.ogrid[:16, :64]
+    assert np.array_equal(out, np.where(c <= r + 21, x, np.array(other, dtype)))
 
 
 def test_vectors_that_a_bound_of_the_array_cuts_are_not_read_as_a_whole():
