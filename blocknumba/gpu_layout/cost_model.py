@@ -98,7 +98,7 @@ def attempts(fn: Function, features: frozenset[str], chosen: int | None,
 
 
 def default_num_warps(fn: Function, features: frozenset[str]) -> int:
-    """A power of two from 1 to MAX_WARPS that grows with the largest tile.
+    """A power of two that grows with the largest tile: up to MAX_WARPS, 32 for rows read again.
 
     features: as of LayoutOptions.
 
