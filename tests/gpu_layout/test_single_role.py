@@ -91,7 +91,8 @@ def test_an_iteration_fetches_for_the_next_one_while_its_first_dot_is_under_way(
     assert before["tma_load"] == 2 + 2 + 1  # keys and values of the first iteration, the queries
 
 
-@pytest.mark.parametrize("out", ["f16[:,::1]:16", "f32[:,::1]:16"])  # as large as the queries, larger
+# as large as the queries, larger
+@pytest.mark.parametrize("out", ["f16[:,::1]:16", "f32[:,::1]:16"])
 def test_no_buffer_has_bytes_of_an_mbarrier_that_is_no_longer_waited_for(out):
     fn = lay_out(tile_of(softmax_products, (*HEADS[:3], out), BLOCKS), WARPGROUP)
 
