@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from blocknumba.nvvm_lower.toolchain import (
     AssembleOptions, compile_to_ptx, disassemble, what_is_missing,
 )
 from blocknumba.tables import html_table
+from blocknumba.tile_ir.analysis.advice import advice, advice_on_alignment
 from blocknumba.tile_ir.analysis.provenance import Effects
 from blocknumba.tile_ir.ir.function import Function, walk
 from blocknumba.tile_ir.text.printer import text
@@ -187,15 +188,18 @@ class Compiled:
     def stats(self) -> Stats | NativeStats:
         """Registers, spills, shared memory, occupancy; what became of loads and products.
 
-        Of native code: its versions and how it accesses memory.
+        Of native code: its versions and how it accesses memory.  Of both: what is slow as the
+        kernel is written, and what to write instead.
 
         Errors: BlockValueError when it was compiled for the interpreter.
         """
+        arguments = dict(self.specialization.arguments)
         if self.native is not None:
-            return self.native.stats
+            return replace(self.native.stats, advice=advice(self.tile, arguments))
         machine = self._require_machine("stats")
         return Stats.of(self.name, self.specialization, machine, lambda: self.ptx,
-                        lambda: self.chosen)
+                        lambda: self.chosen, lambda: (*advice(self.tile, arguments),
+                                                      *advice_on_alignment(self.tile, arguments)))
 
     @cached_property
     @without_our_frames

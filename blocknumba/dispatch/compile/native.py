@@ -35,6 +35,7 @@ class NativeStats:
     vector_loads, vector_stores: accesses of whole vectors in the source, in all versions.
     masked: loads and stores of vectors under a mask.  gathers: loads and stores of elements that
         are not side by side.
+    advice: lines on what is slow as the kernel is written, and what to write instead.
     """
 
     device: str
@@ -44,6 +45,7 @@ class NativeStats:
     vector_stores: int
     masked: int
     gathers: int
+    advice: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""

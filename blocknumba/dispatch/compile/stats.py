@@ -267,13 +267,16 @@ class Stats:
     _machine: MachineCode = field(repr=False, compare=False)
     _ptx: Callable[[], str] = field(repr=False, compare=False)
     _chosen: Callable[[], str] = field(repr=False, compare=False)
+    _advice: Callable[[], tuple[str, ...]] = field(repr=False, compare=False)
 
     @staticmethod
     def of(name: str, specialization: Specialization, machine: MachineCode,
-           ptx: Callable[[], str], chosen: Callable[[], str]) -> Stats:
+           ptx: Callable[[], str], chosen: Callable[[], str],
+           advice: Callable[[], tuple[str, ...]]) -> Stats:
         """The stats of a kernel's machine code.
 
         ptx: makes its PTX, which may take compiling.  chosen: the tiles of the last launch.
+        advice: what its tile IR tells.
         """
         target, assembled = specialization.target, machine.assembled
         shared_bytes = machine.shared_bytes + assembled.shared_bytes
@@ -281,7 +284,7 @@ class Stats:
                                         shared_bytes)
         return Stats(assembled.registers, assembled.spill_bytes, assembled.stack_bytes,
                      shared_bytes, blocks * machine.threads / target.threads_per_processor,
-                     assembled.warnings, name, specialization, machine, ptx, chosen)
+                     assembled.warnings, name, specialization, machine, ptx, chosen, advice)
 
     @cached_property
     def loads(self) -> tuple[int, ...]:
@@ -318,6 +321,16 @@ class Stats:
     def tiles(self) -> str:
         """The tiles that the compiler chose, and what came next; empty if they were given."""
         return self._chosen()
+
+    @cached_property
+    def advice(self) -> tuple[str, ...]:
+        """Lines on what is slow as the kernel is written, and what to write instead."""
+        spilled = (f"{self.spills} bytes of values go through memory, as registers do not hold "
+                   "them: take smaller tiles, or more warps",) if self.spills else ()
+        exact = (f"{_location(product.loc)}  exact products of float32 use no tensor cores: "
+                 "precision=\"tf32\", if 11 significant bits will do" for product in self.products
+                 if product.operands == "float32" and product.way == "multiply-add")
+        return (*self._advice(), *spilled, *dict.fromkeys(exact))
 
     @property
     def unused_options(self) -> tuple[str, ...]:
@@ -359,5 +372,6 @@ class Stats:
                     for kind in ("load", "store")}
         by_title |= {"products": self.products, "rings": self.rings, "float64": self.doubles,
                      "tiles": [*filter(None, [self.tiles])],
-                     "options without effect": self.unused_options, "warnings": self.warnings}
+                     "options without effect": self.unused_options, "warnings": self.warnings,
+                     "advice": self.advice}
         yield from ((title, records) for title, records in by_title.items() if records)
