@@ -48,6 +48,17 @@ def test_a_length_that_may_be_odd_moves_vectors_and_elements_of_those_that_it_cu
                              + ["STG.E.128"] * 2)
 
 
+def test_loads_of_two_arrays_that_a_length_cuts_are_all_issued_before_one_is_awaited():
+    text = elementwise_kernel("%result = add %a, %b : tile<1024xfloat32>", "float32", "float32",
+                              result="float32", size=1024)
+
+    code = disassemble(assembled(text).cubin)
+
+    until_sum = code[:code.index("FADD")]
+    assert len(re.findall(r"LDG\.E", until_sum)) == 2 * (2 + 6)
+    assert not re.search(r"BSSY|BRA", until_sum)
+
+
 def test_threads_whose_vectors_are_not_cut_compare_only_their_ends():
     code = disassemble(assembled(copy_kernel("int8", 2048)).cubin)
 

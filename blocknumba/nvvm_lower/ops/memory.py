@@ -4,10 +4,13 @@ Code of loads and stores, also of vectors that a bound cuts ("guarded" accesses)
 
 Where the mask of an access is a bound on its axis, all but one of the vectors along that axis are
 uniformly true or false.  Whole vectors move without a branch; only threads that hold a cut vector
-branch, to move its elements one by one.
+move its elements, one by one: under a branch or, where they are few, each under its predicate.
 
     mask      T T T T | T T T T | T T F F | F F F F
     vectors    whole     whole      cut      none
+
+Code behind a branch waits for what was loaded before it: loads that branch take their latencies
+one after the other, those by predicates together.
 
 A vector that is cut where a position meets a position (columns up to the row), not a bound of the
 array, is read as a whole, and of its elements those are taken that the mask wants.
@@ -49,6 +52,9 @@ class Widths:
     uniform: int
 
 
+MAX_PREDICATED = 8  # elements of cut vectors that a thread moves without a branch
+
+
 def guarded_load(emitter: Emitter, dtype: DType, pointers: Registers, masks: Registers,
                  others: Registers, widths: Widths, hints: Hints) -> Registers:
     """The elements at pointers; where masks are false, others.
@@ -57,6 +63,8 @@ def guarded_load(emitter: Emitter, dtype: DType, pointers: Registers, masks: Reg
     """
     vector = widths.vector
     whole = _load_vectors(emitter, dtype, pointers, masks, others, vector, vector - 1, hints)
+    if _are_few(masks, widths):
+        return _with_singles(emitter, dtype, whole, pointers, masks, others, widths, hints)
 
     def again() -> Registers:
         remaining, elements = _not_moved(masks, widths), list(whole)
@@ -67,6 +75,30 @@ def guarded_load(emitter: Emitter, dtype: DType, pointers: Registers, masks: Reg
         return elements
 
     return _where(emitter, _is_cut(emitter, masks, vector), dtype, whole, again, vector)
+
+
+def _are_few(masks: Registers, widths: Widths) -> bool:
+    return len(_not_moved(masks, widths)) <= MAX_PREDICATED
+
+
+def _with_singles(emitter: Emitter, dtype: DType, whole: Registers, pointers: Registers,
+                  masks: Registers, others: Registers, widths: Widths, hints: Hints) -> Registers:
+    """Elements of whole vectors and, where they were not read, those that are read singly.
+
+    These have registers of their own, so that they wait for no vector.
+    """
+    vector, shape = widths.vector, words_of(dtype, widths.vector)
+    remaining, elements = _not_moved(masks, widths), list(others)
+    singles = global_memory.load(
+        emitter, dtype, *_at(remaining, pointers, _of_cut(emitter, masks, vector), others),
+        widths.uniform, hints)
+    for register, element in zip(remaining, singles, strict=True):
+        elements[register] = element
+    words, pieces = (_packed(emitter, dtype, each, vector) for each in (whole, elements))
+    for word in sorted({register // shape.elements for register in remaining}):
+        is_whole = masks[(word // shape.count + 1) * vector - 1]
+        words[word] = emitter.body.select(is_whole, shape.type, words[word], pieces[word])
+    return _unpacked(emitter, dtype, words, vector)
 
 
 def load_whole(emitter: Emitter, dtype: DType, pointers: Registers, masks: Registers,
@@ -118,9 +150,7 @@ def _where(emitter: Emitter, condition: str, dtype: DType, elements: Registers,
         phi.add(word, before)
         phi.add(patched_word, cut)
         merged.append(phi.name)
-    count = words_of(dtype, vector).count
-    return [value for first in range(0, len(merged), count)
-            for value in unpack(emitter, dtype, merged[first:first + count], vector)]
+    return _unpacked(emitter, dtype, merged, vector)
 
 
 def guarded_store(emitter: Emitter, dtype: DType, pointers: Registers, values: Registers,
@@ -131,6 +161,11 @@ def guarded_store(emitter: Emitter, dtype: DType, pointers: Registers, values: R
         global_memory.store(emitter, dtype, pointers[first:first + vector],
                             values[first:first + vector],
                             [masks[first + vector - 1]] * vector, vector, hints)
+    if _are_few(masks, widths):
+        cut, remaining = _of_cut(emitter, masks, vector), _not_moved(masks, widths)
+        global_memory.store(emitter, dtype, *_at(remaining, pointers, values, cut),
+                            widths.uniform, hints)
+        return
     with cut_vectors(emitter, masks, widths) as remaining:
         global_memory.store(emitter, dtype, *_at(remaining, pointers, values, masks),
                             widths.uniform, hints)
@@ -149,6 +184,15 @@ def cut_vectors(emitter: Emitter, masks: Registers, widths: Widths) -> Iterator[
     body.begin_block(after)
 
 
+def _of_cut(emitter: Emitter, masks: Registers, vector: int) -> Registers:
+    """The masks of elements of cut vectors, false of whole ones."""
+    body, found = emitter.body, []
+    for first in range(0, len(masks), vector):
+        is_cut = body.binary("xor", I1, masks[first + vector - 1], "true")
+        found += [body.binary("and", I1, mask, is_cut) for mask in masks[first:first + vector]]
+    return found
+
+
 def _not_moved(masks: Registers, widths: Widths) -> list[int]:
     """Registers that may still have to move: of each vector all but the last of one mask."""
     return [i for i in range(len(masks)) if i % widths.vector < widths.vector - widths.uniform]
@@ -163,6 +207,13 @@ def _packed(emitter: Emitter, dtype: DType, elements: Registers, vector: int) ->
     """Elements as words, a vector at a time."""
     return [word for first in range(0, len(elements), vector)
             for word in pack(emitter, dtype, elements[first:first + vector])]
+
+
+def _unpacked(emitter: Emitter, dtype: DType, words: Registers, vector: int) -> Registers:
+    """The elements of words, a vector at a time."""
+    count = words_of(dtype, vector).count
+    return [value for first in range(0, len(words), count)
+            for value in unpack(emitter, dtype, words[first:first + count], vector)]
 
 
 def _is_cut(emitter: Emitter, masks: Registers, vector: int) -> str:
