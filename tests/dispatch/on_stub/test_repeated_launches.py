@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from stub_libraries import CURRENT, CupyArray, TorchTensor
 
-from blocknumba.dispatch.launch import kernel, recent
+from blocknumba.dispatch.launch import launchers, recent
 from blocknumba.dispatch.launch.kernel import jit
 from blocknumba.errors import BlockError, BlockTypeError
 
@@ -164,7 +164,7 @@ def test_a_tuple_that_is_no_grid_is_an_error_each_time(stub, compiler, wrong):
 @pytest.mark.parametrize("make", [lambda: (3,), lambda: [3], lambda: lambda meta: 3])
 def test_a_grid_that_is_used_again_and_again_is_the_same_launch(stub, compiler, make):
     scale, arrays, grid = make_scale(), pair(), make()
-    others = [[extent] for extent in range(1, 2 * kernel.MAX_TRIES)]  # after so many it gives up
+    others = [[extent] for extent in range(1, 2 * launchers.MAX_TRIES)]  # after so many it gives up
 
     grids = [grid, grid, make(), grid, *others, grid, grid, make()]
     for given in grids:
