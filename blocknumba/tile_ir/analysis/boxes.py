@@ -250,6 +250,9 @@ class Matcher:
         """One axis of the box, or the reason why the array has none like it."""
         where = ("an axis that one index is taken of" if line.tile_axis is None
                  else f"axis {line.tile_axis}")
+        stride = self._product(line.stride)
+        if stride is None:
+            return f"the stride of {where} is no positive number that is known at launch"
         checked = False
         for lower in self._lower_constraints(line.tile_axis):
             if lower == line.start:
@@ -263,7 +266,7 @@ class Matcher:
         if not fits and line.bound is None:
             return f"along {where} the start of the tile may not fit 32 bits"
         bound = None if line.bound is None else self._product(line.bound)
-        return BoxAxis(line, self._product(line.stride), bound, not fits, checked)
+        return BoxAxis(line, stride, bound, not fits, checked)
 
     def _lower_constraints(self, tile_axis: int | None) -> list[Polynomial]:
         """Numbers that the mask wants to be 0 or more: at an axis's first index, or of the tile."""
