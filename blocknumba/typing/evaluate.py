@@ -199,9 +199,7 @@ def _is_further(context: Context, high: Value, low: Value, step: Value) -> Value
 
 def _span(context: Context, node: ir.Expr, read: Read) -> object:
     start = read(node.start)
-    if is_constant(start):
-        return slice(start, start + node.size)
-    return SlicedSpan(start, node.size)
+    return slice(start, start + node.size) if is_constant(start) else SlicedSpan(start, node.size)
 
 
 def _function(context: Context, node: ir.Expr, read: Read) -> Function:
