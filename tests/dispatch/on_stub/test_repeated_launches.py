@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from stub_libraries import CURRENT, CupyArray, TorchTensor
 
-from blocknumba.dispatch.launch import launchers, recent
+from blocknumba.dispatch.launch import kernel, launchers, recent
 from blocknumba.dispatch.launch.kernel import jit
 from blocknumba.errors import BlockError, BlockTypeError
 
