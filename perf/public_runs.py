@@ -27,6 +27,7 @@ from blocknumba.tile_ir.ir.types import DType
 from blocknumba.tile_ir.ops import dot
 from blocknumba.triton.porting.arguments import launched_values
 from blocknumba.triton.runtime.jit import JITFunction
+from blocknumba.typing.functions.count import BINS
 
 NOTHING = "nothing written"
 # elements of an array before and after its address
@@ -314,15 +315,16 @@ def bits(array: torch.Tensor) -> torch.Tensor:
 
 
 def race_of(launch: Launch) -> str:
-    """The race of a launch, which our CPU device looks for with debug=True; empty without one."""
+    """What is undefined in a launch, which debug=True finds on the CPU: races; empty if nothing."""
     arrays = {name: array.cpu()[launch.before:] for name, array in launch.start.items()}
     try:
         launch.ours[launch.grid](**launch.given, **launch.constants, **arrays, device="cpu",
                                  debug=True)
     except RaceError as error:
         return said(error)
-    except BlockError:
-        return ""  # an access outside of the arrays, which have room on the GPU
+    except BlockError as error:
+        # an access outside of the arrays is defined, which have room on the GPU
+        return said(error) if BINS in str(error) else ""
     return ""
 
 

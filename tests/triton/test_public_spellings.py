@@ -5,7 +5,7 @@ import pytest
 
 import blocknumba.triton as triton
 import blocknumba.triton.language as tl
-from blocknumba.errors import BlockTypeError
+from blocknumba.errors import BlockIndexError, BlockTypeError
 from blocknumba.triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from blocknumba.triton.language.standard import _log2, sum as sum_of
 
@@ -269,3 +269,20 @@ def too_few(out):
 def test_fewer_values_than_names_are_refused():
     with pytest.raises(BlockTypeError, match="unpacking: given 2 values, accepted 3"):
         too_few[(1,)](np.zeros(1, np.int32))
+
+
+@triton.jit
+def counted(x, out, BINS: tl.constexpr, SIZE: tl.constexpr):
+    values = tl.load(x + tl.arange(0, SIZE))
+    tl.store(out + tl.arange(0, BINS), values.histogram(BINS))
+    tl.store(out + tl.arange(0, BINS), tl.histogram(values, BINS, mask=values < 5))
+
+
+def test_numbers_beyond_the_bins_of_a_histogram_are_found_by_debug():
+    x, out = np.array([0, 3, 3, 7], np.uint8), np.full(4, -1, np.int32)
+    counted[(1,)](x, out, BINS=4, SIZE=4)
+    np.testing.assert_array_equal(out, [1, 0, 0, 2])
+    with pytest.raises(BlockIndexError, match="the bins of a histogram: index 7 is outside"):
+        counted[(1,)](x, out, BINS=4, SIZE=4, device="cpu", debug=True)
+    counted[(1,)](x[:3].repeat(2)[:4], out, BINS=4, SIZE=4, device="cpu", debug=True)
+    np.testing.assert_array_equal(out, [2, 0, 0, 2])

@@ -6,11 +6,14 @@ Not among the modules whose functions NumPy's names stand for: numpy.histogram i
 from __future__ import annotations
 
 from blocknumba.errors import BlockTypeError, require
-from blocknumba.tile_ir.ir.types import int32
-from blocknumba.typing.context import describe
+from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.types import int32, int64
+from blocknumba.typing.context import Context, describe
 from blocknumba.typing.function import function
 from blocknumba.typing.functions.reduce import as_tile, mask_of
 from blocknumba.typing.static_values import static_int
+
+BINS = "the bins of a histogram"  # in messages
 
 
 @function
@@ -46,3 +49,14 @@ def histogram(context, x, bins, mask=None):
         counts = is_bin if counts is None else context.emit("and", counts, is_bin)
     return context.emit("histogram", context.cast(tile, int32),
                         *([] if counts is None else [counts]), bins=count)
+
+
+def report_beyond_bins(context: Context, x: Value, counts: Value, mask: object) -> None:
+    """With debug=True, report a number of x that is none of the bins of its histogram."""
+    if not context.options.debug:
+        return
+    numbers = context.cast(x, int64)
+    bins = context.broadcast_to(context.constant(counts.type.shape[0], int64), numbers.type.shape)
+    counted = mask_of(context, "histogram", numbers, mask, "mask")
+    context.emit("check_index", numbers, bins, *([] if counted is None else [counted]), array=BINS,
+                 axis=0)

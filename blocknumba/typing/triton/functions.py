@@ -436,6 +436,14 @@ def topk(context, x, k, dim=None, descending=True):
 
 
 @function
+def histogram(context, input, num_bins, mask=None):  # noqa: A002
+    """As `bn.histogram`; numbers beyond the bins, undefined in Triton, are errors with debug=True."""
+    counts = count.histogram.rule(context, input, num_bins, mask)
+    count.report_beyond_bins(context, input, counts, mask)
+    return counts
+
+
+@function
 def unsqueeze(context, x, dim):
     """x with an axis of one element more, at dim."""
     return shape.expand_dims.rule(context, x, dim)
@@ -488,5 +496,5 @@ METHODS = {
     "max": max, "min": min, "argmax": argmax, "argmin": argmin, "cumsum": cumsum,
     "cumprod": cumprod, "store": store, "sort": sort, "topk": topk, "sigmoid": sigmoid,
     "sqrt_rn": sqrt_rn, "logical_and": logical_and, "logical_or": logical_or,
-    "histogram": count.histogram, "reduce_or": reduce.reduce_or,
+    "histogram": histogram, "reduce_or": reduce.reduce_or,
 }
