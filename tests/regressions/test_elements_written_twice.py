@@ -116,3 +116,59 @@ def test_a_sum_in_place_counts_an_index_once_as_in_numpy():
     in_place[1](h, places)
 
     assert h.tolist() == [1] * 8
+
+
+@bn.jit
+def at_elements_of_a_step(h, step):
+    i = bn.arange(0, 64) * step
+    h[i] = h[i] * 2 + 1
+
+
+@bn.jit
+def at_pairs_in_rows_of_a_step(h, step):
+    i = bn.arange(0, 8)[:, None] * step + bn.arange(0, 16) * 2
+    even, odd = h[i], h[i + 1]
+    h[i] = even + odd * 2
+    h[i + 1] = even - odd
+
+
+OF_A_STEP = (at_elements_of_a_step, at_pairs_in_rows_of_a_step)
+
+
+@pytest.mark.parametrize("step", (0, 2, 5))
+@pytest.mark.parametrize("kernel", OF_A_STEP, ids=lambda kernel: kernel.signature.kernel)
+def test_rows_whose_step_is_an_argument_may_overlap(kernel, step):
+    natively, interpreted, emulated = np.random.default_rng(step).random((1, 512)).repeat(3, 0)
+
+    kernel[1](natively, step)
+    kernel[1](interpreted, step, interpret=True)
+    emulated_gpu.launch(kernel, 1, (emulated, step), GPU)
+
+    assert (natively == interpreted).all() and (emulated == interpreted).all()
+
+
+@bn.jit
+def at_sums_of_indices(x):
+    r, c = bn.arange(0, 4)[:, None, None] + bn.arange(0, 4)[:, None], bn.arange(0, 8)
+    x[r, c] = x[r, c] * 2 + 1
+
+
+@bn.jit
+def at_the_diagonal(x):
+    i = bn.arange(0, 64)
+    x[i, i] = x[i, i] * 2 + 1
+
+
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("kernel", (at_sums_of_indices, at_the_diagonal),
+                         ids=lambda kernel: kernel.signature.kernel)
+def test_rows_of_an_array_that_are_named_twice_are_read_first(kernel, order):
+    natively, interpreted, emulated = (
+        np.random.default_rng(8).random((64, 64)).copy(order) for _ in range(3))
+
+    kernel[1](natively)
+    kernel[1](interpreted, interpret=True)
+    code = emulated_gpu.launch(kernel, 1, (emulated,), GPU)
+
+    assert (natively == interpreted).all() and (emulated == interpreted).all()
+    assert ("barrier" in code.asm["gpu"]) == (kernel is at_sums_of_indices)

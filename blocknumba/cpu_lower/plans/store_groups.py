@@ -105,11 +105,12 @@ class Grouping:
         """Elements from each of one access to that of another; 0 if it is not known, or is none.
 
         The two interleave: what divides all constant steps along axes of the tile is greater.
-        As in AffineExpression.differs_everywhere, steps that are not known are those of arrays.
+        Steps that are not known are those of an array, whose rows do not overlap.
         """
         first, second = self.affine[one.pointer], self.affine[other.pointer]
         if not (isinstance(first, AffineExpression) and isinstance(second, AffineExpression)
-                and first.origin is second.origin and first.steps == second.steps):
+                and first.origin is second.origin and first.steps == second.steps
+                and self.affine.has_steps_of_array(first)):
             return 0
         distance = (second.base - first.base).number or 0
         step = math.gcd(*(step.number or 0 for step in first.steps))  # 0: none is known

@@ -13,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from blocknumba.tile_ir.analysis.accesses import Access, access
-from blocknumba.tile_ir.analysis.polynomial import ONE, AffineExpression, Atom, Polynomial
+from blocknumba.tile_ir.analysis.polynomial import (
+    ONE, AffineExpression, Atom, Polynomial, reach_differing_places,
+)
 from blocknumba.tile_ir.ir.function import Function, Op, Parameter, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import OpTable, attribute
 from blocknumba.tile_ir.ir.tensor_map import Number
@@ -63,15 +65,20 @@ class AffineExpressions:
         """
         found = self[pointers]
         return (isinstance(found, AffineExpression)
-                and found.differs_everywhere(pointers.type.shape)
-                and (strides_are_given or all(map(self._is_stride, found.steps))))
+                and (strides_are_given or self.has_steps_of_array(found))
+                and reach_differing_places(
+                    zip(found.steps, pointers.type.shape, strict=True)))
 
-    def _is_stride(self, step: Polynomial) -> bool:
-        """Whether a step is known, or a multiple of an array's."""
-        parameters = ([self.parameter(atom) for atom in monomial] for monomial, _ in step.terms)
-        return step.number is not None or all(
-            any(one is not None and one.kind == "stride" for one in factors)
-            for factors in parameters)
+    def has_steps_of_array(self, pointers: AffineExpression) -> bool:
+        """Whether the steps of pointers are multiples of the strides of their array, or known."""
+        factors = (monomial for step in pointers.steps for monomial, _ in step.terms if monomial)
+        return all(len(monomial) == 1 and self._is_stride(monomial[0], pointers.origin)
+                   for monomial in factors)
+
+    def _is_stride(self, atom: Atom, origin: Value | None) -> bool:
+        known, array = self.parameter(atom), self.parameters.get(origin)
+        return (known is not None and array is not None and known.kind == "stride"
+                and known.argument == array.argument)
 
     def fits_32_bits(self, number: Polynomial) -> bool:
         """Whether a polynomial is the base of an int32, or narrower integer, of the function."""

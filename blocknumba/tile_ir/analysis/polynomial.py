@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial, reduce
 
@@ -142,20 +142,6 @@ class AffineExpression:
         """Whether all elements of the tile are equal."""
         return not any(self.steps)
 
-    def differs_everywhere(self, shape: Sequence[int]) -> bool:
-        """Whether no two elements of a tile of that shape are equal, if steps that are not known
-        are those of an array, whose rows do not overlap.
-        """
-        known = sorted((abs(step.number), extent) for step, extent
-                       in zip(self.steps, shape, strict=True)
-                       if extent > 1 and step.number is not None)
-        reached = 0
-        for step, extent in known:
-            if step <= reached:
-                return False
-            reached += step * (extent - 1)
-        return True
-
     def __add__(self, other: AffineExpression) -> AffineExpression:
         steps = tuple(a + b for a, b in zip(self.steps, other.steps, strict=True))
         return AffineExpression(self.base + other.base, steps, self.origin)
@@ -166,3 +152,26 @@ class AffineExpression:
 
     def times(self, factor: Polynomial) -> AffineExpression:
         return AffineExpression(self.base * factor, tuple(step * factor for step in self.steps))
+
+
+def reach_differing_places(steps: Iterable[tuple[Polynomial, int]]) -> bool:
+    """Whether sum(step * index) differs for all index < extent of (step, extent).
+
+    Places differ if they are sums of another number of some monomial, as those of an array's
+    strides are.
+    """
+    left = [({monomial: abs(number) for monomial, number in step.terms}, extent)
+            for step, extent in steps if extent > 1]
+    while own := [axis for axis in left if any(
+            all(monomial not in other for other, _ in left if other is not axis[0])
+            for monomial in axis[0])]:
+        left = [axis for axis in left if axis not in own]  # a number tells its index
+    reached: dict[Monomial, int] = {}
+    for numbers, extent in sorted(left, key=lambda axis: sum(axis[0].values())):
+        if len(numbers) != 1:
+            return False
+        ((monomial, number),) = numbers.items()
+        if number <= reached.get(monomial, 0):
+            return False
+        reached[monomial] = reached.get(monomial, 0) + number * (extent - 1)
+    return True
