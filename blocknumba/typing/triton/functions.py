@@ -437,7 +437,7 @@ def topk(context, x, k, dim=None, descending=True):
 
 @function
 def histogram(context, input, num_bins, mask=None):  # noqa: A002
-    """As `bn.histogram`; numbers beyond the bins, undefined in Triton, are errors with debug=True."""
+    """As `bn.histogram`; debug=True refuses numbers beyond the bins, undefined in Triton."""
     counts = count.histogram.rule(context, input, num_bins, mask)
     count.report_beyond_bins(context, input, counts, mask)
     return counts
