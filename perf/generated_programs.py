@@ -187,15 +187,15 @@ PLAIN = (
     "box = tl.make_block_ptr(counts + 192 + pid * SIZE, (SIZE,), (1,), ({small},), (SIZE,), (0,))\n"
     "tl.store(box, u, boundary_check=(0,))",
 )
-BLOCKS = (
-    "for i in range({mod}, {count}):\n{body}\n    u += i",
-    "for i in range(n, {mod}, -{step}):\n{body}\n    s += i",
-    "for i in tl.range(0, m, {step}, num_stages={step}):\n{body}",
-    "for i in tl.static_range({step}):\n{body}\n    u = u * 3 + i",
-    "p{new} = x_ptr + at\nfor i in range({count}):\n    u = u + tl.load(p{new})\n{body}\n"
+BLOCKS = (  # each counter has a name of its own: after its loop Triton leaves it undefined
+    "for i{new} in range({mod}, {count}):\n{body}\n    u += i{new}",
+    "for i{new} in range(n, {mod}, -{step}):\n{body}\n    s += i{new}",
+    "for i{new} in tl.range(0, m, {step}, num_stages={step}):\n{body}",
+    "for i{new} in tl.static_range({step}):\n{body}\n    u = u * 3 + i{new}",
+    "p{new} = x_ptr + at\nfor i{new} in range({count}):\n    u = u + tl.load(p{new})\n{body}\n"
     "    p{new} += SIZE",
     "b{new} = tl.make_block_ptr(x_ptr, (ROWS, SIZE), (SIZE, 1), (0, 0), ({step2}, SIZE), (1, 0))\n"
-    "for i in range(0, ROWS, {step2}):\n"
+    "for i{new} in range(0, ROWS, {step2}):\n"
     "    u += tl.sum(tl.load(b{new}, boundary_check=(0,)), 0)\n"
     "{body}\n    b{new} = tl.advance(b{new}, ({step2}, 0))",
     "k{new} = {count} * 1\nwhile k{new} > {mod}:\n{body}\n    k{new} = k{new} - {step}",
@@ -209,8 +209,8 @@ BLOCKS = (
     "    p{new} = x_ptr + {row} * SIZE + at\nu = u + tl.load(p{new}, mask=at >= {edge}, other=s)",
     "k{new} = {count} * 1\nwhile (k{new} > 0) & (s < 700):\n{body}\n"
     "    k{new} -= 1\n    s += k{new}",
-    "for i in tl.static_range({step}, 0, -1):\n    if i == {mod}:\n        u = scaled(u, i)\n"
-    "{body}",
+    "for i{new} in tl.static_range({step}, 0, -1):\n    if i{new} == {mod}:\n"
+    "        u = scaled(u, i{new})\n{body}",
 )
 
 # what stands in the place of a name, in all its places of one statement
