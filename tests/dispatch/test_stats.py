@@ -114,7 +114,7 @@ def test_stats_are_printed_as_text():
     assert first.startswith("product for sm_90a: 4 warps")
     assert "no spills" in first
     assert [line for line in lines if not line.startswith(" ")] == [
-        "loads", "stores", "products", "rings"]
+        "loads", "stores", "products", "rings", "advice"]
     locations = {line.split()[0] for line in lines if line.startswith("  test_stats.py")}
     source = product.python_function.__code__.co_firstlineno
     assert locations == {f"test_stats.py:{source + 6}", f"test_stats.py:{source + 7}"}

@@ -188,7 +188,7 @@ def passes(x, out, N: bn.constexpr, AGAIN: bn.constexpr):
 
 
 @pytest.mark.parametrize("dtype, size, again, warps", [
-    ("f32", 2048, False, 4), ("f32", 2048, True, 8), ("f16", 4096, True, 4),
+    ("f32", 2048, False, 4), ("f32", 2048, True, 16), ("f16", 4096, True, 4),
     ("f16", 32768, False, 16), ("f16", 32768, True, 32)])
 def test_programs_that_read_a_row_twice_are_few(dtype, size, again, warps):
     compiled = bn.compile(passes, (f"{dtype}[:,::1]:16", "f32[:,::1]:16"),
