@@ -56,8 +56,8 @@ MANY_OPS, MANY_OPS_WORDS_PER_WARP = 64, 256
 # convolution: 133, 136, 172 us with 2, 4, 8 warps.
 LOADS_OF_A_WINDOW = 6
 # What a second loop reads again should still be in a cache: of programs with more warps fewer are
-# resident.  Two passes over a group, 2048 words at a time: 184, 163, 137 us with 4, 8, 16 warps; over
-# a row, 32768 narrow ones: 443, 415 with 16, 32; three over a row of 4096: 142, 148 with 4, 8.
+# resident.  Two passes over a group, 2048 words at a time: 184, 163, 137 us with 4, 8, 16 warps;
+# over a row, 32768 narrow ones: 443, 415 with 16, 32; three over a row of 4096: 142, 148 with 4, 8.
 READ_AGAIN_WORDS_PER_WARP, READ_AGAIN_MAX_WARPS = 128, 32
 READ_AGAIN_NARROW_WORDS_PER_WARP = 1024
 WARPS_OF_A_ROW = 2  # that meet so seldom that more warps do not cost
