@@ -38,7 +38,7 @@ from blocknumba.errors import AutotuneError, BlockError, BlockValueError, requir
 if TYPE_CHECKING:
     from blocknumba.tile_ir.analysis.work import Work
 
-MODEL_VERSION = 5  # of the models: choices on disk are those of one
+MODEL_VERSION = 6  # of the models: choices on disk are those of one
 MAX_TRIES = 8  # candidates that may fail to compile before it is the kernel's fault
 
 

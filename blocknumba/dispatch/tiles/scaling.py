@@ -4,9 +4,9 @@ The tile IR is made for one choice of the extents, and for as many others as the
 with one of them doubled.  Every number of the work then is that of the first, times a power of each
 extent:
 
-    BM, BN, BK        16, 64, 256    32, 64, 256    16, 128, 256    16, 64, 512
-    load (BM, BK)     16 x 256       32 x 256       16 x 256        16 x 512
-    iterations        16             16             16              8
+    BM, BN, BK        2, 8, 32       4, 8, 32       2, 16, 32       2, 8, 64
+    load (BM, BK)     2 x 32         4 x 32         2 x 32          2 x 64
+    iterations        128            128            128             64
 
 The numbers of all candidates are evaluated at once, as arrays.
 
@@ -25,7 +25,9 @@ import numpy as np
 from blocknumba.tile_ir.analysis.work import Loop, Task, Work
 
 NEARLY = 0.2  # off a whole power: loops that begin at another place in each program are
-FIRST, RATIO = 16, 4  # extents of the first probe: their doubles are equal to none of them
+# Extents of the first probe: their doubles are equal to none of them.  Small, as a probe that
+# covers an array hides how the iterations along it depend on the extent.
+FIRST, RATIO = 2, 4
 
 
 def probes(count: int) -> list[tuple[int, ...]]:

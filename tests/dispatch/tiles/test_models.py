@@ -104,6 +104,14 @@ def in_turns(M: int, N: int, K: int) -> Problem:
                    ("BM", "BN", "BK"), x, w.T, out)
 
 
+def turned_in_turns(M: int, N: int, K: int) -> Problem:
+    """The transpose of a product of few rows, whose programs take tiles in turn."""
+    x, w, out = (np.empty(shape, np.float16) for shape in ((M, K), (N, K), (M, N)))
+    return Problem(example.matmul_small_m,
+                   lambda a: min(132, bn.cdiv(N, a["BM"]) * bn.cdiv(M, a["BN"])),
+                   ("BM", "BN", "BK"), x, w.T, out)
+
+
 def rows(size: int) -> Problem:
     return Problem(triangle, lambda a: bn.cdiv(size, a["ROWS"]), ("ROWS", "BLOCK"),
                    np.empty((size, size), np.float32), np.empty(size, np.float32))
@@ -112,7 +120,8 @@ def rows(size: int) -> Problem:
 @pytest.mark.parametrize("problem, extents", [
     (product(1000, 1500, 777), (64, 128, 32)), (product(1000, 1500, 777), (16, 16, 512)),
     (product(5, 4096, 100), (128, 256, 64)), (in_turns(64, 8192, 8192), (128, 32, 128)),
-    (in_turns(48, 8192, 8192), (32, 64, 128)), (in_turns(4096, 4096, 4096), (128, 256, 64))])
+    (in_turns(48, 8192, 8192), (32, 64, 128)), (turned_in_turns(32, 8192, 8192), (64, 16, 256)),
+    (in_turns(16, 8192, 8192), (32, 16, 128)), (in_turns(4096, 4096, 4096), (128, 256, 64))])
 def test_scaled_work_is_that_of_its_own_tile_ir(problem, extents):
     work = scaled([problem.work(probe)[0] for probe in probes(3)], np.array([extents]))
     own, _ = problem.work(extents)
@@ -214,6 +223,11 @@ def test_the_tiles_that_were_the_fastest_are_chosen(dtype, precision, size, fast
     in_turns(64, 4096, 4096)])
 def test_products_of_few_rows_get_few_rows(problem):
     assert problem.best()["BM"] <= 64
+
+
+@pytest.mark.parametrize("M", [17, 32])
+def test_one_tile_takes_all_of_few_rows(M):
+    assert turned_in_turns(M, 8192, 8192).best()["BN"] == 32
 
 
 @pytest.mark.filterwarnings("error")
