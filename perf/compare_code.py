@@ -28,7 +28,7 @@ from pathlib import Path
 import kinds
 import torch
 import triton as theirs
-from kinds_case import KINDS, Make
+from kinds_case import Make
 from machine_code_counts import Counts, counted
 from public_sources import Sources, declared_types, files_of
 from public_worker import require_accepted, said, their_constant, their_kernel
@@ -59,12 +59,10 @@ class Job:
     options: Mapping[str, object]
 
 
-def kind_jobs(parts: Sequence[str]) -> Iterator[Job]:
-    """The kinds with one of some parts in their names; all without."""
+def kind_jobs(parts: Sequence[str], bound: str) -> Iterator[Job]:
+    """Those of kinds.chosen_kinds."""
     mine, original = kinds.kernels_of(ours), kinds.kernels_of(None)
-    for one in KINDS.values():
-        if parts and not any(part in one.name for part in parts):
-            continue
+    for one in kinds.chosen_kinds(parts, bound):
         launch = one.build(Make(torch, "meta"), **one.real)
         yield Job(one.name, mine[one.kernel], original[one.kernel],
                   kinds.signature_of(launch.arguments), launch.constants, launch.options)
@@ -199,6 +197,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*")
+    parser.add_argument("--bound", default="", help="as of kinds.py")
     parser.add_argument("--own", action="store_true")
     parser.add_argument("--public", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--draw", type=int, default=60, help="kernels of public sources")
@@ -207,7 +206,7 @@ def main() -> None:
     parser.add_argument("--texts", type=Path)
     given = parser.parse_args()
     jobs = (public_jobs(given.public, given.seed, given.draw) if given.public
-            else kind_jobs(given.parts))
+            else kind_jobs(given.parts, given.bound))
     found: dict[str, object] = {}
     print(f"| kernel | {' | '.join(COLUMNS)} |\n{'|---' * (len(COLUMNS) + 1)}|", flush=True)
     for job in jobs:

@@ -2,6 +2,7 @@
 
     python perf/kinds.py [part of a name ...]          on a GPU, with Torch and Triton
     python perf/kinds.py --output FILE                 and all that is known, in a JSON file
+    python perf/kinds.py --bound "fourth set"          those of a set: kinds_case.py names them
     python perf/kinds.py --code [part of a name ...]   our machine code for sm_90a, without a GPU
     python perf/kinds.py --small [part of a name ...]  small sizes, checked, on the CPU device
 
@@ -32,6 +33,9 @@ from unittest import mock
 import kinds_attention  # noqa: F401  registers
 import kinds_data  # noqa: F401  registers
 import kinds_dots  # noqa: F401  registers
+import kinds_fourth  # noqa: F401  registers
+import kinds_fourth_dots  # noqa: F401  registers
+import kinds_fourth_more  # noqa: F401  registers
 import kinds_later  # noqa: F401  registers
 import kinds_more  # noqa: F401  registers
 import kinds_products  # noqa: F401  registers
@@ -46,7 +50,8 @@ from blocknumba.settings import SETTINGS
 
 TEXTS = ("kinds_kernels_rows", "kinds_kernels_data", "kinds_kernels_dots",
          "kinds_kernels_more", "kinds_kernels_attention", "kinds_kernels_products",
-         "kinds_kernels_later", "kinds_kernels_third")
+         "kinds_kernels_later", "kinds_kernels_third", "kinds_kernels_fourth",
+         "kinds_kernels_fourth_more", "kinds_kernels_fourth_dots")
 ROUNDS, SECONDS_OF_A_TIMING, MAX_REPEATS, CAP = 10, 2e-3, 20, 1.2
 SECONDS_OF_A_LAUNCH, CLOCK_HZ = 60e-6, 1.8e9  # of the host, at most; of a GPU, about
 TRITON, OURS, OWN_WARPS = "Triton", "ours", "own warps"
@@ -69,6 +74,12 @@ def kernels_of(dialect: ModuleType | None) -> dict[str, object]:
             spec.loader.exec_module(module)
         found |= vars(module)
     return found
+
+
+def chosen_kinds(parts: Iterable[str], bound: str = "") -> list[Kind]:
+    """Those with one of some parts in their names, all without, of some bound or set."""
+    return [one for one in KINDS.values()
+            if bound in one.bound and (not parts or any(part in one.name for part in parts))]
 
 
 def signature_of(arguments: Iterable) -> tuple[str, ...]:
@@ -279,12 +290,12 @@ def main() -> None:
     """Do what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="parts of names")
+    parser.add_argument("--bound", default="", help="part of what bounds them, or of a set")
     parser.add_argument("--code", action="store_true", help="machine code, without a GPU")
     parser.add_argument("--small", action="store_true", help="small sizes on the CPU device")
     parser.add_argument("--output", type=Path, help="JSON file")
     chosen = parser.parse_args()
-    kinds = [one for name, one in KINDS.items()
-             if not chosen.names or any(part in name for part in chosen.names)]
+    kinds = chosen_kinds(chosen.names, chosen.bound)
     if chosen.code:
         show_code(kinds)
     elif chosen.small:

@@ -9,10 +9,11 @@ from types import ModuleType
 MEMORY, DOTS = "memory-bound", "with dots"
 LATER = f"{MEMORY}, drawn later"  # than what was tuned; with means of their own
 THIRD = f"{MEMORY}, third set"  # than those too
+FOURTH, FOURTH_DOTS = f"{MEMORY}, fourth set", f"{DOTS}, fourth set"
 # by the result's dtype: of floats relative to an element and to the root of the mean square of all,
 # of ints absolute
 TOLERANCES = {"float64": 1e-6, "float32": 1e-4, "float16": 2e-3, "bfloat16": 1.6e-2,
-              "float8_e4m3fn": 0.13, "int8": 0, "int32": 0, "int64": 0}
+              "float8_e4m3fn": 0.13, "int8": 0, "uint8": 0, "int32": 0, "int64": 0}
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,14 @@ def dropout(make: Make, n: int) -> Launch:
 
 
 def philox_uniform(torch, counters, seed: int):
-    """The uniform numbers of Philox 4x32-10 of counters (i, 0, 0, 0), as Triton scales them.
+    """The uniform numbers of philox_bits, as Triton scales them."""
+    bits = philox_bits(torch, counters, seed)
+    signed = torch.where(bits >= 1 << 31, bits - (1 << 32), bits)
+    return torch.where(signed < 0, -signed - 1, signed).float() * 4.6566127342e-10
+
+
+def philox_bits(torch, counters, seed: int):
+    """The first words of Philox 4x32-10 of counters (i, 0, 0, 0), in int64.
 
     Source: Salmon et al., Parallel random numbers: as easy as 1, 2, 3, 2011.
     """
@@ -44,8 +51,7 @@ def philox_uniform(torch, counters, seed: int):
         high1, low1 = _product(0xCD9E8D57, c[2])
         c = [high1 ^ c[1] ^ keys[0], low1, high0 ^ c[3] ^ keys[1], low0]
         keys = [(keys[0] + 0x9E3779B9) & low, (keys[1] + 0xBB67AE85) & low]
-    signed = torch.where(c[0] >= 1 << 31, c[0] - (1 << 32), c[0])
-    return torch.where(signed < 0, -signed - 1, signed).float() * 4.6566127342e-10
+    return c[0]
 
 
 def _product(a: int, b):

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from kinds import kernels_of, timed
-from kinds_case import DOTS, KINDS, LATER, MEMORY, THIRD, Kind, Launch, Make
+from kinds_case import DOTS, FOURTH, FOURTH_DOTS, KINDS, LATER, MEMORY, THIRD, Kind, Launch, Make
 
 import blocknumba.triton as ours
 from blocknumba.errors import BlockError
@@ -73,7 +73,8 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="parts of names")
-    parser.add_argument("--bound", choices=(MEMORY, LATER, THIRD, DOTS), default=MEMORY)
+    parser.add_argument("--bound", default=MEMORY,
+                        choices=(MEMORY, LATER, THIRD, FOURTH, DOTS, FOURTH_DOTS))
     chosen = parser.parse_args()
     kernels, ratios = kernels_of(ours), {}
     with ThreadPoolExecutor(8) as pool:
