@@ -119,14 +119,17 @@ def unwrapped(value: object) -> object:
 
 @dataclass(frozen=True)
 class StaticFunction:
-    """A function of the user's, in a constexpr: Python runs it while a kernel is compiled."""
+    """A function of the user's, in a constexpr: Python runs it while a kernel is compiled.
+
+    As under Triton it gets constants as constexprs, and dtypes as they are.
+    """
 
     function: FunctionType
     __compile_time__ = True
 
     def __call__(self, *arguments: object, **named: object) -> object:
-        return self.function(*map(constexpr, arguments),
-                             **{name: constexpr(value) for name, value in named.items()})
+        return self.function(*map(_as_argument, arguments),
+                             **{name: _as_argument(value) for name, value in named.items()})
 
     @property
     def __name__(self) -> str:
@@ -136,6 +139,10 @@ class StaticFunction:
     def python_function(self) -> FunctionType:
         """As of what jit makes of a function."""
         return self.function
+
+
+def _as_argument(value: object) -> object:
+    return value if isinstance(value, DType) else constexpr(value)
 
 
 def _is_of_user(value: object) -> bool:

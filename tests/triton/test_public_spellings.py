@@ -212,8 +212,7 @@ def test_another_value_than_the_elements_hold_is_converted_as_by_a_cast():
 
 @tl.constexpr
 def integer_of(like, signed):
-    bits = like.value.primitive_bitwidth if isinstance(like, tl.constexpr) else 0
-    return tl.core.get_int_dtype(bits, signed.value)
+    return tl.core.get_int_dtype(like.primitive_bitwidth, signed.value)
 
 
 @triton.jit
@@ -223,6 +222,23 @@ def bits_of(x, out, SIZE: tl.constexpr):
     kind: tl.constexpr = integer_of(values.dtype, signed=False)
     tl.static_assert(kind.primitive_bitwidth == values.dtype.primitive_bitwidth)
     tl.store(out + at, values.to(kind, bitcast=True))
+
+
+@tl.constexpr
+def wide_enough(dtype):
+    return {tl.float16: tl.float32, tl.int8: tl.int64}[dtype] if dtype.is_fp16() else dtype
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_python_gets_a_dtype_as_it_is(dtype):
+    @triton.jit
+    def double(x_ptr, out_ptr, N: tl.constexpr):
+        wide: tl.constexpr = wide_enough(x_ptr.type.element_ty)
+        tl.store(out_ptr + tl.arange(0, N), 2 * tl.load(x_ptr + tl.arange(0, N)).to(wide))
+
+    x, out = np.full(16, 40_000, dtype), np.full(16, np.nan)
+    double[(1,)](x, out, N=16)
+    assert (out == 80_000).all()
 
 
 @pytest.mark.parametrize("size", (2, 4))
