@@ -1,4 +1,4 @@
-"""Writes `blocknumba/cpu_lower/math/coefficients.py`: every number of the vector functions.
+"""Writes `blocknumba/coefficients.py`: every number of the vector functions.
 
     python perf/math_coefficients.py            # all of it, about five minutes; needs mpmath
     python perf/math_coefficients.py ERF SIN    # prints some of the polynomials
@@ -16,7 +16,7 @@ from pathlib import Path
 import mpmath as mp
 from minimax import ROUNDED, fit
 
-TARGET = Path(__file__).parent.parent / "blocknumba/cpu_lower/math/coefficients.py"
+TARGET = Path(__file__).parent.parent / "blocknumba/coefficients.py"
 HEADER = '''"""Coefficients of polynomials, constants in parts: from perf/math_coefficients.py.
 
 Polynomials have the constant first.  Parts of a constant add up to it, the largest first.

@@ -16,7 +16,8 @@ MAX_LINES_OF_A_FUNCTION = 60
 MAX_COLUMNS = 100
 
 # What each package may import of ours, besides itself and the modules that everybody may.
-FOR_ALL = {"drawing", "errors", "installation", "settings", "tables", "text_files", "tracebacks", "wording"}
+FOR_ALL = {"coefficients", "drawing", "errors", "installation", "settings", "tables", "text_files",
+           "tracebacks", "wording"}
 ALLOWED = {
     "tile_ir": set(),
     "typing": {"tile_ir", "language", "library"},

@@ -8,7 +8,7 @@ neither checks nor remembers the type of a value, which is what makes it fast.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -187,7 +187,7 @@ class Body:
         self._first: list[str] = []
         self._at_entry: dict[str, str] = {}
         self._count = 0
-        self._known: dict[str, str] = {}
+        self._known: dict[object, object] = {}
 
     @property
     def length(self) -> int:
@@ -213,6 +213,15 @@ class Body:
         if name is None:
             name = self._known[instruction] = self.assign(instruction)
         return name
+
+    def once(self, key: object, write: Callable[[], Sequence[str]]) -> Sequence[str]:
+        """Values that several instructions make, unless they were written before.
+
+        key: what they are, and of what.
+        """
+        if key not in self._known:
+            self._known[key] = write()
+        return self._known[key]
 
     def do(self, instruction: str) -> None:
         """Append an instruction without a result."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blocknumba.cpu_lower.math import coefficients as table
+from blocknumba import coefficients as table
 from blocknumba.cpu_lower.math.double_word import two_product
 from blocknumba.cpu_lower.math.exponential import exp, exp_of_sum
 from blocknumba.cpu_lower.math.registry import elementwise

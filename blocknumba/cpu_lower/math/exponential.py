@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from blocknumba.cpu_lower.math import coefficients as table
+from blocknumba import coefficients as table
 from blocknumba.cpu_lower.math.double_word import quick_sum, two_sum
 from blocknumba.cpu_lower.math.registry import elementwise
 from blocknumba.cpu_lower.vectors import (

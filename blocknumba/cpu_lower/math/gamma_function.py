@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from blocknumba.cpu_lower.math import coefficients as table
+from blocknumba import coefficients as table
 from blocknumba.cpu_lower.math.double_word import (
     Double, plus, product, quick_sum, times, two_product, two_sum,
 )

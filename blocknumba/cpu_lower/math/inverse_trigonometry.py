@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from blocknumba.cpu_lower.math import coefficients as table
+from blocknumba import coefficients as table
 from blocknumba.cpu_lower.math.double_word import Double, quick_sum, quotient, two_sum
 from blocknumba.cpu_lower.math.registry import elementwise
 from blocknumba.cpu_lower.vectors import (

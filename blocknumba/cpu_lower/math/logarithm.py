@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from blocknumba.cpu_lower.math import coefficients as table
+from blocknumba import coefficients as table
 from blocknumba.cpu_lower.math.double_word import (
     Double, plus, quotient, root, two_product, two_sum,
 )

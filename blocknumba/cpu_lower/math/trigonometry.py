@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from blocknumba.cpu_lower.math import coefficients as table
+from blocknumba import coefficients as table
 from blocknumba.cpu_lower.math.double_word import Double, quick_sum, quotient, two_product
 from blocknumba.cpu_lower.math.exponential import integral
 from blocknumba.cpu_lower.math.registry import elementwise

@@ -7,7 +7,7 @@ from functools import cache
 
 from blocknumba.nvvm_lower.elements import is_narrow, memory_type, register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code
-from blocknumba.nvvm_lower.services import division, floats, integers, narrow_pairs, runs
+from blocknumba.nvvm_lower.services import angles, division, floats, integers, narrow_pairs, runs
 from blocknumba.nvvm_lower.services.address import added
 from blocknumba.nvvm_lower.services.narrow_floats import narrow, widen
 from blocknumba.tile_ir.analysis.bounds import counts_from_zero
@@ -179,7 +179,8 @@ _ROUNDED_QUOTIENT = {
     "truncdiv": integers.truncating_divide, "truncmod": integers.truncating_divide}
 # what an index that counts from 0 has by a power of two: a shift, or a mask, without a correction
 _ROUNDED_DOWN = {"truncdiv": integers.floor_divide, "truncmod": integers.remainder}
-_NAMES = {*LOGICAL, *INTEGRAL, *FLOATING, *EXACT} - {"add", "div", "sqrt", *_ROUNDED_QUOTIENT}
+_NAMES = {*LOGICAL, *INTEGRAL, *FLOATING, *EXACT} - {
+    "add", "div", "sqrt", "sin", "cos", *_ROUNDED_QUOTIENT}
 code(*(OPS[name] for name in sorted(_NAMES)))(_code)
 
 
@@ -190,10 +191,25 @@ def _(emitter: Emitter, op: Op, *operands: Registers) -> Registers:
     if dtype == float64 or attribute(op, "approximate") or emitter.options.fastmath:
         return _code(emitter, op, *operands)
     together = division.divide if op.opdef is elementwise.div else division.square_roots
+    return _together(emitter, dtype, together, *operands)
+
+
+@code(OPS["sin"], OPS["cos"])
+def _(emitter: Emitter, op: Op, x: Registers) -> Registers:
+    """Elements of float32 share a check for angles that are hard to reduce."""
+    dtype = op.result.type.dtype
+    if dtype == float64 or emitter.options.fastmath:
+        return _code(emitter, op, x)
+    return _together(emitter, dtype, angles.sines if op.name == "sin" else angles.cosines, x)
+
+
+def _together(emitter: Emitter, dtype: DType, function: Callable[..., Registers],
+              *operands: Registers) -> Registers:
+    """A function of float32 elements of a thread, narrow ones in float32 and rounded."""
     if not is_narrow(dtype):
-        return together(emitter, *operands)
+        return function(emitter, *operands)
     wide = ([widen(emitter, dtype, value) for value in values] for values in operands)
-    return [narrow(emitter, dtype, value) for value in together(emitter, *wide)]
+    return [narrow(emitter, dtype, value) for value in function(emitter, *wide)]
 
 
 @code(*(OPS[name] for name in _ROUNDED_QUOTIENT))

@@ -17,7 +17,6 @@ IBM Journal of R&D 34(1).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -26,9 +25,9 @@ from blocknumba.nvvm_lower.emitter import Emitter, Registers
 from blocknumba.nvvm_lower.llvm import FLOAT, I1, I32, Body, floating, integer
 from blocknumba.nvvm_lower.ptx import arithmetic as ptx
 from blocknumba.nvvm_lower.ptx.assembly import Assembly
+from blocknumba.nvvm_lower.services.rare_cases import MAX_TOGETHER, one_by_one, quick_if
 
 MIN_TOGETHER = 4  # fewer elements are divided one by one
-MAX_TOGETHER = 32  # operands of one check: they stay in registers until the branch
 SHARED_DIVISOR = 4  # elements for each divisor, from which on each divisor has its own bounds
 # Bounds of quotients of any operands: x / y and the rest are normal numbers within them.
 MIN_DIVIDEND, MAX_DIVIDEND = 2.0 ** -77, 2.0 ** 85
@@ -78,8 +77,8 @@ def _divide(emitter: Emitter, xs: Registers, ys: Registers) -> Registers:
 
     if len(pairs) < MIN_TOGETHER:
         return [exactly(x, y) for x, y in pairs]
-    return _quick_if(body, _are_divisible(emitter, pairs), quickly,
-                     partial(_one_by_one, body, exactly, [xs, ys]))
+    return quick_if(body, _are_divisible(emitter, pairs), quickly,
+                     partial(one_by_one, body, lambda x, y: [exactly(x, y)], [xs, ys]))
 
 
 def _square_roots(emitter: Emitter, xs: Registers) -> Registers:
@@ -93,64 +92,8 @@ def _square_roots(emitter: Emitter, xs: Registers) -> Registers:
 
     if len(xs) < MIN_TOGETHER:
         return [exactly(x) for x in xs]
-    return _quick_if(body, _are_radicands(emitter, list(dict.fromkeys(xs))), quickly,
-                     partial(_one_by_one, body, exactly, [xs]))
-
-
-def _one_by_one(body: Body, code: Callable[..., str], operands: list[Registers]) -> Registers:
-    """code of each element, in a loop over the stack: it is long, and seldom executed."""
-    count = len(operands[0])
-    varying = [values for values in operands if len(set(values)) > 1]
-    array = f"[{len(varying) * MAX_TOGETHER} x {FLOAT}]"
-    stack = body.at_entry(f"alloca {array}, align 16")
-
-    def place(column: int, index: str | int) -> str:
-        at = f"{column * MAX_TOGETHER + index}" if isinstance(index, int) else body.binary(
-            "add", I32, index, str(column * MAX_TOGETHER))
-        return body.pure(f"getelementptr {array}, {array}* {stack}, i32 0, i32 {at}")
-
-    for column, values in enumerate(varying):
-        for index, value in enumerate(values):
-            body.do(f"store {FLOAT} {value}, {FLOAT}* {place(column, index)}, align 4")
-    again, done, before = body.new_label("again"), body.new_label("done"), body.block
-    body.branch(again)
-    body.begin_block(again)
-    index = body.phi(I32)
-    index.add("0", before)
-    with body.scope():
-        places = [place(column, index.name) for column in range(len(varying))]
-        loaded = iter([body.assign(f"load {FLOAT}, {FLOAT}* {at}, align 4") for at in places])
-        result = code(*[values[0] if len(set(values)) == 1 else next(loaded)
-                        for values in operands])
-        body.do(f"store {FLOAT} {result}, {FLOAT}* {places[0]}, align 4")
-        following = body.binary("add", I32, index.name, "1")
-        index.add(following, body.block)
-        body.branch_if(body.compare("icmp slt", I32, following, str(count)), again, done,
-                       body.module.unrolling(1))
-    body.begin_block(done)
-    return [body.assign(f"load {FLOAT}, {FLOAT}* {place(0, index)}, align 4")
-            for index in range(count)]
-
-
-def _quick_if(body: Body, condition: str, quickly: Callable[[], Registers],
-              exactly: Callable[[], Registers]) -> Registers:
-    """Results of one of two ways, by a branch."""
-    quick, cold, after = (body.new_label(hint) for hint in ("quick", "cold", "after"))
-    body.branch_if(condition, quick, cold)
-    ends = []
-    for label, way in ((quick, quickly), (cold, exactly)):
-        body.begin_block(label)
-        with body.scope():
-            ends.append((way(), body.block))
-        body.branch(after)
-    body.begin_block(after)
-    results = []
-    for values in zip(*(values for values, _ in ends), strict=True):
-        phi = body.phi(FLOAT)
-        for value, (_, block) in zip(values, ends, strict=True):
-            phi.add(value, block)
-        results.append(phi.name)
-    return results
+    return quick_if(body, _are_radicands(emitter, list(dict.fromkeys(xs))), quickly,
+                     partial(one_by_one, body, lambda x: [exactly(x)], [xs]))
 
 
 def _are_divisible(emitter: Emitter, pairs: list[tuple[str, str]]) -> str:
