@@ -1,9 +1,13 @@
-"""Removal of the edges that type inference found no way to take."""
+"""Types of the variables of a kernel, by Numba's type inferer, and the paths that can run.
+
+Evaluation of a statement on stand-ins says what it gives; a condition whose type is a constant
+closes the other path.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 
 from numba.core import ir, types
 from numba.core.typeinfer import ConstraintNetwork, TypeInferer
@@ -82,7 +86,7 @@ class Inferer(TypeInferer):
         self.graph, self.parameters, self.emission = graph, parameters, emission
         self.live_edges: set[Edge] = set()
         self.open_calls: dict[int, tuple] = {}
-        self.constraints = _LiveNetwork(self)
+        self.constraints = _LiveNetwork()
         self._stand_ins: dict[str, tuple[types.Type, object]] = {}
 
     def infer(self) -> None:
@@ -103,23 +107,48 @@ class Inferer(TypeInferer):
     def _settle_unassigned(self) -> None:
         """Type the phis that no path that can run assigns.
 
-        Errors: BlockNameError where such a variable is read.
+        Errors: BlockNameError where such a variable is read, or one that a path leaves out though
+        its dialect asks for it.
         """
         reached = {self.graph.entry} | {target for _, target in self.live_edges}
-        statements = [s for label in self.graph.order if label in reached
+        statements = [(label, s) for label in self.graph.order if label in reached
                       for s in self.blocks[label].body]
-        untyped = [s for s in statements if isinstance(s, ir.Assign)
+        untyped = [s for _, s in statements if isinstance(s, ir.Assign)
                    and self.typevars[s.target.name].type is None]
-        if not untyped:
+        left_out = self._left_out([(label, s) for label, s in statements if is_phi(s)])
+        if not untyped and not left_out:
             return
-        for statement in statements:
+        for _, statement in statements:
             if not is_phi(statement):
-                self._require_typed(statement)
+                self._require_assigned(statement, left_out)
         for statement in filter(is_phi, untyped):
             self.assign(statement.target.name, type_of(UNDEFINED), statement.loc)
 
-    def _require_typed(self, statement: ir.Stmt) -> None:
+    def _left_out(self, joins: Sequence[tuple[Label, ir.Assign]]) -> dict[str, BlockNameError]:
+        """Variables that have to be assigned on all paths and are not, with the error for who
+        reads them.
+
+        joins: phis, each with the block that it is in.
+        """
+        found: dict[str, BlockNameError] = {}
+        known = -1
+        while known < len(found):
+            known = len(found)
+            for label, phi in joins:
+                name, ways = phi.target.name, zip(phi.value.incoming_blocks,
+                                                  phi.value.incoming_values)
+                taken = [value for source, value in ways if (source, label) in self.live_edges]
+                assigned = [value for value in taken if value is not ir.UNDEFINED]
+                found.update((name, found[v.name]) for v in assigned if v.name in found)
+                if (len(assigned) < len(taken) and self.typevars[name].type is not None
+                        and _must_be_assigned(phi, self)):
+                    found[name] = _left_out(phi, self)
+        return found
+
+    def _require_assigned(self, statement: ir.Stmt, left_out: Mapping[str, BlockNameError]) -> None:
         for variable in renaming.uses(statement):
+            if variable.name in left_out:
+                raise left_out[variable.name]
             if self.typevars[variable.name].type is None:
                 name = renaming.user_name(variable.name)
                 raise BlockNameError(f"name {name!r} is used before it is assigned",
@@ -161,12 +190,10 @@ class _NoWarnings:
 class _LiveNetwork(ConstraintNetwork):
     """The constraints of each block, run over the blocks that are reached."""
 
-    def __init__(self, inferer: Inferer):
+    def __init__(self):
         super().__init__()
         self.changes = 0
         self._operands: dict[int, tuple] = {}
-        self._left_out: dict[str, BlockNameError] = {}  # of variables that some path leaves out
-        self._inferer = inferer
 
     def propagate(self, typeinfer: Inferer) -> list[BlockError]:
         """One iteration over the blocks that are reached; the errors that it met."""
@@ -201,11 +228,7 @@ class _LiveNetwork(ConstraintNetwork):
         if is_phi(statement):
             self._run_phi(label, statement, inferer)
             return
-        used = renaming.uses(statement)
-        for variable in used if self._left_out else ():
-            if variable.name in self._left_out:
-                raise self._left_out[variable.name]
-        operands = tuple([inferer.typevars[v.name].type for v in used])
+        operands = tuple([inferer.typevars[v.name].type for v in renaming.uses(statement)])
         if isinstance(node, ir.Expr) and OPEN in node._kws and None not in operands:
             inferer.open_calls[node._kws[OPEN]] = operands
             raise _Unknown
@@ -235,8 +258,6 @@ class _LiveNetwork(ConstraintNetwork):
             if value is ir.UNDEFINED:
                 is_assigned = False
                 continue
-            if value.name in self._left_out:
-                self._left_out[name] = self._left_out[value.name]
             part = inferer.typevars[value.name].type
             if part is None:
                 continue
@@ -245,8 +266,6 @@ class _LiveNetwork(ConstraintNetwork):
                 raise _type_change(statement, inferer, whole, part, value)
             whole = together
         if whole is not None:
-            if not is_assigned and _must_be_assigned(statement, inferer):
-                self._left_out[name] = _left_out(statement, inferer)
             # a number that a loop starts with is hardly ever the one that it goes on with
             in_loop = label in inferer.graph.loops
             # a number that not all paths assign must not be there on the others
