@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from blocknumba.tile_ir.analysis.affine import is_index
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
+from blocknumba.tile_ir.folds.patterns import made_by, number
+from blocknumba.tile_ir.ir.builder import rearranged_from
 from blocknumba.tile_ir.ir.function import Op, Value
-from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.opdef import REARRANGES
 
 Corner = tuple[Value, bool]  # the last element of a tile, or its first one
 
-SAME_ELEMENTS = ("broadcast", "reshape", "transpose")  # ops whose result has all of the operand's
 CLAMPS = ("minimum", "maximum")
 MAX_DEPTH = 24  # of an expression that is followed
 
@@ -27,7 +28,7 @@ def corners(infos: AxisInfos, mask: Value) -> list[Corner] | None:
         return [(mask, True)]
     if owner is None:
         return None
-    if owner.name in SAME_ELEMENTS:
+    if owner.opdef.has(REARRANGES):
         return corners(infos, owner.x)
     if owner.name == "and":
         both = [corners(infos, part) for part in (owner.x, owner.y)]
@@ -94,10 +95,11 @@ def rises(value: Value, depth: int = MAX_DEPTH) -> bool:
 
 def _constant(value: Value) -> int:
     """A constant of a whole tile; -1 for other values."""
-    while value.owner is not None and value.owner.name in (*SAME_ELEMENTS, "splat", "hint"):
-        value = value.owner.x
-    is_constant = value.owner is not None and value.owner.name == "constant"
-    return attribute(value.owner, "value") if is_constant else -1
+    value = rearranged_from(value)
+    while hint := made_by(value, "hint"):
+        value = rearranged_from(hint.x)
+    known = number(value)
+    return -1 if known is None else known
 
 
 def _is_one_number(value: Value) -> bool:

@@ -12,14 +12,14 @@ last lane: of a row of 1000 elements in a tile of 1024, all vectors but the last
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from blocknumba.cpu_lower.bounds import SAME_ELEMENTS, Corner, clamped, corners
+from blocknumba.cpu_lower.bounds import Corner, clamped, corners
 from blocknumba.cpu_lower.elements import register_type, uniform
 from blocknumba.cpu_lower.emitter import Coordinates, Emitter
 from blocknumba.cpu_lower.plans.planning import is_root
 from blocknumba.tile_ir.ir.function import Op, Region, Value, walk
-from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, READS
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, READS, REARRANGES
 from blocknumba.tile_ir.ir.types import bool_
 
 MASKED = ("load", "store", "atomic_rmw", "atomic_cas", "histogram")
@@ -37,7 +37,7 @@ def in_two_versions(emitter: Emitter, region: Region, body: Callable[[], list[st
         return body()
     everywhere = _all_true(emitter, [end for ends in masks.values() for end in ends])
     emitter.versions += 1
-    return _two_versions(emitter, everywhere, _conjuncts(masks, SAME_ELEMENTS), body, types)
+    return _two_versions(emitter, everywhere, _conjuncts(masks, throughout=True), body, types)
 
 
 def in_two_versions_of_box(emitter: Emitter, values: Sequence[Value], masks: Sequence[Value],
@@ -55,7 +55,7 @@ def in_two_versions_of_box(emitter: Emitter, values: Sequence[Value], masks: Seq
     at_ends: dict[Value, list[Coordinates]] = {}
     for mask in dict.fromkeys([*masks, *needed]):
         if (mask not in emitter.known.unmasked and mask.type.shape
-                and _conjuncts([mask], ()).isdisjoint(elsewhere)
+                and _conjuncts([mask]).isdisjoint(elsewhere)
                 and (found := corners(emitter.plan.infos, mask)) is not None):
             at_ends[mask] = [ends[is_last] for is_last in sorted({last for _, last in found})]
     at_ends |= _clamps_of(emitter, values, ends)
@@ -64,7 +64,7 @@ def in_two_versions_of_box(emitter: Emitter, values: Sequence[Value], masks: Seq
     with emitter.inside(1):
         inside = _and(emitter, [_holds(emitter, bound, place)
                                 for bound, places in at_ends.items() for place in places])
-    return _two_versions(emitter, inside, _conjuncts(at_ends, ()), body, types)
+    return _two_versions(emitter, inside, _conjuncts(at_ends), body, types)
 
 
 def _and(emitter: Emitter, conditions: Sequence[str]) -> str:
@@ -84,14 +84,14 @@ def _clamps_of(emitter: Emitter, values: Sequence[Value],
     seen = set()
     while waiting:
         access = value, places = waiting.pop()
-        if (access in seen or value not in emitter.plan.made_of_clamps
+        if (access in seen or not value.type.shape or value not in emitter.plan.made_of_clamps
                 or value in emitter.known.buffers and value not in emitter.filling):
             continue
         seen.add(access)
         if value in emitter.plan.clamps and value not in emitter.known.unmasked:
             places_of.setdefault(value, set()).add(places)
         owner = value.owner
-        stays = owner.name in ("load", *SAME_ELEMENTS) or owner.opdef.has(ELEMENTWISE)
+        stays = owner.name == "load" or owner.opdef.has(ELEMENTWISE | REARRANGES)
         if places is None or not stays:
             waiting += [(operand, None) for operand in owner.operands]
             continue
@@ -119,18 +119,19 @@ def _masks_of(emitter: Emitter, values: Sequence[Value]) -> tuple[list[Value], s
     return found, {value for value, aligned in seen if not aligned}
 
 
-def _conjuncts(masks: Iterable[Value], through: Collection[str]) -> frozenset[Value]:
-    """Masks, and what is true where they are: of which they are made by `and`.
+def _conjuncts(masks: Iterable[Value], throughout: bool = False) -> frozenset[Value]:
+    """Masks, and the tiles that are true where they are: of which they are made by `and`.
 
-    through: names of other ops, whose operand is true where their result is.
+    throughout: they are true at all of their elements, and so is what they are rearranged from.
     """
     found: set[Value] = set()
     waiting = list(masks)
     while waiting:
         mask = waiting.pop()
         found.add(mask)
-        if mask.owner is not None and mask.owner.name in ("and", *through):
-            waiting += mask.owner.operands
+        op = mask.owner
+        if op is not None and (op.name == "and" or throughout and op.opdef.has(REARRANGES)):
+            waiting += [operand for operand in op.operands if operand.type.shape]
     return frozenset(found)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from blocknumba.tile_ir.analysis.axis import (
     MAX_DIVISIBILITY, Axis, AxisInfo, power_of_two_in, unit_of, unknown,
 )
 from blocknumba.tile_ir.analysis.axis_rules import RULES, of_elements, of_unknown_op
 from blocknumba.tile_ir.analysis.ranges import Ranges
+from blocknumba.tile_ir.folds.patterns import conjuncts
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
 from blocknumba.tile_ir.ir.opdef import PURE
 from blocknumba.tile_ir.ir.uses import carried
@@ -112,15 +111,6 @@ class AxisInfos:
         last = values.args if op.name == "for" else values.following
         for result, value in zip(op.results, last, strict=True):
             self._found[result] = self[value]
-
-
-def conjuncts(mask: Value) -> Iterator[Value]:
-    """The bools that must all be true for a mask to be, as far as it is a conjunction."""
-    if mask.owner is None or mask.owner.name != "and":
-        yield mask
-        return
-    for operand in mask.owner.operands:
-        yield from conjuncts(operand)
 
 
 def _compares_positions(test: Value) -> bool:

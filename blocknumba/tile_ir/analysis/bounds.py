@@ -13,16 +13,16 @@ from blocknumba.tile_ir.analysis.polynomial import (
     AffineExpression, Atom, Monomial, Polynomial,
 )
 from blocknumba.tile_ir.analysis.ranges import Range, Ranges
+from blocknumba.tile_ir.folds.patterns import conjuncts
 from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Op, Region, Value
-from blocknumba.tile_ir.ir.opdef import OpTable
+from blocknumba.tile_ir.ir.opdef import REARRANGES, OpTable
 from blocknumba.tile_ir.ir.types import int32
 from blocknumba.tile_ir.ops.views import elements_of
 
 NO_BOUND = "the mask is more than bounds of indices"
 
-_REARRANGED = frozenset(("splat", "broadcast", "reshape", "transpose"))
-_COUNTING = _REARRANGED | {"add", "mul", "cast", "truncmod", "truncdiv", "floordiv", "mod"}
+_COUNTING = frozenset(("add", "mul", "cast", "truncmod", "truncdiv", "floordiv", "mod"))
 _COMPARED = frozenset(("lt", "le", "gt", "ge"))
 
 
@@ -32,20 +32,29 @@ def conditions(expressions: AffineExpressions, ranges: Ranges,
 
     Returns the reason, a sentence, for a mask that is anything else.
     """
-    op = mask.owner
+    found = []
+    for test in conjuncts(mask):
+        of_test = _conditions_of_test(expressions, ranges, test)
+        if isinstance(of_test, str):
+            return of_test
+        found += of_test
+    return found
+
+
+def _conditions_of_test(expressions: AffineExpressions, ranges: Ranges,
+                        test: Value) -> list[AffineExpression] | str:
+    op = test.owner
     if op is None:
         return NO_BOUND
-    if op.name == "and":
-        return _all(expressions, ranges, op)
-    if elements_of(mask):
+    if elements_of(test):
         access = expressions.access(op)
         return access if isinstance(access, str) else list(access.bounds)
-    if op.name in _REARRANGED:
+    if op.opdef.has(REARRANGES):
         inner = conditions(expressions, ranges, op.x)
         if isinstance(inner, str):
             return inner
-        found = [RULES[op.name](op, expression) for expression in inner]
-        return NO_BOUND if None in found else found
+        moved = [RULES[op.name](op, expression) for expression in inner]
+        return NO_BOUND if None in moved else moved
     if op.name in _COMPARED and op.x.type.dtype.is_integer:
         return _comparison(expressions, ranges, op)
     return NO_BOUND
@@ -62,16 +71,6 @@ def assumptions(expressions: AffineExpressions, ranges: Ranges, body: Region) ->
                 case (((atom,), 1),):
                     lowest[atom] = max(1 - constant.number, lowest.get(atom, 1 - constant.number))
     return lowest
-
-
-def _all(expressions: AffineExpressions, ranges: Ranges, op: Op) -> list[AffineExpression] | str:
-    found = []
-    for value in op.operands:
-        conjunct = conditions(expressions, ranges, value)
-        if isinstance(conjunct, str):
-            return conjunct
-        found += conjunct
-    return found
 
 
 def _comparison(expressions: AffineExpressions, ranges: Ranges,
@@ -100,7 +99,7 @@ def _as_signed(expressions: AffineExpressions, value: Value) -> AffineExpression
         source = op.x.type.dtype
         if is_index(source) and source.bits <= value.type.dtype.bits:
             return expressions[op.x]
-    if op is not None and op.name in _REARRANGED:
+    if op is not None and op.opdef.has(REARRANGES):
         inner = _as_signed(expressions, op.x)
         return inner if isinstance(inner, str) else RULES[op.name](op, inner) or NO_BOUND
     found = expressions[value]
@@ -187,7 +186,7 @@ def counts_from_zero(value: Value, ranges: Ranges) -> bool:
         if ranges[number].low >= 0:
             continue
         op = number.owner
-        if op is None or op.name not in _COUNTING:
+        if op is None or not (op.name in _COUNTING or op.opdef.has(REARRANGES)):
             return False
         # a remainder towards zero has the sign of the dividend
         needed = (op.x,) if op.name == "truncmod" else op.operands

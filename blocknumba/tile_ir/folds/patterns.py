@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 
 from blocknumba.tile_ir.ir.builder import Builder, constant_of
 from blocknumba.tile_ir.ir.function import Op, Value
@@ -22,6 +23,19 @@ def made_by(value: Value, name: str) -> Op | None:
     """The op that made a value, if it has that name."""
     op = value.owner
     return op if op is not None and op.opdef.name == name else None
+
+
+def conjuncts(mask: Value, opens: Callable[[Value], bool] = lambda _: True) -> Iterator[Value]:
+    """The bools that must all be true for a mask to be, as far as it is a conjunction.
+
+    opens: whether a conjunction is taken apart.
+    """
+    conjunction = made_by(mask, "and")
+    if conjunction is None or not opens(mask):
+        yield mask
+        return
+    for operand in conjunction.operands:
+        yield from conjuncts(operand, opens)
 
 
 def same_number(a: Number | None, b: Number) -> bool:

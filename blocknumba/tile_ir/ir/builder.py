@@ -9,7 +9,7 @@ import numpy as np
 
 from blocknumba.errors import UNKNOWN, BlockError, Loc, UnsupportedError
 from blocknumba.tile_ir.ir.function import Op, OpDef, Region, Value
-from blocknumba.tile_ir.ir.opdef import OPS, PURE
+from blocknumba.tile_ir.ir.opdef import OPS, PURE, REARRANGES
 from blocknumba.tile_ir.ir.types import DType, TileType
 
 MAX_NESTING = 100  # of regions: each takes seven calls of Python in a pass, of which 1000 fit
@@ -124,11 +124,16 @@ class Builder:
         return None
 
 
+def rearranged_from(value: Value) -> Value:
+    """The value whose elements, all of them, a value has, repeated or along other axes."""
+    while value.owner is not None and value.owner.opdef.has(REARRANGES):
+        value = value.owner.x
+    return value
+
+
 def constant_of(value: Value) -> object | None:
     """The NumPy scalar that a scalar or splat value is known to be, or None."""
-    op = value.owner
-    while op is not None and op.name in ("splat", "reshape", "broadcast", "transpose"):
-        op = op.operands[0].owner
+    op = rearranged_from(value).owner
     if op is None or op.name != "constant":
         return None
     return op.opdef.evaluate(**op.attrs)[0]

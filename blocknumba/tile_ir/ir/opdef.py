@@ -29,6 +29,9 @@ EFFECT: Traits = frozenset(("effect",))  # must happen, in order with other effe
 # pure, but done where it is written, if at all: it is not moved, merged or computed again
 PLACED: Traits = frozenset(("placed",))
 CONTROL: Traits = frozenset(("control",))  # runs its regions
+# the result has the elements of its operand, all and no others, repeated or along other axes, but
+# in the same order along each
+REARRANGES: Traits = frozenset(("rearranges",))
 
 OPS: dict[str, OpDef] = {}
 Entry = TypeVar("Entry")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from blocknumba.errors import BlockTypeError, require
-from blocknumba.tile_ir.ir.opdef import PURE, op
+from blocknumba.tile_ir.ir.opdef import PURE, REARRANGES, op
 from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.ops.create import require_shape
 
@@ -34,7 +34,7 @@ def _axis_hint(a: tuple[int, ...], b: tuple[int, ...]) -> str:
     return ""
 
 
-@op(PURE)
+@op(PURE | REARRANGES)
 def splat(x, *, shape) -> TileType:
     """A scalar repeated to a tile of shape.
 
@@ -51,7 +51,7 @@ def _(x, *, shape):
     return np.broadcast_to(x.reshape(x.shape[:1] + (1,) * len(shape)), x.shape[:1] + shape)
 
 
-@op(PURE)
+@op(PURE | REARRANGES)
 def broadcast(x, *, shape) -> TileType:
     """x with each axis of extent 1 repeated to the extent in shape; the rank stays.
 
@@ -68,7 +68,7 @@ def _(x, *, shape):
     return np.broadcast_to(x, x.shape[:1] + shape)
 
 
-@op(PURE)
+@op(PURE | REARRANGES)
 def reshape(x, *, shape) -> TileType:
     """The elements of x, in C order, in another shape of the same size.
 
@@ -85,7 +85,7 @@ def _(x, *, shape):
     return x.reshape(x.shape[:1] + shape)
 
 
-@op(PURE)
+@op(PURE | REARRANGES)
 def transpose(x, *, axes) -> TileType:
     """Axis i of the result is axis axes[i] of x.
 

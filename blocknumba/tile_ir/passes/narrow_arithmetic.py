@@ -19,7 +19,7 @@ from blocknumba.tile_ir.analysis.ranges import Ranges
 from blocknumba.tile_ir.folds.arithmetic import is_exact
 from blocknumba.tile_ir.folds.patterns import filled, number
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
-from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.opdef import REARRANGES, attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
 from blocknumba.tile_ir.ir.types import DType, bfloat16, float16, float32, float64, int32, int64
 from blocknumba.tile_ir.ops.cast import cast
@@ -28,7 +28,6 @@ from blocknumba.tile_ir.passes.contract import declared
 _ROUNDED_ONCE = ("add", "sub", "mul", "div")
 _QUOTIENTS = ("floordiv", "mod", "truncdiv", "truncmod")
 _NARROW = (float32, float16, bfloat16)  # 2 p + 2 bits of each are at most the 53 of float64
-_SAME_ELEMENTS = ("splat", "broadcast", "reshape", "transpose")
 
 
 @declared(reads=("ops",), writes=("ops",))
@@ -75,7 +74,7 @@ class _Narrowing:
             return float(dtype.numpy.type(known)) == known
         if op is None:
             return False
-        if op.name in _SAME_ELEMENTS:
+        if op.opdef.has(REARRANGES):
             return self._is_of(op.x, dtype)
         if op.name != "cast":
             return False

@@ -11,13 +11,11 @@ from __future__ import annotations
 from blocknumba.tile_ir.analysis.axis import power_of_two_in
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
 from blocknumba.tile_ir.folds.patterns import made_by, number, splatted
-from blocknumba.tile_ir.ir.builder import Builder
+from blocknumba.tile_ir.ir.builder import Builder, rearranged_from
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
 from blocknumba.tile_ir.passes.contract import declared
-
-_REPEATED = ("broadcast", "reshape", "transpose")
 
 
 @declared(reads=("ops",), writes=("ops",))
@@ -76,10 +74,8 @@ def _is_remainder(op: Op) -> bool:
 
 def _scalar(tile: Value) -> Value | None:
     """The scalar that a tile repeats; None for other tiles."""
-    while tile.owner is not None and tile.owner.name in _REPEATED:
-        tile = tile.owner.x
-    splat = made_by(tile, "splat")
-    return splat and splat.x
+    source = rearranged_from(tile)
+    return None if source.type.shape else source
 
 
 def _modulus(rebuilder: Rebuilder, op: Op) -> Value:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from functools import reduce
 
 from blocknumba.tile_ir.analysis.ranges import Ranges
-from blocknumba.tile_ir.folds.patterns import filled, is_counted, made_by, number
+from blocknumba.tile_ir.folds.patterns import conjuncts, filled, is_counted, made_by, number
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import OPS, PURE
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
@@ -51,46 +51,34 @@ class _Simplifier:
 
     def _conjunction(self, rebuilder: Rebuilder, op: Op) -> Values | None:
         """`a & b & ...` anew: bounds in pairs, grouped by the shape they are broadcast from."""
-        conjuncts = [conjunct for conjunct in dict.fromkeys(self._flat(op))
-                     if self._ranges[conjunct].low == 0]
+        found = conjuncts(op.result, lambda value: value is op.result or value in self._conjuncts)
+        tests = [test for test in dict.fromkeys(found) if self._ranges[test].low == 0]
         groups: dict[tuple[int, ...] | None, list[Value]] = {}
-        for conjunct in conjuncts:
-            repeated = made_by(conjunct, "broadcast")
+        for test in tests:
+            repeated = made_by(test, "broadcast")
             shape = repeated.x.type.shape if repeated else None
-            groups.setdefault(shape, []).append(conjunct)
+            groups.setdefault(shape, []).append(test)
         combined, paired = [], False
         for group in groups.values():
             values = self._paired(rebuilder, group)
             paired = paired or len(values) < len(group)
             combined.append(_all(rebuilder, values))
-        if not paired and len(groups) == len(conjuncts):
+        if not paired and len(groups) == len(tests):
             return None
         return (_all(rebuilder, combined),)
 
-    def _flat(self, op: Op) -> list[Value]:
-        """The conjuncts of a conjunction, from left to right."""
-        conjuncts, todo = [], list(reversed(op.operands))
-        while todo:
-            value = todo.pop()
-            made = value.owner
-            if value in self._conjuncts and made is not None and _is_conjunction(made):
-                todo += reversed(made.operands)
-            else:
-                conjuncts.append(value)
-        return conjuncts
-
-    def _paired(self, rebuilder: Rebuilder, conjuncts: list[Value]) -> list[Value]:
-        """New values for conjuncts; `x >= 0` and `x < n` together become one."""
-        lower = {op.x: conjunct for conjunct in conjuncts
-                 if (op := _compared(conjunct, "ge")) and number(op.y) == 0}
+    def _paired(self, rebuilder: Rebuilder, tests: list[Value]) -> list[Value]:
+        """New values for tests; `x >= 0` and `x < n` together become one."""
+        lower = {op.x: test for test in tests
+                 if (op := _compared(test, "ge")) and number(op.y) == 0}
         values, dropped = [], set()
-        for conjunct in conjuncts:
-            op = _compared(conjunct, "lt")
+        for test in tests:
+            op = _compared(test, "lt")
             if op is None or op.x not in lower or self._ranges[op.y].low < 0:
                 continue
-            dropped |= {conjunct, lower[op.x]}
-            values.append(_unsigned(rebuilder, conjunct, op))
-        return values + [rebuilder[conjunct] for conjunct in conjuncts if conjunct not in dropped]
+            dropped |= {test, lower[op.x]}
+            values.append(_unsigned(rebuilder, test, op))
+        return values + [rebuilder[test] for test in tests if test not in dropped]
 
 
 def _is_conjunction(op: Op) -> bool:
