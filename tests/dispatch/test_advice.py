@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import blocknumba as bn
+import blocknumba.triton as triton
+import blocknumba.triton.language as tl
 
 VECTOR = "f32[::1]:16, f32[::1]:16"
 MATRIX = "f32[:,::1]:16, f32[:,::1]:16"
@@ -129,6 +131,35 @@ def test_the_cpu_s_stats_tell_what_is_slow(kernel, signature, expected):
     case[0].__name__ for case in OF_GPUS])
 def test_a_gpu_s_stats_tell_what_is_slow_there(kernel, signature, expected):
     check(bn.compile(kernel, signature, target="sm_90a").stats, expected)
+
+
+@triton.jit
+def one_program_by_elements(x, y):
+    for i in range(2048):
+        tl.store(y + i, tl.load(x + i) * 2)
+
+
+@triton.jit
+def small_tiles(x, y):
+    i = tl.program_id(0) * 32 + tl.arange(0, 32)
+    tl.store(y + i, tl.load(x + i))
+
+
+@triton.jit
+def strided(x, y):
+    i = tl.arange(0, 128)
+    tl.store(y + i, tl.load(x + 3 * i) * tl.full((128,), 2, tl.float64))
+
+
+def test_advice_on_a_kernel_of_triton_s_dialect_is_in_triton_s_words():
+    stats = [kernel[1](*arrays(signature)).stats for kernel, signature in (
+        (one_program_by_elements, VECTOR), (small_tiles, VECTOR),
+        (strided, "f32[:,:], f32[::1]:16"))]
+
+    check(stats[0], ["by tl.program_id(0)", "add tl.arange(0, 1024)"])
+    check(stats[1], ["take larger ones, tl.arange(0, 1024)"])
+    check(stats[2], ["x.to(tl.float32), keeps float32", "pass x.contiguous()"])
+    assert not any("bn." in line or "np." in line for each in stats for line in each.advice)
 
 
 def check(stats, expected: list[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from blocknumba.dispatch.compile.machine_code import MachineCode
@@ -18,11 +18,12 @@ from blocknumba.nvvm_lower.toolchain import (
     AssembleOptions, compile_to_ptx, disassemble, what_is_missing,
 )
 from blocknumba.tables import html_table
-from blocknumba.tile_ir.analysis.advice import advice, advice_on_alignment
+from blocknumba.tile_ir.analysis.advice import NUMPY, TRITON, advice, advice_on_alignment
 from blocknumba.tile_ir.analysis.provenance import Effects
 from blocknumba.tile_ir.ir.function import Function, walk
 from blocknumba.tile_ir.text.printer import text
 from blocknumba.tracebacks import without_our_frames
+from blocknumba.typing.dialect import TRITON_NAME
 from blocknumba.wording import did_you_mean
 
 
@@ -194,12 +195,13 @@ class Compiled:
         Errors: BlockValueError when it was compiled for the interpreter.
         """
         arguments = dict(self.specialization.arguments)
+        is_triton = self.specialization.options.dialect == TRITON_NAME
+        habits = partial(advice, self.tile, arguments, TRITON if is_triton else NUMPY)
         if self.native is not None:
-            return replace(self.native.stats, advice=advice(self.tile, arguments))
+            return replace(self.native.stats, advice=habits())
         machine = self._require_machine("stats")
         return Stats.of(self.name, self.specialization, machine, lambda: self.ptx,
-                        lambda: self.chosen, lambda: (*advice(self.tile, arguments),
-                                                      *advice_on_alignment(self.tile, arguments)))
+                        lambda: self.chosen, lambda: (*habits(), *advice_on_alignment(self.tile, arguments)))
 
     @cached_property
     @without_our_frames

@@ -8,6 +8,7 @@ Told by `compiled.stats`; nothing is decided by it.  A rule looks at the optimis
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from math import prod
 
 from blocknumba.tile_ir.analysis.axis_info import axis_info
@@ -26,9 +27,30 @@ MIN_ELEMENTS = 64  # of a program's largest tile, on the GPU two for each lane
 VECTOR_BYTES = 16  # CUDA Programming Guide, 'Device Memory Accesses': the widest access of a thread
 
 
-def advice(fn: Function, arguments: Arguments) -> tuple[str, ...]:
+@dataclass(frozen=True)
+class Spelling:
+    """What to write in the language of a kernel, for many programs, for loops and sizes of tiles,
+    for float32, and outside of it for an array whose elements are side by side."""
+
+    programs: str
+    loop: str
+    tile: str
+    float32: str
+    contiguous: str
+
+
+NUMPY = Spelling(
+    "bn.block(0, SIZE) or bn.grid_spans(n, SIZE)",
+    "for r in bn.spans(n, 1024), and index with r", "bn.block(0, 1024)",
+    "a number by np.float32(...), or x.astype(np.float32)", "np.ascontiguousarray({})")
+TRITON = Spelling(
+    "tl.program_id(0)", "for start in range(0, n, 1024), and add tl.arange(0, 1024)",
+    "tl.arange(0, 1024)", "x.to(tl.float32)", "{}.contiguous()")
+
+
+def advice(fn: Function, arguments: Arguments, spelling: Spelling = NUMPY) -> tuple[str, ...]:
     """A line for each habit that is found: its place, what is slow and what to write."""
-    found = (*_sizes(fn), *_doubles(fn), *_strides(fn, arguments))
+    found = (*_sizes(fn, spelling), *_doubles(fn, spelling), *_strides(fn, arguments, spelling))
     return tuple(dict.fromkeys(f"{file_name(op.loc.file)}:{op.loc.line}  {what}"
                                for op, what in found))
 
@@ -48,7 +70,7 @@ def advice_on_alignment(fn: Function, arguments: Arguments) -> Iterator[str]:
                    "elements, and copy an array that is a part of another")
 
 
-def _sizes(fn: Function) -> Iterator[tuple[Op, str]]:
+def _sizes(fn: Function, spelling: Spelling) -> Iterator[tuple[Op, str]]:
     """Loops that one program does alone or element by element, and programs without loops."""
     ops = list(walk(fn.body))
     is_shared = any(op.opdef is program_id for op in ops)
@@ -56,29 +78,30 @@ def _sizes(fn: Function) -> Iterator[tuple[Op, str]]:
              if (inner := [each for region in op.regions for each in _accesses(region)])]
     if loops and not is_shared:
         yield loops[0][0], ("one program does all of the loop: share it with more programs, by "
-                            "bn.block(0, SIZE) or bn.grid_spans(n, SIZE)")
+                            f"{spelling.programs}")
     for _, inner in loops:
         if all(_size(op) == 1 for op in inner):
             yield inner[0], ("the loop moves one element at a time: loop over tiles, "
-                             "for r in bn.spans(n, 1024), and index with r")
+                             f"{spelling.loop}")
             return
     largest = max(_accesses(fn.body), key=_size, default=None)
     if (is_shared and largest and _size(largest) < MIN_ELEMENTS
             and not any(op.opdef is dot or is_loop(op) for op in ops)):
         yield largest, (f"a program's largest tile has size {_size(largest)}: take larger ones, "
-                        "bn.block(0, 1024), or several rows at once, (16, 64)")
+                        f"{spelling.tile}, or several rows at once, (16, 64)")
 
 
-def _doubles(fn: Function) -> Iterator[tuple[Op, str]]:
+def _doubles(fn: Function, spelling: Spelling) -> Iterator[tuple[Op, str]]:
     """The first tile of float64, where no array has that."""
     if any(arg.type.dtype.pointee == float64 for arg in fn.body.args if arg.type.is_pointer):
         return
-    yield from [(op, "float64, which no array has: a number by np.float32(...), or "
-                     "x.astype(np.float32), keeps float32") for op in walk(fn.body)
+    yield from [(op, f"float64, which no array has: {spelling.float32}, keeps float32")
+                for op in walk(fn.body)
                 if any(x.type.dtype == float64 and x.type.size > 1 for x in op.results)][:1]
 
 
-def _strides(fn: Function, arguments: Arguments) -> Iterator[tuple[Op, str]]:
+def _strides(fn: Function, arguments: Arguments,
+             spelling: Spelling) -> Iterator[tuple[Op, str]]:
     """Tiles whose elements lie apart in memory, as strides and spans say alone."""
     infos, arrays = axis_info(fn), origins(fn)
     computed = [op for op in walk(fn.body) if op.opdef in (load, floordiv, mod)]
@@ -92,7 +115,7 @@ def _strides(fn: Function, arguments: Arguments) -> Iterator[tuple[Op, str]]:
             yield op, (f"elements of {name} are not side by side in the tile, so that each is an "
                        "access of its own: " + (
                            "let the tile extend along the axis where they are, such as (32, 32)"
-                           if has_unit_stride else f"pass np.ascontiguousarray({name})"))
+                           if has_unit_stride else f"pass {spelling.contiguous.format(name)}"))
 
 
 def _accesses(region: Region) -> list[Op]:
