@@ -201,7 +201,8 @@ class Compiled:
             return replace(self.native.stats, advice=habits())
         machine = self._require_machine("stats")
         return Stats.of(self.name, self.specialization, machine, lambda: self.ptx,
-                        lambda: self.chosen, lambda: (*habits(), *advice_on_alignment(self.tile, arguments)))
+                        lambda: self.chosen,
+                        lambda: (*habits(), *advice_on_alignment(self.tile, arguments)))
 
     @cached_property
     @without_our_frames

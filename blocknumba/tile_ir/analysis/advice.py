@@ -29,8 +29,11 @@ VECTOR_BYTES = 16  # CUDA Programming Guide, 'Device Memory Accesses': the wides
 
 @dataclass(frozen=True)
 class Spelling:
-    """What to write in the language of a kernel, for many programs, for loops and sizes of tiles,
-    for float32, and outside of it for an array whose elements are side by side."""
+    """Code to write in the language of a kernel.
+
+    programs: for many of them.  loop, tile: over tiles, and of a size.  float32: instead of
+    float64.  contiguous: outside of the kernel, of an array's name.
+    """
 
     programs: str
     loop: str
