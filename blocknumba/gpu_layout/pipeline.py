@@ -21,6 +21,7 @@ from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement import rules  # noqa: F401  fills the table of placements
 from blocknumba.gpu_layout.placement.assign_layouts import assign_layouts
 from blocknumba.gpu_layout.placement.extract_in_steps import extract_in_steps
+from blocknumba.gpu_layout.placement.join_accesses import join_accesses
 from blocknumba.gpu_layout.placement.load_once import load_once
 from blocknumba.gpu_layout.placement.lower_reductions import lower_reductions
 from blocknumba.gpu_layout.placement.stage_conversions import stage_conversions
@@ -46,7 +47,8 @@ MAPPING_PASSES = Pipeline((
     specialize_warps,
     # after all that read views, before all that read addresses
     lower_accesses,
-    # after lower_accesses: it reads addresses
+    # after lower_accesses: both read addresses
+    join_accesses,
     load_once,
     # after load_once, which extracts one element of each run
     extract_in_steps,
