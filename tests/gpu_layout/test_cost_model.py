@@ -69,6 +69,25 @@ def test_tiles_that_a_loop_carries_stay_in_registers(carried, warps):
 
 
 @bn.jit
+def sum_of_rows(x, starts, out, first, last, LOADED: bn.constexpr):
+    part, r, c = bn.program_id(0), bn.arange(32), bn.arange(64)
+    if LOADED:
+        first, last = starts[part], starts[part + 1]
+    total = bn.zeros((32, 64), bn.float32)
+    for row in range(first, last, 32):
+        total += bn.load(x + (row + r)[:, None] * 64 + c[None, :], (row + r < last)[:, None], 0)
+    out[part, c] = bn.sum(total, 0)
+
+
+@pytest.mark.parametrize("loaded, warps", [(False, 4), (True, 8)])
+def test_programs_of_unequal_lengths_have_more_warps(loaded, warps):
+    compiled = bn.compile(sum_of_rows, ("*fp32:16", "i32[::1]", "f32[:,::1]", "i32", "i32"),
+                          {"LOADED": loaded}, target="sm_90a")
+
+    assert compiled.machine.threads == 32 * warps
+
+
+@bn.jit
 def layernorm_of_a_row(x, w, b, out, N: bn.constexpr):
     i, c = bn.program_id(0), bn.span(0, N)
     row = x[i, c].to(bn.float32)
