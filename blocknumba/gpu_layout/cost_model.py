@@ -201,9 +201,13 @@ def resident_threads(fn: Function, num_warps: int) -> int:
     threads = num_warps * WARP_SIZE
     dots = (op for op in walk(fn.body) if op.opdef is dot)
     accumulator = max((words(op.result.type) for op in dots), default=0)
+    live = live_tiles(fn)
     if accumulator:
+        is_small = max(accumulator, live.packed) // threads <= LARGE_WORDS_PER_THREAD
+        if is_small and not any(map(is_loop, walk(fn.body))):
+            return RESIDENT_THREADS  # nothing but other programs hides its loads
         return RESIDENT_THREADS // (2 if accumulator // threads <= LARGE_ACCUMULATOR else 4)
-    largest, held = _largest_tile_words(fn) // threads, live_tiles(fn).held // threads
+    largest, held = _largest_tile_words(fn) // threads, live.held // threads
     if largest > LARGE_WORDS_PER_THREAD:
         return HELD_RESIDENT_THREADS if held <= HELD_WORDS_PER_THREAD else RESIDENT_THREADS // 2
     is_few = _is_narrow(fn) and held <= FEW_WORDS_PER_THREAD and _ops_of_an_element(fn) < MANY_OPS

@@ -271,9 +271,11 @@ def test_warps_of_mma_have_64_by_64_sums(shape, warps):
     assert default_num_warps(dot_kernel(shape), MIN_FEATURES) == warps
 
 
-@pytest.mark.parametrize("shape, threads", [((64, 64), 512), ((128, 128), 256), ((128, 256), 256)])
-def test_products_get_registers_for_their_operands(shape, threads):
-    fn = dot_kernel(shape)
+@pytest.mark.parametrize("shape, walks, threads", [
+    ((64, 64), True, 512), ((64, 64), False, 1024), ((64, 128), False, 512),
+    ((128, 128), False, 256), ((128, 256), False, 256)])
+def test_products_get_registers_for_their_operands(shape, walks, threads):
+    fn = dot_kernel(shape, walks=walks)
 
     assert resident_threads(fn, default_num_warps(fn, HOPPER)) == threads
 
