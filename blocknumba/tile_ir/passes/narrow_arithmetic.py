@@ -10,19 +10,24 @@ Source: Figueroa, When is double rounding innocuous?, ACM SIGNUM Newsletter 30, 
     truncmod(cast(program, int64), cast(n, int64))   ->   cast(truncmod(program, n), int64)
 
 A quotient or a remainder in int64 of numbers that fit into int32 is one of int32, but for the least
-one by -1. In 64 bits it takes a hundred instructions.
+one by -1. In 64 bits it takes a hundred instructions. So is one of elements that matter only where
+a mask says that they fit: of the other elements it may be anything.
+
+    load (x + at // n), at < size      at: int64, size: int32
 """
 
 from __future__ import annotations
 
-from blocknumba.tile_ir.analysis.ranges import Ranges
+from blocknumba.tile_ir.analysis.ranges import Range, Ranges
 from blocknumba.tile_ir.folds.arithmetic import is_exact
-from blocknumba.tile_ir.folds.patterns import filled, number
+from blocknumba.tile_ir.folds.patterns import conjuncts, filled, number
 from blocknumba.tile_ir.ir.function import Function, Op, Value, walk
-from blocknumba.tile_ir.ir.opdef import REARRANGES, attribute
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, REARRANGES, attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, Values, rebuild
 from blocknumba.tile_ir.ir.types import DType, bfloat16, float16, float32, float64, int32, int64
+from blocknumba.tile_ir.ir.uses import Uses
 from blocknumba.tile_ir.ops.cast import cast
+from blocknumba.tile_ir.ops.memory import load, store
 from blocknumba.tile_ir.passes.contract import declared
 
 _ROUNDED_ONCE = ("add", "sub", "mul", "div")
@@ -42,7 +47,7 @@ class _Narrowing:
     """The rewrite; knows the ranges of the old values."""
 
     def __init__(self, fn: Function):
-        self._ranges = Ranges(fn)
+        self._ranges, self._uses = Ranges(fn), Uses(fn)
 
     def __call__(self, rebuilder: Rebuilder, op: Op) -> Values | None:
         if _is_wide_quotient(op):
@@ -59,6 +64,8 @@ class _Narrowing:
         """In int32, if both operands fit and no quotient is that of the least number by -1."""
         least, greatest = int32.minimum, int32.maximum
         ranges = [self._ranges[value] for value in op.operands]
+        if ranges[0].high > greatest and self._matters_below(op, greatest):
+            ranges[0] = Range(ranges[0].low, greatest)
         if not all(least <= range_.low and range_.high <= greatest for range_ in ranges):
             return None
         if ranges[0].low == least and ranges[1].low <= -1 <= ranges[1].high:
@@ -66,6 +73,24 @@ class _Narrowing:
         builder = rebuilder.builder
         operands = (builder.emit(cast, rebuilder[value], dtype="int32") for value in op.operands)
         return (builder.emit(cast, builder.emit(op.opdef, *operands, **op.attrs), dtype="int64"),)
+
+    def _matters_below(self, op: Op, greatest: int) -> bool:
+        """Whether the elements of a quotient matter only where its dividend is no greater."""
+        tests = {test.result for test in self._uses.users(op.x)
+                 if test.name in ("lt", "le") and test.x is op.x
+                 and self._ranges[test.y].high <= greatest}
+        seen, waiting = set(), [op.result] if tests else []
+        while waiting:
+            for user in self._uses.users(waiting.pop()):
+                if user in seen:
+                    continue
+                seen.add(user)
+                if user.opdef.has(ELEMENTWISE):
+                    waiting += user.results
+                elif user.opdef not in (load, store) or user.mask is None or (
+                        tests.isdisjoint(conjuncts(user.mask))):
+                    return False
+        return bool(seen)
 
     def _is_of(self, value: Value, dtype: DType) -> bool:
         """Whether every element of a float64 value is a number of a narrow dtype."""
