@@ -11,7 +11,9 @@ from blocknumba.tile_ir.ops.map import map_ as map_op
 from blocknumba.typing import promotion
 from blocknumba.typing.context import Context, describe, loading_hint
 from blocknumba.typing.function import function
-from blocknumba.typing.values import unwrapped
+from blocknumba.typing.values import is_constant, unwrapped
+
+_CONSTANT = "give f the constant in a function of its own: bn.map(lambda a: f(a, CONSTANT), x)"
 
 
 @function
@@ -39,7 +41,7 @@ def map_(context, f, *tiles, mask=None, other=0):
     """
     for tile in tiles:
         require(promotion.is_number(tile), "map: given {}, accepted tiles and numbers",
-                describe(tile), hint=loading_hint(tile))
+                describe(tile), hint=_CONSTANT if is_constant(tile) else loading_hint(tile))
     dtypes = _parameters(tiles)
     operands = [context.value(tile, dtype, "map") for tile, dtype in zip(tiles, dtypes)]
     chosen = context.constant(True, bool_) if mask is None else _condition(context, mask)

@@ -20,7 +20,7 @@ from blocknumba.errors import BlockError, Loc, UnsupportedError
 from blocknumba.typing.dialect import Dialect
 from blocknumba.typing.function import bare, own_signature
 from blocknumba.typing.numba_ir import renaming
-from blocknumba.typing.numba_ir.nested import Nested, keep_settled_values, make_function
+from blocknumba.typing.numba_ir.nested import Nested, is_set, keep_settled_values, make_function
 from blocknumba.typing.sequences import (
     SequenceInterpreter, drop_unread_dicts, is_generator_expression, require_consumed,
     yield_into_tuple,
@@ -147,7 +147,7 @@ class Source:
         """The variables of enclosing functions that are set, as they are now."""
         cells = zip(self.function.__code__.co_freevars, self.function.__closure__ or ())
         return [ir.FreeVar(i, name, unwrapped(cell.cell_contents), self.first_read(name))
-                for i, (name, cell) in enumerate(cells) if _is_set(cell)]
+                for i, (name, cell) in enumerate(cells) if is_set(cell)]
 
     def first_read(self, name: str) -> SourceLoc:
         """Location of the first statement that reads a variable, else of the function."""
@@ -359,14 +359,6 @@ class _Copies:
         return self._sources.get(name)
 
 
-def _is_set(cell: types.CellType) -> bool:
-    try:
-        cell.cell_contents
-    except ValueError:
-        return False
-    return True
-
-
 def _is_moved(before: ir.Stmt | None, statement: ir.Assign) -> bool:
     """Whether a statement assigns the temporary that the one before it made.
 
@@ -438,7 +430,7 @@ def _translate(function: types.FunctionType, dialect: Dialect) -> Source:
     except Exception as error:  # what Numba raises for Python it does not know varies
         raise _unknown_python(error, written, translator) from error
     blocks, code = function_ir.blocks, written.__code__
-    keep_settled_values(code, blocks, min(blocks))
+    keep_settled_values(function, code, blocks, min(blocks))
     require_consumed(blocks)
     if is_generator_expression(code):
         yield_into_tuple(blocks, min(blocks))

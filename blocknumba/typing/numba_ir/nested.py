@@ -90,15 +90,20 @@ def keep_values(node: ir.Expr, names: frozenset[str]) -> None:
     node._kws["cells"] = tuple(cell for _, cell in rest)
 
 
-def keep_settled_values(code: types.CodeType, blocks: dict[Label, ir.Block], entry: Label) -> None:
+def keep_settled_values(function: types.FunctionType, code: types.CodeType,
+                        blocks: dict[Label, ir.Block], entry: Label) -> None:
     """Let each nested function keep the variables that do not change once it is made.
 
     These are assigned in one statement, outside of loops, which comes before on every path.
+    Those of the functions around this one are constants.
+    function, code: this one, and its code as it was written.
     """
     made = [(label, i, s.value) for label, block in blocks.items()
             for i, s in enumerate(block.body) if is_made(s)]
     if not made:
         return
+    cells = zip(function.__code__.co_freevars, function.__closure__ or ())
+    around = {name for name, cell in cells if is_set(cell)}
     graph = Graph(blocks, entry)
     looping = {label for loop in graph.loops.values() for label in loop.body}
     changing = {name for constant in code.co_consts if isinstance(constant, types.CodeType)
@@ -111,7 +116,8 @@ def keep_settled_values(code: types.CodeType, blocks: dict[Label, ir.Block], ent
     for label, index, node in made:
         if label in graph.index:
             settled = {name for name in set(node.nested.cells) - changing
-                       if _comes_before(sites.get(name, ()), (label, index), graph, looping)}
+                       if name in around and not sites.get(name)
+                       or _comes_before(sites.get(name, ()), (label, index), graph, looping)}
             keep_values(node, frozenset(settled))
 
 
@@ -121,6 +127,15 @@ def forget_cells(blocks: dict[Label, ir.Block]) -> None:
         for statement in block.body:
             if is_made(statement):
                 statement.value._kws["cells"] = ()
+
+
+def is_set(cell: types.CellType) -> bool:
+    """Whether a variable of a function around another one has a value."""
+    try:
+        cell.cell_contents
+    except ValueError:
+        return False
+    return True
 
 
 def _comes_before(sites: list[tuple[Label, int]], made: tuple[Label, int], graph: Graph,

@@ -54,10 +54,12 @@ class CpuFunction:
     results: dtypes, one of each result.  container: class of the tuple of them, or None.
     preparation: of the function, which knows where float64 appears.
     is_known: as of ScalarBody.
+    is_checked: an index beyond a constant array raises IndexError.
     Errors: Numba's; BlockTypeError for results that are no numbers.
     """
 
-    def __init__(self, function: FunctionType, signature: Signature):
+    def __init__(self, function: FunctionType, signature: Signature, is_checked: bool = False):
+        self._is_checked, self._code = is_checked, function.__code__
         self.preparation = Preparation(signature.is_weak, self._dispatcher)
         self._function = self.preparation.function(function)
         self._function.compile(signature.types(self.preparation.weakened))
@@ -78,7 +80,8 @@ class CpuFunction:
     def _dispatcher(self, function: FunctionType) -> object:
         compiler = type("Compiler", (_Compiler,), {"preparation": self.preparation})
         # as on the GPU: x / 0 is infinite, not an error
-        return njit(pipeline_class=compiler, error_model="numpy", nogil=True)(function)
+        return njit(pipeline_class=compiler, error_model="numpy", nogil=True,
+                    boundscheck=self._is_checked)(function)
 
     def run(self, operands: Sequence[np.ndarray], count: int) -> tuple[np.ndarray, ...]:
         """The results of count elements; those that raise are 0."""
@@ -96,10 +99,16 @@ class CpuFunction:
             try:
                 self._function(*(operand[index] for operand in operands))
             except Exception as error:  # whatever the user's function raises
-                frame = traceback.extract_tb(error.__traceback__)[-1]
                 return index, Raised(index + 1, described_exception(type(error), error.args),
-                                     frame.filename, frame.lineno or 0, frame.name)
+                                     *self._place(error))
         return None
+
+    def _place(self, error: Exception) -> tuple[str, int, str]:
+        """File, line and function of an exception; Numba's own ones do not say where they are."""
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        if frame.filename == __file__:
+            return self._code.co_filename, self._code.co_firstlineno, self._code.co_name
+        return frame.filename, frame.lineno or 0, frame.name
 
     def _loop(self, template: str, count: int) -> FunctionType:
         """A loop over arrays: count operands, then the results."""

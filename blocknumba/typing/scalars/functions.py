@@ -40,7 +40,7 @@ class NumbaFunction:
 
     def __init__(self, function: FunctionType, signature: Signature, target: str):
         self._function, self._signature = function, signature
-        self._cpu: CpuFunction | None = None
+        self._cpu: dict[bool, CpuFunction] = {}
         self._gpu: dict[tuple[str, bool], object] = {}
         made = self._compiled_for(target, False) if target else self._compiled_for_cpu()
         self.results: tuple[DType, ...] = made.results
@@ -60,13 +60,12 @@ class NumbaFunction:
     def first_raised(self, operands: Sequence[np.ndarray],
                      count: int) -> tuple[int, Raised] | None:
         """As of ScalarBody."""
-        return self._compiled_for_cpu().first_raised(operands, count)
+        return self._compiled_for_cpu(is_checked=True).first_raised(operands, count)
 
     @property
     def is_known(self) -> bool:
         """As of ScalarBody."""
-        made = [made for made in (self._cpu, *self._gpu.values()) if made is not None]
-        return all(one.is_known for one in made)
+        return all(made.is_known for made in (*self._cpu.values(), *self._gpu.values()))
 
     def host_code(self) -> HostCode:
         """As of ScalarBody."""
@@ -76,11 +75,11 @@ class NumbaFunction:
         """As of ScalarBody."""
         return self._compiled_for(target, lineinfo).code
 
-    def _compiled_for_cpu(self) -> CpuFunction:
-        if self._cpu is None:
+    def _compiled_for_cpu(self, is_checked: bool = False) -> CpuFunction:
+        if is_checked not in self._cpu:
             with _explained(self._function, self._signature):
-                self._cpu = CpuFunction(self._function, self._signature)
-        return self._cpu
+                self._cpu[is_checked] = CpuFunction(self._function, self._signature, is_checked)
+        return self._cpu[is_checked]
 
     def _compiled_for(self, target: str, lineinfo: bool) -> object:
         key = target, lineinfo

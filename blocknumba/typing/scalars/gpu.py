@@ -36,7 +36,6 @@ _NOT_SCALAR = (
     (re.compile(r"llvm\.nvvm\.read\.ptx\.sreg"), "indices of threads and blocks"),
     (re.compile(r"\b(atomicrmw|cmpxchg)\b|___numba_atomic"), "atomics"),
     (re.compile(r"addrspace\(3\)"), "shared memory"),
-    (re.compile(r"@\"?vprintf"), "print"),
     (re.compile(r"@\"?NRT_"), "arrays, lists or strings that it makes"),
 )
 
@@ -80,6 +79,15 @@ class _Convention(CUDACallConv):
 
     def _make_call_helper(self, builder: object) -> _Exceptions:
         return self.exceptions
+
+    def return_dynamic_user_exc(self, builder: object, exc: type, exc_args: tuple,
+                                nb_types: tuple, **where: object) -> None:
+        """An exception with values of run time: the message has their types.
+
+        nb_types: None for a constant.
+        """
+        shown = tuple(value if of is None else f"<{of}>" for value, of in zip(exc_args, nb_types))
+        self.return_user_exc(builder, exc, shown, **where)
 
 
 class _Dispatcher(CUDADispatcher):

@@ -21,11 +21,13 @@ from blocknumba.typing.function import python_function
 from blocknumba.typing.numba_ir.written import written_code
 from blocknumba.typing.scalars.counters import narrow_counters
 from blocknumba.typing.scalars.loop_tests import merge_loop_tests
+from blocknumba.typing.scalars.powers import make_real
+from blocknumba.typing.scalars.refusals import (
+    CONSTANTS, require_no_with, require_not_random, require_one_element,
+)
 from blocknumba.typing.scalars.weak_integers import WeakIntegers
 
-_CONSTANTS = frozenset(("Const", "Global", "FreeVar"))  # names of classes of nodes
 _CONTAINERS = (types.Array, types.List, types.ListType, types.Set, types.DictType)
-_TRY = "mark_try_block"  # the name of a function that stands in Numba IR for `try:`
 _SSA = "ReconstructSSA"  # the name of Numba's pass
 _NUMBA = ("numba", "numba_cuda")
 _DOUBLES = (types.float64, types.complex128)
@@ -50,6 +52,7 @@ class Preparation:
     def function(self, function: FunctionType) -> object:
         """The dispatcher of a function; the same for each of its calls, which may be recursive."""
         if function not in self._known:
+            require_no_with(function)
             defaults = function.__defaults__
             made = FunctionType(written_code(function), function.__globals__, function.__name__,
                                 self.weakened(defaults) if defaults else defaults,
@@ -64,21 +67,18 @@ class Preparation:
         self._open.append(state.func_id.code)
         if self.weak:
             state.typingctx = WeakIntegers(state.typingctx)
+        name, definitions = state.func_id.func_name, state.func_ir._definitions
         for block in state.func_ir.blocks.values():
             for statement in block.body:
+                require_one_element(statement, name, definitions)
                 node = getattr(statement, "value", None)
-                if type(node).__name__ in _CONSTANTS:
-                    if getattr(node.value, "__name__", "") == _TRY:
-                        raise BlockTypeError(
-                            f"map: {state.func_id.func_name} has a try statement, accepted "
-                            "functions without", loc=_location(state, statement),
-                            hint="test the condition with if")
+                if type(node).__name__ in CONSTANTS:
                     node.value = self._replacement(node.value, state, statement)
                 elif getattr(node, "op", None) == "getattr":
-                    self._replace_attribute(state.func_ir, statement, node)
+                    self._replace_attribute(state, statement, node)
 
     def after_inference(self, state: object, infer: Callable[[object], object]) -> None:
-        """Narrow counters of loops, and note where float64 appears first.
+        """Narrow counters of loops, make exponents real, and note where float64 appears first.
 
         infer: Numba's pass.  It is run again where variables that hold both ints of the code and
         float32 turned out to be float32 at last: what was made of the ints meanwhile was wider.
@@ -92,6 +92,7 @@ class Preparation:
             infer(state)
         state.locals = {}
         narrow_counters(state.func_ir.blocks, state.typemap)
+        make_real(state)
         double = _first_double(state)
         # what is given float64 is called by code that has float64 itself
         if double is not None and self.double is UNKNOWN and types.float64 not in state.args:
@@ -112,8 +113,12 @@ class Preparation:
     def _replacement(self, value: object, state: object, statement: object) -> object:
         """A constant as it is to be typed.
 
-        Errors: BlockTypeError for a function that is being compiled: it would call itself.
+        Errors: BlockTypeError for a function that is being compiled: it would call itself; for
+        one that draws random numbers.
         """
+        if type(value) is tuple:
+            return tuple(self._replacement(item, state, statement) for item in value)
+        require_not_random(value, state.func_id.func_name, _location(state, statement))
         function = python_function(value)
         if function is None:
             return self.weakened(value)
@@ -125,14 +130,16 @@ class Preparation:
                                  hint="write a loop")
         return self.function(function)
 
-    def _replace_attribute(self, func_ir: object, statement: object, node: object) -> None:
+    def _replace_attribute(self, state: object, statement: object, node: object) -> None:
         """Make `math.pi` the constant that it is."""
-        owner = func_ir._definitions.get(node.value.name, ())
-        if len(owner) != 1 or type(owner[0]).__name__ not in _CONSTANTS:
+        definitions = state.func_ir._definitions
+        owner = definitions.get(node.value.name, ())
+        if len(owner) != 1 or type(owner[0]).__name__ not in CONSTANTS:
             return
         if not isinstance(owner[0].value, ModuleType):
             return
         found = getattr(owner[0].value, node.attr, None)
+        require_not_random(found, state.func_id.func_name, _location(state, statement))
         inner = python_function(found)
         is_own = inner is not None and inner is not found
         if type(found) is not float and not is_own:
@@ -140,7 +147,7 @@ class Preparation:
         value = self.weakened(found) if inner is None else self.function(inner)
         constant = type(owner[0])(node.attr, value, node.loc)
         statement.value = constant
-        func_ir._definitions[statement.target.name] = [constant]
+        definitions[statement.target.name] = [constant]
 
     def weakened(self, value: object) -> object:
         """Python floats as float32, in tuples too."""
