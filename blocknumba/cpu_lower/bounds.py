@@ -7,9 +7,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from blocknumba.tile_ir.analysis.affine import is_index
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
-from blocknumba.tile_ir.folds.patterns import made_by, number
+from blocknumba.tile_ir.folds.patterns import Answers, made_by, number
 from blocknumba.tile_ir.ir.builder import rearranged_from
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import REARRANGES
@@ -17,7 +19,6 @@ from blocknumba.tile_ir.ir.opdef import REARRANGES
 Corner = tuple[Value, bool]  # the last element of a tile, or its first one
 
 CLAMPS = ("minimum", "maximum")
-MAX_DEPTH = 24  # of an expression that is followed
 
 
 def corners(infos: AxisInfos, mask: Value) -> list[Corner] | None:
@@ -68,29 +69,33 @@ def clamped(op: Op) -> Value | None:
     return None
 
 
-def rises(value: Value, depth: int = MAX_DEPTH) -> bool:
+def rises(value: Value) -> bool:
     """Whether integers never fall, from each element to the next along any axis."""
+    return Answers(_rises, False)(value)
+
+
+def _rises(value: Value, ask: Callable[[Value], bool]) -> bool:
     owner = value.owner
     if _is_one_number(value) or owner is not None and owner.name == "arange":
         return True
-    if owner is None or not depth or not value.type.dtype.is_integer:
+    if owner is None or not value.type.dtype.is_integer:
         return False
     if owner.name in ("broadcast", "reshape"):
-        return rises(owner.x, depth - 1)
+        return ask(owner.x)
     if owner.name == "cast":
         source, to = owner.x.type.dtype, value.type.dtype
         is_wide = source.is_integer and to.bits >= source.bits and to.is_signed == source.is_signed
-        return is_wide and rises(owner.x, depth - 1)
+        return is_wide and ask(owner.x)
     if owner.name in ("add", *CLAMPS):
-        return rises(owner.x, depth - 1) and rises(owner.y, depth - 1)
+        return ask(owner.x) and ask(owner.y)
     if owner.name == "mul":
-        return is_index(value.type.dtype) and any(_constant(factor) >= 0 and rises(x, depth - 1)
+        return is_index(value.type.dtype) and any(_constant(factor) >= 0 and ask(x)
                    for x, factor in ((owner.x, owner.y), (owner.y, owner.x)))
     if owner.name == "floordiv":
-        return _constant(owner.y) > 0 and rises(owner.x, depth - 1)
+        return _constant(owner.y) > 0 and ask(owner.x)
     if owner.name == "shr":
-        return _is_one_number(owner.y) and rises(owner.x, depth - 1)
-    return owner.name == "sub" and _is_one_number(owner.y) and rises(owner.x, depth - 1)
+        return _is_one_number(owner.y) and ask(owner.x)
+    return owner.name == "sub" and _is_one_number(owner.y) and ask(owner.x)
 
 
 def _constant(value: Value) -> int:

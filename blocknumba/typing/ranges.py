@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Callable, Set
+from functools import partial
 
+from blocknumba.tile_ir.folds.patterns import Answers
 from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Value
 
@@ -11,7 +13,6 @@ _ALL = frozenset(("add", "mul", "floordiv", "truncdiv", "minimum", "splat", "bro
                   "transpose", "hint", "shr"))
 _ANY = frozenset(("maximum", "and"))
 _PROGRAM = frozenset(("program_id", "num_programs"))
-_MAX_DEPTH = 24
 MAX_FACTOR = 1 << 13  # rows of a tile times the tiles of a group; hashes multiply by more
 # whose result is at most x
 _LESSENING = frozenset(("floordiv", "truncdiv", "mod", "truncmod", "shr", "cast", "splat",
@@ -19,16 +20,20 @@ _LESSENING = frozenset(("floordiv", "truncdiv", "mod", "truncmod", "shr", "cast"
 _OF_POSITIONS = _LESSENING | {"add", "mul", "minimum", "maximum"}
 
 
-def is_nonnegative(value: Value, known: Set[Value], depth: int = 0) -> bool:
+def is_nonnegative(value: Value, known: Set[Value]) -> bool:
     """Whether an int scalar or tile is at least 0, as far as its ops show.
 
     known: region arguments and parameters that are.  Positions are taken not to overflow: their
     dtype is chosen so.
     """
+    return Answers(partial(_is_nonnegative, known), False)(value)
+
+
+def _is_nonnegative(known: Set[Value], value: Value, ask: Callable[[Value], bool]) -> bool:
     if value in known or value.type.dtype.kind == "uint":
         return True
     op = value.owner
-    if op is None or depth > _MAX_DEPTH:
+    if op is None:
         return False
     if op.name == "constant":
         return op.attrs["value"] >= 0
@@ -40,18 +45,18 @@ def is_nonnegative(value: Value, known: Set[Value], depth: int = 0) -> bool:
         source, target = op.x.type.dtype, value.type.dtype
         if source.is_float or source.bits > target.bits - (source.is_signed < target.is_signed):
             return False
-        return source.kind == "bool" or is_nonnegative(op.x, known, depth + 1)
+        return source.kind == "bool" or ask(op.x)
     if op.name == "mod":
-        return is_nonnegative(op.y, known, depth + 1)
+        return ask(op.y)
     if op.name == "truncmod":
-        return is_nonnegative(op.x, known, depth + 1)
+        return ask(op.x)
     if op.name == "select":
-        return all(is_nonnegative(v, known, depth + 1) for v in (op.x, op.y))
+        return ask(op.x) and ask(op.y)
     if op.name == "reduce" and op.attrs["kind"] in ("sum", "max", "min", "prod"):
-        return is_nonnegative(op.x, known, depth + 1)
+        return ask(op.x)
     if op.name in _ALL:
-        return all(is_nonnegative(v, known, depth + 1) for v in op.operands)
-    return op.name in _ANY and any(is_nonnegative(v, known, depth + 1) for v in op.operands)
+        return all(map(ask, op.operands))
+    return op.name in _ANY and any(map(ask, op.operands))
 
 
 def is_position(value: Value, known: Set[Value]) -> bool:
@@ -60,10 +65,11 @@ def is_position(value: Value, known: Set[Value]) -> bool:
     Positions are sums of programs, elements of arange and numbers that are known not to be
     negative, multiplied by extents of tiles: it takes 2**31 / MAX_FACTOR programs to wrap one.
     """
-    return _factor(value, known) is not None
+    return Answers(partial(_factor, known), None)(value) is not None
 
 
-def _factor(value: Value, known: Set[Value], depth: int = 0) -> int | None:
+def _factor(known: Set[Value], value: Value,
+            ask: Callable[[Value], int | None]) -> int | None:
     """Product of all that programs and elements are multiplied by in a value; None of others.
 
     MAX_FACTOR of a number that may be large: a small one may be added to it.
@@ -71,7 +77,7 @@ def _factor(value: Value, known: Set[Value], depth: int = 0) -> int | None:
     if value in known:
         return MAX_FACTOR
     op = value.owner
-    if op is None or depth > _MAX_DEPTH:
+    if op is None:
         return None
     if op.name == "constant":
         return 1 if abs(op.attrs["value"]) <= MAX_FACTOR else MAX_FACTOR
@@ -82,12 +88,12 @@ def _factor(value: Value, known: Set[Value], depth: int = 0) -> int | None:
     if op.name == "mul":
         x, y = op.x, op.y
         number, other = (constant_of(y), x) if constant_of(x) is None else (constant_of(x), y)
-        factor = None if number is None else _factor(other, known, depth + 1)
+        factor = None if number is None else ask(other)
         product = None if factor is None else int(number) * factor
         return product if product is not None and 0 <= product <= MAX_FACTOR else None
     if op.name in _LESSENING:
-        return _factor(op.x, known, depth + 1)
-    factors = [_factor(operand, known, depth + 1) for operand in op.operands]
+        return ask(op.x)
+    factors = [*map(ask, op.operands)]
     if op.name == "minimum":
         return min((f for f in factors if f is not None), default=None)
     if op.name == "add" and factors == [MAX_FACTOR, MAX_FACTOR]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
 
 from blocknumba.tile_ir.ir.builder import Builder, constant_of
 from blocknumba.tile_ir.ir.function import Op, Value
@@ -11,6 +12,8 @@ from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import BOOL, DType, TileType
 
 Number = bool | int | float
+Answer = TypeVar("Answer")
+MAX_DEPTH = 24  # of an expression that is followed
 
 
 def number(value: Value) -> Number | None:
@@ -36,6 +39,29 @@ def conjuncts(mask: Value, opens: Callable[[Value], bool] = lambda _: True) -> I
         return
     for operand in conjunction.operands:
         yield from conjuncts(operand, opens)
+
+
+class Answers(Generic[Answer]):
+    """Answers to a question on values, each found once, however many others ask for it.
+
+    rule: (value, ask) -> the answer, for which it may ask on what the value is made of.
+    beyond: the answer where MAX_DEPTH ops have asked one after the other.
+    """
+
+    def __init__(self, rule: Callable[[Value, Callable[[Value], Answer]], Answer], beyond: Answer):
+        self._rule, self._beyond = rule, beyond
+        self._found: dict[Value, Answer] = {}
+        self._depth = 0
+
+    def __call__(self, value: Value) -> Answer:
+        if value in self._found:
+            return self._found[value]
+        if self._depth > MAX_DEPTH:
+            return self._beyond
+        self._depth += 1
+        answer = self._found[value] = self._rule(value, self)
+        self._depth -= 1
+        return answer
 
 
 def same_number(a: Number | None, b: Number) -> bool:
