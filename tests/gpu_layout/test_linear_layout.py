@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from blocknumba.gpu_layout.layouts import gf2
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 
 I = LinearLayout.identity
@@ -75,16 +74,6 @@ def test_a_product_puts_the_right_factor_above_the_left():
         column = point["register"] | (point["lane"] & 3) << 1
         row = point["lane"] >> 2 | point["warp"] << 2
         assert SQUARE(**point) == {"dim1": column, "dim0": row}
-
-
-@given(layouts())
-def test_then_follows_one_map_by_another(layout):
-    swap = LinearLayout(layout.outs, layout.outs, gf2.identity(layout.out_bits)[::-1])
-
-    both = layout.then(swap)
-
-    for point in points(layout):
-        assert both(**point) == swap(**layout(**point))
 
 
 @given(layouts())

@@ -1,6 +1,7 @@
 """Operands by name, the attributes of functions, and who uses a value."""
 
 import pytest
+from equal_functions import equal
 
 import blocknumba.gpu_layout.pipeline  # noqa: F401  its ops are declared when it is imported
 from blocknumba.tile_ir.ir.function import Op, Value, walk
@@ -11,7 +12,7 @@ from blocknumba.tile_ir.ir.types import TileType, int32
 from blocknumba.tile_ir.ir.uses import Uses, carried, controls
 from blocknumba.tile_ir.passes.pipeline import TILE_PASSES
 from blocknumba.tile_ir.text.parser import parse
-from blocknumba.tile_ir.text.printer import equal, text
+from blocknumba.tile_ir.text.printer import text
 
 LOOP = """kernel sums(
   %x: ptr<float32> = pointer(x)

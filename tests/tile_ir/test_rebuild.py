@@ -1,10 +1,11 @@
 """Re-emission of functions."""
 
+from equal_functions import equal
+
 from blocknumba.tile_ir.ir.function import walk
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.rebuild import rebuild
 from blocknumba.tile_ir.text.parser import parse
-from blocknumba.tile_ir.text.printer import equal  # noqa: E402
 from blocknumba.tile_ir.text.printer import text  # noqa: E402
 
 SOURCE = """kernel f(

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 import pytest
+from equal_functions import equal
 from own_maps import own_map
 
 from blocknumba.tile_ir.ir.function import Parameter
 from blocknumba.tile_ir.ir.tensor_map import UNBOUNDED, Number, Product, Sizes, TensorMap
 from blocknumba.tile_ir.ir.verifier import problems
 from blocknumba.tile_ir.text.parser import parse
-from blocknumba.tile_ir.text.printer import equal  # noqa: E402
 from blocknumba.tile_ir.text.printer import text  # noqa: E402
 
 D = Product(1, (Number("value", "D"),))

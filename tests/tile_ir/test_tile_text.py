@@ -4,6 +4,7 @@ import math
 import time
 
 import pytest
+from equal_functions import equal
 from random_functions import random_function
 
 from blocknumba.errors import ParseError
@@ -13,7 +14,6 @@ from blocknumba.tile_ir.ir.function import Function, Parameter, walk
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import DTYPES, TileType, int32
 from blocknumba.tile_ir.text.parser import parse
-from blocknumba.tile_ir.text.printer import equal  # noqa: E402
 from blocknumba.tile_ir.text.printer import text  # noqa: E402
 
 COPY = """kernel copy(

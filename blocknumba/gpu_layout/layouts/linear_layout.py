@@ -119,11 +119,6 @@ class LinearLayout:
         return shift
 
     @property
-    def kernel(self) -> gf2.Matrix:
-        """A basis of the packed inputs that map to 0: along them are copies."""
-        return gf2.kernel(self.columns)
-
-    @property
     def rank(self) -> int:
         """log2 of the number of different points that are reached."""
         return gf2.rank(self.columns)
@@ -137,11 +132,6 @@ class LinearLayout:
     def is_surjective(self) -> bool:
         """Everything is held."""
         return self.rank == self.out_bits
-
-    def then(self, outer: LinearLayout) -> LinearLayout:
-        """x -> outer(self(x))."""
-        assert self.outs == outer.ins, f"{self.outs} does not feed {outer.ins}"
-        return LinearLayout(self.ins, outer.outs, gf2.compose(outer.columns, self.columns))
 
     def then_inverse(self, other: LinearLayout) -> LinearLayout:
         """A map x -> y with other(y) == self(x): where other holds the element that self has at x.

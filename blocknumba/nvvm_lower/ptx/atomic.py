@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 from blocknumba.nvvm_lower.ptx.assembly import POINTER, Assembly
@@ -70,10 +70,6 @@ class Update:
             *rounding, element = type_.split(".")
             type_ = ".".join((*rounding, f"v{self.count}", element))
         return f"{self.semantics}.{self.scope}{in_space(self.space)}.{self.operation}.{type_}"
-
-    def of_one_element(self) -> Update:
-        """The same of one element: of half a word of two."""
-        return replace(self, count=1, type=self.type.removesuffix("x2"))
 
 
 @cache

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).parent.parent))
+from equal_functions import equal  # noqa: E402
 from random_functions import random_function, results  # noqa: E402
 
 from blocknumba.tile_ir.ir.verifier import TILE  # noqa: E402
 from blocknumba.tile_ir.ir.verifier import verify  # noqa: E402
 from blocknumba.tile_ir.passes.pipeline import TILE_PASSES  # noqa: E402
 from blocknumba.tile_ir.passes.pipeline import optimise  # noqa: E402
-from blocknumba.tile_ir.text.printer import equal  # noqa: E402
 from blocknumba.tile_ir.text.printer import text  # noqa: E402  # noqa: E402
 
 PASSES = list(dict.fromkeys(TILE_PASSES))
