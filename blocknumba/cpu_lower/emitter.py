@@ -25,6 +25,7 @@ from blocknumba.cpu_lower.elements import Lanes, uniform
 from blocknumba.cpu_lower.lane_writer import Buffer, Coordinates, LaneWriter
 from blocknumba.cpu_lower.plans.planning import ROOTS, Plan
 from blocknumba.cpu_lower.plans.private_copies import private_copies
+from blocknumba.cpu_lower.plans.rows_in_turn import RowsInTurn
 from blocknumba.cpu_lower.target import CpuTarget
 from blocknumba.cpu_lower.writer import UNLIKELY, Module
 from blocknumba.tile_ir.ir.function import Function, Op, OpDef, Region, Value
@@ -91,6 +92,8 @@ class Emitter(LaneWriter):
     """The state of the lowering of one function.
 
     copies: of arrays, that atomic ops add to instead.
+    nearby: of pointers at constant distances from each other, the last one that was written.
+    in_turn: how rows of programs take turns; row: then the coordinates of the present one.
     filling: values that the present nest stores to their buffers as it computes them.
     linked: scalar functions that the code calls, by the symbols that it calls them by.
     """
@@ -101,6 +104,9 @@ class Emitter(LaneWriter):
         self.function, self.target, self.fastmath = fn, target, fastmath
         self.plan = Plan(fn, target, disjoint)
         self.copies = private_copies(fn, disjoint)
+        self.nearby: dict[object, Value] = {}
+        self.in_turn: RowsInTurn | None = None
+        self.row: dict[int, Lanes] = {}
         self.known = Known()
         self.filling: frozenset[Value] = frozenset()
         self.failures: list[Failure] = [Failure("memory", None)]
@@ -209,8 +215,9 @@ class Emitter(LaneWriter):
         """
         with self.inside(lanes):
             self.known.elements = {}
-            order = [a for a in range(len(shape)) if a != axis] + ([] if axis is None else [axis])
-            self._loops(shape, axis, order, {}, body, reads, together)
+            order = [a for a in range(len(shape)) if a != axis and a not in self.row]
+            order += [] if axis is None else [axis]
+            self._loops(shape, axis, order, dict(self.row), body, reads, together)
 
     def _loops(self, shape: tuple[int, ...], axis: int | None, order: list[int],
                found: dict[int, Lanes], body: Callable, reads: Callable, together: int) -> None:

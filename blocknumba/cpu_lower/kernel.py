@@ -13,13 +13,15 @@ returns 0, or the number of the failure that stopped it. `arguments` points to 8
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from blocknumba.cpu_lower import ops
-from blocknumba.cpu_lower.elements import memory_type
+from blocknumba.cpu_lower.elements import memory_type, uniform
 from blocknumba.cpu_lower.emitter import MAX_STACK_BYTES, Emitter, Failure
 from blocknumba.cpu_lower.printing import FIRST_SLOT
 from blocknumba.cpu_lower.plans.program_order import AXES, program_order
+from blocknumba.cpu_lower.plans.rows_in_turn import RowsInTurn, rows_in_turn
 from blocknumba.cpu_lower.target import CpuTarget
 from blocknumba.cpu_lower.toolchain import linked, symbol
 from blocknumba.cpu_lower.versions import in_two_versions
@@ -117,6 +119,8 @@ def _scratch(emitter: Emitter) -> list[str]:
 def _programs(emitter: Emitter) -> None:
     """The loop over programs, and what follows it."""
     writer, copies = emitter.writer, list(dict.fromkeys(emitter.copies.values()))
+    order = program_order(emitter.function, emitter.plan.affine)
+    emitter.in_turn = rows_in_turn(emitter.plan, order[0])
     for copy in copies:
         copy.begin(writer, emitter.scalar)
     is_some = writer.assign("icmp slt i64 %first, %stop")
@@ -130,9 +134,12 @@ def _programs(emitter: Emitter) -> None:
     writer.branch("each")
     writer.begin("each")
     slot = writer.reserve()
-    _program_ids(emitter)
-    in_two_versions(emitter, emitter.function.body, lambda: _body(emitter), [])
-    writer.do("%next = add nuw nsw i64 %program, 1")
+    if emitter.in_turn is None:
+        _program_ids(emitter, order)
+        _program(emitter)
+        writer.do("%next = add nuw nsw i64 %program, 1")
+    else:
+        _programs_in_turn(emitter, order, emitter.in_turn)
     writer.insert(slot, [f"%program = phi i64 [ %first, %begin ], [ %next, %{writer.block} ]"])
     more = writer.assign("icmp slt i64 %next, %stop")
     writer.branch_if(more, "each", "exit")
@@ -145,11 +152,14 @@ def _programs(emitter: Emitter) -> None:
     writer.do(f"ret i32 {result}")
 
 
-def _program_ids(emitter: Emitter) -> None:
-    """Program ids from the number of a program; in a grid of one axis without a division."""
+def _program_ids(emitter: Emitter, order: Sequence[int], name: str = "%program") -> None:
+    """Program ids from the number of a program; in a grid of one axis without a division.
+
+    order: of the axes, the one that runs fastest first.  name: of the ids, before their axes.
+    """
     writer = emitter.writer
     before, general, after = writer.block, writer.label("divide"), writer.label("ids")
-    fastest, middle, slowest = program_order(emitter.function, emitter.plan.affine)
+    fastest, middle, slowest = order
     low = writer.assign("trunc i64 %program to i32")
     writer.branch_if("%is_line", after, general)
     writer.begin(general)
@@ -161,11 +171,52 @@ def _program_ids(emitter: Emitter) -> None:
     writer.branch(after)
     writer.begin(after)
     for axis, flat in enumerate((low, "0", "0")):
-        writer.do(f"%program{axis} = phi i32 [ {flat}, %{before} ], "
+        writer.do(f"{name}{axis} = phi i32 [ {flat}, %{before} ], "
                   f"[ {ids[axis]}, %{general} ]")
+
+
+def _programs_in_turn(emitter: Emitter, order: Sequence[int], turns: RowsInTurn) -> None:
+    """Neighbours along the fastest axis, from %program on: of each row of a tile, all of them.
+
+    %next: the first program that is no neighbour, or is one too many.
+    """
+    writer, fastest = emitter.writer, order[0]
+    _program_ids(emitter, order, "%begun")
+    count = str(turns.programs)
+    for more in (f"sub i64 %wide{fastest}, {writer.assign(f'zext i32 %begun{fastest} to i64')}",
+                 "sub i64 %stop, %program"):
+        left = writer.assign(more)
+        count = writer.call("i64", "llvm.umin.i64", ("i64", count), ("i64", left))
+    writer.do(f"%next = add nuw nsw i64 %program, {count}")
+    count = writer.assign(f"trunc i64 {count} to i32")
+
+    def row(axes: Sequence[int]) -> None:
+        if axes:
+            index = writer.name()
+            emitter.row[axes[0]] = uniform(index)
+            writer.loop(turns.shape[axes[0]], 1, lambda _: row(axes[1:]), index=index)
+            return
+        before, head, after = writer.block, writer.label("turn"), writer.label("after")
+        writer.branch(head)
+        writer.begin(head)
+        slot = writer.reserve()
+        for axis in range(AXES):
+            writer.do(f"%program{axis} = add nuw nsw i32 %begun{axis}, "
+                      + ("%turn" if axis == fastest else "0"))
+        _program(emitter)
+        writer.do("%turn_next = add nuw nsw i32 %turn, 1")
+        writer.insert(slot, [f"%turn = phi i32 [ 0, %{before} ], [ %turn_next, %{writer.block} ]"])
+        writer.branch_if(writer.assign(f"icmp ult i32 %turn_next, {count}"), head, after)
+        writer.begin(after)
+
+    row([axis for axis in range(len(turns.shape)) if axis != turns.axis])
+
+
+def _program(emitter: Emitter) -> None:
+    """One program, or one row of it."""
+    in_two_versions(emitter, emitter.function.body, lambda: _body(emitter), [])
 
 
 def _body(emitter: Emitter) -> list[str]:
     emitter.run(emitter.function.body)
     return []
-

@@ -8,16 +8,63 @@ from blocknumba.cpu_lower.elements import Lanes, memory_type
 from blocknumba.cpu_lower.emitter import Access, Coordinates, Emitter, element, root
 from blocknumba.cpu_lower.versions import ends_of_lanes, in_two_versions_of_box
 from blocknumba.cpu_lower.writer import vector
+from blocknumba.tile_ir.analysis.polynomial import AffineExpression
 from blocknumba.tile_ir.ir.function import Op, Value
 from blocknumba.tile_ir.ir.opdef import attribute
 from blocknumba.tile_ir.ir.types import DType, PointerType
 from blocknumba.tile_ir.ops import memory
 
 
-@element(memory.offset)
+def _offset_operands(emitter: Emitter, op: Op, access: Access) -> list[Access]:
+    """The pointer, and the parts that its count is a sum of."""
+    coordinates = access[1]
+    parts, waiting = [], [op.count]
+    while waiting:
+        part = waiting.pop()
+        if (part.type.shape and emitter.plan.is_count(part) and part.owner.name == "add"
+                and part.type.dtype.is_signed and part not in emitter.known.buffers
+                and not emitter.plan.is_shared(part)):
+            waiting += reversed(part.owner.operands)
+        else:
+            parts.append(part)
+    return [(value, coordinates if value.type.shape else ()) for value in (op.pointer, *parts)]
+
+
+@element(memory.offset, operands=_offset_operands, moves=False)
 def _(emitter: Emitter, op: Op, access: Access, operands: list[Lanes]) -> Lanes:
-    """Ramps stay ramps: indices of accesses are assumed not to overflow within a vector."""
-    pointer, count = operands
+    """Ramps stay ramps: indices of accesses are assumed not to overflow within a vector.
+
+    Of a count that is a sum, what all lanes share comes first: no iteration of the innermost loop
+    changes it.
+    """
+    pointer, *counts = operands
+    if not op.pointer.type.shape and (near := _near(emitter, op.result)) is not None:
+        return near
+    for count in sorted(counts, key=lambda count: not count.is_uniform):
+        pointer = _moved(emitter, op, pointer, count)
+    return pointer
+
+
+def _near(emitter: Emitter, pointer: Value) -> Lanes | None:
+    """A scalar pointer by its constant distance from one that is known, if there is such.
+
+    The processor adds the distance in an access: x[i - 1], x[i] and x[i + 1] share a register.
+    """
+    place = emitter.plan.affine[pointer]
+    if not isinstance(place, AffineExpression):
+        return None
+    origin = place.origin, tuple(term for term in place.base.terms if term[0])
+    other, emitter.nearby[origin] = emitter.nearby.get(origin), pointer
+    if other not in emitter.known.scalars or other.type != pointer.type:
+        return None
+    distance = (place.base - emitter.plan.affine[other].base).number
+    pointee = memory_type(pointer.type.dtype.pointee)
+    return Lanes(emitter.writer.assign(f"getelementptr {pointee}, ptr {emitter.scalar(other)}, "
+                                       f"i64 {distance}"), 0)
+
+
+def _moved(emitter: Emitter, op: Op, pointer: Lanes, count: Lanes) -> Lanes:
+    """A pointer moved by a part of its count."""
     dtype, writer = op.count.type.dtype, emitter.writer
     pointee = memory_type(op.pointer.type.dtype.pointee)
     scalar, extend = f"i{dtype.bits}", "sext" if dtype.is_signed else "zext"
@@ -89,7 +136,8 @@ def _(emitter: Emitter, op: Op) -> None:
     values = [value for store in group for value in _store_operands(emitter, store)]
     masks = [store.mask for store in group if store.mask is not None]
     shape = op.pointer.type.shape
-    axis, lanes = emitter.lanes_of(values)
+    turns = emitter.in_turn
+    axis, lanes = (turns.axis, turns.lanes) if turns else emitter.lanes_of(values)
 
     def accesses(coordinates: Coordinates) -> list[Access]:
         return [(value, coordinates) for value in values]

@@ -93,7 +93,7 @@ class Plan:
         self._data: dict[Value, bool] = {}
         for op in walk(fn.body):
             self._measure(op)
-        self._grouping = Grouping(self.affine, self._number, self._may_alias, is_root)
+        self._grouping = Grouping(self.affine, self._number, self.may_alias, is_root)
         self._groups = {op: group for group in self._grouping.of_region(fn.body)
                         for op in group} if disjoint else {}
         self._shared: set[Value] = set()
@@ -260,24 +260,26 @@ class Plan:
             inner = [o for r in op.regions for o in walk(r)]
             written = [o for o in (op, *inner) if o.opdef.has(WRITES)]
             if written:
-                early = [load for load in loads if self._must_precede(load, op, written)]
+                early = [load for load in loads if self.must_precede(load, op, written)]
                 if early:
                     yield op, early
             for r in op.regions:
                 yield from self._early_loads(r, loads)
 
-    def _must_precede(self, load: Op, op: Op, written: Sequence[Op]) -> bool:
+    def must_precede(self, load: Op, op: Op, written: Sequence[Op]) -> bool:
+        """Whether a load before an op that writes must not be done after it."""
         is_used_after = self._last.get(load.result, -1) > self._number[op]
         for write in written:
             if write.name != "store" and attribute(write, "semantics") != "relaxed" and (
                     is_used_after):
                 return True
-            if self._may_alias(load.pointer, write.pointer) and (
+            if self.may_alias(load.pointer, write.pointer) and (
                     is_used_after or not self._is_in_place(load, write)):
                 return True
         return False
 
-    def _may_alias(self, one: Value, other: Value) -> bool:
+    def may_alias(self, one: Value, other: Value) -> bool:
+        """Whether two pointers may point into one array."""
         if not self.disjoint:
             return True
         return not self._origins.get(one, frozenset()).isdisjoint(
@@ -350,7 +352,7 @@ class Plan:
         to_rows: whether the nest also stores them to memory, in C order.
         """
         shape = values[0].type.shape
-        accesses, compute, element_bytes = self._accesses(values, kept)
+        accesses, compute, element_bytes = self.accesses(values, kept)
         if to_rows:
             accesses.append((*(Along() for _ in shape[1:]), Along(shape[-1])) if shape else ())
             element_bytes = max(element_bytes, *(_computed_bytes(v.type.dtype) for v in values))
@@ -368,8 +370,8 @@ class Plan:
                 best = cost, axis, lanes
         return (None, 1) if best is None else (best[1], best[2])
 
-    def _accesses(self, values: Sequence[Value],
-                  kept: Container[Value]) -> tuple[list[tuple[Along, ...]], int, int]:
+    def accesses(self, values: Sequence[Value],
+                 kept: Container[Value]) -> tuple[list[tuple[Along, ...]], int, int]:
         """Each access along each axis; cost of the rest; bytes of an element.
 
         Tiles that the nest keeps as it meets them are computed by others' choice of an axis: their

@@ -25,7 +25,8 @@ def program_order(fn: Function, affine: AffineExpressions) -> tuple[int, ...]:
 
     An axis comes before another if its programs are closer in memory: the sum of its distances
     over all accesses is less, those with extents or strides as factors first.  Of axes that are
-    as close, and in functions that print, the first one runs faster.
+    as close, and in functions that print, the first one runs faster.  Axes that programs do not
+    ask for come last.
     """
     if any(op.name == "print" for op in walk(fn.body)):
         return tuple(range(AXES))
@@ -38,7 +39,8 @@ def program_order(fn: Function, affine: AffineExpressions) -> tuple[int, ...]:
             if isinstance(found, AffineExpression):
                 totals = [(a + c, b + d) for (a, b), (c, d) in zip(
                     totals, (_distance(found, axis, pointer) for axis in range(AXES)))]
-    return tuple(sorted(range(AXES), key=totals.__getitem__))
+    used = {op.attrs["axis"] for op in walk(fn.body) if op.name == "program_id"}
+    return tuple(sorted(range(AXES), key=lambda axis: (axis not in used, totals[axis])))
 
 
 def _distance(address: AffineExpression, axis: int, pointer: Value) -> Distance:
