@@ -24,10 +24,10 @@ MIN_VECTORS = 2  # of a program's row: each row begins with the code of a progra
 
 @dataclass(frozen=True, slots=True)
 class RowsInTurn:
-    """How programs take turns.
+    """The turns of a function's programs.
 
     shape: of the tile that a program stores.  axis, lanes: along which it is cut into vectors.
-    programs: how many neighbours take turns at most.
+    programs: the most neighbours that take turns.
     """
 
     shape: tuple[int, ...]
