@@ -27,13 +27,15 @@ from blocknumba.gpu_layout.layouts.registers import contiguous_registers, replic
 from blocknumba.nvvm_lower.elements import element_bits, memory_type, register_type
 from blocknumba.nvvm_lower.emitter import Emitter, Registers, code, count
 from blocknumba.nvvm_lower.llvm import I1, I64
+from blocknumba.nvvm_lower.ptx import arithmetic as ptx
 from blocknumba.nvvm_lower.services import global_memory
 from blocknumba.nvvm_lower.services.address import element_pointer, moved_pointer
 from blocknumba.nvvm_lower.services.global_memory import Hints
 from blocknumba.nvvm_lower.services.words import pack, unpack, words_of
 from blocknumba.tile_ir.analysis.axis_info import AxisInfos
+from blocknumba.tile_ir.folds.patterns import made_by
 from blocknumba.tile_ir.ir.function import Op, Value
-from blocknumba.tile_ir.ir.opdef import attribute
+from blocknumba.tile_ir.ir.opdef import ELEMENTWISE, attribute
 from blocknumba.tile_ir.ir.remarks import BY_THREADS, Remark
 from blocknumba.tile_ir.ir.types import DType, int32
 from blocknumba.tile_ir.ops.memory import address, load, offset, pointer_at, store
@@ -233,6 +235,9 @@ def _(emitter: Emitter, op: Op, pointers: Registers, counts: Registers) -> Regis
     body, dtype = emitter.body, op.count.type.dtype
     pointer = register_type(op.result.type.dtype)
     element = memory_type(op.result.type.dtype.pointee)
+    if _gathers(op):
+        row = body.assembly(ptx.APART, body.convert("ptrtoint", pointer, pointers[0], I64))[0]
+        pointers = [body.convert("inttoptr", I64, row, pointer)] * len(counts)
     pairs = zip(pointers, counts, strict=True)
     if dtype == int32:
         # registers of all versions matter more than how often one of them widens
@@ -243,6 +248,26 @@ def _(emitter: Emitter, op: Op, pointers: Registers, counts: Registers) -> Regis
     return [element_pointer(body, pointer, element, address,
                             body.convert(widen, memory_type(dtype), distance, I64))
             for address, distance in pairs]
+
+
+def _gathers(op: Op) -> bool:
+    """Whether elements of a row that scalars lead to have places that floats or loads tell.
+
+    Then the row's address is worth a register: each place is added to it by one instruction, not
+    to the row's place first, in 64 bits, which libNVVM prefers and which takes four.
+    """
+    row = made_by(op.pointer, "splat")
+    return row is not None and made_by(row.x, "offset") is not None and _is_told(op.count)
+
+
+def _is_told(place: Value) -> bool:
+    """Whether a tile of integers is computed from floats, or from what is loaded."""
+    op = place.owner
+    if op is None or not place.type.shape:
+        return False
+    if op.opdef is load or op.name == "cast" and op.x.type.dtype.is_float:
+        return True
+    return op.opdef.has(ELEMENTWISE) and any(map(_is_told, op.operands))
 
 
 @code(address)

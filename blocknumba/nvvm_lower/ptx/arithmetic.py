@@ -63,6 +63,8 @@ TRUNCATE = {
     for to in ("s32", "u32", "s64", "u64") for of, source in (("f32", "float"), ("f64", "double"))}
 
 # packing; the low half first ------------------------------------------------------------------
+# what libNVVM does not look into, so that it adds nothing else to it
+APART = Assembly("mov.b64", "mov.b64 $0, $1;", ("i64",), ("i64",), _MOV)
 PACK_16 = Assembly("pack.16", "mov.b32 $0, {$1, $2};", ("i32",), ("i16", "i16"), _MOV)
 UNPACK_16 = Assembly("unpack.16", "mov.b32 {$0, $1}, $2;", ("i16", "i16"), ("i32",), _MOV)
 PACK_32 = Assembly("pack.32", "mov.b64 $0, {$1, $2};", ("i64",), ("i32", "i32"), _MOV)
