@@ -12,7 +12,8 @@ from types import FunctionType
 
 from blocknumba.libdevice import bessel, conversions, floats, integers, parts, rounded, special
 from blocknumba.libdevice.cuda import ERRORS, where_it_holds
-from blocknumba.libdevice.single import of_float32
+from blocknumba.libdevice.parts import of_dtype
+from blocknumba.tile_ir.ir.types import float32
 from blocknumba.typing.function import BlockFunction
 
 # of integers last: max, min and abs are of all numbers
@@ -30,6 +31,6 @@ _found = {name: value for module in _MODULES for name, value in vars(module).ite
           if not name.startswith("_") and name not in _PARTS
           and isinstance(value, (BlockFunction, FunctionType))}
 _found |= {name: where_it_holds(name, _found[name]) for name in ERRORS}
-_found |= {f"{name}f": of_float32(name, _found[name]) for name in _OF_FLOATS}
+_found |= {f"{name}f": of_dtype(name, _found[name], float32, f"{name}f") for name in _OF_FLOATS}
 globals().update(_found)
 __all__ = sorted(_found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from blocknumba.libdevice.parts import integers
+from blocknumba.libdevice.parts import integers, named
 from blocknumba.tile_ir.ir.types import (
     float16, float32, float64, int16, int32, int64, uint32, uint64,
 )
@@ -74,7 +74,7 @@ def _to_integer(name, dtype, rounded):
     def convert(x):
         return cast(rounded(x), dtype)
 
-    return _named(convert, name, f"x as {dtype}, rounded as the last two letters say.")
+    return named(convert, name, f"x as {dtype}, rounded as the last two letters say.")
 
 
 def _directed(name, mode, given, to):
@@ -93,20 +93,14 @@ def _directed(name, mode, given, to):
         is_beyond = where(is_down, rest < 0, rest > 0)
         return where(is_beyond, _nextafter(nearest, 0), nearest)
 
-    return _named(convert, name, f"{given} as {to}, rounded as the last two letters say.")
+    return named(convert, name, f"{given} as {to}, rounded as the last two letters say.")
 
 
 def _nearest(name, given, to):
     def convert(x):
         return cast(integers(x, given), to)
 
-    return _named(convert, name, f"{given} as {to}, rounded to nearest.")
-
-
-def _named(function, name, doc):
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
+    return named(convert, name, f"{given} as {to}, rounded to nearest.")
 
 
 def double2float_rn(x):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from inspect import signature
 from typing import NamedTuple
 
-from blocknumba.libdevice.parts import integers
+from blocknumba.libdevice.parts import integers, named
 from blocknumba.tile_ir.ir.types import DType, float32, float64, int32
 from blocknumba.tile_ir.ops.assembly import cuda_function
 from blocknumba.typing import promotion
@@ -75,9 +75,7 @@ def where_it_holds(name: str, own: Callable) -> Callable:
         return _call(name, x, y, z, w) if _is_cudas(name, x, y, z, w) else own(x, y, z, w)
 
     made = (one, two, three, four)[len(signature(own).parameters) - 1]
-    made.__name__ = made.__qualname__ = name
-    made.__doc__ = own.__doc__
-    return made
+    return named(made, name, own.__doc__)
 
 
 @function

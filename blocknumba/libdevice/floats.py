@@ -10,7 +10,7 @@ from blocknumba import library
 from blocknumba.libdevice.parts import (
     as_float, as_floats, exponent_of, mantissa_of, power_of_two, same_dtype,
 )
-from blocknumba.tile_ir.ir.types import float32, float64, int32, int64
+from blocknumba.tile_ir.ir.types import float64, int32, int64
 from blocknumba.typing.functions.create import cast
 from blocknumba.typing.functions.elementwise import (
     FLOAT_FUNCTIONS, absolute as abs, clamp, fma, maximum, minimum, where as _where,

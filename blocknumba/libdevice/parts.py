@@ -1,8 +1,11 @@
-"""Signs, exponents and mantissas of floats, by their bits."""
+"""Bits of floats, and functions of operands of one dtype, that libdevice is made with."""
 
 from __future__ import annotations
 
-from blocknumba.tile_ir.ir.types import float32, float64, int32, int64
+import inspect
+from collections.abc import Callable
+
+from blocknumba.tile_ir.ir.types import DType, float32, float64, int32, int64
 from blocknumba.typing import promotion
 from blocknumba.typing.context import describe, require_numbers
 from blocknumba.typing.function import function
@@ -72,3 +75,43 @@ def power_of_two(n, like):
     if like.dtype == float64:
         return cast(cast(n + 1023, int64) << 52, float64, bitcast=True)
     return cast((n + 127) << 23, float32, bitcast=True)
+
+
+_OF_AN_ORDER, _OF_A_POWER = ("jn", "yn"), ("ldexp", "scalbn", "powi")
+
+
+def of_dtype(base: str, function: Callable, dtype: DType, name: str) -> Callable:
+    """A function whose floats are converted to a dtype; ints that it takes stay as they are.
+
+    base: the function's own name.
+    """
+    def one(x):
+        return function(cast(x, dtype))
+
+    def two(x, y):
+        return function(cast(x, dtype), cast(y, dtype))
+
+    def three(x, y, z):
+        return function(cast(x, dtype), cast(y, dtype), cast(z, dtype))
+
+    def four(x, y, z, w):
+        return function(cast(x, dtype), cast(y, dtype), cast(z, dtype), cast(w, dtype))
+
+    def of_an_order(n, x):
+        return function(n, cast(x, dtype))
+
+    def of_a_power(x, n):
+        return function(cast(x, dtype), n)
+
+    if base in _OF_AN_ORDER or base in _OF_A_POWER:
+        made = of_an_order if base in _OF_AN_ORDER else of_a_power
+    else:
+        made = (one, two, three, four)[len(inspect.signature(function).parameters) - 1]
+    return named(made, name, f"{base} of {dtype}.")
+
+
+def named(made: Callable, name: str, doc: str) -> Callable:
+    """A function that was made, with its name and docstring."""
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = doc
+    return made

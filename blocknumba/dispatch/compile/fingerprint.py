@@ -6,7 +6,6 @@ import abc
 import dataclasses
 import enum
 import hashlib
-import operator
 import os
 import re
 import sys
@@ -23,6 +22,7 @@ import numpy as np
 
 import blocknumba
 from blocknumba.dispatch.compile.captures import capture, is_container, is_of_python, is_stable
+from blocknumba.dispatch.compile.references import found
 from blocknumba.dispatch.launch.specialize import Specialization, is_transparent
 from blocknumba.dispatch.launch.watching import MISSING, REGISTRATIONS, Read
 from blocknumba.settings import SETTINGS
@@ -209,7 +209,7 @@ class _Writer:
         if isinstance(value, np.ufunc):
             module = "numpy"
         known = is_stable(module) or is_of_python(module)
-        if not known or _found(module, name) is not value:
+        if not known or found(module, name) is not value:
             raise Unknowable(f"{module}.{name}")
         self.add("named", module, name)
 
@@ -291,7 +291,7 @@ class _Writer:
     def _function(self, function: FunctionType) -> None:
         """A function: its name when its version says all; else its code is read, like a value."""
         module, name = function.__module__, function.__qualname__
-        if is_stable(module) and python_function(_found(module, name)) is function:
+        if is_stable(module) and python_function(found(module, name)) is function:
             self.add("named", module, name)
             return
         if self._is_new(function):
@@ -312,14 +312,6 @@ def _written(read: Read) -> object:
     if read.name == "__kwdefaults__":
         return None  # the items of the dict are read too
     return written_code(read.holder) if read.name == "__code__" else read.value
-
-
-def _found(module: str | None, name: str | None) -> object:
-    """The object of a dotted name in a module; None if there is none."""
-    try:
-        return operator.attrgetter(name or "")(sys.modules.get(module or ""))
-    except AttributeError:
-        return None
 
 
 _PLAIN = frozenset((bool, int, float, complex, str, bytes, range, DType, type(None), type(...)))

@@ -178,10 +178,10 @@ def _of_parts(kernel: Named, nesting: tuple) -> Named:
     return kernel.nested.of(nesting)
 
 
-def found(module: str, name: str) -> object:
-    """The object of a name; None if there is none."""
+def found(module: str | None, name: str | None) -> object:
+    """The object of a dotted name in a module; None if there is none."""
     try:
-        return operator.attrgetter(name)(sys.modules[module])
+        return operator.attrgetter(name or "")(sys.modules[module])
     except (AttributeError, KeyError):
         return None
 
