@@ -49,6 +49,8 @@ def shown(value: object, nesting: int = 0) -> str:
         return shortened(repr(value))
     if type(value) in (tuple, list):
         return _items_shown(value, nesting)
+    if isinstance(value, (staticmethod, classmethod)):
+        return instance_shown(value)
     if isinstance(value, types.ModuleType):
         return f"the module {value.__name__}"
     if isinstance(value, type):

@@ -49,6 +49,8 @@ class SequenceInterpreter(interpreter.Interpreter):
         lists = {s.target.name for s in statements if _is_list(s)}
         while more := {s.target.name for s in statements if _passes_on(s, lists)} - lists:
             lists |= more
+        for statement in statements:
+            _refuse_index(statement, lists)
         if any(_changes(statement, lists) for statement in statements):
             return
         for number, statement in enumerate(filter(_is_list, statements)):
@@ -186,6 +188,17 @@ def _changes(statement: ir.Stmt, lists: set[str]) -> bool:
     """Whether a statement may change a list in place."""
     node = statement.value if isinstance(statement, ir.Assign) else None
     return isinstance(node, ir.Expr) and node.op == "inplace_binop" and node.lhs.name in lists
+
+
+def _refuse_index(statement: ir.Stmt, lists: set[str]) -> None:
+    """Raise where a list is an index: of x[[i, j]] NumPy takes elements i and j of one axis."""
+    node = statement.value if isinstance(statement, ir.Assign) else statement
+    is_read = isinstance(node, ir.Expr) and node.op == "getitem"
+    if (is_read or isinstance(node, ir.SetItem)) and node.index.name in lists:
+        raise UnsupportedError(
+            "index: given a list, accepted ints, slices, spans and tiles of ints",
+            loc=statement.loc.location,
+            hint="write x[i, j] for an index of several axes; a tile of ints picks several elements")
 
 
 def _calls(statement: ir.Stmt, functions: set[str]) -> bool:

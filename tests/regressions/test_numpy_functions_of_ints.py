@@ -48,3 +48,16 @@ def test_extremes_without_nan_keep_ints(function):
 
     assert found.dtype == np.int64
     np.testing.assert_array_equal(found, function(x, y))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("function", [np.gcd, np.lcm])
+def test_common_divisors_of_the_lowest_int_are_numpys(function, dtype):
+    """gcd(7, -128) of int8 was -1."""
+    lowest = np.iinfo(dtype).min
+    x = np.array([7, lowest, 6, 0, lowest, 12, lowest // 2, -3], dtype)
+    y = np.array([lowest, 6, lowest, lowest, lowest, -18, lowest, 1], dtype)
+
+    found = bn.evaluate(lambda x, y: function(x, y), x, y)
+
+    np.testing.assert_array_equal(found, function(x, y))

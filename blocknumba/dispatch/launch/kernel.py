@@ -118,6 +118,8 @@ class Kernel(KernelCode):
         except TypeError:  # None, which no method can be bound to; the launch says what is wrong
             return MethodType(launchers.front, (configuration,))
 
+    __iter__ = None  # or Python would ask for [0], [1] and so on, without end
+
     @without_our_frames
     def __call__(self, *arguments: object, **keywords: object) -> None:
         name = self.signature.kernel

@@ -56,6 +56,8 @@ class Layer(Named):
         sees the chosen constants."""
         return LayerLaunch(self, configuration)
 
+    __iter__ = None  # as of kernels
+
     @without_our_frames
     def __call__(self, *arguments: object, **keywords: object) -> None:
         self.base(*arguments, **keywords)  # its error says what to write

@@ -36,3 +36,5 @@ class KernelInterface:
     def __getitem__(self, grid: object) -> Callable[..., object]:
         """`kernel[grid]`: a function that launches."""
         return functools.partial(self.run, grid=grid, warmup=False)
+
+    __iter__ = None  # as of kernels

@@ -178,15 +178,16 @@ def index_tile(context: Context, tile: Value, index: tuple) -> Value:
     Slices are known at compile time.  What is outside of the tile at run time is 0.
     Errors: a slice whose size is no power of two; a tile of ints beside ints, or another one.
     """
-    shape = tile.type.shape
+    shape, entries = tile.type.shape, _expanded(tile, index)
+    count = sum(entry is not None for entry in entries)
+    require(count <= len(shape), "index: given {} axes, accepted at most {} for {}", count,
+            len(shape), tile.type)
     starts, lengths, result = [], [], []
-    for entry in _expanded(tile, index):
+    for entry in entries:
         if entry is None:
             result.append(1)
             continue
         axis = len(starts)
-        require(axis < len(shape), "index: given {} axes, accepted at most {} for {}", axis + 1,
-                len(shape), tile.type)
         if _is_of_run_time(entry):
             tile, extents = _picked(context, tile, index, entry, axis)
             starts.append(0)

@@ -7,10 +7,10 @@ import dis
 import inspect
 import operator
 import types
-import weakref
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import CodeType
 
 from numba.core import bytecode, ir
@@ -54,6 +54,7 @@ _HINTS = {
     "STORE_GLOBAL": "store to an array: what a kernel computes stays in arrays",
     "YIELD_VALUE": "store to an array, each result in its place",
     "STORE_ATTR": "use a variable, or an array"}
+MAX_SOURCES = 256  # functions whose Numba IR is kept
 _CODE_UNIT = 2  # bytes per instruction, and the length of the NOP that Numba puts before all
 
 
@@ -373,8 +374,10 @@ def _is_moved(before: ir.Stmt | None, statement: ir.Assign) -> bool:
     return not (is_operator and target in (made.lhs.name, made.rhs.name))
 
 
-_sources: weakref.WeakKeyDictionary[types.FunctionType, dict[str, Source]] = (
-    weakref.WeakKeyDictionary())
+@lru_cache(MAX_SOURCES)
+def _sources(function: types.FunctionType) -> dict[str, Source]:
+    """The sources of a function, by dialect.  A source holds its function, so the number has a limit."""
+    return {}
 
 
 def source_of(function: types.FunctionType, dialect: Dialect) -> Source:
@@ -382,7 +385,7 @@ def source_of(function: types.FunctionType, dialect: Dialect) -> Source:
 
     Errors: UnsupportedError for Python that has no meaning in a kernel.
     """
-    known = _sources.setdefault(function, {})
+    known = _sources(function)
     source = known.get(dialect.name)
     if source is None or not all(map(operator.is_, source.made_of, _replaceable(function))):
         source = known[dialect.name] = _translate(function, dialect)

@@ -187,16 +187,16 @@ def array_equal(a1, a2):
 def gcd(x, y):
     """The greatest common divisor of ints, not negative."""
     x, y = integers("gcd", x, y)
-    x, y = absolute(x + y * 0), absolute(y + x * 0)  # of one shape and dtype
+    x, y = x + y * 0, y + x * 0  # of one shape and dtype
     while any_along(y != 0):
         x, y = choose(y == 0, x, y), choose(y == 0, y, x % y)
-    return x
+    return absolute(x)  # the lowest int before, whose absolute value is negative, loses nothing
 
 
 def lcm(x, y):
     """The least common multiple of ints, not negative; 0 where one is 0."""
     common = gcd(x, y)
-    return choose(common == 0, common, absolute(x // choose(common == 0, 1, common) * y))
+    return choose(common == 0, common, absolute(x // choose(common == 0, 1, common)) * absolute(y))
 
 
 def bitwise_count(x):
