@@ -198,7 +198,7 @@ def _refuse_index(statement: ir.Stmt, lists: set[str]) -> None:
         raise UnsupportedError(
             "index: given a list, accepted ints, slices, spans and tiles of ints",
             loc=statement.loc.location,
-            hint="write x[i, j] for an index of several axes; a tile of ints picks several elements")
+            hint="write x[i, j] for an index of several axes; a tile of ints picks elements")
 
 
 def _calls(statement: ir.Stmt, functions: set[str]) -> bool:

@@ -374,10 +374,8 @@ def _is_moved(before: ir.Stmt | None, statement: ir.Assign) -> bool:
     return not (is_operator and target in (made.lhs.name, made.rhs.name))
 
 
-@lru_cache(MAX_SOURCES)
-def _sources(function: types.FunctionType) -> dict[str, Source]:
-    """The sources of a function, by dialect.  A source holds its function, so the number has a limit."""
-    return {}
+# Function -> its sources by dialect.  They hold their function, so only the latest are kept.
+_sources = lru_cache(MAX_SOURCES)(lambda function: {})
 
 
 def source_of(function: types.FunctionType, dialect: Dialect) -> Source:
