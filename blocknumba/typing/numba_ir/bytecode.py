@@ -43,7 +43,6 @@ _REFUSED = {
 # Opcodes that Numba knows some uses of only.
 _UNKNOWN = {"RAISE_VARARGS": "raise", "FORMAT_VALUE": "an f-string with a format",
             "FORMAT_WITH_SPEC": "an f-string with a format"}
-# Numba finds the keywords of such a call only where it is made in one piece.
 _ASSERT = "use assert, which is checked with debug=True"
 _HINTS = {
     **dict.fromkeys(("SET_ADD", "MAP_ADD"), "make a tuple: tuple(... for ...)"),
