@@ -7,6 +7,7 @@ import pytest
 
 import blocknumba as bn
 from blocknumba.cpu_lower.bounds import rises
+from blocknumba.tile_ir.folds.patterns import conjuncts
 from blocknumba.tile_ir.ir.builder import Builder
 from blocknumba.tile_ir.ir.opdef import OPS
 from blocknumba.tile_ir.ir.types import int32
@@ -37,6 +38,16 @@ def test_each_value_is_looked_at_once(question):
 
     assert answer
     assert process_time() - begun < MAX_SECONDS
+
+
+def test_each_test_of_a_conjunction_is_found_once():
+    builder = Builder(folding=False)
+    index = builder.emit(OPS["arange"], start=0, size=8)
+    test = mask = builder.emit(OPS["lt"], index, index)
+    for _ in range(STEPS):
+        mask = builder.emit(OPS["and"], mask, mask)
+
+    assert list(conjuncts(mask)) == [test]
 
 
 @bn.jit

@@ -29,16 +29,21 @@ def made_by(value: Value, name: str) -> Op | None:
 
 
 def conjuncts(mask: Value, opens: Callable[[Value], bool] = lambda _: True) -> Iterator[Value]:
-    """The bools that must all be true for a mask to be, as far as it is a conjunction.
+    """The bools that must all be true for a mask to be, from left to right, each once.
 
     opens: whether a conjunction is taken apart.
     """
-    conjunction = made_by(mask, "and")
-    if conjunction is None or not opens(mask):
-        yield mask
-        return
-    for operand in conjunction.operands:
-        yield from conjuncts(operand, opens)
+    waiting, seen = [mask], set()
+    while waiting:
+        value = waiting.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        conjunction = made_by(value, "and")
+        if conjunction is None or not opens(value):
+            yield value
+        else:
+            waiting += reversed(conjunction.operands)
 
 
 class Answers(Generic[Answer]):

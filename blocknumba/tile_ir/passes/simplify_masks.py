@@ -52,7 +52,7 @@ class _Simplifier:
     def _conjunction(self, rebuilder: Rebuilder, op: Op) -> Values | None:
         """`a & b & ...` anew: bounds in pairs, grouped by the shape they are broadcast from."""
         found = conjuncts(op.result, lambda value: value is op.result or value in self._conjuncts)
-        tests = [test for test in dict.fromkeys(found) if self._ranges[test].low == 0]
+        tests = [test for test in found if self._ranges[test].low == 0]
         groups: dict[tuple[int, ...] | None, list[Value]] = {}
         for test in tests:
             repeated = made_by(test, "broadcast")
