@@ -51,6 +51,7 @@ class SequenceInterpreter(interpreter.Interpreter):
             lists |= more
         for statement in statements:
             _refuse_index(statement, lists)
+        _refuse_sorting_in_place(statements)
         if any(_changes(statement, lists) for statement in statements):
             return
         for number, statement in enumerate(filter(_is_list, statements)):
@@ -199,6 +200,19 @@ def _refuse_index(statement: ir.Stmt, lists: set[str]) -> None:
             "index: given a list, accepted ints, slices, spans and tiles of ints",
             loc=statement.loc.location,
             hint="write x[i, j] for an index of several axes; a tile of ints picks elements")
+
+
+def _refuse_sorting_in_place(statements: list[ir.Stmt]) -> None:
+    """Raise where a result of x.sort() is not read: NumPy and Python sort x itself."""
+    methods = {s.target.name for s in statements if isinstance(s, ir.Assign)
+               and isinstance(s.value, ir.Expr) and s.value.op == "getattr"
+               and s.value.attr == "sort"}
+    read = {v.name for s in statements for v in uses(s)} if methods else set()
+    for statement in statements:
+        if _calls(statement, methods) and statement.target.name not in read:
+            raise UnsupportedError("sort: its result is not used, and nothing is sorted in place",
+                                   loc=statement.loc.location,
+                                   hint="a tile is a value: x = np.sort(x)")
 
 
 def _calls(statement: ir.Stmt, functions: set[str]) -> bool:
