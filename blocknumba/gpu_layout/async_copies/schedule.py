@@ -250,7 +250,7 @@ class _Planning:
             return set()
         found = set()
         for op in walk(self._fn.body):
-            own = [_stage_of(value) for value in (op.a, op.b)] if op.opdef is wgmma else ()
+            own = [stage_of(value) for value in (op.a, op.b)] if op.opdef is wgmma else ()
             if not own or not fetches.keys() >= set(own):
                 continue
             copies = [fetches[stage].copy for stage in own]
@@ -266,7 +266,7 @@ class _Planning:
 
         Where TMA brings one operand alone, its iterations do not overlap.
         """
-        pairs = [[_stage_of(value) for value in (op.a, op.b)] for op in walk(self._fn.body)
+        pairs = [[stage_of(value) for value in (op.a, op.b)] for op in walk(self._fn.body)
                  if op.opdef is wgmma]
         halves = {own: other for pair in pairs for own, other in (pair, pair[::-1])
                   if own in fetches and other not in fetches and _loads(other)}
@@ -333,7 +333,7 @@ class _Planning:
         for op in walk(self._fn.body):
             if op.opdef is not wgmma and op.opdef not in DOTS:
                 continue
-            own = [_stage_of(value) for value in (op.a, op.b)]
+            own = [stage_of(value) for value in (op.a, op.b)]
             own = [s for s in own if s in self._fetches and s not in grouped]
             for region in dict.fromkeys(self._uses.regions(s)[0] for s in own):
                 together = [s for s in own if self._uses.regions(s)[0] is region]
@@ -422,7 +422,7 @@ def _loads(op: Op | None) -> bool:
             and op.x.owner.opdef is load)
 
 
-def _stage_of(value: Value) -> Op | None:
+def stage_of(value: Value) -> Op | None:
     """The op that put an operand of a dot into shared memory: a `stage`, if it was staged.
     """
     while value.owner is not None and value.owner.opdef in (buffer_view, shared_tile):

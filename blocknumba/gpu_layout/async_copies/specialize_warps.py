@@ -12,6 +12,7 @@ from blocknumba.gpu_layout.async_copies.residency import (
     registers_beside_producer,
 )
 from blocknumba.gpu_layout.async_copies.roles import Buffers, Consumer, Producer, RoleContext
+from blocknumba.gpu_layout.async_copies.round_once import rounded_by_tma
 from blocknumba.gpu_layout.async_copies.schedule import (
     Ring, RingUses, Schedule, plan_schedule, ring_uses,
 )
@@ -60,6 +61,7 @@ def specialize_warps(fn: Function, options: LayoutOptions) -> Function:
     multiprocessor, or no other warps may fetch, the schedule has a single role: all warps compute,
     and the first one also fetches.  The kernel stays as it is where TMA fetches nothing in a loop.
     """
+    original, fn = fn, rounded_by_tma(fn, options)
     schedule = plan_schedule(fn, options)
     uses = ring_uses(fn, schedule.rings)
     is_single = schedule.shares or not options.producers
@@ -72,7 +74,8 @@ def specialize_warps(fn: Function, options: LayoutOptions) -> Function:
         if not reason:
             return specialized.remarked(_remarks(fn, schedule, options))
         schedule.drop(reason)
-    return fn.remarked(_remarks(fn, schedule, options)).with_body(fn.body, resident_programs=None)
+    return original.remarked(_remarks(fn, schedule, options)).with_body(
+        original.body, resident_programs=None)
 
 
 def _unknown_to_producer(fn: Function, written: frozenset[str]) -> str:

@@ -28,7 +28,7 @@ def _require_fitting(name: str, a: TileType, b: TileType, acc: TileType) -> None
 
 @op(EFFECT)
 def mma(a, b, acc, *, instruction, warps, num_warps, precision="ieee", swapped=False,
-        rows=(), columns=(), depths=()) -> TileType:
+        rows=(), columns=(), depths=(), rounded=()) -> TileType:
     """acc + a @ b by mma.sync, the matrix instruction of one warp.
 
     a: (..., M, K), b: (..., K, N), each in shared memory or in registers; acc: (..., M, N).
@@ -36,6 +36,7 @@ def mma(a, b, acc, *, instruction, warps, num_warps, precision="ieee", swapped=F
     warps, num_warps, swapped, and the orders of rows, columns and depths: as of mma_plan, which
     returns the layouts.
     precision: of float32, "tf32" or "tf32x3": operands are rounded when they are read.
+    rounded: numbers of the operands, 0 and 1, that are tf32 already.
     """
     _require_fitting("mma", a, b, acc)
     require(precision in PRECISIONS, "mma: precision must be one of {}, got {!r}", PRECISIONS,

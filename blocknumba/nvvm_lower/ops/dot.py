@@ -213,10 +213,10 @@ def remark_dot(emitter: Emitter, op: Op, instruction: str, continues: bool = Fal
 def _(emitter: Emitter, op: Op, a: Registers, b: Registers, acc: Registers) -> Registers:
     remark_dot(emitter, op, f"mma {op.attrs['instruction']}", previous_k_slice(op) is not None)
     plan, types = plan_of(op), (op.a.type, op.b.type)
-    precision = attribute(op, "precision")
+    precision, rounded = attribute(op, "precision"), attribute(op, "rounded")
     first, second = (
-        _operand(emitter, pieces, type_, values, precision)
-        for pieces, type_, values in zip((plan.a, plan.b), types, (a, b)))
+        _operand(emitter, pieces, type_, values, "ieee" if number in rounded else precision)
+        for number, (pieces, type_, values) in enumerate(zip((plan.a, plan.b), types, (a, b))))
     if attribute(op, "swapped"):
         first, second = second, first
     accumulator = Accumulator(emitter, plan.accumulator, op.acc.type.dtype, acc)
