@@ -14,7 +14,7 @@ from blocknumba.tile_ir.analysis.bounds import counts_from_zero
 from blocknumba.tile_ir.analysis.ranges import Range
 from blocknumba.tile_ir.ir.function import Op
 from blocknumba.tile_ir.ir.opdef import OPS, attribute
-from blocknumba.tile_ir.ir.types import DType, bool_, float32, float64, int32
+from blocknumba.tile_ir.ir.types import DType, bool_, float32, float64, int32, uint32, uint64
 from blocknumba.tile_ir.ops import directed, elementwise
 
 
@@ -165,7 +165,12 @@ def _code(emitter: Emitter, op: Op, *operands: Registers) -> Registers:
     if narrow_pairs.has_pairs(op.name, dtype, operands):
         return narrow_pairs.combine(emitter, op.name, dtype, *operands)
     is_free = dtype.is_float and any(op.attrs.get(name) for name in op.opdef.attributes)
-    function = (_free_code if is_free else element_code)(op.name, dtype)
+    return _each(emitter, op, (_free_code if is_free else element_code)(op.name, dtype), *operands)
+
+
+def _each(emitter: Emitter, op: Op, function: Element, *operands: Registers) -> Registers:
+    """A function of every register, but for those that have the element of another."""
+    dtype = op.x.type.dtype
     equal = runs.equal_registers(emitter, op.result)
     made: Registers = []
     for register, values in enumerate(zip(*operands, strict=True)):
@@ -180,8 +185,23 @@ _ROUNDED_QUOTIENT = {
 # what an index that counts from 0 has by a power of two: a shift, or a mask, without a correction
 _ROUNDED_DOWN = {"truncdiv": integers.floor_divide, "truncmod": integers.remainder}
 _NAMES = {*LOGICAL, *INTEGRAL, *FLOATING, *EXACT} - {
-    "add", "div", "sqrt", "sin", "cos", *_ROUNDED_QUOTIENT}
+    "add", "mul", "div", "sqrt", "sin", "cos", *_ROUNDED_QUOTIENT}
 code(*(OPS[name] for name in sorted(_NAMES)))(_code)
+
+
+@code(OPS["mul"])
+def _(emitter: Emitter, op: Op, x: Registers, y: Registers) -> Registers:
+    """Products in uint64 of numbers that fit into uint32 are one instruction each.
+
+    Of one that LLVM sees through it takes the halves in 64 bits where their other operands allow,
+    and then multiplies these in three.
+    """
+    ranges = [emitter.axis_infos.ranges[value] for value in op.operands]
+    fit = all(range_.high <= uint32.maximum for range_ in ranges)
+    is_known = all(range_.low == range_.high for range_ in ranges)
+    if op.result.type.dtype != uint64 or is_known or not fit:
+        return _code(emitter, op, x, y)
+    return _each(emitter, op, integers.product_of_words, x, y)
 
 
 @code(elementwise.div, OPS["sqrt"])

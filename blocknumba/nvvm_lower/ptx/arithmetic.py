@@ -22,6 +22,7 @@ RECIPROCAL_ROOT = Assembly("rsqrt.approx.ftz.f32", "rsqrt.approx.ftz.f32 $0, $1;
 SIZE_AND_SIGN = Assembly("lop3.size_and_sign", "lop3.b32 $0, $1, 0x7fffffff, $2, 0xe2;", ("i32",),
                          ("i32", "i32"), "lop3")
 LESSER_UNSIGNED = Assembly("min.u32", "min.u32 $0, $1, $2;", ("i32",), ("i32", "i32"), "min")
+WIDE_PRODUCT = Assembly("mul.wide.u32", "mul.wide.u32 $0, $1, $2;", ("i64",), ("i32", "i32"), "mul")
 GREATER_UNSIGNED = Assembly("max.u32", "max.u32 $0, $1, $2;", ("i32",), ("i32", "i32"), "max")
 
 # conversions; a half is carried as the i16 of its bits ----------------------------------------

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from blocknumba.nvvm_lower.elements import is_literal, memory_type
 from blocknumba.nvvm_lower.emitter import Emitter
-from blocknumba.nvvm_lower.llvm import I1, Body
-from blocknumba.nvvm_lower.ptx.arithmetic import NEGATE_16
+from blocknumba.nvvm_lower.llvm import I1, I32, I64, Body
+from blocknumba.nvvm_lower.ptx.arithmetic import NEGATE_16, WIDE_PRODUCT
 from blocknumba.tile_ir.ir.types import DType
 
 _UNROLLED_POWER = 64  # up to this literal exponent a power is a chain of multiplications
@@ -183,6 +183,12 @@ def multiply_high(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
     name = "llvm.nvvm.mulhi.ui" if dtype.bits == 32 else "llvm.nvvm.mulhi.ull"
     return emitter.body.call(type_, name, f"{type_} {x}", f"{type_} {y}",
                              attributes="nounwind readnone")
+
+
+def product_of_words(emitter: Emitter, _: DType, x: str, y: str) -> str:
+    """The product in 64 bits of two uint64 that fit into 32."""
+    halves = (emitter.body.convert("trunc", I64, value, I32) for value in (x, y))
+    return emitter.body.assembly(WIDE_PRODUCT, *halves)[0]
 
 
 def power(emitter: Emitter, dtype: DType, x: str, y: str) -> str:
