@@ -8,16 +8,15 @@ from functools import partial
 from blocknumba.tile_ir.folds.patterns import Answers
 from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Value
+from blocknumba.tile_ir.ir.opdef import REARRANGES
 
-_ALL = frozenset(("add", "mul", "floordiv", "truncdiv", "minimum", "splat", "broadcast", "reshape",
-                  "transpose", "hint", "shr"))
+_ALL = frozenset(("add", "mul", "floordiv", "truncdiv", "minimum", "hint", "shr"))
 _ANY = frozenset(("maximum", "and"))
 _PROGRAM = frozenset(("program_id", "num_programs"))
 MAX_FACTOR = 1 << 13  # rows of a tile times the tiles of a group; hashes multiply by more
 # whose result is at most x
-_LESSENING = frozenset(("floordiv", "truncdiv", "mod", "truncmod", "shr", "cast", "splat",
-                        "broadcast", "reshape", "transpose", "hint"))
-_OF_POSITIONS = _LESSENING | {"add", "mul", "minimum", "maximum"}
+_LESSENING = frozenset(("floordiv", "truncdiv", "mod", "truncmod", "shr", "cast", "hint"))
+_OF_POSITIONS = frozenset(("add", "mul", "minimum", "maximum"))
 
 
 def is_nonnegative(value: Value, known: Set[Value]) -> bool:
@@ -54,7 +53,7 @@ def _is_nonnegative(known: Set[Value], value: Value, ask: Callable[[Value], bool
         return ask(op.x) and ask(op.y)
     if op.name == "reduce" and op.attrs["kind"] in ("sum", "max", "min", "prod"):
         return ask(op.x)
-    if op.name in _ALL:
+    if op.name in _ALL or op.opdef.has(REARRANGES):
         return all(map(ask, op.operands))
     return op.name in _ANY and any(map(ask, op.operands))
 
@@ -83,6 +82,8 @@ def _factor(known: Set[Value], value: Value,
         return 1 if abs(op.attrs["value"]) <= MAX_FACTOR else MAX_FACTOR
     if op.name in _PROGRAM or op.name == "arange":
         return 1
+    if op.name in _LESSENING or op.opdef.has(REARRANGES):
+        return ask(op.x)
     if op.name not in _OF_POSITIONS:
         return None
     if op.name == "mul":
@@ -91,8 +92,6 @@ def _factor(known: Set[Value], value: Value,
         factor = None if number is None else ask(other)
         product = None if factor is None else int(number) * factor
         return product if product is not None and 0 <= product <= MAX_FACTOR else None
-    if op.name in _LESSENING:
-        return ask(op.x)
     factors = [*map(ask, op.operands)]
     if op.name == "minimum":
         return min((f for f in factors if f is not None), default=None)

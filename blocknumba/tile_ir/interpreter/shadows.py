@@ -20,7 +20,7 @@ import numpy as np
 
 from blocknumba.tile_ir.interpreter.affine import NEUTRAL, Shadowed, Tile, dense, origins_of
 from blocknumba.tile_ir.ir.function import Op
-from blocknumba.tile_ir.ir.opdef import CONTROL, ELEMENTWISE, PURE, attribute
+from blocknumba.tile_ir.ir.opdef import CONTROL, ELEMENTWISE, PURE, REARRANGES, attribute
 
 # Kinds in ascending order.  The first is NEUTRAL: constants, indices, repetitions along an axis.
 DATA = 1  # made of elements that were loaded
@@ -28,8 +28,7 @@ PADDING = 2  # not read by a load, as its mask is false and it has no `other`; o
 MISSING = 3  # never written
 
 # ops that only move elements: kinds move with them
-_MOVING = frozenset(("splat", "broadcast", "reshape", "transpose", "join", "split", "flip",
-                     "extract"))
+_MOVING = frozenset(("join", "split", "flip", "extract"))  # besides those that rearrange all
 _REPEATING = frozenset(("splat", "broadcast"))
 _REDUCING = frozenset(("reduce", "arg_reduce"))
 _COMBINING = frozenset(("scan", "reduce_with"))  # by functions of several tiles
@@ -112,7 +111,7 @@ def _load(op: Op, tiles: Sequence[Tile], run: Callable[..., Results]) -> Tile:
 def _kinds_of_results(op: Op, tiles: Sequence[Tile], kinds: list[np.ndarray],
                       results: Results) -> np.ndarray | tuple[np.ndarray, ...]:
     """The kinds of the results of a pure op on these tiles."""
-    if op.name in _MOVING:
+    if op.name in _MOVING or op.opdef.has(REARRANGES):
         return _moved(op, kinds)
     if op.name == "gather":
         return _gathered(op, tiles, kinds)
