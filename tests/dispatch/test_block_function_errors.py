@@ -4,6 +4,7 @@ import re
 from types import SimpleNamespace
 from unittest import mock
 
+import numba
 import numpy as np
 import pytest
 from numba_callers import EMULATED, Machine
@@ -55,6 +56,21 @@ def message_of(kernel, *arguments, machine=EMULATOR, **options) -> str:
 def test_calls_that_do_not_fit(call, message):
     assert message_of(calls(scaled, call), MATRIX, MATRIX) == (
         f"{message}\n  caller.py, line 2")
+
+
+def test_launches_of_a_block_kernel_in_a_kernel_of_threads():
+    assert message_of(calls(scale, "f[1](x, y, BLOCK=8)"), MATRIX, MATRIX) == (
+        "scale: a block kernel in a @cuda.jit kernel, accepted launches from Python and @njit\n"
+        "  hint: a block calls bn.block_function(scale, constants, num_warps)")
+
+
+def test_calls_under_njit():
+    with pytest.raises(BlockTypeError) as caught:
+        numba.njit(calls(scaled, "f(0, x, y)"))(MATRIX, MATRIX)
+
+    assert str(caught.value) == (
+        "scale: a block function called in a function under @njit, accepted calls in @cuda.jit "
+        "kernels\n  hint: launch the kernel itself: scale[grid](...)")
 
 
 def test_elements_that_the_language_has_not():

@@ -34,8 +34,10 @@ class DeviceBlockFunction(CallableKernel):
     def _numba_type_(self) -> object:
         """Its type to Numba, which looks for this name."""
         # each package has a copy of the code that asks, and types of its own
-        asking = sys._getframe(1).f_globals["__name__"].partition(".")[0]
-        if asking == "numba_cuda_mlir":
+        asking = sys._getframe(1).f_globals["__name__"]
+        if asking.startswith("numba.core"):
+            raise self._not_here("in a function under @njit")
+        if asking.partition(".")[0] == "numba_cuda_mlir":
             # optional: imported where it asks
             from blocknumba.dispatch.block_functions.numba_cuda_mlir import type_of
         else:
@@ -45,8 +47,11 @@ class DeviceBlockFunction(CallableKernel):
 
     @without_our_frames
     def __call__(self, *arguments: object, **keywords: object) -> None:
-        raise BlockTypeError(
-            f"{self.__name__}: a block function called in Python, accepted calls in @cuda.jit "
+        raise self._not_here("in Python")
+
+    def _not_here(self, where: str) -> BlockTypeError:
+        return BlockTypeError(
+            f"{self.__name__}: a block function called {where}, accepted calls in @cuda.jit "
             "kernels", hint=f"launch the kernel itself: {self.__name__}[grid](...)")
 
     def __repr__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from collections.abc import Mapping, Sequence
 
 from llvmlite import ir
@@ -28,14 +29,23 @@ from blocknumba.dispatch.njit.numba_types import KernelType
 from blocknumba.dispatch.njit.parts import parts_in_code
 from blocknumba.dispatch.njit.record_code import I32, I64, key_words, pack
 from blocknumba.dispatch.njit.site import Failure, checked
-from blocknumba.errors import BlockError
+from blocknumba.errors import BlockError, require
 from blocknumba.library import cdiv
 
 _POINTER = ir.IntType(8).as_pointer()
 
 
 def kernel_type(kernel: Named) -> KernelType:
-    """Type of a kernel, or of a decorator's, in a function that Numba compiles."""
+    """Type of a kernel, or of a decorator's, in a function that Numba compiles.
+
+    Errors: BlockTypeError in a kernel of numba-cuda, which launches nothing.
+    """
+    name = kernel.signature.kernel
+    # who asks for the kernel's attribute: each package has a copy of the code that does
+    asking = sys._getframe(2).f_globals["__name__"]
+    require(not asking.startswith(("numba.cuda", "numba_cuda")),
+            "{}: a block kernel in a @cuda.jit kernel, accepted launches from Python and @njit",
+            name, hint=f"a block calls bn.block_function({name}, constants, num_warps)")
     _tell_numba()
     return KernelType(kernel)
 
