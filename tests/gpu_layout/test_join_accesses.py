@@ -145,3 +145,13 @@ def test_elements_between_the_pairs_of_memory_are_left_alone():
 
     np.testing.assert_array_equal(out, x[1:513].reshape(256, 2).T.ravel())
     assert len(tiles_of(compiled, "load")) == 2
+
+
+@pytest.mark.parametrize("n, loads", [(4096, 1), (8192, 2)])
+def test_what_a_thread_cannot_hold_is_not_joined(n, loads):
+    arguments = np.zeros(2 * n, np.int8), np.zeros(2 * n, np.int8)
+    constants = {"N": n, "LAST": False, "num_warps": 1}
+
+    compiled = emulated_gpu.compiled(apart, arguments, constants)
+
+    assert len(tiles_of(compiled, "load")) == loads

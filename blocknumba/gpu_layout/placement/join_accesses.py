@@ -24,12 +24,14 @@ from blocknumba.tile_ir.ir.builder import constant_of
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value, walk
 from blocknumba.tile_ir.ir.opdef import PURE, attribute
 from blocknumba.tile_ir.ir.rebuild import Rebuilder, rebuild
+from blocknumba.tile_ir.ir.types import MAX_RANK
 from blocknumba.tile_ir.ops.create import arange
 from blocknumba.tile_ir.ops.memory import load, offset, store
 from blocknumba.tile_ir.ops.shape import broadcast, join, reshape, split, transpose
 from blocknumba.tile_ir.passes.contract import declared
 
 TWO = Polynomial.constant(2)
+MAX_PER_THREAD = 256  # elements of a joined tile: as many as a thread has registers
 
 Shape = tuple[int, ...]
 
@@ -111,7 +113,11 @@ class _Finder:
 
     def _is_candidate(self, op: Op) -> bool:
         """Whether it is an access with an element for each thread or more, and may be moved."""
-        if op.opdef not in (load, store) or op.pointer.type.size < self._threads:
+        if op.opdef not in (load, store):
+            return False
+        pointers = op.pointer.type
+        if not 1 <= pointers.size // self._threads <= MAX_PER_THREAD // 2 or (
+                len(pointers.shape) == MAX_RANK):
             return False
         if op.opdef is store:
             return True
