@@ -84,7 +84,8 @@ def delta_rule(make: Make, heads: int, steps: int, k: int, v: int) -> Launch:
 
 @kind(FOURTH, {"tokens": 65536, "n": 256}, {"tokens": 20, "n": 50})
 def topk_gating(make: Make, tokens: int, n: int, top: int = 8) -> Launch:
-    logits = make.normal(tokens, n)
+    # steps far above rounding, so that no two are equal
+    logits = make.normal(tokens, n).argsort(1).float() * (8 / n)
 
     def chosen():
         weights, experts = logits.double().softmax(1).topk(top, 1)
