@@ -49,8 +49,6 @@ def shown(value: object, nesting: int = 0) -> str:
         return shortened(repr(value))
     if type(value) in (tuple, list):
         return _items_shown(value, nesting)
-    if isinstance(value, (staticmethod, classmethod)):
-        return instance_shown(value)
     if isinstance(value, types.ModuleType):
         return f"the module {value.__name__}"
     if isinstance(value, type):
@@ -120,7 +118,8 @@ def formatted(message: str, given: tuple) -> str:
 def _function_name(value: object) -> str:
     """The name of something that can be called; empty when it has none."""
     try:
-        name = value.__name__ if callable(value) else ""
+        name = value.__name__ if callable(value) and not isinstance(
+            value, (staticmethod, classmethod)) else ""
     except Exception:  # a user's class may raise anything from its __getattr__
         return ""
     return name if isinstance(name, str) else ""

@@ -21,7 +21,6 @@ from blocknumba.typing.indexing import load_item, store_item
 from blocknumba.typing.numba_ir import folding, idioms, nested
 from blocknumba.typing.numba_ir.bytecode import SAVED
 from blocknumba.typing.numba_ir.constant_size import require_small
-from blocknumba.typing.numba_ir.updates import is_unread_update
 from blocknumba.typing.foreign import hint_for, refuse_numba_cuda
 from blocknumba.typing.values import Array, Function, Iteration, Number, SlicedSpan, is_constant
 from blocknumba.wording import did_you_mean, shown
@@ -85,7 +84,7 @@ def execute(context: Context, statement: ir.Stmt, read: Read) -> None:
 def _operator(context: Context, node: ir.Expr, read: Read) -> object:
     function = node.fn if node.op == "binop" else node.immutable_fn
     operands = (read(node.lhs), read(node.rhs))
-    if (is_unread_update(node) and isinstance(operands[0], Array)
+    if (node._kws.get("is_unread") and isinstance(operands[0], Array)
             and context.dialect.name == NUMPY_NAME):
         raise BlockTypeError("an update of an array that nothing reads: accepted of its elements",
                              hint="write x[r] += y; x += y moves a pointer")

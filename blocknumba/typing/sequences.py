@@ -88,6 +88,44 @@ def _is_dict(statement: ir.Stmt) -> bool:
             and statement.value.op == "build_map")
 
 
+def mark_unread_updates(blocks: dict[Label, ir.Block], shared: set[str]) -> None:
+    """Mark each `x += y` after which x is read by nothing but such updates: `is_unread`.
+
+    Of an array x NumPy would change the elements; here `x + y` is a pointer, as in Triton.
+    shared: variables that other functions may read.
+    """
+    graph, known = Graph(blocks, min(blocks)), None
+    live: dict[Label, set[str]] = {label: set() for label in graph.order}
+    while known != live:
+        known = dict(live)
+        for label in reversed(graph.order):
+            live[label] = _read_from(blocks[label], set().union(
+                *(live[target] for target in graph.successors[label])), shared)
+
+
+def _read_from(block: ir.Block, after: set[str], shared: set[str]) -> set[str]:
+    """The variables that are read from the start of a block; after: from its end."""
+    live, body = set(after), list(block.body)
+    while body:
+        statement = body.pop()
+        update = body[-1].value if body and _passes_on(statement, _updated(body[-1])) else None
+        if update is not None and update.lhs.name == statement.target.name:
+            body.pop()
+            update._kws["is_unread"] = statement.target.name not in live | shared
+            live.add(update.rhs.name)
+            continue
+        if isinstance(statement, ir.Assign):
+            live.discard(statement.target.name)
+        live.update(v.name for v in uses(statement))
+    return live
+
+
+def _updated(statement: ir.Stmt) -> set[str]:
+    return {statement.target.name} if (
+        isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Expr)
+        and statement.value.op == "inplace_binop") else set()
+
+
 def is_generator_expression(code: types.CodeType) -> bool:
     """Whether code is that of `(... for ...)`."""
     return code.co_name == _GENERATOR
@@ -194,8 +232,8 @@ def _changes(statement: ir.Stmt, lists: set[str]) -> bool:
 def _refuse_index(statement: ir.Stmt, lists: set[str]) -> None:
     """Raise where a list is an index: of x[[i, j]] NumPy takes elements i and j of one axis."""
     node = statement.value if isinstance(statement, ir.Assign) else statement
-    is_read = isinstance(node, ir.Expr) and node.op == "getitem"
-    if (is_read or isinstance(node, ir.SetItem)) and node.index.name in lists:
+    if (isinstance(node, ir.SetItem) or isinstance(node, ir.Expr) and node.op == "getitem"
+            ) and node.index.name in lists:
         raise UnsupportedError(
             "index: given a list, accepted ints, slices, spans and tiles of ints",
             loc=statement.loc.location,

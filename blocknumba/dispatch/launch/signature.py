@@ -273,7 +273,8 @@ def read_signature(function: FunctionType, dialect: str = NUMPY_NAME) -> Signatu
     `stream`, which a launch takes itself.
     """
     require(isinstance(function, FunctionType), "jit: given {!r}, accepted a Python function",
-            function, hint=_decorated(function))
+            function, hint=f"write @{type(function).__name__} above @jit" if isinstance(
+                function, (staticmethod, classmethod)) else "")
     name = function.__name__
     formals, divisors = [], _divisors(function)
     for parameter in own_signature(function).parameters.values():
@@ -290,12 +291,6 @@ def read_signature(function: FunctionType, dialect: str = NUMPY_NAME) -> Signatu
             is_divisor=dialect == TRITON_NAME or parameter.name in divisors,
             is_rest=parameter.kind is parameter.VAR_POSITIONAL))
     return Signature(name, tuple(formals))
-
-
-def _decorated(function: object) -> str:
-    """A hint where a decorator below ours made no function."""
-    kind = type(function).__name__
-    return f"write @{kind} above @jit" if kind in ("staticmethod", "classmethod") else ""
 
 
 def annotated_formal(name: str, annotation: object) -> Formal:

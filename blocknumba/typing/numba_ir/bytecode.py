@@ -21,10 +21,9 @@ from blocknumba.typing.dialect import Dialect
 from blocknumba.typing.function import bare, own_signature
 from blocknumba.typing.numba_ir import renaming
 from blocknumba.typing.numba_ir.nested import Nested, is_set, keep_settled_values, make_function
-from blocknumba.typing.numba_ir.updates import mark_unread_updates
 from blocknumba.typing.sequences import (
-    SequenceInterpreter, drop_unread_dicts, is_generator_expression, require_consumed,
-    yield_into_tuple,
+    SequenceInterpreter, drop_unread_dicts, is_generator_expression, mark_unread_updates,
+    require_consumed, yield_into_tuple,
 )
 from blocknumba.typing.static_values import unwrapped
 
@@ -318,8 +317,8 @@ class _Interpreter(SequenceInterpreter):
         """Without the dicts of keywords; Numba's rewrites have nothing to do."""
         self.settle_lists()
         drop_unread_dicts(func_ir.blocks)
-        code = func_ir.func_id.code
-        mark_unread_updates(func_ir.blocks, {*code.co_cellvars, *code.co_freevars})
+        mark_unread_updates(func_ir.blocks, {*func_ir.func_id.code.co_cellvars,
+                                             *func_ir.func_id.code.co_freevars})
         return func_ir
 
 
