@@ -12,27 +12,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 
 from blocknumba import coefficients as table
 from blocknumba.nvvm_lower.emitter import Emitter, Registers
 from blocknumba.nvvm_lower.llvm import DOUBLE, FLOAT, I1, I32, I64, Body, floating, integer
+from blocknumba.nvvm_lower.services.division import call, fma
 from blocknumba.nvvm_lower.services.rare_cases import MAX_TOGETHER, one_by_one, quick_if
 
 MAX_QUICK = 2.0 ** 16  # k has so few bits that k times the parts of pi / 2 are exact enough
 _TO_INTEGER = 1.5 * 2.0 ** 23  # added to a float, its last bits are those of the nearest integer
 _HALF_PI, _TWO_OVER_PI = table.HALF_PI["float"], table.TWO_OVER_PI["float"][0]
-_WORDS = len(table.TWO_OVER_PI_BITS)
-_PURE = "nounwind readnone"
 
 
 def sines(emitter: Emitter, xs: Registers) -> Registers:
     """sin(x) of float32; NaN of infinity."""
-    sign = integer(1 << 31, 32)
-
     def sine(x: str, k: str, r: str) -> str:
         body = emitter.body
-        own = body.binary("and", I32, body.convert("bitcast", FLOAT, x, I32), sign)
+        own = body.binary("and", I32, body.convert("bitcast", FLOAT, x, I32),
+                          integer(1 << 31, 32))
         return _of_quadrant(body, k, _odd(body, r), _even(body, r), own)
     return _of_angles(emitter, xs, sine)
 
@@ -61,11 +59,9 @@ def _of_angles(emitter: Emitter, xs: Registers,
 def _angles(emitter: Emitter, xs: Registers) -> Registers:
     """k of all as i32, then r of all."""
     body = emitter.body
-    sizes = [_call(body, "llvm.nvvm.fabs.f", x) for x in xs]
-    limit = floating(MAX_QUICK)
-    condition = body.compare("fcmp ole", FLOAT, sizes[0], limit)
-    for size in sizes[1:]:
-        condition = body.binary("and", I1, condition, body.compare("fcmp ole", FLOAT, size, limit))
+    sizes = [call(body, "llvm.nvvm.fabs.f", x) for x in xs]
+    condition = reduce(partial(body.binary, "and", I1), [
+        body.compare("fcmp ole", FLOAT, size, floating(MAX_QUICK)) for size in sizes])
 
     def quickly() -> Registers:
         pairs = [_angle(body, size) for size in sizes]
@@ -82,11 +78,11 @@ def _angles(emitter: Emitter, xs: Registers) -> Registers:
 
 def _angle(body: Body, size: str) -> Registers:
     """k, as the bits of a float, and r of a number from 0 to MAX_QUICK."""
-    biased = _fma(body, size, floating(_TWO_OVER_PI), floating(_TO_INTEGER))
+    biased = fma(body, size, floating(_TWO_OVER_PI), floating(_TO_INTEGER))
     k = body.binary("fsub", FLOAT, biased, floating(_TO_INTEGER))
     rest = size
     for part in _HALF_PI:
-        rest = _fma(body, k, floating(-part), rest)
+        rest = fma(body, k, floating(-part), rest)
     return [biased, rest]
 
 
@@ -110,8 +106,8 @@ def _any_angle(body: Body, size: str) -> Registers:
     fraction = body.binary("sub", I64, turns, body.binary("shl", I64, k, "62"))
     r = body.binary("fmul", DOUBLE, body.convert("sitofp", I64, fraction, DOUBLE),
                     floating(math.pi / 2 * 2.0 ** -62))
-    nothing = body.binary("fmul", FLOAT, size, floating(0.0))  # NaN of infinity
-    r = body.binary("fadd", FLOAT, body.convert("fptrunc", DOUBLE, r, FLOAT), nothing)
+    r = body.binary("fadd", FLOAT, body.convert("fptrunc", DOUBLE, r, FLOAT),
+                    body.binary("fmul", FLOAT, size, floating(0.0)))  # NaN of infinity
     k = body.convert("bitcast", I32, body.convert("trunc", I64, k, I32), FLOAT)
     return [body.select(is_large, FLOAT, one, other)
             for one, other in zip((k, r), _angle(body, size), strict=True)]
@@ -119,7 +115,7 @@ def _any_angle(body: Body, size: str) -> Registers:
 
 def _window(body: Body, start: str) -> tuple[str, str]:
     """Twice 64 bits of 2 / pi, the first of which is given."""
-    array = f"[{_WORDS} x {I64}]"
+    array = f"[{len(table.TWO_OVER_PI_BITS)} x {I64}]"
     words = ", ".join(f"{I64} {integer(word, 64)}" for word in table.TWO_OVER_PI_BITS)
     name = body.module.global_variable(
         "two_over_pi", f"internal unnamed_addr addrspace(4) constant {array} [{words}], align 8")
@@ -140,20 +136,20 @@ def _window(body: Body, start: str) -> tuple[str, str]:
 def _odd(body: Body, r: str) -> str:
     """sin(r) from -pi / 4 to pi / 4."""
     square = body.binary("fmul", FLOAT, r, r)
-    return _fma(body, body.binary("fmul", FLOAT, r, square), _polynomial(body, "SIN", square), r)
+    return fma(body, body.binary("fmul", FLOAT, r, square), _polynomial(body, "SIN", square), r)
 
 
 def _even(body: Body, r: str) -> str:
     """cos(r) from -pi / 4 to pi / 4."""
     square = body.binary("fmul", FLOAT, r, r)
-    inner = _fma(body, square, _polynomial(body, "COS", square), floating(-0.5))
-    return _fma(body, square, inner, floating(1.0))
+    return fma(body, square, fma(body, square, _polynomial(body, "COS", square), floating(-0.5)),
+               floating(1.0))
 
 
 def _polynomial(body: Body, name: str, x: str) -> str:
     *others, found = (floating(number) for number in getattr(table, name)["float"])
     for coefficient in reversed(others):
-        found = _fma(body, x, found, coefficient)
+        found = fma(body, x, found, coefficient)
     return found
 
 
@@ -164,11 +160,3 @@ def _of_quadrant(body: Body, k: str, odd: str, even: str, sign: str = "0") -> st
     turned = body.binary("shl", I32, body.binary("and", I32, k, "2"), "30")
     signs = body.binary("xor", I32, turned, sign)
     return body.convert("bitcast", I32, body.binary("xor", I32, value, signs), FLOAT)
-
-
-def _fma(body: Body, x: str, y: str, z: str) -> str:
-    return _call(body, "llvm.fma.f32", x, y, z)
-
-
-def _call(body: Body, name: str, *values: str) -> str:
-    return body.call(FLOAT, name, *[f"{FLOAT} {value}" for value in values], attributes=_PURE)

@@ -85,7 +85,7 @@ def _square_roots(emitter: Emitter, xs: Registers) -> Registers:
     body = emitter.body
 
     def exactly(x: str) -> str:
-        return _call(body, "llvm.sqrt.f32", x)
+        return call(body, "llvm.sqrt.f32", x)
 
     def quickly() -> Registers:
         return [_root(emitter, x) for x in xs]
@@ -117,7 +117,7 @@ def _within_bounds_of(emitter: Emitter, y: str, xs: Registers) -> Registers:
     body, size = emitter.body, _magnitude(emitter.body, y)
     low, high = (body.binary("fmul", FLOAT, size, floating(bound))
                  for bound in (MIN_QUOTIENT, MAX_QUOTIENT))
-    low = _call(body, "llvm.maxnum.f32", low, floating(MIN_DIVIDEND_OF_SHARED))
+    low = call(body, "llvm.maxnum.f32", low, floating(MIN_DIVIDEND_OF_SHARED))
     return [body.compare("fcmp oge", FLOAT, size, floating(MIN_SHARED)),
             body.compare("fcmp ole", FLOAT, size, floating(MAX_SHARED)),
             *_are_dividends(emitter, xs, low, high)]
@@ -133,7 +133,7 @@ def _are_dividends(emitter: Emitter, xs: Registers, low: str, high: str) -> Regi
     least = _reduced(emitter, ptx.LESSER_UNSIGNED, doubled)
     greatest = _magnitude(body, xs[0])
     for x in xs[1:]:
-        greatest = _call(body, "llvm.maxnum.f32", greatest, _magnitude(body, x))
+        greatest = call(body, "llvm.maxnum.f32", greatest, _magnitude(body, x))
     return [body.compare("icmp uge", I32, least, _doubled(body, low, "-1")),
             body.compare("fcmp ule", FLOAT, greatest, high)]
 
@@ -164,16 +164,16 @@ def _inverse(emitter: Emitter, y: str) -> str:
     """1 / y to half a unit in the last place and a bit."""
     body = emitter.body
     (first,) = emitter.assembly(ptx.RECIPROCAL, y)
-    error = _fma(body, _negated(body, y), first, floating(1.0))
-    return _fma(body, first, error, first)
+    error = fma(body, _negated(body, y), first, floating(1.0))
+    return fma(body, first, error, first)
 
 
 def _quotient(emitter: Emitter, x: str, y: str, inverse: str) -> str:
     """x / y; the sign of a zero is that of the first approximation."""
     body = emitter.body
     quotient = body.binary("fmul", FLOAT, x, inverse)
-    rest = _fma(body, _negated(body, y), quotient, x)
-    corrected = _fma(body, rest, inverse, quotient)
+    rest = fma(body, _negated(body, y), quotient, x)
+    corrected = fma(body, rest, inverse, quotient)
     bits = [body.convert("bitcast", FLOAT, value, I32) for value in (corrected, quotient)]
     return body.convert("bitcast", I32, emitter.assembly(ptx.SIZE_AND_SIGN, *bits)[0], FLOAT)
 
@@ -185,10 +185,10 @@ def _root(emitter: Emitter, x: str) -> str:
     """
     body = emitter.body
     (inverse,) = emitter.assembly(ptx.RECIPROCAL_ROOT, x)
-    inverse = _call(body, "llvm.minnum.f32", inverse, floating(GREATEST))
+    inverse = call(body, "llvm.minnum.f32", inverse, floating(GREATEST))
     root = body.binary("fmul", FLOAT, x, inverse)
-    rest = _fma(body, _negated(body, root), root, x)
-    return _fma(body, rest, body.binary("fmul", FLOAT, inverse, floating(0.5)), root)
+    rest = fma(body, _negated(body, root), root, x)
+    return fma(body, rest, body.binary("fmul", FLOAT, inverse, floating(0.5)), root)
 
 
 def _doubled(body: Body, x: str, plus: str) -> str:
@@ -219,16 +219,18 @@ def _bits(value: float) -> int:
 
 
 def _magnitude(body: Body, x: str) -> str:
-    return _call(body, "llvm.nvvm.fabs.f", x)
+    return call(body, "llvm.nvvm.fabs.f", x)
 
 
 def _negated(body: Body, x: str) -> str:
     return body.binary("fsub", FLOAT, floating(-0.0), x)
 
 
-def _fma(body: Body, x: str, y: str, z: str) -> str:
-    return _call(body, "llvm.fma.f32", x, y, z)
+def fma(body: Body, x: str, y: str, z: str) -> str:
+    """x * y + z of float32, rounded once."""
+    return call(body, "llvm.fma.f32", x, y, z)
 
 
-def _call(body: Body, name: str, *values: str) -> str:
+def call(body: Body, name: str, *values: str) -> str:
+    """A pure function of float32."""
     return body.call(FLOAT, name, *[f"{FLOAT} {value}" for value in values], attributes=_PURE)
