@@ -31,6 +31,17 @@ class Buffer:
         return self.strides
 
 
+@dataclass
+class Pointer:
+    """An address of elements, and no more, as FlagGems' TypedPtr."""
+
+    address: int
+    dtype: object
+
+    def data_ptr(self):
+        return self.address
+
+
 @triton.jit
 def relu(x, out, stride, n, SIZE: tl.constexpr):
     at = tl.arange(0, SIZE)
@@ -71,3 +82,21 @@ def test_stores_reach_the_memory_of_the_address():
 def test_an_address_of_elements_that_a_kernel_has_not_is_an_error():
     with pytest.raises(BlockTypeError, match="argument x: given an array of complex64"):
         double[1](Buffer(np.zeros(4, np.complex64), (4,), (1,)), np.zeros(4), N=4, device="cpu")
+
+
+@pytest.mark.parametrize("how", [{"device": "cpu"}, {"interpret": True}])
+def test_a_pointer_needs_no_shape_where_kernels_read_addresses(how):
+    x = np.random.default_rng().standard_normal(100).astype(np.float32)
+    out = np.full(100, np.nan, np.float32)
+    relu[(1,)](Pointer(x.ctypes.data + 4 * 4, x.dtype), Pointer(out.ctypes.data, np.float32), 2, 40,
+               SIZE=64, **how)
+    np.testing.assert_array_equal(out[:40], np.maximum(x[4:84:2], 0))
+    assert np.isnan(out[40:]).all()
+
+
+def test_a_pointer_without_a_shape_is_no_array():
+    x = np.zeros(4)
+    with pytest.raises(BlockTypeError, match="double: argument x: given .*Pointer.*, a pointer "
+                                             "without a shape, accepted arrays") as refused:
+        double[1](Pointer(x.ctypes.data, x.dtype), x, N=4, device="cpu")
+    assert refused.value.hint == "give its class a shape"

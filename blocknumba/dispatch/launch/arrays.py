@@ -20,6 +20,7 @@ from blocknumba.tile_ir.ir.types import DTYPES, MAX_RANK, Box, DType, dtype_of
 from blocknumba.wording import shortened, shown
 
 LEGACY_STREAM = 0
+ADDRESSES = 1 << 47  # bytes: what x86 and Arm give a process
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,7 @@ def _protocol_of(value: object) -> Library | None:
         return _CUDA_ARRAY_INTERFACE
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return _DLPACK
-    if all(hasattr(value, name) for name in ("data_ptr", "dtype", "shape")):
+    if hasattr(value, "data_ptr") and hasattr(value, "dtype"):
         return _ADDRESS
     return None
 
@@ -248,8 +249,12 @@ def _read_wrapper(value: object, where: str) -> ArrayInfo:
 
 
 def _read_address(value: object, where: str) -> ArrayInfo:
-    """An object that says where its elements are, as libraries' own views of tensors do."""
-    shape, pointer = tuple(map(int, value.shape)), int(value.data_ptr())
+    """An object that says where its elements are, as libraries' own views of tensors do.
+
+    One without a shape is a pointer: a vector as long as addresses reach.
+    """
+    dtype, pointer = _dtype_of_any(value.dtype, where), int(value.data_ptr())
+    shape = tuple(map(int, getattr(value, "shape", (ADDRESSES // dtype.bytes,))))
     strides = tuple(map(int, value.stride())) if hasattr(value, "stride") else None
     place, driver = getattr(value, "device", None), find_driver()
     device = None
@@ -259,9 +264,8 @@ def _read_address(value: object, where: str) -> ArrayInfo:
         except LaunchError:  # no address that CUDA knows
             require(place is None, "{}: given an address on device {}, which is none of CUDA's",
                     where, place)
-    return ArrayInfo(_dtype_of_any(value.dtype, where), shape,
-                     contiguous_strides(shape) if strides is None else strides, pointer, device,
-                     False, value)
+    return ArrayInfo(dtype, shape, contiguous_strides(shape) if strides is None else strides,
+                     pointer, device, False, value)
 
 
 def _read_descriptor(value: object, where: str) -> ArrayInfo:

@@ -12,7 +12,7 @@ import numpy as np
 from blocknumba.dispatch.compile.captures import Captures
 from blocknumba.dispatch.compile.compiled import Compiled
 from blocknumba.dispatch.compile.options import Options
-from blocknumba.dispatch.launch.arrays import ArrayInfo, array_info
+from blocknumba.dispatch.launch.arrays import ADDRESSES, ArrayInfo, array_info
 from blocknumba.dispatch.launch.driver import Driver, find_driver
 from blocknumba.dispatch.launch.forks import COMPILATIONS
 from blocknumba.dispatch.launch.grid import Grid, grid_of
@@ -170,6 +170,21 @@ def read_arguments(signature: Signature, bound: Mapping[str, object]) -> Argumen
         else:
             infos[formal.name] = _info(formal, value, signature.kernel)
     return Arguments(infos, constants)
+
+
+def require_ends(arrays: Mapping[str, ArrayInfo], kernel: str, on_gpu: bool, is_pointed: bool,
+                 ) -> None:
+    """Refuse pointers without a shape where an array's end matters.
+
+    on_gpu: what host memory holds is copied to a GPU.  is_pointed: the kernel reads addresses, as
+    in Triton's dialect, and asks for no shape.
+    """
+    for name, array in arrays.items():
+        has_end = array.size * array.dtype.bytes < ADDRESSES
+        require(has_end or is_pointed and not (on_gpu and array.device is None),
+                "{}: argument {}: given {}, a pointer without a shape, accepted {}", kernel, name,
+                shown(array.owner), "memory of a GPU" if is_pointed else "arrays",
+                hint="give its class a shape")
 
 
 def device_of(signature: Signature, arguments: Arguments,

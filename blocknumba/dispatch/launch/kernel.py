@@ -14,7 +14,7 @@ from blocknumba.dispatch.compile.kernel_code import KernelCode
 from blocknumba.dispatch.compile.options import Options, require_options
 from blocknumba.dispatch.launch.bound import Bound, LaunchEvent, bind_call
 from blocknumba.dispatch.launch.call import (
-    Arguments, Call, device_of, read_arguments, resolve_grid, target_of,
+    Arguments, Call, device_of, read_arguments, require_ends, resolve_grid, target_of,
 )
 from blocknumba.dispatch.launch.driver import find_driver
 from blocknumba.dispatch.torch.dynamo import leave_us_alone
@@ -185,9 +185,11 @@ class Kernel(KernelCode):
 
     def prepare_read(self, arguments: Arguments, options: Options) -> Call:
         """Find or compile the code for the arguments of a call."""
-        if options.dialect == NUMPY_NAME:  # Triton asks no questions
+        is_own = options.dialect == NUMPY_NAME
+        if is_own:  # Triton asks no questions
             require_no_gradients(arguments.arrays, self.signature.kernel)
         driver, device = device_of(self.signature, arguments, options)
+        require_ends(arguments.arrays, self.signature.kernel, driver is not None, not is_own)
         target = None if driver is None else target_of(driver, device)
         arrays = arguments.arrays
         specialization, captures = self.specialize(
