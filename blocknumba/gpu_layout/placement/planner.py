@@ -24,6 +24,7 @@ from blocknumba.gpu_layout.layouts.shared import in_registers
 from blocknumba.gpu_layout.options import LayoutOptions
 from blocknumba.gpu_layout.placement.coalescing import Accesses
 from blocknumba.gpu_layout.placement.rule import placement_of
+from blocknumba.gpu_layout.placement.spreads import spreads
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
 from blocknumba.tile_ir.ir.opdef import PURE, READS, TERMINATOR, WRITES
 from blocknumba.tile_ir.ir.types import TileType
@@ -243,10 +244,14 @@ class Planner:
             self._settle(op, (None,))
             return
         required = tuple(dict.fromkeys(layout for v in op.results for layout in self._required(v)))
-        candidates = self._candidates(op, required)
+        candidates, done_cost = self._candidates(op, required), self._done_cost
+        if not candidates:
+            # of tiles that are broadcast, say, which have no place yet
+            candidates, done_cost = self._free_candidates(op), self._slice_cost
         base = candidates[0]
         if len(candidates) > 1:
-            base = min(candidates, key=lambda layout: self._total_cost(op, layout, required))
+            base = min(candidates, key=lambda layout: done_cost(op, layout) + self._delivery_cost(
+                op, layout, required))
         layouts = [base]
         made = self._result(op, base)
         for layout in required:
@@ -283,16 +288,21 @@ class Planner:
                     if (layout := self._preferred[value]) is not None
                 )
             )
-        accepted = tuple(layout for layout in found if placement.accepts(op, layout))
-        if accepted:
-            return accepted
-        return (placement.fallback(op, self._num_warps),)
+        return tuple(layout for layout in found if placement.accepts(op, layout))
 
-    def _total_cost(self, op: Op, layout: LinearLayout, required: tuple[Layout, ...]) -> float:
-        """The cost of an op done in a layout and brought from there to all that are required."""
+    def _free_candidates(self, op: Op) -> tuple[LinearLayout, ...]:
+        """The fallback of an op, and what keeps in place what its operands are broadcast from."""
+        placement = placement_of(op)
+        layouts = [placement.fallback(op, self._num_warps)]
+        if placement.slots_in is not None:  # else nothing would choose among them
+            layouts += spreads(op.operands, self._preferred.__getitem__)
+        return tuple(layout for layout in layouts if placement.accepts(op, layout))
+
+    def _delivery_cost(self, op: Op, layout: LinearLayout, required: tuple[Layout, ...]) -> float:
+        """The cost of bringing results from a layout to all that are required."""
         made = self._result(op, layout)
         others = (layout for layout in required if layout != made)
-        return self._done_cost(op, layout) + sum(
+        return sum(
             min(self._recompute_cost(op, other), self._move_all_cost(op, made, other))
             for other in others
         )
@@ -303,6 +313,28 @@ class Planner:
         return self._own_cost(op, layout) + sum(
             self._operand_cost(value, operand) for value, operand in needed if operand is not None
         )
+
+    def _slice_cost(self, op: Op, layout: LinearLayout) -> float:
+        """As _done_cost, but what several ops need of values without preference counts once."""
+        cost, ops, seen = 0.0, [(op, layout)], set()
+        while ops:
+            op, layout = ops.pop()
+            cost += self._own_cost(op, layout)
+            for value, needed in zip(op.operands, self._operands(op, layout), strict=True):
+                if needed in (None, *self._required(value)) or (value, needed) in seen:
+                    continue
+                seen.add((value, needed))
+                if self._is_free(value) and placement_of(value.owner).accepts(value.owner, needed):
+                    ops.append((value.owner, needed))
+                else:
+                    cost += self._operand_cost(value, needed)
+        return cost
+
+    def _is_free(self, value: Value) -> bool:
+        """Whether a value prefers no layout, and its op can be done where it is required."""
+        op = value.owner
+        return (self._preferred[value] is None and op is not None and not op.regions
+                and op.opdef.has(PURE) and placement_of(op).follows_result)
 
     def _recompute_cost(self, op: Op, layout: LinearLayout) -> float:
         """The cost of doing an op once more, in another layout; infinite if it cannot be."""

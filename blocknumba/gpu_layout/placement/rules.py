@@ -9,6 +9,7 @@ from blocknumba.gpu_layout.dots.ops import fma_dot, mma, plan_of
 from blocknumba.gpu_layout.dots.wgmma import accumulator_layout, operand_layout
 from blocknumba.gpu_layout.layouts import gf2, registers
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.layouts.movement import move_cost
 from blocknumba.gpu_layout.layouts.registers import (
     LANE, REGISTER, WARP, drop_axis, in_rows, register_count, shape_of, warp_count,
 )
@@ -16,11 +17,13 @@ from blocknumba.gpu_layout.layouts.shared import contiguous_run, in_registers
 from blocknumba.gpu_layout.ops import cta_rank
 from blocknumba.gpu_layout.placement.gathers import gather_plan
 from blocknumba.gpu_layout.placement.coalescing import VECTOR_BYTES
-from blocknumba.gpu_layout.placement.reductions import is_separable
+from blocknumba.gpu_layout.placement.reductions import is_separable, reduction_plan
 from blocknumba.gpu_layout.placement.rule import (
     PLACEMENTS, Layouts, Placement, in_rows_of_operand, no_preference,
 )
-from blocknumba.gpu_layout.placement.scans import is_ordered, scan_plan, scan_slots
+from blocknumba.gpu_layout.placement.scans import (
+    SHUFFLE_SLOTS, is_ordered, scan_plan, scan_slots,
+)
 from blocknumba.gpu_layout.placement.sorts import (
     can_sort, preferred_for_sorting, sort_plan, sorting_layout,
 )
@@ -130,6 +133,16 @@ def _reduce_accepts(op: Op, layout: LinearLayout) -> bool:
     return is_separable(layout, op.attrs["axis"])
 
 
+def _reduce_slots(op: Op, layout: LinearLayout) -> int:
+    """Two for each element, those of shuffles, and what it takes to gather from other warps."""
+    plan = reduction_plan(layout, op.attrs["axis"])
+    slots = 2 * register_count(layout)
+    slots += len(plan.groups) * len(plan.lane_masks) * (2 + SHUFFLE_SLOTS)
+    if plan.warps > 1:
+        slots += move_cost(plan.partial, plan.gathered, op.x.type.dtype.bits)
+    return slots
+
+
 for _opdef in (reduce, arg_reduce):
     PLACEMENTS.enter(
         _opdef,
@@ -138,7 +151,7 @@ for _opdef in (reduce, arg_reduce):
             accepts=_reduce_accepts,
             fallback=in_rows_of_operand,
             follows_result=False,
-            slots=2,
+            slots_in=_reduce_slots,
         ),
     )
 
