@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import islice
+
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
 from blocknumba.gpu_layout.layouts.shared import is_buffer, register_layout
 from blocknumba.gpu_layout.ops import convert_layout
@@ -15,18 +18,32 @@ from blocknumba.tile_ir.ir.opdef import TERMINATOR
 from blocknumba.tile_ir.ir.types import TileType
 from blocknumba.tile_ir.passes.contract import declared
 
+MAX_TRIALS = 16  # plans with a carried tile in another layout: each takes as long as the first
+
 
 @declared(reads=("ops",), writes=("ops", "layouts"))
 def assign_layouts(fn: Function, options: LayoutOptions) -> Function:
     """Give every tile a layout, and every op operands in the layouts that its placement requires.
 
     A tile that is required in several layouts is computed again in each or moved, whichever costs
-    less.  Both happen where the tile is defined, so never more often than it is computed.  Dead
-    ops are left out.
+    less.  Both happen where the tile is defined, so never more often than it is computed.  A tile
+    that a loop carries is carried where it is moved to, if that costs less.  Dead ops are left out.
     """
     accesses = Accesses(fn, options)
-    preferred = PreferredLayouts(fn, accesses, options)
-    return _Emitter(Planner(fn, accesses, preferred, options.num_warps), preferred).function(fn)
+    fixed: dict[Value, LinearLayout] = {}
+    preferred, planner = _planned(fn, accesses, options, fixed)
+    for change in [*islice(filter(None, planner.carried_elsewhere()), MAX_TRIALS)]:
+        trial = _planned(fn, accesses, options, fixed | change)
+        if trial[1].cost() < planner.cost():
+            fixed |= change
+            preferred, planner = trial
+    return _Emitter(planner, preferred).function(fn)
+
+
+def _planned(fn: Function, accesses: Accesses, options: LayoutOptions,
+             fixed: Mapping[Value, LinearLayout]) -> tuple[PreferredLayouts, Planner]:
+    preferred = PreferredLayouts(fn, accesses, options, fixed)
+    return preferred, Planner(fn, accesses, preferred, options.num_warps)
 
 
 class _Emitter:

@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
@@ -28,7 +29,8 @@ from blocknumba.gpu_layout.placement.spreads import spreads
 from blocknumba.tile_ir.ir.function import Function, Op, Region, Value
 from blocknumba.tile_ir.ir.opdef import PURE, READS, TERMINATOR, WRITES
 from blocknumba.tile_ir.ir.types import TileType
-from blocknumba.tile_ir.ir.uses import controls, is_loop
+from blocknumba.tile_ir.ir.uses import carried, controls, is_loop
+from blocknumba.tile_ir.ops.memory import load
 
 
 class PreferredLayouts:
@@ -40,10 +42,12 @@ class PreferredLayouts:
     scalars alone has no preference.  Values that a loop or an `if` yields always have a preferred
     layout, since they have one layout in all iterations: that in which the body produces them, else
     the first one that is requested of them.
+    fixed: layouts of some results of loops, whatever the body produces.
     """
 
-    def __init__(self, fn: Function, accesses: Accesses, options: LayoutOptions):
-        self._accesses = accesses
+    def __init__(self, fn: Function, accesses: Accesses, options: LayoutOptions,
+                 fixed: Mapping[Value, LinearLayout]):
+        self._accesses, self._fixed = accesses, fixed
         self._num_warps = options.num_warps
         self._layouts: dict[Value, LinearLayout | None] = {}
         self._requests: dict[Value, LinearLayout] = {}
@@ -90,7 +94,7 @@ class PreferredLayouts:
             layout = next((layout for layout in made if layout is not None), None)
             if layout is None and is_loop(op):
                 layout = self._layouts.get(op.initial[i])
-            self._layouts[op.results[i]] = layout
+            self._layouts[op.results[i]] = self._fixed.get(op.results[i], layout)
         if not tiles or not op.regions[0].args:
             return
         (region,) = op.regions
@@ -187,6 +191,33 @@ class Planner:
         self._estimates: dict[tuple[Value, LinearLayout], float] = {}
         self._note_depths(fn.body, 0)
         self._region(fn.body)
+
+    def cost(self) -> float:
+        """The cost of all ops, and of all values that are moved."""
+        done = sum(self._own_cost(op, layout) for op, layouts in self.layouts.items()
+                   for layout in layouts if layout is not None)
+        return done + sum(self._move_cost(value, *move) for value, plan in self.values.items()
+                          for move in plan.moves)
+
+    def carried_elsewhere(self) -> Iterator[dict[Value, LinearLayout]]:
+        """Results of loops with layouts that something is moved to in each iteration.
+
+        First all pointers of the shape of what is moved, as stores and loads share a layout; then
+        each carried tile that is moved itself, or by whose pointers that is loaded.
+        """
+        for loop in [op for op in self._depths if isinstance(op, Op) and is_loop(op)]:
+            (region,), values = loop.regions, carried(loop)
+            made = [*region.args, *(result for op in region.ops for result in op.results)]
+            pairs = list(zip(values.args, loop.results, strict=True))
+            moves = {(value, destination): None for value in made
+                     for _, destination in self.values.get(value, ValuePlan()).moves}
+            for shape, destination in dict.fromkeys((v.type.shape, to) for v, to in moves):
+                yield {result: destination for arg, result in pairs
+                       if arg.type.shape == shape and arg.type.is_pointer}
+            for value, destination in moves:
+                op = value.owner
+                source = op.pointer if op is not None and op.opdef is load else value
+                yield {result: destination for arg, result in pairs if source is arg}
 
     def _required(self, value: Value) -> tuple[Layout, ...]:
         plan = self.values.get(value)
