@@ -5,7 +5,7 @@ from structure import Source, Structure
 STRUCTURE = Structure.of()
 MAX_MODULES_OF_A_ROOM = 25
 # What there is now, rounded up: whoever needs more says so here.
-MAX_LINES, MAX_MODULES, MAX_STATEMENTS = 83_600, 502, 51_500
+MAX_LINES, MAX_MODULES, MAX_STATEMENTS = 83_400, 502, 51_200
 
 
 def test_modules_do_not_import_each_other():
