@@ -241,13 +241,16 @@ def _refuse_index(statement: ir.Stmt, lists: set[str]) -> None:
 
 
 def _refuse_sorting_in_place(statements: list[ir.Stmt]) -> None:
-    """Raise where a result of x.sort() is not read: NumPy and Python sort x itself."""
+    """Raise where x.sort() is a statement: NumPy and Python sort x itself."""
+    modules = {s.target.name for s in statements if isinstance(s, ir.Assign)
+               and isinstance(s.value, (ir.Global, ir.FreeVar))}
     methods = {s.target.name for s in statements if isinstance(s, ir.Assign)
                and isinstance(s.value, ir.Expr) and s.value.op == "getattr"
-               and s.value.attr == "sort"}
+               and s.value.attr == "sort" and s.value.value.name not in modules}
     read = {v.name for s in statements for v in uses(s)} if methods else set()
     for statement in statements:
-        if _calls(statement, methods) and statement.target.name not in read:
+        if (_calls(statement, methods) and statement.target.is_temp
+                and statement.target.name not in read):
             raise UnsupportedError("sort: its result is not used, and nothing is sorted in place",
                                    loc=statement.loc.location,
                                    hint="a tile is a value: x = np.sort(x)")

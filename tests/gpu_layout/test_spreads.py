@@ -6,6 +6,8 @@ import pytest
 
 import blocknumba as bn
 from blocknumba.gpu_layout.layouts.linear_layout import LinearLayout
+from blocknumba.gpu_layout.options import LayoutOptions
+from blocknumba.gpu_layout.placement.assign_layouts import assign_layouts
 from blocknumba.gpu_layout.placement.spreads import spreads
 from blocknumba.tile_ir.text.parser import parse
 
@@ -93,3 +95,25 @@ def test_sums_over_pairs_add_within_threads(count):
     terms = mass * gap / (gap * gap + 1)
     np.testing.assert_allclose(out, terms.sum(1), atol=1e-5 * np.abs(terms).sum(1).max())
     assert "shfl" not in compiled.ptx
+
+
+def test_a_single_element_that_no_thread_is_asked_for_has_its_fallback():
+    fn = parse("""kernel k(
+  %xp: ptr<float64> = pointer(x)
+  %outp: ptr<float64> = pointer(out)
+) {
+  %line = arange {start=0, size=128} : tile<128xint32>
+  %all = splat %xp : tile<128xptr<float64>>
+  %at = offset %all, %line : tile<128xptr<float64>>
+  %x = load %at : tile<128xfloat64>
+  %one = extract %x {starts=(41,), shape=(1,)} : tile<1xfloat64>
+  %r = reshape %one : float64
+  store %outp, %r
+  return
+}
+""", LinearLayout.parse)
+
+    fn = assign_layouts(fn, LayoutOptions(num_warps=8))
+
+    (op,) = (op for op in fn.body.ops if op.name == "extract")
+    assert str(op.result.type.layout) == "register:;lane:0.0.0.0.0;warp:0.0.0/dim0:0"

@@ -57,3 +57,19 @@ def test_the_result_of_sort_is_sorted():
     sorts[1](x, B=8)
 
     np.testing.assert_array_equal(x, expected)
+
+
+@bn.jit
+def sorts_for_nothing(x, B: bn.constexpr):
+    r = bn.span(0, B)
+    least = bn.sort(x[r])
+    ordered = x[r].sort()
+    x[r] = x[r] + 1
+
+
+def test_a_sorted_tile_that_has_a_name_may_be_left():
+    x = np.arange(8)[::-1].copy()
+
+    sorts_for_nothing[1](x, B=8)
+
+    np.testing.assert_array_equal(x, np.arange(8, 0, -1))

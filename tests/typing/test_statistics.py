@@ -132,7 +132,7 @@ def test_nan_is_left_out_as_numpy_does(name, device):
 
 @pytest.mark.parametrize("name", ["nansum", "nanmean", "nanvar", "nanmax"])
 def test_nan_and_a_mask_leave_out_more(name):
-    x = np.random.default_rng().standard_normal(SHAPE)
+    x = np.random.default_rng().uniform(1, 2, SHAPE)  # sums of one sign: no digits cancel
     x[:2, 0, ::3], mask = np.nan, np.random.default_rng().random(SHAPE) < 0.7
     mask[0, 0, 1] = True
     out = np.full(4, 77.0)

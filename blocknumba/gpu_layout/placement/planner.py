@@ -324,10 +324,10 @@ class Planner:
     def _free_candidates(self, op: Op) -> tuple[LinearLayout, ...]:
         """The fallback of an op, and what keeps in place what its operands are broadcast from."""
         placement = placement_of(op)
-        layouts = [placement.fallback(op, self._num_warps)]
-        if placement.slots_in is not None:  # else nothing would choose among them
-            layouts += spreads(op.operands, self._preferred.__getitem__)
-        return tuple(layout for layout in layouts if placement.accepts(op, layout))
+        others = () if placement.slots_in is None else spreads(  # None: nothing would choose
+            op.operands, self._preferred.__getitem__)
+        return (placement.fallback(op, self._num_warps),
+                *(layout for layout in others if placement.accepts(op, layout)))
 
     def _delivery_cost(self, op: Op, layout: LinearLayout, required: tuple[Layout, ...]) -> float:
         """The cost of bringing results from a layout to all that are required."""
