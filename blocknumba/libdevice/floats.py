@@ -13,7 +13,7 @@ from blocknumba.libdevice.parts import (
 from blocknumba.tile_ir.ir.types import float64, int32, int64
 from blocknumba.typing.functions.create import cast
 from blocknumba.typing.functions.elementwise import (
-    FLOAT_FUNCTIONS, absolute as abs, clamp, fma, maximum, minimum, where as _where,
+    FLOAT_FUNCTIONS, absolute as abs, clamp, fma, maximum, where as _where,
 )
 
 (exp, exp2, expm1, log, log2, log10, log1p, sqrt, rsqrt, cbrt, sin, cos, tan, asin, acos, atan,
