@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from blocknumba.cpu_lower.elements import size_bytes
 from blocknumba.cpu_lower.plans.planning import GATHER, Plan, is_root
 from blocknumba.tile_ir.analysis.polynomial import AffineExpression
+from blocknumba.tile_ir.folds.patterns import made_by
 from blocknumba.tile_ir.ir.function import Op, Value, walk
 from blocknumba.tile_ir.ir.opdef import READS, TERMINATOR
 
@@ -90,5 +91,5 @@ def _continues(plan: Plan, store: Op, fastest: int) -> bool:
 
 
 def _is_program(value: Value, axis: int) -> bool:
-    owner = value.owner
-    return owner is not None and owner.name == "program_id" and owner.attrs["axis"] == axis
+    op = made_by(value, "program_id")
+    return op is not None and op.attrs["axis"] == axis

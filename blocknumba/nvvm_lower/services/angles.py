@@ -11,7 +11,7 @@ Source: M. Payne, R. Hanek, Radian reduction for trigonometric functions, 1983.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 
 from blocknumba import coefficients as table
@@ -136,18 +136,18 @@ def _window(body: Body, start: str) -> tuple[str, str]:
 def _odd(body: Body, r: str) -> str:
     """sin(r) from -pi / 4 to pi / 4."""
     square = body.binary("fmul", FLOAT, r, r)
-    return fma(body, body.binary("fmul", FLOAT, r, square), _polynomial(body, "SIN", square), r)
+    return fma(body, body.binary("fmul", FLOAT, r, square), _polynomial(body, table.SIN, square), r)
 
 
 def _even(body: Body, r: str) -> str:
     """cos(r) from -pi / 4 to pi / 4."""
     square = body.binary("fmul", FLOAT, r, r)
-    return fma(body, square, fma(body, square, _polynomial(body, "COS", square), floating(-0.5)),
+    return fma(body, square, fma(body, square, _polynomial(body, table.COS, square), floating(-0.5)),
                floating(1.0))
 
 
-def _polynomial(body: Body, name: str, x: str) -> str:
-    *others, found = (floating(number) for number in getattr(table, name)["float"])
+def _polynomial(body: Body, coefficients: Mapping[str, Sequence[float]], x: str) -> str:
+    *others, found = map(floating, coefficients["float"])
     for coefficient in reversed(others):
         found = fma(body, x, found, coefficient)
     return found

@@ -78,7 +78,7 @@ def _divide(emitter: Emitter, xs: Registers, ys: Registers) -> Registers:
     if len(pairs) < MIN_TOGETHER:
         return [exactly(x, y) for x, y in pairs]
     return quick_if(body, _are_divisible(emitter, pairs), quickly,
-                     partial(one_by_one, body, lambda x, y: [exactly(x, y)], [xs, ys]))
+                    partial(one_by_one, body, lambda x, y: [exactly(x, y)], [xs, ys]))
 
 
 def _square_roots(emitter: Emitter, xs: Registers) -> Registers:
@@ -93,7 +93,7 @@ def _square_roots(emitter: Emitter, xs: Registers) -> Registers:
     if len(xs) < MIN_TOGETHER:
         return [exactly(x) for x in xs]
     return quick_if(body, _are_radicands(emitter, list(dict.fromkeys(xs))), quickly,
-                     partial(one_by_one, body, lambda x: [exactly(x)], [xs]))
+                    partial(one_by_one, body, lambda x: [exactly(x)], [xs]))
 
 
 def _are_divisible(emitter: Emitter, pairs: list[tuple[str, str]]) -> str:
