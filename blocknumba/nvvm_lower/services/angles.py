@@ -142,8 +142,8 @@ def _odd(body: Body, r: str) -> str:
 def _even(body: Body, r: str) -> str:
     """cos(r) from -pi / 4 to pi / 4."""
     square = body.binary("fmul", FLOAT, r, r)
-    return fma(body, square, fma(body, square, _polynomial(body, table.COS, square), floating(-0.5)),
-               floating(1.0))
+    above = fma(body, square, _polynomial(body, table.COS, square), floating(-0.5))
+    return fma(body, square, above, floating(1.0))
 
 
 def _polynomial(body: Body, coefficients: Mapping[str, Sequence[float]], x: str) -> str:
